@@ -1,0 +1,255 @@
+"""What makes a frame a table: columns, dtypes, keys, row order, checked once where a table is made.
+
+`tables` says what each table holds; this file says how that is held to. All failures of a table are
+gathered into one message with a count and examples.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.errors import TableError
+
+Series = Any  # a pandas.Series; its element type changes while a column is checked
+
+Kind = Literal["id", "coded_id", "text", "int", "float", "bool"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, what it holds, and which values it may take.
+
+    `coded_id` is an id held as a pandas category whose categories are sorted strings, so that the
+    order of codes is the order of ids. `optional` columns are filled with `default` when absent;
+    `missing` allows missing values (empty in CSV); `minimum` is inclusive; `finite` forbids NaN
+    and infinities in floats.
+    """
+
+    name: str
+    kind: Kind
+    optional: bool = False
+    missing: bool = False
+    minimum: float | None = None
+    finite: bool = False
+    default: object = ""
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table's name, columns, key, row order, and whether further columns are kept."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    order: tuple[str, ...] = ()
+    extra: bool = False
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(column.name for column in self.columns))
+
+
+def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.DataFrame:
+    """Return `table` with the columns, dtypes and row order of `spec`; raise when it cannot be.
+
+    Args:
+        spec: the contract.
+        table: any frame; it is not changed.
+        where: what the table is called in an error (a path, say); by default the spec's name.
+
+    Returns:
+        A new frame with a fresh index. An empty frame is valid if its columns are there.
+
+    Raises:
+        TableError: with every failure found: columns missing, ids that are not text or hold white
+            space, numbers out of range, missing values, keys given twice.
+
+    Examples:
+        >>> spec = TableSpec("pairs", (Column("doc_id", "id"), Column("relevance", "int")), ("doc_id",))
+        >>> check_table(spec, pd.DataFrame({"doc_id": ["d2", "d1"], "relevance": ["0", 1]}))
+          doc_id  relevance
+        0     d1          1
+        1     d2          0
+    """
+    where = where or spec.name
+    absent = [c.name for c in spec.columns if c.name not in table.columns and not c.optional]
+    if absent:
+        raise TableError(
+            f"{where}: no column {', '.join(absent)}; found {', '.join(map(str, table.columns)) or 'none'}; "
+            f"expected {', '.join(spec.names)}"
+        )
+    problems: list[str] = []
+    columns = {column.name: _typed(column, table, problems) for column in spec.columns}
+    if not problems:
+        _check_key(spec, columns, problems)
+    if problems:
+        raise TableError(f"{where}: {'; '.join(problems)}")
+    extra = [name for name in table.columns if spec.extra and name not in columns]
+    typed = pd.DataFrame({**columns, **{name: table[name].reset_index(drop=True) for name in extra}})
+    return _in_order(typed, spec.order or spec.key)
+
+
+def _typed(column: Column, table: pd.DataFrame, problems: list[str]) -> Series:
+    if column.name not in table.columns:
+        table = pd.DataFrame({column.name: [column.default] * len(table)}, dtype=object)
+    values = table[column.name].reset_index(drop=True)
+    if column.kind == "coded_id":
+        return _coded_ids(column, values, problems)
+    if column.kind == "id":
+        return _id_text(column, values, problems)
+    if column.kind == "text":
+        return _text(column, values, problems)
+    if column.kind == "bool":
+        return _booleans(column, values, problems)
+    return _numbers(column, values, problems)
+
+
+def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Series) -> None:
+    rows = np.flatnonzero(np.asarray(bad, dtype=bool))
+    if rows.size:
+        examples = ", ".join(f"row {row + 1}: {values.iloc[row]!r}" for row in rows[:3])
+        problems.append(f"{column.name} {what} ({rows.size} of {len(values)}; {examples})")
+
+
+def _missing_text(values: Series) -> npt.NDArray[Any]:
+    return np.asarray(values.isna(), dtype=bool)
+
+
+def _text(column: Column, values: Series, problems: list[str]) -> Series:
+    missing = _missing_text(values)
+    strings = values.map(lambda value: isinstance(value, str), na_action="ignore").to_numpy(dtype=object)
+    not_text = ~missing & ~np.array([flag is True for flag in strings], dtype=bool)
+    _say(problems, column, "is not text", not_text, values)
+    if not column.missing:
+        _say(problems, column, "is missing", missing, values)
+    if problems:
+        return values
+    return values.astype("str").where(~missing, "").astype("str")
+
+
+def _id_text(column: Column, values: Series, problems: list[str]) -> Series:
+    before = len(problems)
+    text = _text(column, values, problems)
+    if len(problems) > before:
+        return text
+    _say(problems, column, _BAD_ID, _bad_ids(text), text)
+    return text
+
+
+_BAD_ID = "is empty or holds white space or control characters, which no TREC file can carry"
+
+
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
+
+
+def _bad_ids(text: Series) -> npt.NDArray[Any]:
+    return np.array([not value or _BLANK.search(value) is not None for value in text], dtype=bool)
+
+
+def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        coded = values.array.remove_unused_categories()
+    else:
+        if not all(isinstance(value, str) for value in pd.unique(values)):
+            not_text = np.array([not isinstance(value, str) for value in values], dtype=bool)
+            _say(problems, column, "is not text", not_text, values)
+            return values
+        codes, categories = pd.factorize(values)
+        coded = pd.Categorical.from_codes(codes, pd.Index(categories, dtype="str"))
+    if (coded.codes < 0).any():
+        _say(problems, column, "is missing", coded.codes < 0, values)
+        return values
+    categories = pd.Index(coded.categories, dtype="str")
+    bad = _bad_ids(categories.to_series())
+    if bad.any():
+        _say(problems, column, _BAD_ID, bad[coded.codes], values)
+        return values
+    if not categories.is_monotonic_increasing:
+        order = np.argsort(np.asarray(categories, dtype=object), kind="stable")
+        position = np.empty(len(order), dtype=np.int32)
+        position[order] = np.arange(len(order), dtype=np.int32)
+        coded = pd.Categorical.from_codes(position[coded.codes], categories[order])
+    return pd.Series(coded)
+
+
+def _numbers(column: Column, values: Series, problems: list[str]) -> Series:
+    if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
+        numbers = values
+    else:
+        blank = values.isna() | (values.astype("str") == "")
+        numbers = pd.to_numeric(values.astype(object).where(~blank, np.nan), errors="coerce")
+        _say(problems, column, "is not a number", numbers.isna() & ~blank, values)
+    missing = np.asarray(numbers.isna(), dtype=bool)
+    if not column.missing:
+        _say(problems, column, "is not finite" if column.finite else "is missing", missing, values)
+    present = numbers.where(~missing, 0).to_numpy(dtype=np.float64)
+    if column.finite:
+        _say(problems, column, "is not finite", np.isinf(present), values)
+    if column.minimum is not None:
+        _say(problems, column, f"is below {column.minimum:g}", ~missing & (present < column.minimum), values)
+    if column.kind == "float":
+        return numbers.astype(np.float64)
+    whole = np.isfinite(present) & (present == np.floor(present))
+    _say(problems, column, "is not a whole number", ~missing & ~whole, values)
+    if problems:
+        return values
+    return numbers.astype("Int64") if column.missing else numbers.astype(np.int64)
+
+
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def _booleans(column: Column, values: Series, problems: list[str]) -> Series:
+    text = [
+        ("" if missing else str(value).lower()) for value, missing in zip(values, values.isna(), strict=True)
+    ]
+    _say(
+        problems, column, "is neither True nor False", [t not in _BOOLEANS and t != "" for t in text], values
+    )
+    if not column.missing:
+        _say(problems, column, "is missing", [t == "" for t in text], values)
+    return pd.Series([_BOOLEANS.get(t, pd.NA) for t in text], dtype="boolean")
+
+
+def _check_key(spec: TableSpec, columns: dict[str, Series], problems: list[str]) -> None:
+    if not spec.key:
+        return
+    key = pd.DataFrame({name: _hashable(columns[name]) for name in spec.key})
+    twice = key.duplicated().to_numpy()
+    if twice.any():
+        rows = np.flatnonzero(twice)
+        examples = ", ".join(" ".join(str(columns[name].iloc[row]) for name in spec.key) for row in rows[:3])
+        problems.append(f"{', '.join(spec.key)} given twice ({rows.size} rows; {examples})")
+
+
+def _hashable(values: Series) -> Series:
+    return values.cat.codes if isinstance(values.dtype, pd.CategoricalDtype) else values
+
+
+def _in_order(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
+    if not order:
+        return table
+    rows = np.lexsort([_sort_codes(table[name]) for name in reversed(order)])
+    if (rows[1:] > rows[:-1]).all():
+        return table
+    return pd.DataFrame(table.iloc[rows].reset_index(drop=True))
+
+
+def _sort_codes(values: Series) -> npt.NDArray[Any]:
+    """Return integers that sort as the values do (text by code point)."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return np.asarray(values.cat.codes)
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return np.asarray(values)
+    codes, uniques = pd.factorize(values)
+    order = np.argsort(np.asarray(uniques, dtype=object), kind="stable")
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    return np.asarray(position[codes])

@@ -1,0 +1,42 @@
+"""The error tree: everything this package raises on purpose is a `FireError`.
+
+A message is one line that says where, what was found, what was expected and what to do.
+`exit_code` is the code with which the command line ends: 1 for data and results, 3 for a server.
+"""
+
+from __future__ import annotations
+
+
+class FireError(Exception):
+    """Base of every error raised on purpose; its text is fit to be shown to a user as it is."""
+
+    exit_code = 1
+
+    def __str__(self) -> str:
+        return " ".join(super().__str__().split())
+
+
+class FormatError(FireError):
+    """A file cannot be read as the format it was taken for (syntax; carries path and place)."""
+
+
+class TableError(FireError):
+    """Rows do not make a valid table (values, keys, missing columns)."""
+
+
+class JoinError(FireError):
+    """Two tables that belong together do not fit (ids without a partner, another collection)."""
+
+
+class UsageError(FireError):
+    """An argument has a value outside its range, or names nothing known."""
+
+
+class StaleError(FireError):
+    """A file is not what its manifest says was written."""
+
+
+class ServerError(FireError):
+    """An outside server failed, refused, or is not what it was taken for."""
+
+    exit_code = 3
