@@ -1,0 +1,53 @@
+"""Krippendorff's alpha, computed by the package `krippendorff`."""
+
+from __future__ import annotations
+
+import math
+from typing import cast
+
+import numpy as np
+
+from fire_toolkit.agreement.votes import Floats, Ints, Level, Votes
+
+NO_PAIR = "no pair has two judgments"
+
+
+def alpha(votes: Votes, level: str) -> tuple[float, str]:
+    """Return alpha and, when it is undefined (nan), why.
+
+    The package gets int64 counts of the pairable pairs in ascending order of grades; labels of equal
+    grade are one value, except at the nominal level, where each label is a category of its own.
+    """
+    counts, domain = graded_counts(votes, level)
+    reason = undefined_alpha(counts, votes, level)
+    if reason:
+        return math.nan, reason
+    import krippendorff
+
+    measured = krippendorff.alpha(
+        value_counts=counts, value_domain=domain, level_of_measurement=cast(Level, level)
+    )
+    return float(measured), ""
+
+
+def graded_counts(votes: Votes, level: str) -> tuple[Ints, Floats]:
+    """Return the counts of pairable pairs × values, and the values ascending."""
+    if level == "nominal":
+        return votes.counts, np.arange(len(votes.labels), dtype=np.float64)
+    domain, place = np.unique(votes.grades, return_inverse=True)
+    merge = (place[:, None] == np.arange(len(domain))).astype(np.int64)
+    return votes.counts @ merge, domain
+
+
+def undefined_alpha(counts: Ints, votes: Votes, level: str) -> str:
+    """Return why alpha is undefined for these counts, or an empty text."""
+    if not len(counts):
+        return NO_PAIR
+    used = np.flatnonzero(counts.any(axis=0))
+    if len(used) > 1:
+        return ""
+    if level == "nominal":
+        what = repr(votes.labels[used[0]])
+    else:
+        what = f"grade {np.unique(votes.grades)[used[0]]:g}"
+    return f"every judgment on pairs with two judgments says {what}: there is nothing to disagree about"

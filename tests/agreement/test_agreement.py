@@ -1,0 +1,309 @@
+import math
+from collections import Counter
+
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.agreement import agreement, krippendorff_alpha
+from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.tables import Judgments, check_judgments
+
+LEVELS = ["nominal", "ordinal", "interval", "ratio"]
+NUMBERS = {"1": 1, "2": 2, "3": 3, "4": 4, "5": 5}
+
+
+def judged(rows: list[tuple[str, str, str]]) -> Judgments:
+    """Judgments from (doc_id, annotator_id, label)."""
+    return check_judgments(
+        pd.DataFrame(
+            {
+                "query_id": pd.Series(["q"] * len(rows), dtype="str"),
+                "doc_id": pd.Series([row[0] for row in rows], dtype="str"),
+                "annotator_id": pd.Series([row[1] for row in rows], dtype="str"),
+                "label": pd.Series([row[2] for row in rows], dtype="str"),
+            }
+        )
+    )
+
+
+def rated(*raters: str) -> Judgments:
+    """Judgments from one text a rater: a character a unit, `*` for none."""
+    return judged(
+        [
+            (f"d{unit:02d}", f"rater{rater}", label)
+            for rater, text in enumerate(raters)
+            for unit, label in enumerate(text.replace(" ", ""))
+            if label != "*"
+        ]
+    )
+
+
+def from_counts(counts: list[list[int]]) -> Judgments:
+    """Judgments from votes for each label (columns) on each unit (rows)."""
+    rows = []
+    for unit, votes in enumerate(counts):
+        labels = [str(label) for label, n in enumerate(votes) for _ in range(n)]
+        rows += [(f"d{unit}", f"a{rater}", label) for rater, label in enumerate(labels)]
+    return judged(rows)
+
+
+# Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), examples A, B and C.
+EXAMPLE_A = rated("0100000010", "1110010000")
+EXAMPLE_B = rated("aabbdcccedda", "babbbccceddd")
+EXAMPLE_C = rated(
+    "1 2 3 3 2 1 4 1 2 * * *", "1 2 3 3 2 2 4 1 2 5 * 3", "* 3 3 3 2 3 4 2 2 5 1 *", "1 2 3 3 2 4 4 1 2 5 1 *"
+)
+
+# Fleiss (1971), table 1: 30 patients, 6 raters, 5 diagnoses.
+FLEISS = [
+    [0, 0, 0, 6, 0], [0, 3, 0, 0, 3], [0, 1, 4, 0, 1], [0, 0, 0, 0, 6], [0, 3, 0, 3, 0],
+    [2, 0, 4, 0, 0], [0, 0, 4, 0, 2], [2, 0, 3, 1, 0], [2, 0, 0, 4, 0], [0, 0, 0, 0, 6],
+    [1, 0, 0, 5, 0], [1, 1, 0, 4, 0], [0, 3, 3, 0, 0], [1, 0, 0, 5, 0], [0, 2, 0, 3, 1],
+    [0, 0, 5, 0, 1], [3, 0, 0, 1, 2], [5, 1, 0, 0, 0], [0, 2, 0, 4, 0], [1, 0, 2, 0, 3],
+    [0, 0, 0, 0, 6], [0, 1, 0, 5, 0], [0, 2, 0, 1, 3], [2, 0, 0, 4, 0], [1, 0, 0, 4, 1],
+    [0, 5, 0, 1, 0], [4, 0, 0, 0, 2], [0, 2, 0, 4, 0], [1, 0, 5, 0, 0], [0, 0, 0, 0, 6],
+]  # fmt: skip
+
+
+def test_alpha_of_krippendorffs_example_a() -> None:
+    assert krippendorff_alpha(EXAMPLE_A).value == pytest.approx(0.095238, abs=1e-6)
+
+
+def test_alpha_of_krippendorffs_example_b() -> None:
+    assert krippendorff_alpha(EXAMPLE_B).value == pytest.approx(0.691964, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("level", "value"),
+    [("nominal", 0.743421), ("ordinal", 0.815388), ("interval", 0.849107), ("ratio", 0.797403)],
+)
+@pytest.mark.parametrize("grades", [None, NUMBERS, dict(reversed(NUMBERS.items()))])
+def test_alpha_of_krippendorffs_example_c_at_each_level_whatever_the_order_of_grades(
+    level: str, value: float, grades: dict[str, float] | None
+) -> None:
+    measured = krippendorff_alpha(EXAMPLE_C, level=level, grades=grades)
+    assert value == pytest.approx(measured.value, abs=1e-6)
+    assert (measured.n_units, measured.n_pairable, measured.n_annotators, measured.note) == (12, 11, 4, "")
+
+
+def test_ordinal_alpha_follows_grades_not_the_alphabet_of_labels() -> None:
+    # The same data in words: .815 in graded order, .772 if the words were taken alphabetically.
+    words = {"1": "very-low", "2": "low", "3": "mid", "4": "high", "5": "very-high"}
+    renamed = check_judgments(EXAMPLE_C.assign(label=EXAMPLE_C["label"].map(words)))
+    grades = {words[str(number)]: float(number) for number in (3, 1, 5, 2, 4)}
+    assert (
+        pytest.approx(0.815388, abs=1e-6) == krippendorff_alpha(renamed, grades=grades, level="ordinal").value
+    )
+
+
+def test_two_raters_agreeing_on_85_of_100_by_habit() -> None:
+    # 80/10/5/5 (Gwet): percent .85, alpha .3177.
+    table = from_counts([[2, 0]] * 80 + [[1, 1]] * 15 + [[0, 2]] * 5)
+    values = agreement(table).set_index("statistic")["value"]
+    assert pytest.approx(0.3177, abs=5e-5) == values["alpha"]
+    assert pytest.approx(0.85) == values["percent_agreement"]
+
+
+def test_alpha_and_percent_agreement_of_fleiss_1971() -> None:
+    values = agreement(from_counts(FLEISS)).set_index("statistic")["value"]
+    assert pytest.approx(0.433410, abs=1e-6) == values["alpha"]
+    assert pytest.approx(0.5556, abs=5e-5) == values["percent_agreement"]  # Fleiss' P̄, p. 381
+
+
+def test_percent_agreement_counts_pairs_of_votes_not_unanimous_pairs() -> None:
+    # aab agrees in 1 of 3 pairs of votes, cc in 1 of 1.
+    table = agreement(rated("ac", "ac", "b*"))
+    assert pytest.approx(2 / 3) == table.loc[1, "value"]
+
+
+def test_columns_and_rows_of_the_table() -> None:
+    table = agreement(EXAMPLE_C, level="interval")
+    columns = ["group", "statistic", "level", "value", "n_units", "n_pairable", "n_annotators", "note"]
+    assert columns == list(table.columns)
+    expected = [("all", "alpha", "interval"), ("all", "percent_agreement", "nominal")]
+    assert expected == list(zip(table["group"], table["statistic"], table["level"], strict=True))
+
+
+def sparse(seed: int) -> tuple[np.ndarray, Judgments]:
+    """Ratings 1..V of up to 5 raters on up to 12 units, a third of them missing."""
+    draw = np.random.default_rng(seed)
+    shape = (draw.integers(2, 6), draw.integers(1, 13))
+    ratings = draw.integers(1, draw.integers(3, 7), size=shape).astype(np.float64)
+    ratings[draw.random(shape) < 0.33] = np.nan
+    rows = [(f"d{u}", f"a{r}", f"{ratings[r, u]:g}") for r, u in np.argwhere(~np.isnan(ratings))]
+    return ratings, judged(rows)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_equals_the_package_on_reliability_data(level: str) -> None:
+    compared = 0
+    for seed in range(150):
+        ratings, judgments = sparse(seed)
+        measured = krippendorff_alpha(judgments, level=level)
+        votes = (~np.isnan(ratings)).sum(axis=0)
+        paired = ratings[:, votes >= 2]
+        if len(np.unique(paired[~np.isnan(paired)])) < 2:
+            assert math.isnan(measured.value)
+            continue
+        expected = krippendorff.alpha(paired, level_of_measurement=level)
+        assert expected == pytest.approx(measured.value, abs=1e-12)
+        assert ((votes >= 1).sum(), (votes >= 2).sum()) == (measured.n_units, measured.n_pairable)
+        compared += 1
+    assert compared > 100
+
+
+def test_answers_graded_none_are_no_votes_and_are_counted() -> None:
+    escalated = rated("111e", "10e*")
+    measured = krippendorff_alpha(escalated, grades={"0": 0, "1": 1, "e": None})
+    assert (measured.n_units, measured.n_pairable, measured.n_annotators) == (3, 2, 2)
+    assert measured.note == "2 answers without a vote left out"
+    assert krippendorff_alpha(rated("11", "10")).value == measured.value
+
+
+def test_labels_of_equal_grade_are_one_value_except_at_the_nominal_level() -> None:
+    judgments = rated("xxyz", "yxyz")
+    grades = {"x": 0, "y": 0, "z": 1}
+    assert krippendorff_alpha(judgments, grades=grades, level="interval").value == 1.0
+    assert krippendorff_alpha(judgments, grades=grades).value < 1.0
+
+
+def test_a_count_above_what_a_byte_holds_is_counted() -> None:
+    # uint8 counts gave .417 for .712 in the package; counts here are int64.
+    counts = [[300, 20], [10, 280]]
+    expected = krippendorff.alpha(
+        value_counts=np.array(counts, dtype=np.int64), level_of_measurement="nominal"
+    )
+    assert expected == pytest.approx(krippendorff_alpha(from_counts(counts)).value)
+
+
+@pytest.mark.parametrize(
+    ("judgments", "reason"),
+    [
+        (judged([]), "no pair has two judgments"),
+        (rated("1010", "****"), "no pair has two judgments"),
+        (rated("111", "11*"), "every judgment on pairs with two judgments says '1'"),
+    ],
+)
+def test_an_undefined_alpha_is_nan_with_a_reason(judgments: Judgments, reason: str) -> None:
+    measured = krippendorff_alpha(judgments)
+    assert math.isnan(measured.value)
+    assert measured.note.startswith(reason)
+
+
+def test_alpha_of_one_grade_under_two_labels_is_undefined_at_graded_levels() -> None:
+    measured = krippendorff_alpha(rated("xy", "yx"), grades={"x": 1, "y": 1}, level="ordinal")
+    assert math.isnan(measured.value)
+    assert measured.note.startswith("every judgment on pairs with two judgments says grade 1")
+
+
+def test_by_annotator_takes_everyones_judgments_on_the_pairs_of_that_annotator() -> None:
+    judgments = rated("1101", "10**", "**01")
+    table = agreement(judgments, by="annotator_id")
+    alphas = table[table["statistic"] == "alpha"].set_index("group")
+    assert list(alphas.index) == ["rater0", "rater1", "rater2"]
+    assert list(alphas["n_pairable"]) == [4, 2, 2]
+    assert list(alphas["n_annotators"]) == [3, 2, 2]
+    assert krippendorff_alpha(rated("11", "10")).value == alphas.loc["rater1", "value"]
+    assert alphas.loc["rater2", "value"] == 1.0
+
+
+def test_by_another_column_takes_the_judgments_with_each_value() -> None:
+    judgments = check_judgments(rated("1101", "1000").assign(batch=[1, 1, 1, 1, 2, 2, 2, 2]))
+    table = agreement(judgments, by="batch")
+    assert list(table["group"]) == ["1", "1", "2", "2"]
+    assert list(table["n_pairable"]) == [2, 2, 2, 2]
+    assert table.loc[1, "value"] == 0.5
+
+
+def test_by_a_column_with_missing_values_gives_them_a_group_of_their_own() -> None:
+    judgments = check_judgments(rated("11", "11").assign(stratum=["s", "s", None, None]))
+    assert list(agreement(judgments, by="stratum")["group"].unique()) == ["", "s"]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: agreement(EXAMPLE_A, by="colour"), "no column 'colour'; found query_id, doc_id"),
+        (lambda: agreement(EXAMPLE_A, level="nominl"), "level of measurement 'nominl' is unknown"),
+        (lambda: agreement(EXAMPLE_B, level="ordinal"), "label 'a' is no number"),
+        (lambda: krippendorff_alpha(rated("1", "n"), level="ratio"), "label 'n' is no number"),
+        (lambda: krippendorff_alpha(rated("nan", "inf"), level="ratio"), "label 'a' is no number"),
+        (
+            lambda: krippendorff_alpha(rated("ab"), grades={"a": -1, "b": 1}, level="ratio"),
+            "grade of label 'a' is -1; level ratio needs grades of 0 or more",
+        ),
+        (
+            lambda: krippendorff_alpha(rated("ab"), grades={"a": math.inf, "b": 1}, level="interval"),
+            "grade of label 'a' is inf",
+        ),
+    ],
+)
+def test_a_bad_argument_is_a_usage_error(call: object, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        call()  # type: ignore[operator]
+
+
+def test_a_label_the_guideline_does_not_know_is_a_table_error() -> None:
+    with pytest.raises(TableError, match="label 'c' is not in the guideline"):
+        agreement(rated("abc"), grades={"a": 0, "b": 1})
+
+
+def test_input_is_unchanged_and_row_order_is_irrelevant() -> None:
+    before = EXAMPLE_C.copy()
+    shuffled = Judgments(EXAMPLE_C.sample(frac=1, random_state=1))
+    for by in (None, "annotator_id"):
+        pd.testing.assert_frame_equal(
+            agreement(EXAMPLE_C, level="interval", by=by), agreement(shuffled, level="interval", by=by)
+        )
+    pd.testing.assert_frame_equal(before, EXAMPLE_C)
+
+
+def test_no_judgments_by_annotator_is_an_empty_table() -> None:
+    table = agreement(judged([]), by="annotator_id")
+    assert len(table) == 0
+    assert table["value"].dtype == "float64"
+
+
+judgment_rows = st.dictionaries(
+    st.tuples(st.sampled_from("defgh"), st.sampled_from("uvwx")), st.sampled_from("012"), max_size=20
+).map(lambda found: [(doc, annotator, label) for (doc, annotator), label in found.items()])
+
+
+@settings(max_examples=25, deadline=None)
+@given(judgment_rows, st.permutations("defgh"), st.permutations("uvwx"), st.permutations("012"))
+def test_names_do_not_matter(
+    rows: list[tuple[str, str, str]], docs: list[str], annotators: list[str], labels: list[str]
+) -> None:
+    doc, annotator = dict(zip("defgh", docs, strict=True)), dict(zip("uvwx", annotators, strict=True))
+    label = dict(zip("012", labels, strict=True))
+    for level in LEVELS:
+        expected = krippendorff_alpha(judged(rows), level=level)
+        renamed = krippendorff_alpha(judged([(doc[d], annotator[a], v) for d, a, v in rows]), level=level)
+        assert expected.note == renamed.note
+        assert expected.value == pytest.approx(renamed.value, nan_ok=True)
+    relabelled = agreement(judged([(d, a, label[v]) for d, a, v in rows]))
+    np.testing.assert_allclose(agreement(judged(rows))["value"], relabelled["value"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(judgment_rows)
+def test_percent_agreement_is_the_mean_share_of_agreeing_pairs(rows: list[tuple[str, str, str]]) -> None:
+    shares = []
+    for doc in "defgh":
+        votes = Counter(label for d, _, label in rows if d == doc)
+        n = votes.total()
+        if n >= 2:
+            shares.append(sum(math.comb(c, 2) for c in votes.values()) / math.comb(n, 2))
+    expected = float(np.mean(shares)) if shares else math.nan
+    assert expected == pytest.approx(agreement(judged(rows)).loc[1, "value"], nan_ok=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(judgment_rows)
+def test_alpha_is_one_exactly_when_no_pair_disagrees(rows: list[tuple[str, str, str]]) -> None:
+    alpha, percent = agreement(judged(rows))["value"]
+    assert math.isnan(alpha) or (alpha == 1) == (percent == 1)
