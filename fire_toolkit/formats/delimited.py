@@ -1,0 +1,106 @@
+"""CSV and TSV with a header line: every field is text to the letter until its table is checked.
+
+`007` stays `007`, and `NA`, `null` and the empty field are text. CSV is quoted as in RFC 4180; TSV is
+not quoted at all, so that a caption that begins with a quote does not swallow the next line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.files import read_text
+
+
+def read_delimited(path: str | Path, *, required: Sequence[str] = ()) -> pd.DataFrame:
+    """Return a CSV or TSV file as a frame of text; the header's line decides which of the two it is.
+
+    Args:
+        path: a file with a header line (`-`: standard input; gzip by content).
+        required: columns that the header must name; others are kept.
+
+    Raises:
+        FormatError: no header, a name twice, a required column absent, a line with too few or too
+            many fields, a quote that is not closed: each with path and line.
+    """
+    text = read_text(path)
+    delimiter = "\t" if "\t" in text.split("\n", 1)[0] else ","
+    rows = list(_rows(text, delimiter, path))
+    header = [name.strip() for name in rows[0][1]]
+    _check_header(header, required, path)
+    for line, fields in rows[1:]:
+        if len(fields) != len(header):
+            raise FormatError(
+                f"{path}:{line}: {len(fields)} fields, expected {len(header)} ({','.join(header)})"
+            )
+    columns = list(zip(*(fields for _, fields in rows[1:]), strict=True)) or [()] * len(header)
+    return pd.DataFrame(
+        {name: pd.Series(list(values), dtype="str") for name, values in zip(header, columns, strict=True)}
+    )
+
+
+def _rows(text: str, delimiter: str, path: str | Path) -> Iterable[tuple[int, list[str]]]:
+    """Yield each row with the number of the line it begins on, leaving out blank lines."""
+    stream = io.StringIO(text, newline="")
+    if delimiter == "\t":
+        reader = csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
+    else:
+        reader = csv.reader(stream, strict=True)
+    line = 1
+    try:
+        for fields in reader:
+            if fields:
+                yield line, fields
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise FormatError(f"{path}:{line}: {error}; expected CSV with a header line") from None
+
+
+def _check_header(header: list[str], required: Sequence[str], path: str | Path) -> None:
+    absent = [name for name in required if name not in header]
+    if absent:
+        raise FormatError(
+            f"{path}:1: no column {', '.join(absent)}; found {', '.join(header)}; "
+            f"expected a header line that names {', '.join(required)}"
+        )
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise FormatError(f"{path}:1: column {', '.join(twice)} stands twice in the header")
+
+
+def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> str:
+    """Return `table` as CSV (or TSV) text with a header line and `\\n` line ends.
+
+    Floats are written with the fewest digits that read back equal; a missing value is an empty
+    field, NaN in a float column is `nan`. TSV has no quoting: tabs and line ends in text become spaces.
+    """
+    columns = [[_field(value, nan) for value in table[name]] for name in table.columns]
+    quote = _quoted if delimiter == "," else _flat
+    header = delimiter.join(quote(str(name)) for name in table.columns)
+    lines = [delimiter.join(map(quote, row)) for row in zip(*columns, strict=True)]
+    return "\n".join([header, *lines, ""])
+
+
+def _field(value: Any, nan: str) -> str:
+    if value is None or value is pd.NA:
+        return ""
+    if isinstance(value, float):
+        return nan if math.isnan(value) else repr(float(value))
+    return str(value)
+
+
+def _quoted(field: str) -> str:
+    if not any(mark in field for mark in ',"\r\n'):
+        return field
+    return '"' + field.replace('"', '""') + '"'
+
+
+def _flat(field: str) -> str:
+    return " ".join(field.splitlines()).replace("\t", " ")

@@ -1,0 +1,69 @@
+"""Bytes and text of a file, with errors that name the file: `-`, gzip and UTF-8 handled once, here."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import sys
+import zlib
+from pathlib import Path
+
+from fire_toolkit.errors import FormatError
+
+STDIN = "-"
+_GZIP_MAGIC = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the bytes of `path` (`-`: standard input), gunzipped if they are gzip by content.
+
+    Raises:
+        FormatError: the file is not there, is a folder, cannot be read, or is damaged gzip.
+    """
+    try:
+        raw = sys.stdin.buffer.read() if str(path) == STDIN else Path(path).read_bytes()
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    if not raw.startswith(_GZIP_MAGIC):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"{path}: damaged gzip file ({error}); copy it again from its source") from None
+
+
+def read_text(path: str | Path) -> str:
+    """Return the text of `path`, UTF-8 with or without a byte order mark; line ends are kept.
+
+    Raises:
+        FormatError: as `read_bytes`; or not UTF-8, or a NUL byte (a binary file), with the line; or
+            nothing but white space.
+    """
+    raw = read_bytes(path).removeprefix(_BOM)
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise FormatError(
+            f"{path}:{line}: byte {raw[error.start]:#04x} is not UTF-8; save it as UTF-8"
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise FormatError(f"{path}:{line}: a NUL byte: this is a binary file, expected text")
+    if not text.strip():
+        raise FormatError(f"{path}: empty file, expected at least one line")
+    return text
+
+
+def sha256_of(path: str | Path) -> str:
+    """Return the sha256 of a file's bytes as they lie on disk, in hex."""
+    try:
+        with Path(path).open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None

@@ -1,0 +1,75 @@
+"""The tables' own files: CSV (or TSV) in, checked; CSV out. Qrels are TREC text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from fire_toolkit.checks import TableSpec
+from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.formats.trec import read_trec_qrels
+from fire_toolkit.tables import (
+    ITEMS,
+    LABELS,
+    POOL,
+    POOL_SOURCES,
+    QUERIES,
+    Items,
+    Labels,
+    Pool,
+    PoolSources,
+    Qrels,
+    Queries,
+    check_items,
+    check_labels,
+    check_pool,
+    check_pool_sources,
+    check_queries,
+)
+
+
+def _read(path: str | Path, spec: TableSpec) -> pd.DataFrame:
+    return read_delimited(path, required=[c.name for c in spec.columns if not c.optional])
+
+
+def read_queries(path: str | Path) -> Queries:
+    """Return a file with columns query_id and text (and any others) as Queries."""
+    return check_queries(_read(path, QUERIES), where=str(path))
+
+
+def read_items(path: str | Path) -> Items:
+    """Return a file with columns doc_id, media_url (and start_s, end_s, any others) as Items."""
+    return check_items(_read(path, ITEMS), where=str(path))
+
+
+def read_pool(path: str | Path) -> Pool:
+    """Return a pool: `pool.csv`, or the folder that holds it; query_id and doc_id are enough."""
+    file = Path(path) / "pool.csv" if Path(path).is_dir() else path
+    return check_pool(_read(file, POOL), where=str(file))
+
+
+def read_pool_sources(path: str | Path) -> PoolSources:
+    """Return `pool_sources.csv` as PoolSources."""
+    return check_pool_sources(_read(path, POOL_SOURCES), where=str(path))
+
+
+def read_labels(path: str | Path) -> Labels:
+    """Return labels: `labels.csv`, or the folder that holds it."""
+    file = Path(path) / "labels.csv" if Path(path).is_dir() else path
+    return check_labels(_read(file, LABELS), where=str(file))
+
+
+def read_judged_pairs(path: str | Path) -> pd.DataFrame:
+    """Return the pairs that a file calls judged (columns query_id, doc_id).
+
+    Judgments, labels and pools (CSV or TSV with those columns) count whole; of TREC qrels the pairs
+    with a relevance of 0 or more.
+    """
+    from fire_toolkit.formats.files import read_text
+
+    names = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
+    if {"query_id", "doc_id"} <= {name.strip() for name in names}:
+        return read_delimited(path)[["query_id", "doc_id"]].drop_duplicates()
+    qrels: Qrels = read_trec_qrels(path)
+    return qrels.loc[qrels["relevance"] >= 0, ["query_id", "doc_id"]]

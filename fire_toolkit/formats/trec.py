@@ -1,0 +1,152 @@
+"""TREC text: runs (`query_id Q0 doc_id rank score run_id`) and qrels (`query_id 0 doc_id relevance`).
+
+The rank of a run's line is not used: the order is that of `ranking`. The fast reader takes files with
+one separator between fields; anything else, and every error, goes through the line-by-line reader.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.files import read_bytes, read_text
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.tables import Qrels, Run, check_qrels
+
+RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
+_QRELS_FIELDS = "query_id 0 doc_id relevance, or query_id 0 doc_id stratum relevance"
+
+
+def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
+    """Return a TREC run file (gzip or not) as a Run.
+
+    Args:
+        path: six fields a line, separated by white space.
+        run_id: the run's id; by default the sixth field, which must then be one and the same.
+
+    Raises:
+        FormatError: a line with another number of fields, a score that is no finite number, several
+            run ids, an empty file.
+        TableError: a doc stands twice under a query.
+    """
+    scored = _read_fast(path)
+    if scored is None:
+        scored = _read_run_lines(path)
+    if run_id is not None:
+        scored["run_id"] = run_id
+    tags = sorted(map(str, scored["run_id"].unique()))
+    if len(tags) > 1:
+        raise FormatError(
+            f"{path}: {len(tags)} run ids in one file ({', '.join(tags[:3])}), expected one; "
+            f"name the run yourself with NAME={path}"
+        )
+    return rank_run(scored, where=str(path))
+
+
+def _read_fast(path: str | Path) -> pd.DataFrame | None:
+    """Return the columns of a well-formed run, or None where the line-by-line reader must look."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    if str(path) == "-":
+        return None
+    raw = read_bytes(path)
+    first = raw[: raw.find(b"\n")] if b"\n" in raw else raw
+    coded = pa.dictionary(pa.int32(), pa.string())
+    types = {"query_id": coded, "doc_id": coded, "run_id": coded, "score": pa.float64()}
+    try:
+        table = csv.read_csv(
+            pa.BufferReader(raw),
+            read_options=csv.ReadOptions(column_names=list(RUN_FIELDS), use_threads=False),
+            parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " ", quote_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types=types, null_values=[], include_columns=list(types), check_utf8=True
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    if not all(_is_plain(table[name].unify_dictionaries()) for name in ("query_id", "doc_id", "run_id")):
+        return None
+    scored: pd.DataFrame = table.unify_dictionaries().to_pandas()
+    return scored if len(scored) and np.isfinite(scored["score"].to_numpy()).all() else None
+
+
+def _is_plain(column: Any) -> bool:
+    """Whether all ids of a dictionary column are non-empty and free of white space and NUL."""
+    if not column.num_chunks:
+        return False
+    ids = column.chunk(0).dictionary.to_pylist()
+    return all(text and len(text.split()) == 1 and text == text.strip() and "\0" not in text for text in ids)
+
+
+def _lines(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        fields = line.split()
+        if fields:
+            yield number, fields
+
+
+def _read_run_lines(path: str | Path) -> pd.DataFrame:
+    rows: list[tuple[str, str, float, str]] = []
+    for number, fields in _lines(path):
+        if len(fields) != len(RUN_FIELDS):
+            raise FormatError(f"{path}:{number}: {len(fields)} fields, expected 6 ({' '.join(RUN_FIELDS)})")
+        query_id, _, doc_id, _, score, tag = fields
+        rows.append((query_id, doc_id, _score(score, path, number), tag))
+    return pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "run_id"])
+
+
+def _score(text: str, path: str | Path, number: int) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        raise FormatError(f"{path}:{number}: score {text!r} is no number") from None
+    if not math.isfinite(score):
+        raise FormatError(
+            f"{path}:{number}: score {text!r}, expected a finite number; leave out docs that have no score"
+        )
+    return score
+
+
+def trec_run_text(run: Run) -> str:
+    """Return a Run as TREC text, in its order; scores read back equal."""
+    columns = (run["query_id"], run["doc_id"], run["rank"], run["score"], run["run_id"])
+    return "".join(
+        f"{query_id} Q0 {doc_id} {rank} {float(score)!r} {run_id}\n"
+        for query_id, doc_id, rank, score, run_id in zip(*columns, strict=True)
+    )
+
+
+def read_trec_qrels(path: str | Path) -> Qrels:
+    """Return a TREC qrels file of four columns, or of five with a stratum, as Qrels.
+
+    Relevance is a whole number; below 0 means pooled and not judged. Every pair's source is `original`.
+
+    Raises:
+        FormatError: a line with another number of fields, a relevance that is no whole number.
+        TableError: a pair stands twice.
+    """
+    rows: list[tuple[str, str, int]] = []
+    width = 0
+    for number, fields in _lines(path):
+        width = width or len(fields)
+        if len(fields) != width or width not in (4, 5):
+            expected = f"{width} as on the first line" if width in (4, 5) else f"4 or 5 ({_QRELS_FIELDS})"
+            raise FormatError(f"{path}:{number}: {len(fields)} fields, expected {expected}")
+        try:
+            rows.append((fields[0], fields[2], int(fields[-1])))
+        except ValueError:
+            raise FormatError(f"{path}:{number}: relevance {fields[-1]!r}, expected a whole number") from None
+    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]), where=str(path))
+
+
+def trec_qrels_text(qrels: Qrels) -> str:
+    """Return Qrels as TREC text of four columns, in the order of the table."""
+    columns = (qrels["query_id"], qrels["doc_id"], qrels["relevance"])
+    return "".join(f"{query} 0 {doc} {relevance}\n" for query, doc, relevance in zip(*columns, strict=True))
