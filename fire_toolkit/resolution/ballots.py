@@ -1,0 +1,112 @@
+"""Judgments as counted answers: what every rule decides on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.tables import Judgments
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Grades = Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """The answers on each pair, by query_id and doc_id.
+
+    judgments: the answers; pair, label: their codes, row by row; pairs: query_id and doc_id of each pair
+    code; labels: all labels of the guideline, in its order; relevance: their grades, 0 where there is
+    none; is_vote: whether a label has a grade, so that an answer with it is a vote.
+    """
+
+    judgments: Judgments
+    pair: Ints
+    label: Ints
+    pairs: pd.DataFrame
+    labels: tuple[str, ...]
+    relevance: Ints
+    is_vote: npt.NDArray[np.bool_]
+
+    @cached_property
+    def answers(self) -> Ints:
+        """Answers with each label on each pair: pairs × labels."""
+        shape = (len(self.pairs), len(self.labels))
+        cells = np.bincount(self.pair * shape[1] + self.label, minlength=shape[0] * shape[1])
+        return cells.astype(np.int64).reshape(shape)
+
+    @cached_property
+    def votes(self) -> Ints:
+        """Votes for each label on each pair: as `answers`, 0 in the columns of labels that are no vote."""
+        return self.answers * self.is_vote
+
+    @cached_property
+    def n_votes(self) -> Ints:
+        """Votes on each pair."""
+        return np.asarray(self.votes.sum(axis=1), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What a rule decided: for each pair the code of its label, −1 for a dispute.
+
+    confidence: one number a pair, in [0, 1]; None: the share of votes for the label.
+    """
+
+    label: Ints
+    confidence: Floats | None = None
+
+
+def count_ballots(judgments: Judgments, *, grades: Grades) -> Ballots:
+    """Return `judgments` as Ballots, pairs by query_id and doc_id.
+
+    Raises:
+        UsageError: no grades; a grade that is no whole number.
+        TableError: a label that `grades` does not hold.
+    """
+    if not grades:
+        raise UsageError("grades are empty; expected the grade of each label of the guideline")
+    labels = tuple(grades)
+    relevance = np.array([_whole(label, grade) for label, grade in grades.items()], dtype=np.int64)
+    is_vote = np.array([grade is not None for grade in grades.values()], dtype=np.bool_)
+    pair, pairs = _pairs(judgments)
+    return Ballots(judgments, pair, _label_codes(judgments, labels), pairs, labels, relevance, is_vote)
+
+
+def _whole(label: str, grade: float | None) -> int:
+    if grade is None:
+        return 0
+    if not float(grade).is_integer():
+        raise UsageError(
+            f"grade of label {label!r} is {grade}; relevance is a whole number, or None for no vote"
+        )
+    return int(grade)
+
+
+def _label_codes(judgments: Judgments, labels: tuple[str, ...]) -> Ints:
+    codes, found = pd.factorize(judgments["label"])
+    unknown = sorted(set(found) - set(labels))
+    if unknown:
+        raise TableError(
+            f"judgments: label {', '.join(map(repr, unknown[:3]))} is not in the guideline "
+            f"({len(unknown)} unknown labels); expected one of {', '.join(map(repr, labels))}"
+        )
+    place = {label: code for code, label in enumerate(labels)}
+    return np.array([place[label] for label in found], dtype=np.int64)[codes]
+
+
+def _pairs(judgments: Judgments) -> tuple[Ints, pd.DataFrame]:
+    query, queries = pd.factorize(judgments["query_id"], sort=True)
+    doc, docs = pd.factorize(judgments["doc_id"], sort=True)
+    keys, pair = np.unique(query.astype(np.int64) * len(docs) + doc, return_inverse=True)
+    n_docs = max(len(docs), 1)
+    pairs: dict[str, Any] = {"query_id": queries[keys // n_docs], "doc_id": docs[keys % n_docs]}
+    return np.asarray(pair, dtype=np.int64), pd.DataFrame(pairs, dtype="str")

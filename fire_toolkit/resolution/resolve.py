@@ -1,0 +1,127 @@
+"""Judgments to one label a pair, and the pairs in dispute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.resolution.ballots import Ballots, Grades, Verdicts, count_ballots
+from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.tables import (
+    Disputes,
+    Judgments,
+    Labels,
+    Pool,
+    check_disputes,
+    check_labels,
+    check_pool,
+)
+
+ESCALATED = "escalated"
+NO_MAJORITY = "no_majority"
+
+
+def resolve(judgments: Judgments, *, grades: Grades, rule: str = "fire") -> tuple[Labels, Disputes]:
+    """Return one label for each judged pair that `rule` can decide, and the other pairs as disputes.
+
+    Args:
+        judgments: one row for each annotator and pair.
+        grades: label → relevance (a whole number), in the guideline's order; None as a grade says that
+            the label is no vote (an escalation, say): it never becomes a label.
+        rule: `fire`: more than half of the votes, one vote stands (the FIRE paper's rule);
+            `majority`: more votes than any other label; `unanimous`: all votes.
+
+    Returns:
+        Labels (method: the rule; n_judgments: votes; n_agree: votes for the label; confidence:
+        n_agree / n_judgments) and Disputes (reason: `no_majority`, or `escalated` when no answer is a
+        vote; then a column `n_<label>` for each label of `grades`, counting answers), both by query_id
+        and doc_id. Each judged pair is in exactly one of them; a tie is a dispute. No judgments: both
+        are empty.
+
+    Raises:
+        UsageError: an unknown rule; a grade that is no whole number.
+        TableError: a label that `grades` does not hold.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": ["a", "b", "b"], "annotator_id": ["u", "u", "v"],
+        ...     "label": ["yes", "yes", "no"]}))
+        >>> labels, disputes = resolve(judgments, grades={"yes": 1, "no": 0})
+        >>> labels[["doc_id", "label", "relevance", "method", "n_judgments"]]
+          doc_id label  relevance method  n_judgments
+        0      a   yes          1   fire            1
+        >>> disputes
+          query_id doc_id       reason  n_yes  n_no
+        0        q      b  no_majority      1     1
+    """
+    if rule not in RULES:
+        raise UsageError(f"rule {rule!r} is unknown; expected one of {', '.join(RULES)}")
+    ballots = count_ballots(judgments, grades=grades)
+    verdicts = RULES[rule](ballots)
+    return _labels(ballots, verdicts, rule), _disputes(ballots, verdicts)
+
+
+def _labels(ballots: Ballots, verdicts: Verdicts, rule: str) -> Labels:
+    rows = np.flatnonzero(verdicts.label >= 0)
+    label = verdicts.label[rows]
+    n_judgments, n_agree = ballots.n_votes[rows], ballots.votes[rows, label]
+    confidence = n_agree / n_judgments if verdicts.confidence is None else verdicts.confidence[rows]
+    columns: dict[str, Any] = {
+        "label": pd.array(np.array(ballots.labels, dtype=object)[label], dtype="str"),
+        "relevance": ballots.relevance[label],
+        "method": rule,
+        "n_judgments": n_judgments,
+        "n_agree": n_agree,
+        "confidence": confidence,
+    }
+    return check_labels(ballots.pairs.iloc[rows].reset_index(drop=True).assign(**columns))
+
+
+def _disputes(ballots: Ballots, verdicts: Verdicts) -> Disputes:
+    rows = np.flatnonzero(verdicts.label < 0)
+    reason = np.where(ballots.n_votes[rows] > 0, NO_MAJORITY, ESCALATED)
+    pairs = ballots.pairs.iloc[rows].reset_index(drop=True)
+    pairs["reason"] = pd.array(reason.astype(object), dtype="str")
+    for code, label in enumerate(ballots.labels):
+        pairs[f"n_{label}"] = ballots.answers[rows, code]
+    return check_disputes(pairs)
+
+
+def next_round(disputes: Disputes, pool: Pool | None = None, *, round: int) -> Pool:  # noqa: A002
+    """Return the pairs in dispute as the pool of round `round`, to be asked again.
+
+    Args:
+        disputes: as `resolve` gives them.
+        pool: where the pairs came from; its columns are kept. Without it best_rank, n_runs and
+            is_original are missing.
+        round: 1 or more.
+
+    Returns:
+        A Pool with one row for each dispute; empty when there is none.
+
+    Raises:
+        UsageError: `round` is below 1.
+        JoinError: a disputed pair is not in `pool`.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_disputes
+        >>> row = {"query_id": ["q"], "doc_id": ["b"], "reason": ["no_majority"]}
+        >>> next_round(check_disputes(pd.DataFrame(row)), round=2)[["query_id", "doc_id", "round"]]
+          query_id doc_id  round
+        0        q      b      2
+    """
+    if round < 1:
+        raise UsageError(f"round is {round}; expected 1 or more")
+    key = ["query_id", "doc_id"]
+    if pool is None:
+        return check_pool(disputes[key].assign(round=round))
+    asked = disputes[key].merge(pool, on=key, how="left", indicator=True)
+    lost = asked[asked["_merge"] == "left_only"]
+    if len(lost):
+        pairs = ", ".join(f"{q} {d}" for q, d in lost[key].head(3).itertuples(index=False))
+        raise JoinError(f"{len(lost)} of {len(asked)} disputed pairs are not in the pool ({pairs})")
+    return check_pool(asked.assign(round=round))

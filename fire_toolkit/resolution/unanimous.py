@@ -1,0 +1,14 @@
+"""The label that all votes are for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fire_toolkit.resolution.ballots import Ballots, Verdicts
+
+
+def unanimous(ballots: Ballots) -> Verdicts:
+    """Return the label that has all votes (one vote stands); any disagreement is a dispute."""
+    best = ballots.votes.argmax(axis=1)
+    n_best = ballots.votes.max(axis=1, initial=0)
+    return Verdicts(np.where((n_best == ballots.n_votes) & (n_best > 0), best, -1))

@@ -1,0 +1,212 @@
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import JoinError, TableError, UsageError
+from fire_toolkit.resolution import RULES, next_round, resolve
+from fire_toolkit.tables import Judgments, check_disputes, check_judgments, check_labels, check_pool
+
+GRADES = {"relevant": 1, "not-relevant": 0, "escalate": None}
+GRADED = {"x": 2, "y": 1, "z": 0, "esc": None}
+
+
+def judged(answers: dict[str, list[str]]) -> Judgments:
+    """Judgments from doc_id → answers, one annotator an answer."""
+    rows = [
+        ("q", doc, f"a{place}", label) for doc, given in answers.items() for place, label in enumerate(given)
+    ]
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "annotator_id", "label"], dtype="str")
+    return check_judgments(table)
+
+
+def decided(answers: dict[str, list[str]], rule: str) -> dict[str, str]:
+    """doc_id → label, or the reason of the dispute in brackets."""
+    labels, disputes = resolve(judged(answers), grades=GRADED, rule=rule)
+    return dict(zip(labels["doc_id"], labels["label"], strict=True)) | {
+        doc: f"[{reason}]" for doc, reason in zip(disputes["doc_id"], disputes["reason"], strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "fire", "majority", "unanimous"),
+    [
+        ("x", "x", "x", "x"),
+        ("xx", "x", "x", "x"),
+        ("xy", "[no_majority]", "[no_majority]", "[no_majority]"),
+        ("xxy", "x", "x", "[no_majority]"),
+        ("xxyy", "[no_majority]", "[no_majority]", "[no_majority]"),
+        ("xxyz", "[no_majority]", "x", "[no_majority]"),
+        ("xyz", "[no_majority]", "[no_majority]", "[no_majority]"),
+        ("xxyyz", "[no_majority]", "[no_majority]", "[no_majority]"),
+        ("xxxyy", "x", "x", "[no_majority]"),
+        ("e", "[escalated]", "[escalated]", "[escalated]"),
+        ("ee", "[escalated]", "[escalated]", "[escalated]"),
+        ("xeee", "x", "x", "x"),
+        ("xye", "[no_majority]", "[no_majority]", "[no_majority]"),
+    ],
+)
+def test_what_each_rule_says_of_an_answer_sheet(
+    answers: str, fire: str, majority: str, unanimous: str
+) -> None:
+    sheet = {"d": ["esc" if answer == "e" else answer for answer in answers]}
+    for rule, expected in (("fire", fire), ("majority", majority), ("unanimous", unanimous)):
+        assert decided(sheet, rule) == {"d": expected}, rule
+
+
+def test_fire_is_the_default_rule() -> None:
+    labels, _ = resolve(judged({"d": ["relevant"]}), grades=GRADES)
+    assert list(labels["method"]) == ["fire"]
+
+
+def test_a_label_carries_its_grade_its_votes_and_their_share() -> None:
+    labels, disputes = resolve(judged({"d": ["x", "x", "y", "esc"], "e": ["z"]}), grades=GRADED)
+    expected = check_labels(
+        pd.DataFrame(
+            {
+                "query_id": "q",
+                "doc_id": ["d", "e"],
+                "label": ["x", "z"],
+                "relevance": [2, 0],
+                "method": "fire",
+                "n_judgments": [3, 1],
+                "n_agree": [2, 1],
+                "confidence": [2 / 3, 1.0],
+            }
+        )
+    )
+    pd.testing.assert_frame_equal(expected, labels)
+    assert len(disputes) == 0
+
+
+def test_a_dispute_counts_every_answer_in_the_order_of_the_guideline() -> None:
+    answers = {"b": ["y", "x", "esc"], "a": ["esc"]}
+    expected = check_disputes(
+        pd.DataFrame(
+            {
+                "query_id": "q",
+                "doc_id": ["a", "b"],
+                "reason": ["escalated", "no_majority"],
+                "n_x": [0, 1],
+                "n_y": [0, 1],
+                "n_z": [0, 0],
+                "n_esc": [1, 1],
+            }
+        )
+    )
+    pd.testing.assert_frame_equal(expected, resolve(judged(answers), grades=GRADED)[1])
+
+
+def test_pairs_of_different_queries_are_kept_apart() -> None:
+    table = pd.DataFrame(
+        {
+            "query_id": ["q1", "q2", "q:1", "q"],
+            "doc_id": ["d", "d", "d", "1:d"],
+            "annotator_id": "u",
+            "label": ["x", "y", "z", "x"],
+        }
+    )
+    labels, _ = resolve(check_judgments(table), grades=GRADED)
+    assert list(zip(labels["query_id"], labels["doc_id"], labels["relevance"], strict=True)) == [
+        ("q", "1:d", 2),
+        ("q1", "d", 2),
+        ("q2", "d", 1),
+        ("q:1", "d", 0),
+    ]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
+    labels, disputes = resolve(judged({}), grades=GRADES, rule=rule)
+    assert (len(labels), len(disputes)) == (0, 0)
+    assert list(disputes.columns) == [
+        "query_id", "doc_id", "reason", "n_relevant", "n_not-relevant", "n_escalate"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=40, deadline=None)
+@given(
+    answers=st.dictionaries(
+        st.sampled_from("abcd"), st.lists(st.sampled_from(list(GRADED)), min_size=1, max_size=5)
+    ),
+    seed=st.integers(0, 99),
+)
+def test_every_judged_pair_is_a_label_or_a_dispute_whatever_the_row_order(
+    rule: str, answers: dict[str, list[str]], seed: int
+) -> None:
+    judgments = judged(answers)
+    before = judgments.copy()
+    labels, disputes = resolve(judgments, grades=GRADED, rule=rule)
+    assert sorted([*labels["doc_id"], *disputes["doc_id"]]) == sorted(answers)
+    assert "esc" not in set(labels["label"])
+    shuffled = Judgments(judgments.sample(frac=1, random_state=seed))
+    again = resolve(shuffled, grades=GRADED, rule=rule)
+    pd.testing.assert_frame_equal(labels, again[0])
+    pd.testing.assert_frame_equal(disputes, again[1])
+    pd.testing.assert_frame_equal(before, judgments)
+
+
+def test_a_label_the_guideline_does_not_know_is_an_error() -> None:
+    with pytest.raises(
+        TableError, match=r"label 'maybe' is not in the guideline .*expected one of 'relevant'"
+    ):
+        resolve(judged({"d": ["maybe"]}), grades=GRADES)
+
+
+def test_a_grade_that_is_no_whole_number_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"grade of label 'half' is 0.5; relevance is a whole number"):
+        resolve(judged({"d": ["half"]}), grades={"half": 0.5})
+
+
+def test_a_guideline_without_labels_is_an_error() -> None:
+    with pytest.raises(UsageError, match="grades are empty"):
+        resolve(judged({}), grades={})
+
+
+def test_an_unknown_rule_is_an_error_that_names_the_rules() -> None:
+    with pytest.raises(UsageError, match="rule 'vote' is unknown; expected one of fire, majority, unanimous"):
+        resolve(judged({"d": ["x"]}), grades=GRADED, rule="vote")
+
+
+def test_the_next_round_asks_the_disputes_and_keeps_what_the_pool_knew() -> None:
+    _, disputes = resolve(judged({"a": ["x"], "b": ["x", "y"], "c": ["esc"]}), grades=GRADED)
+    pool = check_pool(
+        pd.DataFrame(
+            {"query_id": "q", "doc_id": ["a", "b", "c"], "best_rank": [1, 2, 3], "n_runs": [3, 2, 1]}
+        )
+    )
+    expected = check_pool(
+        pd.DataFrame(
+            {"query_id": "q", "doc_id": ["b", "c"], "best_rank": [2, 3], "n_runs": [2, 1], "round": 2}
+        )
+    )
+    pd.testing.assert_frame_equal(expected, next_round(disputes, pool, round=2))
+
+
+def test_the_next_round_without_a_pool_has_pairs_only() -> None:
+    _, disputes = resolve(judged({"a": ["x"], "b": ["x", "y"]}), grades=GRADED)
+    asked = next_round(disputes, round=3)
+    assert list(asked["doc_id"]) == ["b"]
+    assert list(asked["round"]) == [3]
+    assert asked["best_rank"].isna().all()
+
+
+def test_the_next_round_without_disputes_is_empty() -> None:
+    _, disputes = resolve(judged({"a": ["x"]}), grades=GRADED)
+    pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"]}))
+    assert len(next_round(disputes, round=2)) == 0
+    assert len(next_round(disputes, pool, round=2)) == 0
+
+
+def test_a_dispute_that_was_never_pooled_is_an_error() -> None:
+    _, disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED)
+    pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"]}))
+    with pytest.raises(JoinError, match=r"1 of 1 disputed pairs are not in the pool \(q b\)"):
+        next_round(disputes, pool, round=2)
+
+
+def test_a_round_below_one_is_an_error() -> None:
+    _, disputes = resolve(judged({"b": ["x", "y"]}), grades=GRADED)
+    with pytest.raises(UsageError, match="round is 0; expected 1 or more"):
+        next_round(disputes, round=0)
