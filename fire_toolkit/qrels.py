@@ -1,0 +1,122 @@
+"""Original positives and people's labels to augmented qrels, with every change counted apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.tables import Changes, Labels, Qrels, check_changes, check_qrels
+
+Floats = npt.NDArray[np.float64]
+
+POLICIES = ("union", "override", "drop")
+SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
+
+
+def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> tuple[Qrels, Changes]:
+    """Return the qrels that hold both the original relevances and the labels, and what changed.
+
+    A pair is positive from relevance 1. The source of a pair says what became of it:
+
+    - `original`: in the original qrels and not labelled; its relevance stays, be it positive, an
+      explicit 0, or −1 (pooled, not judged);
+    - `confirmed`, `rejected`: an original positive labelled positive, or not;
+    - `new`, `irrelevant`: any other pair (absent, 0 or −1 in the original qrels) labelled positive, or not.
+
+    Args:
+        original: the benchmark's qrels; column source is not used.
+        labels: one relevance a judged pair; disputes are no labels and stay unjudged.
+        policy: what a label does to an original relevance. `union`: the higher of the two stands, so no
+            original positive is lost (the FIRE paper's rule); `override`: the label's stands, so a
+            rejected original becomes 0; `drop`: as union, but rejected originals leave the qrels and
+            count as unjudged. A query whose only pair is dropped leaves the qrels with it.
+
+    Returns:
+        The augmented Qrels (pairs labelled not relevant are written with their grade, 0, so that they
+        count as judged) and Changes: one row for each pair of either table, relevance missing where the
+        pair was dropped. Both by query_id and doc_id. No labels: the original qrels, all `original`.
+
+    Raises:
+        UsageError: an unknown policy.
+        JoinError: labels on a query that the original qrels do not have.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_labels
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": 1}))
+        >>> labels = check_labels(pd.DataFrame(
+        ...     {"query_id": "q", "doc_id": ["b", "c", "d"], "label": "x", "relevance": [0, 1, 0]}))
+        >>> augment_qrels(original, labels)[0]
+          query_id doc_id  relevance      source
+        0        q      a          1    original
+        1        q      b          1    rejected
+        2        q      c          1         new
+        3        q      d          0  irrelevant
+    """
+    if policy not in POLICIES:
+        raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
+    _check_queries_known(original, labels)
+    pairs = _relevances(original, "original_relevance").merge(
+        _relevances(labels, "label_relevance"), on=["query_id", "doc_id"], how="outer"
+    )
+    before = pairs["original_relevance"].to_numpy(dtype=np.float64)
+    labelled = pairs["label_relevance"].to_numpy(dtype=np.float64)
+    source = _sources(before, labelled)
+    pairs["relevance"] = _merged(before, labelled, source == "rejected", policy)
+    pairs["source"] = pd.array(source, dtype="str")
+    changes = check_changes(pairs)
+    kept = changes[changes["relevance"].notna()]
+    return check_qrels(kept[["query_id", "doc_id", "relevance", "source"]]), changes
+
+
+def change_counts(changes: Changes) -> dict[str, int]:
+    """Return how many pairs each source has: confirmations are never counted as new positives.
+
+    Returns:
+        original, confirmed, rejected (together the original positives), new, irrelevant, and
+        original_not_positive: pairs that stand in the original qrels with a relevance below 1 and were
+        not labelled. Sources without a pair count 0.
+
+    Examples:
+        >>> change_counts(check_changes(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": ["a", "b"], "original_relevance": [1, None],
+        ...     "label_relevance": [None, 1], "relevance": 1, "source": ["original", "new"]})))
+        {'original': 1, 'confirmed': 0, 'rejected': 0, 'new': 1, 'irrelevant': 0, 'original_not_positive': 0}
+    """
+    not_positive = (changes["source"] == "original") & (changes["original_relevance"] < 1)
+    counted = changes.loc[~not_positive, "source"].value_counts()
+    return {source: int(counted.get(source, 0)) for source in SOURCES} | {
+        "original_not_positive": int(not_positive.sum())
+    }
+
+
+def _check_queries_known(original: Qrels, labels: Labels) -> None:
+    unknown = labels.loc[~labels["query_id"].isin(original["query_id"]), "query_id"].unique()
+    if len(unknown):
+        raise JoinError(
+            f"labels: {len(unknown)} of {labels['query_id'].nunique()} queries are not in the original qrels "
+            f"({', '.join(unknown[:3])}); expected labels for the same collection"
+        )
+
+
+def _relevances(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    return table[["query_id", "doc_id", "relevance"]].rename(columns={"relevance": name})
+
+
+def _sources(before: Floats, labelled: Floats) -> npt.NDArray[Any]:
+    was_positive, is_positive = before >= 1, labelled >= 1
+    return np.select(
+        [np.isnan(labelled), was_positive & is_positive, was_positive, is_positive],
+        ["original", "confirmed", "rejected", "new"],
+        default="irrelevant",
+    ).astype(object)
+
+
+def _merged(before: Floats, labelled: Floats, is_rejected: npt.NDArray[Any], policy: str) -> Floats:
+    if policy == "override":
+        return np.where(np.isnan(labelled), before, labelled)
+    higher = np.fmax(before, labelled)
+    return np.where(is_rejected, np.nan, higher) if policy == "drop" else higher

@@ -1,0 +1,146 @@
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts
+from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_qrels
+
+Relevances = dict[str, int]
+
+
+def original(relevances: Relevances, query_id: str = "q") -> Qrels:
+    table = pd.DataFrame(
+        {"doc_id": pd.Series(relevances.keys(), dtype="str"), "relevance": relevances.values()}
+    )
+    return check_qrels(table.assign(query_id=pd.Series([query_id] * len(table), dtype="str")))
+
+
+def labelled(relevances: Relevances, query_id: str = "q") -> Labels:
+    table = pd.DataFrame(
+        {"doc_id": pd.Series(relevances.keys(), dtype="str"), "relevance": relevances.values()}
+    )
+    return check_labels(table.assign(query_id=pd.Series([query_id] * len(table), dtype="str"), label="x"))
+
+
+def augmented(before: Relevances, labels: Relevances, policy: str) -> dict[str, tuple[int, str]]:
+    qrels, _ = augment_qrels(original(before), labelled(labels), policy=policy)
+    return {row.doc_id: (row.relevance, row.source) for row in qrels.itertuples()}
+
+
+@pytest.mark.parametrize(
+    ("before", "label", "source", "union", "override", "drop"),
+    [
+        (1, None, "original", 1, 1, 1),
+        (0, None, "original", 0, 0, 0),
+        (-1, None, "original", -1, -1, -1),
+        (1, 1, "confirmed", 1, 1, 1),
+        (1, 2, "confirmed", 2, 2, 2),
+        (2, 1, "confirmed", 2, 1, 2),
+        (1, 0, "rejected", 1, 0, None),
+        (None, 1, "new", 1, 1, 1),
+        (0, 2, "new", 2, 2, 2),
+        (-1, 1, "new", 1, 1, 1),
+        (None, 0, "irrelevant", 0, 0, 0),
+        (0, 0, "irrelevant", 0, 0, 0),
+        (-1, 0, "irrelevant", 0, 0, 0),
+    ],
+)
+def test_what_becomes_of_a_pair_under_each_policy(
+    before: int | None, label: int | None, source: str, union: int, override: int, drop: int | None
+) -> None:
+    known = {"other": 1} | ({} if before is None else {"d": before})
+    labels = {} if label is None else {"d": label}
+    for policy, relevance in (("union", union), ("override", override), ("drop", drop)):
+        expected = None if relevance is None else (relevance, source)
+        assert augmented(known, labels, policy).get("d") == expected, policy
+        _, changes = augment_qrels(original(known), labelled(labels), policy=policy)
+        row = changes[changes["doc_id"] == "d"].iloc[0]
+        shown = [None if pd.isna(value) else value for value in row.iloc[2:]]
+        assert shown == [before, label, relevance, source], policy
+
+
+def test_union_is_the_default_policy() -> None:
+    before, labels = original({"a": 1}), labelled({"a": 0})
+    pd.testing.assert_frame_equal(
+        augment_qrels(before, labels, policy="union")[0], augment_qrels(before, labels)[0]
+    )
+
+
+def test_confirmations_are_counted_apart_from_new_positives() -> None:
+    before = {"a": 1, "b": 1, "c": 1, "d": 0, "e": -1}
+    labels = {"b": 1, "c": 0, "f": 1, "g": 2, "h": 0}
+    for policy in POLICIES:
+        _, changes = augment_qrels(original(before), labelled(labels), policy=policy)
+        assert change_counts(changes) == {
+            "original": 1,
+            "confirmed": 1,
+            "rejected": 1,
+            "new": 2,
+            "irrelevant": 1,
+            "original_not_positive": 2,
+        }
+
+
+def test_labels_on_a_query_the_original_qrels_do_not_have_are_an_error() -> None:
+    with pytest.raises(JoinError, match=r"1 of 1 queries are not in the original qrels \(Q\)"):
+        augment_qrels(original({"a": 1}), labelled({"a": 1}, "Q"))
+
+
+def test_an_unknown_policy_is_an_error_that_names_the_policies() -> None:
+    with pytest.raises(UsageError, match="policy 'merge' is unknown; expected one of union, override, drop"):
+        augment_qrels(original({"a": 1}), labelled({}), policy="merge")
+
+
+def test_without_labels_the_qrels_stay_as_they_are() -> None:
+    before = original({"a": 1, "b": 0, "c": -1})
+    for policy in POLICIES:
+        qrels, changes = augment_qrels(before, labelled({}), policy=policy)
+        pd.testing.assert_frame_equal(before, qrels)
+        assert len(changes) == 3
+
+
+def test_without_qrels_and_labels_there_is_nothing() -> None:
+    qrels, changes = augment_qrels(original({}), labelled({}))
+    assert (len(qrels), len(changes)) == (0, 0)
+    assert set(change_counts(changes).values()) == {0}
+
+
+def test_ids_that_run_together_are_kept_apart() -> None:
+    before = check_qrels(pd.DataFrame({"query_id": ["007", "NA"], "doc_id": ["1", "1"], "relevance": 1}))
+    labels = check_labels(
+        pd.DataFrame({"query_id": ["NA", "007"], "doc_id": ["01", "1"], "label": "x", "relevance": [1, 0]})
+    )
+    qrels, _ = augment_qrels(before, labels)
+    assert list(zip(qrels["query_id"], qrels["doc_id"], qrels["source"], strict=True)) == [
+        ("007", "1", "rejected"),
+        ("NA", "01", "new"),
+        ("NA", "1", "original"),
+    ]
+
+
+relevances = st.dictionaries(st.sampled_from("abcdef"), st.integers(-1, 2))
+
+
+@settings(max_examples=60, deadline=None)
+@given(relevances, relevances.map(lambda found: {doc: max(0, value) for doc, value in found.items()}))
+def test_no_policy_loses_a_judgment_and_union_loses_no_positive(
+    before: Relevances, labels: Relevances
+) -> None:
+    given_qrels, given_labels = original(before | {"own": 1}), labelled(labels)
+    copies = given_qrels.copy(), given_labels.copy()
+    for policy in POLICIES:
+        qrels, changes = augment_qrels(given_qrels, given_labels, policy=policy)
+        pd.testing.assert_frame_equal(check_qrels(qrels), qrels)
+        pd.testing.assert_frame_equal(check_changes(changes), changes)
+        shuffled = Labels(given_labels.sample(frac=1, random_state=2))
+        pd.testing.assert_frame_equal(qrels, augment_qrels(given_qrels, shuffled, policy=policy)[0])
+        assert set(changes["doc_id"]) == set(before) | set(labels) | {"own"}
+        assert sum(change_counts(changes).values()) == len(changes)
+        rejected = {doc for doc in before if before[doc] >= 1 and labels.get(doc) == 0}
+        positives = {doc for known in (before, labels) for doc in known if known[doc] >= 1} | {"own"}
+        expected = positives if policy == "union" else positives - rejected
+        assert set(qrels.loc[qrels["relevance"] >= 1, "doc_id"]) == expected
+    pd.testing.assert_frame_equal(copies[0], given_qrels)
+    pd.testing.assert_frame_equal(copies[1], given_labels)
