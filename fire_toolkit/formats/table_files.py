@@ -9,19 +9,23 @@ import pandas as pd
 from fire_toolkit.checks import TableSpec
 from fire_toolkit.formats.delimited import read_delimited
 from fire_toolkit.formats.trec import read_trec_qrels
+from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.tables import (
     ITEMS,
+    JUDGMENTS,
     LABELS,
     POOL,
     POOL_SOURCES,
     QUERIES,
     Items,
+    Judgments,
     Labels,
     Pool,
     PoolSources,
     Qrels,
     Queries,
     check_items,
+    check_judgments,
     check_labels,
     check_pool,
     check_pool_sources,
@@ -73,3 +77,13 @@ def read_judged_pairs(path: str | Path) -> pd.DataFrame:
         return read_delimited(path)[["query_id", "doc_id"]].drop_duplicates()
     qrels: Qrels = read_trec_qrels(path)
     return qrels.loc[qrels["relevance"] >= 0, ["query_id", "doc_id"]]
+
+
+def read_judgments(path: str | Path) -> tuple[Judgments, int]:
+    """Return a judgments file, and how many answers were left out as superseded by a later one.
+
+    Columns query_id, doc_id, annotator_id and label are needed. Of several answers by one annotator
+    to one pair the latest by created_at counts, without dates the last row.
+    """
+    latest, superseded = latest_judgments(_read(path, JUDGMENTS))
+    return check_judgments(latest, where=str(path)), len(superseded)

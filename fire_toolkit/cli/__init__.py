@@ -1,0 +1,32 @@
+"""The command line: each command reads, calls one pure function, and writes.
+
+Nothing heavy is imported before a command runs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import click
+
+from fire_toolkit import __version__
+from fire_toolkit.cli.annotation import guideline, import_, tasks
+from fire_toolkit.cli.common import FireGroup
+from fire_toolkit.cli.judging import agree, augment, resolve
+from fire_toolkit.cli.pooling import pool
+from fire_toolkit.cli.project import init, status
+from fire_toolkit.cli.scoring import compare, score
+
+
+@click.group(
+    cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="fire-toolkit")
+def main() -> None:
+    """Correct the labels of a retrieval benchmark: pool, judge, resolve, rescore, compare.
+
+    Every command works on plain files; inside a workspace (a folder with a fire.toml, see `init`) it
+    takes what is not given from there. `status` says what is done and what comes next.
+    """
+
+
+for command in (init, status, pool, tasks, guideline, import_, agree, resolve, augment, score, compare):
+    main.add_command(command)

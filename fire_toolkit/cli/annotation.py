@@ -1,0 +1,181 @@
+"""`tasks` and `import`: a pool to Label Studio tasks, its exports to judgments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen,
+    chosen_path,
+    here,
+    json_option,
+    say,
+    say_next,
+    shown,
+    summarise,
+    workspace_path,
+    write_outputs,
+)
+
+
+@click.command()
+@click.argument("pool", required=False)
+@click.option("--queries", metavar="FILE", help="Queries: CSV or TSV with query_id and text.")
+@click.option("--items", metavar="FILE", help="Items: CSV or TSV with doc_id and media_url.")
+@click.option(
+    "--guideline", metavar="NAME", help="A guideline's name or folder. [default: caption-relevance-v1]"
+)
+@click.option(
+    "--overlap", type=click.FloatRange(0, 1), help="Share of pairs that get a second judgment. [default: 0.1]"
+)
+@click.option("--seed", type=int, help="Seed of the order and of the doubled pairs. [default: 0]")
+@click.option("--out", metavar="FILE", help="The tasks; those of doubled pairs go to FILE's .overlap.json.")
+@json_option
+def tasks(
+    pool: str | None,
+    queries: str | None,
+    items: str | None,
+    guideline: str | None,
+    overlap: float | None,
+    seed: int | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Turn a pool (folder or pool.csv) into Label Studio tasks that tell nothing of their origin.
+
+    An annotator sees caption and item only. The order is shuffled with the seed. Pairs drawn for a
+    second judgment stand once more in a file of their own, for another annotator's project.
+    """
+    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.formats.table_files import read_items, read_pool, read_queries
+    from fire_toolkit.labelstudio.task_json import tasks_to_json
+    from fire_toolkit.tasks import make_tasks
+
+    file = chosen_path(out, workspace_path("tasks/tasks.json"), "--out")
+    inputs = Inputs()
+    pool_path = chosen_path(pool, workspace_path("pool"), "POOL")
+    pool_file = pool_path / "pool.csv" if pool_path.is_dir() else pool_path
+    pairs = read_pool(inputs.use(pool_file))
+    captions = read_queries(inputs.use(chosen_path(queries, _from_workspace("queries"), "--queries")))
+    items_file = items or _from_workspace("items")
+    rules = read_guideline(chosen(guideline, "tasks", "guideline"))
+    share, seed = float(chosen(overlap, "tasks", "overlap")), int(chosen(seed, "tasks", "seed"))
+    made = make_tasks(
+        pairs,
+        captions,
+        items=read_items(inputs.use(items_file)) if items_file else None,
+        guideline=rules,
+        overlap=share,
+        seed=seed,
+    )
+    parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256, "overlap": share, "seed": seed}
+    batches = tasks_to_json(made, rules)
+    names = {1: file.name, 2: f"{file.name.removesuffix('.json')}.overlap.json"}
+    texts = {
+        names[batch]: _json_lines(batches[batch]) for batch in sorted(batches) if batches[batch] or batch == 1
+    }
+    counts = {"tasks": len(batches[1]), "doubled": len(batches.get(2, []))}
+    write_outputs(file, texts, stage="tasks", parameters=parameters, inputs=inputs, counts=counts)
+    words = f"{counts['tasks']:,} tasks in {file}"
+    if counts["doubled"]:
+        words += (
+            f"; {counts['doubled']:,} of them again in {file.with_name(names[2])}, for a second annotator"
+        )
+    if not items_file:
+        words += "; no items given, so each doc id stands for its media URL"
+    summarise(counts, words, as_json=as_json)
+    say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
+    say_next("fire-toolkit import EXPORT.json --out judgments.csv")
+
+
+def _json_lines(tasks: list[dict[str, object]]) -> str:
+    """Return a JSON list with one task a line, which people and diff can read."""
+    if not tasks:
+        return "[]\n"
+    return "[\n" + ",\n".join(json.dumps(task, ensure_ascii=False) for task in tasks) + "\n]\n"
+
+
+def _from_workspace(key: str) -> Path | None:
+    workspace = here()
+    path = workspace.path("collection", key) if workspace else None
+    return shown(path) if path else None
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option(
+    "--part",
+    type=click.Choice(["text", "config", "labels"]),
+    default="text",
+    help="What to print: the text for annotators, the labeling config, or the labels.",
+)
+def guideline(name: str | None, part: str) -> None:
+    """Print a guideline: the text for annotators or the labeling config to paste into Label Studio."""
+    from fire_toolkit.formats.guideline_files import list_guidelines, read_guideline
+
+    if name is None:
+        click.echo("\n".join(list_guidelines()))
+        return
+    rules = read_guideline(name)
+    if part == "labels":
+        lines = [f"{label.name}\t{label.relevance}\t{label.description}" for label in rules.labels]
+        click.echo("\n".join(["label\trelevance\tdescription", *lines]))
+        return
+    click.echo(rules.text if part == "text" else rules.label_config, nl=False)
+
+
+@click.command(name="import")
+@click.argument("exports", nargs=-1, metavar="EXPORT.json...")
+@click.option("--guideline", metavar="NAME", help="The guideline judged by. [default: caption-relevance-v1]")
+@click.option("--out", metavar="FILE", help="The judgments (CSV); dropped.csv is written beside it.")
+@json_option
+def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as_json: bool) -> None:
+    """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
+
+    What is no judgment (skips, drafts, answers that a later one replaced) goes to dropped.csv with
+    its reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
+    """
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.labelstudio.export import judgments_from_export, parse_export
+
+    file = chosen_path(out, workspace_path("judgments/judgments.csv"), "--out")
+    inputs = Inputs()
+    paths = list(exports) or _workspace_exports()
+    if not paths:
+        raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
+    rules = read_guideline(chosen(guideline, "tasks", "guideline"))
+    parsed = [(str(path), parse_export(inputs.use(path))) for path in paths]
+    result = judgments_from_export(parsed, guideline=rules)
+    texts = {file.name: delimited_text(result.judgments), "dropped.csv": delimited_text(result.dropped)}
+    reasons = result.dropped["reason"].value_counts().sort_index()
+    dropped = {str(reason): int(n) for reason, n in reasons.items()}
+    counts: dict[str, Any] = {
+        "judgments": len(result.judgments),
+        "pairs": len(result.judgments[["query_id", "doc_id"]].drop_duplicates()),
+        "annotators": int(result.judgments["annotator_id"].nunique()),
+        "dropped": dropped,
+    }
+    parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256}
+    write_outputs(file, texts, stage="import", parameters=parameters, inputs=inputs, counts=counts)
+    words = (
+        f"{counts['judgments']:,} judgments of {counts['pairs']:,} pairs by {counts['annotators']} annotators"
+    )
+    if dropped:
+        words += (
+            "; dropped: " + ", ".join(f"{n:,} {reason}" for reason, n in dropped.items()) + " (dropped.csv)"
+        )
+    summarise(counts, words, as_json=as_json)
+    for note in result.notes:
+        say(f"note: {note}")
+    say_next(f"fire-toolkit agree {file}   and   fire-toolkit resolve {file} --out labels")
+
+
+def _workspace_exports() -> list[Path]:
+    workspace = here()
+    return [shown(path) for path in workspace.paths("import", "exports")] if workspace else []

@@ -1,0 +1,284 @@
+"""What the commands share: errors as one line, inputs with their hashes, outputs, formats."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fire_toolkit import __version__
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.workspace import Workspace, find_workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fire_toolkit.tables import Run
+
+FORMATS = ("table", "csv", "tsv", "json", "latex")
+
+
+class FireGroup(click.Group):
+    """A group that ends every error it knows as one line and its exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order of the work, not of the alphabet."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a FireError or a failure of the system becomes one line on stderr."""
+        try:
+            return super().invoke(ctx)
+        except FireError as error:
+            _end(str(error), error.exit_code)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(1)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                ctx.exit(1)
+            _end(f"{error.filename or 'file'}: {error.strerror or error}", 1)
+        except MemoryError:
+            _end("not enough memory for this input; close other programs or split the runs by query", 1)
+
+
+def _end(message: str, code: int) -> None:
+    click.echo(f"error: {message}", err=True)
+    click.get_current_context().exit(code)
+
+
+def say(line: str) -> None:
+    """Print a line for a person, on stderr."""
+    click.echo(line, err=True)
+
+
+def say_next(command: str) -> None:
+    """Name the command that comes next."""
+    say(f"next: {command}")
+
+
+def here() -> Workspace | None:
+    """Return the workspace of the current folder, or None."""
+    return find_workspace(Path.cwd())
+
+
+def chosen(value: Any, section: str, key: str) -> Any:
+    """Return the value given on the command line, else the workspace's, else the default."""
+    if value is not None and value != ():
+        return value
+    from fire_toolkit.workspace import SETTINGS
+
+    workspace = here()
+    return workspace.setting(section, key) if workspace else SETTINGS[section][key]
+
+
+def chosen_path(given: str | Path | None, in_workspace: str | Path | None, option: str) -> Path:
+    """Return the path given, else the one that the workspace has; a usage error where there is neither."""
+    if given:
+        return Path(given)
+    if in_workspace:
+        return Path(in_workspace)
+    raise click.UsageError(f"{option} is needed outside a workspace (see `fire-toolkit init`)")
+
+
+def workspace_path(relative: str) -> Path | None:
+    """Return a fixed place of the current workspace, relative to the current folder where it can be."""
+    workspace = here()
+    return shown(workspace.root / relative) if workspace else None
+
+
+def shown(path: Path) -> Path:
+    """Return `path` relative to the current folder when it lies below it, for words and manifests."""
+    try:
+        return path.relative_to(Path.cwd())
+    except ValueError:
+        return path
+
+
+class Inputs:
+    """The files a command has read, with their sha256, for its manifest."""
+
+    def __init__(self) -> None:
+        self.hashes: dict[str, str] = {}
+
+    def use(self, path: str | Path) -> Path:
+        """Check `path` against its manifest, note its hash and return it."""
+        from fire_toolkit.formats.files import STDIN, sha256_of
+        from fire_toolkit.storage import verify
+
+        path = Path(path)
+        if str(path) == STDIN:
+            self.hashes[STDIN] = "read from standard input"
+            return path
+        if path.is_file():
+            verify(path)
+        self.hashes[_name_in_manifest(path)] = sha256_of(path)
+        return path
+
+
+def _name_in_manifest(path: Path) -> str:
+    """Return `path` from the workspace's folder when it lies in one, else as it was given."""
+    workspace = here()
+    absolute = Path.cwd() / path
+    if workspace and absolute.is_relative_to(workspace.root):
+        return absolute.relative_to(workspace.root).as_posix()
+    return path.as_posix()
+
+
+def read_runs(
+    files: Sequence[str],
+    inputs: Inputs,
+    *,
+    query_ids: str | None,
+    doc_ids: str | None,
+    depth: int | None = None,
+) -> list[Run]:
+    """Return the runs in `files` (each `PATH` or `NAME=PATH`), in the order given.
+
+    Runs whose files carry one and the same run id are told apart by their file names.
+    """
+    from fire_toolkit.formats.runs import read_run
+
+    named = [_split_name(file) for file in files] or [(None, str(path)) for path in _workspace_runs()]
+    if not named:
+        raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
+    ids = [
+        _run_ids_file(given, key, inputs) for given, key in ((query_ids, "query_ids"), (doc_ids, "doc_ids"))
+    ]
+    runs = [
+        read_run(inputs.use(path), run_id=name, query_ids=ids[0], doc_ids=ids[1], depth=depth)
+        for name, path in named
+    ]
+    return _with_own_names(runs, named)
+
+
+def _split_name(file: str) -> tuple[str | None, str]:
+    name, equals, path = file.partition("=")
+    return (name, path) if equals and name and "/" not in name and not Path(file).exists() else (None, file)
+
+
+def _workspace_runs() -> list[Path]:
+    workspace = here()
+    return [shown(path) for path in workspace.paths("runs", "files")] if workspace else []
+
+
+def _run_ids_file(given: str | None, key: str, inputs: Inputs) -> Path | None:
+    workspace = here()
+    path = Path(given) if given else workspace.path("runs", key) if workspace else None
+    return inputs.use(shown(path)) if path else None
+
+
+def _with_own_names(runs: list[Run], named: Sequence[tuple[str | None, str]]) -> list[Run]:
+    from fire_toolkit.tables import Run
+
+    ids = [str(run["run_id"].iloc[0]) for run in runs]
+    own = []
+    for run, run_id, (name, path) in zip(runs, ids, named, strict=True):
+        if ids.count(run_id) == 1 or name is not None:
+            own.append(run)
+            continue
+        stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
+        say(f"note: several files carry the run id {run_id!r}; {path} is called {stem!r} here")
+        own.append(Run(run.assign(run_id=run["run_id"].cat.rename_categories([stem]))))
+    return own
+
+
+def write_outputs(
+    out: Path,
+    texts: Mapping[str, str],
+    *,
+    stage: str,
+    parameters: Mapping[str, Any],
+    inputs: Inputs,
+    counts: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the files of a stage and its manifest: in the folder `out`, or `out` itself and its kin.
+
+    `texts` maps file names to contents; when `out`'s own name is among them it is a file, else a folder.
+    """
+    from fire_toolkit.storage import Manifest, manifest_path, write_stage
+
+    is_folder = out.name not in texts
+    folder = out if is_folder else out.parent
+    if is_folder and out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: is a file, expected a folder to write {', '.join(texts)} into")
+    if not is_folder and out.is_dir():
+        raise UsageError(f"{out}: is a folder, expected the name of a file")
+    manifest = Manifest(stage, __version__, dict(parameters), inputs.hashes, counts=dict(counts or {}))
+    at = manifest_path(out, is_folder=is_folder)
+    write_stage({folder / name: text for name, text in texts.items()}, manifest, at=at)
+
+
+def summarise(counts: Mapping[str, Any], words: str, *, as_json: bool) -> None:
+    """Print what a command counted: words on stderr, or with --json one object on stdout."""
+    if as_json:
+        click.echo(json.dumps(counts, ensure_ascii=False))
+    else:
+        say(words)
+
+
+def formatted(table: pd.DataFrame, output_format: str) -> str:
+    """Return a long table as csv, tsv or json (a list of records; NaN is null) text."""
+    from fire_toolkit.formats.delimited import delimited_text
+
+    if output_format == "json":
+        return (
+            json.dumps([_plain(row) for row in table.to_dict("records")], ensure_ascii=False, indent=1) + "\n"
+        )
+    return delimited_text(table, delimiter="\t" if output_format == "tsv" else ",", nan="nan")
+
+
+def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {
+        str(name): None if value != value or str(value) == "<NA>" else value for name, value in row.items()
+    }
+
+
+def drawn(
+    rows: Sequence[Sequence[str]], header: Sequence[str], output_format: str, *, align: str = "right"
+) -> str:
+    """Return rows of text as a table for the terminal, or as LaTeX (booktabs).
+
+    The first column is aligned left, the others as `align` says.
+    """
+    from tabulate import tabulate
+
+    style = "latex_booktabs" if output_format == "latex" else "simple"
+    sides = ["left", *[align] * (len(header) - 1)]
+    table = tabulate(rows, headers=list(header), tablefmt=style, disable_numparse=True, colalign=sides)
+    return table + "\n"
+
+
+def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--format`."""
+    return click.option(
+        "--format", "output_format", type=click.Choice(FORMATS), default="table", help="Form of the output."
+    )(command)
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON on stdout.")(
+        command
+    )
+
+
+def run_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument RUN… and the ids of dense matrices."""
+    for decorate in (
+        click.option(
+            "--doc-ids", metavar="FILE", help="Ids of a matrix's columns: a line each, or a column doc_id."
+        ),
+        click.option(
+            "--query-ids", metavar="FILE", help="Ids of a matrix's rows: a line each, or a column query_id."
+        ),
+        click.argument("runs", nargs=-1, metavar="RUN..."),
+    ):
+        command = decorate(command)
+    return command

@@ -1,0 +1,58 @@
+"""`init` and `status`: a workspace, and where it stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from fire_toolkit.cli.common import drawn, here, json_option, say, say_next
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
+def init(folder: Path) -> None:
+    """Make a workspace: a folder with a fire.toml and places for collection, runs and exports."""
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.storage import write_files
+    from fire_toolkit.workspace import CONFIG, config_text
+
+    path = folder / CONFIG
+    if path.exists():
+        raise UsageError(f"{path}: is there already; edit it, or choose another folder")
+    write_files({path: config_text().encode()})
+    for name in ("collection", "runs", "exports"):
+        (folder / name).mkdir(exist_ok=True)
+    say(
+        f"{path} written; put queries.tsv and qrels.txt into {folder / 'collection'}, "
+        f"runs into {folder / 'runs'}"
+    )
+    say_next("fire-toolkit status")
+
+
+@click.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show what is done in this workspace, what is stale and why, and the next command."""
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.stages import stage_states
+
+    workspace = here()
+    if workspace is None:
+        raise UsageError("no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`")
+    states = stage_states(workspace)
+    if as_json:
+        rows = [{"stage": s.stage.name, "state": s.state, "reason": s.reason} for s in states]
+        click.echo(json.dumps(rows, ensure_ascii=False))
+    else:
+        table = [[s.stage.name, s.state, s.reason] for s in states]
+        click.echo(drawn(table, ["stage", "state", "why"], "table", align="left"), nl=False)
+    following = next((s for s in states if s.state in ("stale", "ready")), None)
+    waiting = next((s for s in states if s.state == "waiting"), None)
+    if following:
+        say_next(f"fire-toolkit {following.stage.name}")
+    elif waiting:
+        say(f"waiting: {waiting.stage.name} {waiting.reason}")
+    else:
+        say("all is done")

@@ -1,0 +1,169 @@
+"""`score` and `compare`: runs under qrels, and runs against one another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen,
+    chosen_path,
+    drawn,
+    format_option,
+    formatted,
+    here,
+    read_runs,
+    run_arguments,
+    say,
+    say_next,
+    shown,
+    workspace_path,
+    write_outputs,
+)
+
+if TYPE_CHECKING:
+    from fire_toolkit.tables import Comparisons, Scores
+
+
+@click.command()
+@run_arguments
+@click.option("--qrels", metavar="FILE", help="The original qrels; their queries are the ones that count.")
+@click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
+@click.option(
+    "-m", "--measure", "measures", multiple=True, metavar="MEASURE", help="Such as C@10 (may be repeated)."
+)
+@click.option("--per-query", is_flag=True, help="Also the value of each query.")
+@format_option
+@click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
+def score(
+    runs: tuple[str, ...],
+    query_ids: str | None,
+    doc_ids: str | None,
+    qrels: str | None,
+    augmented: str | None,
+    measures: tuple[str, ...],
+    per_query: bool,
+    output_format: str,
+    out: str | None,
+) -> None:
+    """Score runs by the original qrels and, if given, by the augmented ones.
+
+    The table shows augmented (original + gain), shares times 100. The other formats are long:
+    run_id, qrels (original, augmented, delta), query_id (`all` for the mean), measure, value.
+    """
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.trec import read_trec_qrels
+    from fire_toolkit.scoring import score_runs
+
+    workspace = here()
+    inputs = Inputs()
+    in_workspace = workspace.path("collection", "qrels") if workspace else None
+    original_path = chosen_path(qrels, shown(in_workspace) if in_workspace else None, "--qrels")
+    original = read_trec_qrels(inputs.use(original_path))
+    augmented_path = augmented or _existing(workspace_path("augmented/qrels.txt"), qrels)
+    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
+    names = tuple(chosen(measures, "score", "measures"))
+    scoring = score_runs(
+        tables,
+        original,
+        names,
+        augmented=read_trec_qrels(inputs.use(augmented_path)) if augmented_path else None,
+        per_query=per_query,
+    )
+    for note in scoring.notes:
+        say(f"note: {note}")
+    if output_format in ("table", "latex") and not per_query:
+        click.echo(_drawn_scores(scoring.scores, output_format), nl=False)
+    else:
+        click.echo(formatted(scoring.scores, "csv" if output_format == "table" else output_format), nl=False)
+    place = Path(out) if out else None if runs or per_query else workspace_path("scores/scores.csv")
+    if place:
+        text = delimited_text(scoring.scores, nan="nan")
+        parameters = {"measures": list(names)}
+        write_outputs(place, {place.name: text}, stage="score", parameters=parameters, inputs=inputs)
+    say_next("fire-toolkit compare RUN RUN...")
+
+
+def _existing(path: Path | None, given_qrels: str | None) -> Path | None:
+    """The workspace's augmented qrels, if they are there and the originals are the workspace's too."""
+    return path if path and given_qrels is None and path.is_file() else None
+
+
+def _drawn_scores(scores: Scores, output_format: str) -> str:
+    from fire_toolkit.measures import parse_measure
+
+    columns = (scores["run_id"], scores["measure"], scores["qrels"], scores["value"])
+    values = {tuple(key): float(value) for *key, value in zip(*columns, strict=True)}
+    run_ids, names = list(dict.fromkeys(scores["run_id"])), list(dict.fromkeys(scores["qrels"]))
+    rows = []
+    for measure in dict.fromkeys(scores["measure"]):
+        scale = 100 if parse_measure(measure).definition.unit == "share" else 1
+        cells = [_cell({name: scale * values[run_id, measure, name] for name in names}) for run_id in run_ids]
+        rows.append([measure, *cells])
+    return drawn(rows, ["measure", *run_ids], output_format)
+
+
+def _cell(values: dict[str, float]) -> str:
+    """Return FIRE's form: augmented (original + gain)."""
+    if "augmented" not in values:
+        return f"{values['original']:.1f}"
+    sign = "-" if values["delta"] < 0 else "+"
+    return f"{values['augmented']:.1f} ({values['original']:.1f} {sign} {abs(values['delta']):.1f})"
+
+
+@click.command()
+@run_arguments
+@click.option("--depth", type=click.IntRange(min=1), help="Compare the top docs down to here. [default: 10]")
+@click.option("--rbo-p", type=float, help="RBO's persistence, between 0 and 1. [default: 0.9]")
+@click.option("--per-query", is_flag=True, help="Also the value of each query.")
+@format_option
+@click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
+def compare(
+    runs: tuple[str, ...],
+    query_ids: str | None,
+    doc_ids: str | None,
+    depth: int | None,
+    rbo_p: float | None,
+    per_query: bool,
+    output_format: str,
+    out: str | None,
+) -> None:
+    """Compare the rankings of two runs or more, pair by pair: overlap and rank-biased overlap.
+
+    Values are means over the queries that both runs have, from 0 (disjoint) to 1 (the same).
+    """
+    from fire_toolkit.comparison import compare_runs
+    from fire_toolkit.formats.delimited import delimited_text
+
+    depth = int(chosen(depth, "compare", "depth"))
+    p = float(chosen(rbo_p, "compare", "rbo_p"))
+    inputs = Inputs()
+    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
+    result = compare_runs(tables, depth=depth, rbo_p=p, per_query=per_query)
+    for note in result.notes:
+        say(f"note: {note}")
+    if output_format in ("table", "latex") and not per_query:
+        click.echo(_drawn_comparisons(result.comparisons, output_format), nl=False)
+    else:
+        click.echo(
+            formatted(result.comparisons, "csv" if output_format == "table" else output_format), nl=False
+        )
+    place = Path(out) if out else None if runs or per_query else workspace_path("comparison/comparison.csv")
+    if place:
+        text = delimited_text(result.comparisons, nan="nan")
+        parameters = {"depth": depth, "rbo_p": p}
+        write_outputs(place, {place.name: text}, stage="compare", parameters=parameters, inputs=inputs)
+
+
+def _drawn_comparisons(comparisons: Comparisons, output_format: str) -> str:
+    keys = zip(*(comparisons[name] for name in ("run_a", "run_b", "measure")), strict=True)
+    values = dict(zip(keys, comparisons["value"], strict=True))
+    measures = list(dict.fromkeys(comparisons["measure"]))
+    pairs = dict.fromkeys(zip(comparisons["run_a"], comparisons["run_b"], strict=True))
+    rows = [[f"{a} & {b}", *(f"{values[a, b, measure]:.4f}" for measure in measures)] for a, b in pairs]
+    if output_format == "latex":
+        rows = [[row[0].replace("&", r"\&"), *row[1:]] for row in rows]
+    return drawn(rows, ["runs", *measures], output_format)

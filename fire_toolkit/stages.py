@@ -1,0 +1,127 @@
+"""The stages of a workspace in their order, and whether each is done, stale or still to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.formats.files import sha256_of
+from fire_toolkit.storage import Manifest, manifest_path, read_manifest
+from fire_toolkit.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage: its command, where it writes, what it reads (settings `section.key`, or places)."""
+
+    name: str
+    out: str
+    is_folder: bool
+    needs: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+STAGES = (
+    Stage("pool", "pool", True, ("runs.files", "collection.qrels")),
+    Stage("tasks", "tasks/tasks.json", False, ("pool/pool.csv", "collection.queries", "collection.items")),
+    Stage("import", "judgments/judgments.csv", False, ("import.exports",)),
+    Stage("agree", "agreement/agreement.csv", False, ("judgments/judgments.csv",)),
+    Stage("resolve", "labels", True, ("judgments/judgments.csv",)),
+    Stage("augment", "augmented/qrels.txt", False, ("collection.qrels", "labels/labels.csv")),
+    Stage("score", "scores/scores.csv", False, ("runs.files", "collection.qrels"), ("augmented/qrels.txt",)),
+    Stage("compare", "comparison/comparison.csv", False, ("runs.files",)),
+)
+
+
+@dataclass(frozen=True)
+class StageState:
+    """A stage's state (`done`, `stale`, `ready`, `waiting`) and the reason, in words."""
+
+    stage: Stage
+    state: str
+    reason: str
+
+
+def stage_states(workspace: Workspace) -> list[StageState]:
+    """Return the state of every stage.
+
+    `done`: written, and nothing it was made from has changed; `stale`: something has; `ready`: not
+    written, and all it needs is there; `waiting`: something it needs is not there.
+    """
+    return [StageState(stage, *_state(stage, workspace)) for stage in STAGES]
+
+
+def _state(stage: Stage, workspace: Workspace) -> tuple[str, str]:
+    inputs, absent = _inputs(stage, workspace)
+    at = manifest_path(workspace.root / stage.out, is_folder=stage.is_folder)
+    if not at.is_file():
+        return ("waiting", f"needs {', '.join(absent)}") if absent else ("ready", "not done yet")
+    try:
+        manifest = read_manifest(at)
+    except FireError as error:
+        return "stale", str(error)
+    reasons = [*_changed_files(manifest, at, workspace), *_changed_inputs(manifest, inputs, workspace)]
+    reasons += _changed_parameters(manifest, stage, workspace)
+    return ("stale", "; ".join(reasons)) if reasons else ("done", _counts(manifest))
+
+
+def _inputs(stage: Stage, workspace: Workspace) -> tuple[list[Path], list[str]]:
+    """Return the files a stage reads now, and what is missing."""
+    found: list[Path] = []
+    absent: list[str] = []
+    for need in (*stage.needs, *stage.optional):
+        paths = _resolved(need, workspace)
+        found += [path for path in paths if path.is_file()]
+        if need in stage.needs:
+            absent += [str(path.relative_to(workspace.root)) for path in paths if not path.is_file()]
+            if not paths and need in ("runs.files", "import.exports"):
+                section, key = need.split(".")
+                absent.append(" ".join(workspace.setting(section, key)))
+    return found, absent
+
+
+def _resolved(need: str, workspace: Workspace) -> list[Path]:
+    if "/" in need:
+        return [workspace.root / need]
+    section, key = need.split(".")
+    if isinstance(workspace.setting(section, key), list):
+        return workspace.paths(section, key)
+    path = workspace.path(section, key)
+    return [path] if path else []
+
+
+def _changed_files(manifest: Manifest, at: Path, workspace: Workspace) -> list[str]:
+    changed = []
+    for name, wanted in manifest.outputs.items():
+        path = at.with_name(name)
+        if not path.is_file():
+            changed.append(f"{path.relative_to(workspace.root)} is gone")
+        elif sha256_of(path) != wanted:
+            changed.append(f"{path.relative_to(workspace.root)} was changed by hand")
+    return changed
+
+
+def _changed_inputs(manifest: Manifest, inputs: list[Path], workspace: Workspace) -> list[str]:
+    now = {path.relative_to(workspace.root).as_posix(): path for path in inputs}
+    reasons = [f"{name} is new" for name in now if name not in manifest.inputs]
+    for name, wanted in manifest.inputs.items():
+        path = workspace.root / name
+        if not path.is_file():
+            reasons.append(f"{name} is gone")
+        elif sha256_of(path) != wanted:
+            reasons.append(f"{name} has changed")
+    return reasons
+
+
+def _changed_parameters(manifest: Manifest, stage: Stage, workspace: Workspace) -> list[str]:
+    settings = workspace.settings.get(stage.name, {})
+    return [
+        f"{key} is {settings[key]!r} in fire.toml, was {value!r}"
+        for key, value in manifest.parameters.items()
+        if key in settings and settings[key] != value
+    ]
+
+
+def _counts(manifest: Manifest) -> str:
+    return ", ".join(f"{name} {n:,}" for name, n in manifest.counts.items() if isinstance(n, int))
