@@ -101,7 +101,10 @@ def _pack(runs: list[Run], depth: int) -> tuple[pd.Index, Packing, list[RankedLi
 
 def _common_codes(ids: list[Any]) -> tuple[pd.Index, list[Ints]]:
     """Return the union of the categories, ascending, and each categorical's codes in it."""
-    union = pd.Index(sorted(set().union(*(values.categories for values in ids))), dtype="str")
+    union = ids[0].categories
+    if not all(values.categories.equals(union) for values in ids):
+        names = {name for values in ids for name in values.categories.to_numpy(dtype=object)}
+        union = pd.Index(sorted(names), dtype="str")
     codes = [union.get_indexer(values.categories).astype(np.int64)[values.codes] for values in ids]
     return union, codes
 
