@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,20 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.ranking import split_runs, top
 from fire_toolkit.tables import Comparisons, Run
 
+
+class Compared(NamedTuple):
+    """Comparisons, and a sentence for each two runs that do not have the same queries."""
+
+    comparisons: Comparisons
+    notes: list[str]
+
+
 COLUMNS = ("run_a", "run_b", "query_id", "measure", "value")
 
 
 def compare_runs(
     runs: Run | Sequence[Run], *, depth: int = 10, rbo_p: float = 0.9, per_query: bool = False
-) -> tuple[Comparisons, list[str]]:
+) -> Compared:
     """Return overlap and rank-biased overlap of the top `depth` of every two runs.
 
     Args:
@@ -38,8 +46,8 @@ def compare_runs(
         per_query: whether each query's values follow those of `all`.
 
     Returns:
-        Columns run_a, run_b, query_id, measure, value, and notes: one sentence for each two runs that
-        do not have the same queries. Two runs stand in the order given; query_id `all` is the mean over
+        comparisons, with columns run_a, run_b, query_id, measure, value, and notes: one sentence for
+        each two runs that do not have the same queries. Two runs stand in the order given; query_id `all` is the mean over
         the queries that both have; then, if asked for, each of those queries. Measures:
 
         - `overlap@k`: docs in both top k / k;
@@ -60,7 +68,7 @@ def compare_runs(
         >>> scored = [(r, "q", d, -i) for r, docs in {"m1": "abc", "m2": "bad"}.items()
         ...           for i, d in enumerate(docs)]
         >>> run = rank_run(pd.DataFrame(scored, columns=["run_id", "query_id", "doc_id", "score"]))
-        >>> compare_runs(run, depth=2)[0][["query_id", "measure", "value"]].head(2)
+        >>> compare_runs(run, depth=2).comparisons[["query_id", "measure", "value"]].head(2)
           query_id            measure  value
         0      all          overlap@2    1.0
         1      all  average_overlap@2    0.5
@@ -84,7 +92,7 @@ def compare_runs(
         rows.append(_rows(run_a, run_b, ["all"], values.mean(axis=0, keepdims=True), names))
         if per_query:
             rows.append(_rows(run_a, run_b, queries[common], values, names))
-    return Comparisons(pd.concat(rows, ignore_index=True)), notes
+    return Compared(Comparisons(pd.concat(rows, ignore_index=True)), notes)
 
 
 def _pack(runs: list[Run], depth: int) -> tuple[pd.Index, Packing, list[RankedLists]]:
