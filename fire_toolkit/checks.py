@@ -146,11 +146,21 @@ def _id_text(column: Column, values: Series, problems: list[str]) -> Series:
 _BAD_ID = "is empty or holds white space or control characters, which no TREC file can carry"
 
 
-_BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def is_id(value: object) -> bool:
+    """Return whether `value` can be an id: text, not empty, that a TREC file in UTF-8 can carry.
+
+    Examples:
+        >>> [is_id(value) for value in ("007", "q:1|x", "two words", "", 7)]
+        [True, True, False, False, False]
+    """
+    return isinstance(value, str) and value != "" and _BLANK.search(value) is None
 
 
 def _bad_ids(text: Series) -> npt.NDArray[Any]:
-    return np.array([not value or _BLANK.search(value) is not None for value in text], dtype=bool)
+    return np.array([not is_id(value) for value in text], dtype=bool)
 
 
 def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:

@@ -1,0 +1,86 @@
+"""Raw answers to clean judgments: one vote for each annotator and pair; what is left out keeps its reason."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pandas as pd
+
+from fire_toolkit.checks import TableSpec, check_table
+from fire_toolkit.errors import TableError
+from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped, check_judgments
+
+_VOTE = ["annotator_id", "query_id", "doc_id"]
+_ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
+
+SUPERSEDED = "superseded"
+
+
+def latest_judgments(
+    answers: pd.DataFrame, *, time: str = "created_at", where: str = "judgments"
+) -> tuple[Judgments, Dropped]:
+    """Return the latest answer of each annotator to each pair, and the earlier ones as dropped.
+
+    Args:
+        answers: the columns of Judgments; an annotator may stand several times at a pair.
+        time: the column that says which answer is later (ISO 8601; without an offset it is UTC).
+            Among equal times the later row wins, and among all of an annotator's answers to a pair
+            if one of them has no time.
+        where: what the table is called in an error.
+
+    Returns:
+        Judgments; and Dropped with reason `superseded`, in the order of the rows given.
+
+    Raises:
+        TableError: columns are missing or wrong; a time that must be compared cannot be read.
+
+    Examples:
+        >>> answers = pd.DataFrame({"query_id": "q", "doc_id": "d", "annotator_id": "ann",
+        ...                         "label": ["irrelevant", "relevant"]})
+        >>> judgments, dropped = latest_judgments(answers)
+        >>> list(judgments["label"]), list(dropped["label"]), list(dropped["reason"])
+        (['relevant'], ['irrelevant'], ['superseded'])
+    """
+    checked = check_table(_ANSWERS, answers, where=where)
+    vote = checked.groupby(_VOTE, sort=False).ngroup()
+    repeated = vote.duplicated(keep=False)
+    contested = checked[repeated].assign(vote=vote[repeated])
+    contested["when"] = _times(contested, time, where)
+    contested.loc[contested["when"].eq("").groupby(contested["vote"]).transform("any"), "when"] = ""
+    in_order = contested.sort_values(["vote", "when"], kind="stable")
+    earlier = in_order.index[in_order["vote"].duplicated(keep="last")].sort_values()
+    return check_judgments(checked.drop(index=earlier), where=where), _superseded(checked.loc[earlier])
+
+
+def utc_time(text: str) -> str | None:
+    """Return a time in the one form of this toolkit: UTC, microseconds, `Z`; None if it is no time.
+
+    Texts of this form sort as their times do. A time without an offset is taken as UTC.
+
+    Examples:
+        >>> utc_time("2026-03-29T01:30:00+02:00")
+        '2026-03-28T23:30:00.000000Z'
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def _times(contested: pd.DataFrame, time: str, where: str) -> list[str]:
+    """Return comparable times of rows; empty where there is none."""
+    found: list[str] = []
+    for row, text in zip(contested.index, contested[time], strict=True):
+        moment = utc_time(text) if text else ""
+        if moment is None:
+            raise TableError(f"{where}: row {row + 1}: {time} is {text!r}, expected a time as in ISO 8601")
+        found.append(moment)
+    return found
+
+
+def _superseded(answers: pd.DataFrame) -> Dropped:
+    columns = ["query_id", "doc_id", "annotator_id", "label", "created_at"]
+    reasons = {"reason": SUPERSEDED, "detail": "the same annotator answered this pair again"}
+    return check_dropped(answers[columns].assign(**reasons))

@@ -1,0 +1,1 @@
+"""Label Studio: labeling pages, tasks and answers as JSON (pure), and the server behind them."""

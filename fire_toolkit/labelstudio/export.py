@@ -1,0 +1,189 @@
+"""Label Studio's JSON export to judgments: which answers are votes, and why the others are not."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.guidelines import Guideline, label_grades
+from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.labelstudio.answers import LOST, Answer, one_line, read_answers
+from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
+
+DRAFT = "draft"
+SKIPPED = "skipped"
+DUPLICATE = "duplicate"
+NO_LABEL = "no_label"
+SEVERAL_LABELS = "several_labels"
+
+EDITED = "edited-by-other"
+DELETED = "deleted-"
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """What an import gives: the votes, what was left out and why, and what is worth knowing of the votes."""
+
+    judgments: Judgments
+    dropped: Dropped
+    notes: tuple[str, ...]
+
+
+def parse_export(text: str, *, where: str) -> object:
+    """Return the content of an export file; its shape is checked by `judgments_from_export`.
+
+    Raises:
+        FormatError: not JSON (cut short, say); CSV and TSV exports are told what they would lose.
+    """
+    try:
+        content: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if text.lstrip()[:1] not in ("[", "{"):
+            raise FormatError(f"{where}: not JSON; if this is a CSV or TSV export: {LOST}") from None
+        raise FormatError(f"{where}: not JSON ({error}); cut short? export it again") from None
+    return content
+
+
+def judgments_from_export(exports: Sequence[tuple[str, object]], *, guideline: Guideline) -> ImportResult:
+    """Return the judgments in Label Studio exports, and every answer that is none with its reason.
+
+    Args:
+        exports: for each file its name (for errors) and its parsed JSON: the list of tasks of a JSON
+            export. Query and doc are `data.query_id` and `data.doc_id` if both are there, else they
+            come from `data.pair_id`.
+        guideline: the one whose labeling page was shown.
+
+    Returns:
+        judgments: one for each annotator and pair; annotator_id is the account's number as text, or
+        `deleted-<annotation id>`; duration_s the lead time (missing if negative or infinite); flags
+        joined by `;`, with `edited-by-other` if another account changed the answer; comment in one line;
+        origin `manual`, `prediction` (submitted as preselected), `prediction-changed`, or `api`.
+        dropped, by pair: reason `draft`; `skipped`; `duplicate` (an older or equal copy of an
+        annotation, known by unique_id, else by project and id); `no_label`; `several_labels`;
+        `superseded` (the annotator answered the pair again: the latest change counts, then the
+        higher id). Annotations and drafts that go in = judgments + dropped that come out.
+        notes: sentences with counts.
+
+    Raises:
+        FormatError: not such an export, with file and task.
+        TableError: a vote with a label that the guideline does not have.
+    """
+    answers = [answer for where, export in exports for answer in read_answers(export, where=where)]
+    kept, duplicates = _newest_versions([answer for answer in answers if not answer.is_draft])
+    reasons = [(answer, DRAFT) for answer in answers if answer.is_draft]
+    reasons += [(answer, DUPLICATE) for answer in duplicates]
+    reasons += [(answer, reason) for answer in kept if (reason := _no_vote(answer))]
+    votes = [answer for answer in kept if not _no_vote(answer)]
+    label_grades((vote.labels[0] for vote in votes), guideline)
+    rows = pd.DataFrame([_vote_row(vote) for vote in votes], columns=[*JUDGMENTS.names, "updated_at"])
+    judgments, superseded = latest_judgments(rows, time="updated_at")
+    judgments = Judgments(judgments.drop(columns="updated_at"))
+    dropped = pd.DataFrame([_dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
+    return ImportResult(judgments, _all_dropped(dropped, superseded), _notes(judgments, guideline))
+
+
+def _newest_versions(answers: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
+    """Return each annotation once, in the order of its last change, and the older or equal copies of it."""
+    authors: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for answer in answers:
+        authors[_identity(answer)].add(answer.annotator_id)
+    known = [_with_author(answer, authors[_identity(answer)] - {""}) for answer in answers]
+    newest: dict[tuple[str, ...], Answer] = {}
+    older: list[Answer] = []
+    for answer in sorted(known, key=_age):
+        key = (*_identity(answer), answer.annotator_id)
+        if key in newest:
+            older.append(newest.pop(key))
+        newest[key] = answer
+    return list(newest.values()), older
+
+
+def _identity(answer: Answer) -> tuple[str, ...]:
+    """Return what makes two entries the same annotation: ids alone are used again after a deletion."""
+    own = (answer.unique_id,) if answer.unique_id else (answer.project, str(answer.number))
+    return (answer.query_id, answer.doc_id, *own)
+
+
+def _with_author(answer: Answer, known_authors: set[str]) -> Answer:
+    """Return the answer of a deleted account under the name that another copy of it still has."""
+    if answer.annotator_id:
+        return answer
+    name = next(iter(known_authors)) if len(known_authors) == 1 else f"{DELETED}{answer.number}"
+    return replace(answer, annotator_id=name)
+
+
+def _age(answer: Answer) -> tuple[Any, ...]:
+    changed = answer.updated_at or answer.created_at
+    content = (
+        answer.is_skipped,
+        answer.labels,
+        answer.flags,
+        answer.comment,
+        answer.origin,
+        answer.created_at,
+    )
+    return (changed, answer.number, answer.unique_id, *content)
+
+
+def _no_vote(answer: Answer) -> str:
+    """Return why an annotation is no vote; empty if it is one."""
+    if answer.is_skipped:
+        return SKIPPED
+    if len(answer.labels) != 1:
+        return SEVERAL_LABELS if answer.labels else NO_LABEL
+    return ""
+
+
+def _vote_row(vote: Answer) -> dict[str, object]:
+    flags = [one_line(flag).replace(";", ",") for flag in vote.flags]
+    return {
+        **{name: getattr(vote, name) for name in ("query_id", "doc_id", "annotator_id", "created_at")},
+        "label": vote.labels[0],
+        "duration_s": vote.duration_s,
+        "flags": ";".join([*flags, EDITED] if vote.is_edited else flags),
+        "comment": vote.comment,
+        "origin": vote.origin,
+        "updated_at": vote.updated_at or vote.created_at,
+    }
+
+
+def _dropped_row(answer: Answer, reason: str) -> dict[str, str]:
+    number = f"{DRAFT if answer.is_draft else 'annotation'} {answer.number}"
+    controls = [f"answered: {', '.join(answer.controls)}"] if reason == NO_LABEL and answer.controls else []
+    return {
+        **{name: getattr(answer, name) for name in ("query_id", "doc_id", "annotator_id", "created_at")},
+        "label": ";".join(one_line(label) for label in answer.labels),
+        "reason": reason,
+        "detail": one_line(number, *controls, answer.comment),
+    }
+
+
+def _all_dropped(dropped: pd.DataFrame, superseded: Dropped) -> Dropped:
+    both = pd.concat([dropped, superseded], ignore_index=True)
+    columns = ["query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail"]
+    return check_dropped(both.sort_values(columns, kind="stable", ignore_index=True))
+
+
+def _notes(judgments: Judgments, guideline: Guideline) -> tuple[str, ...]:
+    flags = Counter(flag for joined in judgments["flags"] for flag in joined.split(";") if flag)
+    known = {EDITED, *(flag.name for flag in guideline.flags)}
+    unknown = sorted(set(flags) - known)
+    counts = {
+        f"were changed by another account than their annotator's (kept, flag {EDITED})": flags[EDITED],
+        "submit the model's preselected choice unchanged (origin prediction)": int(
+            judgments["origin"].eq("prediction").sum()
+        ),
+        f"are by deleted accounts (kept, each as an annotator of its own, {DELETED}<annotation id>)": int(
+            judgments["annotator_id"].str.startswith(DELETED).sum()
+        ),
+        f"have flags that guideline {guideline.name} does not have ({', '.join(unknown)}; kept)": sum(
+            flags[flag] for flag in unknown
+        ),
+    }
+    return tuple(f"{n} of {len(judgments)} judgments {what}" for what, n in counts.items() if n)

@@ -1,0 +1,171 @@
+"""Pool to tasks: what annotators are asked, in an order and under keys that tell them nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from decimal import ROUND_HALF_UP, Decimal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
+from fire_toolkit.guidelines import Guideline
+from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
+
+Ints = npt.NDArray[np.int64]
+
+_SEPARATOR = "\x1f"
+_READABLE = "|"
+_CHECK_BYTES = 6
+
+
+def pair_id(query_id: str, doc_id: str) -> str:
+    """Return the key of a pair: letters, digits, `-` and `_`, from which `split_pair_id` reads both ids.
+
+    Annotators can see every key of a task's data, and a query id often holds the id of the original
+    item. So the key looks like noise: equal ids and shared prefixes cannot be recognised in it. This
+    blinds a reader; it does not encrypt: anyone with this function can undo it. The length tells how
+    long the two ids are together.
+
+    Form: base64url without padding of check + body; check = the first 6 bytes of the sha256 of
+    the payload (both ids as UTF-8 with U+001F between); body = the payload XOR sha256(check + 0),
+    sha256(check + 1), ... (the counter as 4 bytes, big endian).
+
+    Raises:
+        TableError: an id is empty or holds U+001F or a lone surrogate.
+
+    Examples:
+        >>> pair_id("video1", "video1")
+        'YVaoCvtLu4qPheQElUooXI4l8w'
+        >>> split_pair_id(pair_id("q:1|x", "007"))
+        ('q:1|x', '007')
+    """
+    if not query_id or not doc_id or _SEPARATOR in query_id + doc_id:
+        raise TableError(f"pair of {query_id!r} and {doc_id!r}: an id is empty or holds a control character")
+    try:
+        payload = f"{query_id}{_SEPARATOR}{doc_id}".encode()
+    except UnicodeEncodeError:
+        raise TableError(f"pair of {query_id!r} and {doc_id!r}: an id is not valid Unicode") from None
+    check = _check(payload)
+    return base64.urlsafe_b64encode(check + _masked(payload, check)).rstrip(b"=").decode("ascii")
+
+
+def split_pair_id(token: str) -> tuple[str, str]:
+    """Return query id and doc id of a key made by `pair_id`, or written by hand as `query|doc`.
+
+    Raises:
+        FormatError: no such key: changed, cut short, foreign, or with more than one `|`.
+
+    Examples:
+        >>> split_pair_id("q1|video7")
+        ('q1', 'video7')
+    """
+    if _READABLE in token:
+        query_id, _, doc_id = token.partition(_READABLE)
+        if not query_id or not doc_id or _READABLE in doc_id:
+            raise FormatError(f"pair_id {token!r}: expected query|doc with exactly one '|' between two ids")
+        return query_id, doc_id
+    payload = _payload(token)
+    if payload is None:
+        raise FormatError(
+            f"pair_id {token!r} is damaged or was made by another tool; expected a key as in the tasks that "
+            "were written, or query|doc"
+        )
+    query_id, _, doc_id = payload.partition(_SEPARATOR)
+    return query_id, doc_id
+
+
+def _payload(token: str) -> str | None:
+    """Return the two ids as `pair_id` joined them, or None if `token` is no such key."""
+    try:
+        mixed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        check, body = mixed[:_CHECK_BYTES], mixed[_CHECK_BYTES:]
+        payload = _masked(body, check).decode("utf-8")
+    except ValueError:
+        return None
+    query_id, _, doc_id = payload.partition(_SEPARATOR)
+    is_pair = query_id and doc_id and _SEPARATOR not in doc_id
+    return payload if is_pair and pair_id(query_id, doc_id) == token else None
+
+
+def _check(payload: bytes) -> bytes:
+    return hashlib.sha256(payload).digest()[:_CHECK_BYTES]
+
+
+def _masked(text: bytes, check: bytes) -> bytes:
+    """Return `text` XOR the key stream that `check` starts; twice is once undone."""
+    blocks = range(-(-len(text) // hashlib.sha256().digest_size))
+    stream = b"".join(hashlib.sha256(check + block.to_bytes(4, "big")).digest() for block in blocks)
+    mixed = int.from_bytes(text, "big") ^ int.from_bytes(stream[: len(text)], "big")
+    return mixed.to_bytes(len(text), "big")
+
+
+def make_tasks(
+    pool: Pool,
+    queries: Queries,
+    *,
+    items: Items | None = None,
+    guideline: Guideline,
+    overlap: float = 0.1,
+    seed: int = 0,
+) -> Tasks:
+    """Return the tasks that have every pooled pair judged once, and a random share of them twice.
+
+    Args:
+        pool: the pairs; only query_id and doc_id are used, so that no task can tell what the pool
+            knows (ranks, runs, originals).
+        queries: the captions.
+        items: where each doc is to be seen; without it media_url is the doc id.
+        guideline: what is asked.
+        overlap: share of the pairs for a second annotator, in [0, 1]; that share of their number is
+            rounded, half up. All pairs have the same chance.
+        seed: 0 or more; the same seed and pairs give the same tasks, whatever the order of rows.
+
+    Returns:
+        Batch 1: every pair in random order; batch 2: the pairs for a second annotator, in another
+        random order. An empty pool gives an empty table.
+
+    Raises:
+        JoinError: a pooled query or doc that is not in `queries` or `items`.
+        UsageError: overlap or seed out of range.
+    """
+    rng = _generator(overlap, seed)
+    pairs = pool[["query_id", "doc_id"]].sort_values(["query_id", "doc_id"], ignore_index=True)
+    pairs = pairs.assign(
+        text=_looked_up(pairs["query_id"], queries.set_index("query_id")["text"], "queries"),
+        media_url=pairs["doc_id"]
+        if items is None
+        else _looked_up(pairs["doc_id"], items.set_index("doc_id")["media_url"], "items"),
+        pair_id=[pair_id(*ids) for ids in zip(pairs["query_id"], pairs["doc_id"], strict=True)],
+        guideline=guideline.name,
+    )
+    n_doubled = int((Decimal(str(overlap)) * len(pairs)).to_integral_value(ROUND_HALF_UP))
+    orders: list[Ints] = [rng.permutation(len(pairs)), rng.permutation(len(pairs))[:n_doubled]]
+    batches = [
+        pairs.iloc[order].assign(batch=number, position=np.arange(1, len(order) + 1))
+        for number, order in enumerate(orders, start=1)
+    ]
+    return check_tasks(pd.concat(batches, ignore_index=True))
+
+
+def _generator(overlap: float, seed: int) -> np.random.Generator:
+    if not 0 <= overlap <= 1:
+        raise UsageError(f"overlap is {overlap}, expected a share from 0 to 1")
+    if seed < 0:
+        raise UsageError(f"seed is {seed}, expected 0 or more")
+    return np.random.default_rng(seed)
+
+
+def _looked_up(ids: Iterable[str], values: pd.Series[str], table: str) -> pd.Series[str]:
+    wanted = pd.Series(ids)
+    absent = wanted[~wanted.isin(values.index)].unique()
+    if len(absent):
+        examples = ", ".join(map(str, absent[:3]))
+        raise JoinError(
+            f"{table}: {len(absent)} of {wanted.nunique()} pooled ids are not in it ({examples}); "
+            f"give the {table} of the collection that was pooled"
+        )
+    return pd.Series(wanted.map(values))
