@@ -47,8 +47,9 @@ def compare_runs(
 
     Returns:
         comparisons, with columns run_a, run_b, query_id, measure, value, and notes: one sentence for
-        each two runs that do not have the same queries. Two runs stand in the order given; query_id `all` is the mean over
-        the queries that both have; then, if asked for, each of those queries. Measures:
+        each two runs that do not have the same queries. Two runs stand in the order given; query_id
+        `all` is the mean over the queries that both have; then, if asked for, each of those queries.
+        Measures:
 
         - `overlap@k`: docs in both top k / k;
         - `average_overlap@k`: its mean over depths 1 to k;
