@@ -151,6 +151,17 @@ CHANGES = TableSpec(
     ),
     ("query_id", "doc_id"),
 )
+SCORES = TableSpec(
+    "scores",
+    (
+        Column("run_id", "id"),
+        Column("qrels", "text"),
+        Column("query_id", "id"),
+        Column("measure", "id"),
+        Column("value", "float", missing=True),
+    ),
+    (),
+)
 
 
 def check_queries(table: pd.DataFrame, *, where: str = "") -> Queries:
@@ -254,3 +265,12 @@ def check_changes(table: pd.DataFrame, *, where: str = "") -> Changes:
     qrels hold, missing when the pair was dropped; source as in qrels.
     """
     return Changes(check_table(CHANGES, table, where=where))
+
+
+def check_scores(table: pd.DataFrame, *, where: str = "") -> Scores:
+    """Return `table` as Scores in the row order it has, or raise `TableError` with all that is wrong.
+
+    qrels: original, augmented or delta (augmented minus original); query_id: `all` for the aggregate
+    over queries; measure: its name; value: shares in [0, 1], ranks from 1.
+    """
+    return Scores(check_table(SCORES, table, where=where))

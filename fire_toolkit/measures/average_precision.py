@@ -1,0 +1,32 @@
+"""AP and AP@k: average precision, divided by the number of positives."""
+
+from __future__ import annotations
+
+from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats, share, sum_by_query
+
+
+def average_precision(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
+    """Return the sum of the precisions at the positives of the top k (of all, without k), over |G|."""
+    return share(precision_sum(ranking, k=k), ranking.n_positives)
+
+
+def precision_sum(ranking: JudgedRanking, *, k: int | None) -> Floats:
+    """Return for each query the sum of the precision at the rank of each positive in the top k."""
+    found = ranking.found.to(k)
+    return sum_by_query(found.query, found.place / found.rank, ranking.n_queries)
+
+
+AP = Definition(
+    name="AP",
+    summary="The precision at the rank of each positive found, summed, over all positives |G|.",
+    source="trec_eval map, and map_cut_k with a cutoff.",
+    convention="Divided by |G|, with a cutoff too (AP@k/min and AP_fire@k divide otherwise); 0 for a query "
+    "without a positive. Without a cutoff it depends on how deep the run is.",
+    per_query=average_precision,
+    cutoff="optional",
+    also_called=("mAP", "map_cut", "average_precision"),
+)
+
+MEASURES = (AP,)

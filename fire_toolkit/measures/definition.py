@@ -1,0 +1,129 @@
+"""What a measure is: its definition, and a definition with its cutoff and parameters filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import fsum
+from typing import Literal
+
+import numpy as np
+
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats
+
+Unit = Literal["share", "rank", "gain"]
+Aggregate = Literal["mean", "median"]
+Cutoff = Literal["none", "optional", "required"]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number in a measure's name, strictly between `low` and `high`.
+
+    default: left out of the printed name; None when the name must say it. example: for messages.
+    """
+
+    name: str
+    example: float
+    low: float = 0.0
+    high: float = float("inf")
+    default: float | None = None
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A measure before its cutoff and parameters are chosen; every file of measures registers some.
+
+    Attributes:
+        name: as typed, before any `(`, `@`, `/` and `:`.
+        summary: the definition in one sentence.
+        source: the paper and equation, or the program whose numbers it equals.
+        convention: what decides the number where sources differ (divisors, empty cases).
+        per_query: from a JudgedRanking, and `k` and the parameters by name, to a float64 for each query.
+        cutoff: whether the name takes `@k`.
+        variant: what stands after `/` in the name.
+        unit: `share` lies in [0, 1] and is printed times 100; `rank` is 1-based; `gain` is a sum of grades.
+        aggregate: how the queries' values become one.
+        also_called: other spellings, for the suggestion when a name is unknown; they are not accepted.
+    """
+
+    name: str
+    summary: str
+    source: str
+    convention: str
+    per_query: Callable[..., Floats]
+    cutoff: Cutoff = "none"
+    variant: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    unit: Unit = "share"
+    larger_is_better: bool = True
+    aggregate: Aggregate = "mean"
+    also_called: tuple[str, ...] = ()
+
+    @property
+    def pattern(self) -> str:
+        """Return how the name is typed: `C@k`, `nDCG[@k]`, `AP@k/min`, `RBP(p=0.8)`."""
+        shown = [(p.name, p.example) for p in self.parameters if p.default is None]
+        k = {"none": "", "optional": "[@k]", "required": "@k"}[self.cutoff]
+        return f"{self.name}{_arguments(shown)}{k}{self._suffix}"
+
+    @property
+    def example(self) -> str:
+        """Return a name that can be typed."""
+        return self.pattern.replace("[@k]", "@10").replace("@k", "@10")
+
+    @property
+    def _suffix(self) -> str:
+        return f"/{self.variant}" if self.variant else ""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A definition with its cutoff, parameters and modifiers: what `parse_measure` returns.
+
+    k: the cutoff, None when there is none; arguments: one value for each parameter; level: the grade
+    from which a doc is a positive; condensed: whether unjudged docs are left out of the ranking.
+    """
+
+    definition: Definition
+    k: int | None = None
+    arguments: tuple[float, ...] = ()
+    level: int = 1
+    condensed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the name, which `parse_measure` reads back to an equal measure."""
+        parameters = zip(self.definition.parameters, self.arguments, strict=True)
+        shown = [(p.name, value) for p, value in parameters if value != p.default]
+        k = "" if self.k is None else f"@{self.k}"
+        level = "" if self.level == 1 else f":rel={self.level}"
+        condensed = ":condensed" if self.condensed else ""
+        return f"{self.definition.name}{_arguments(shown)}{k}{self.definition._suffix}{level}{condensed}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def view(self, ranking: JudgedRanking) -> JudgedRanking:
+        """Return `ranking` as this measure's modifiers have it."""
+        if self.level != 1:
+            ranking = ranking.with_level(self.level)
+        return ranking.condensed() if self.condensed else ranking
+
+    def per_query(self, ranking: JudgedRanking) -> Floats:
+        """Return the value of each query of the qrels' universe, from a ranking `view` has returned."""
+        named = {p.name: value for p, value in zip(self.definition.parameters, self.arguments, strict=True)}
+        cutoff = {} if self.definition.cutoff == "none" else {"k": self.k}
+        return self.definition.per_query(ranking, **cutoff, **named)
+
+    def aggregate(self, values: Floats) -> float:
+        """Return the mean (summed exactly) or median over queries, as the definition says."""
+        if self.definition.aggregate == "median":
+            return float(np.median(values))
+        return fsum(values) / values.size
+
+
+def _arguments(pairs: list[tuple[str, float]]) -> str:
+    inside = ",".join(f"{name}={repr(float(value)).removesuffix('.0')}" for name, value in pairs)
+    return f"({inside})" if inside else ""

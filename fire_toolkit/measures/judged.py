@@ -1,0 +1,29 @@
+"""Judged@k: the share of the top k that was judged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats, count_by_query, share
+
+
+def judged_at_k(ranking: JudgedRanking, *, k: int) -> Floats:
+    """Return |judged docs in the top k| / min(k, retrieved) for each query; 0 where nothing was retrieved."""
+    is_counted = ranking.is_judged & (ranking.rank <= k)
+    n_judged = count_by_query(ranking.query[is_counted], ranking.n_queries)
+    return share(n_judged, np.minimum(ranking.n_retrieved, k))
+
+
+JUDGED = Definition(
+    name="Judged",
+    summary="The share of the docs in the top k that have a judgment.",
+    source="FIRE's p_annotated_preds (top 10); ir_measures Judged@k.",
+    convention="Divided by min(k, retrieved). A negative relevance is pooled but not judged, and "
+    "does not count (ir_measures counts it). 0 where nothing was retrieved.",
+    per_query=judged_at_k,
+    cutoff="required",
+)
+
+MEASURES = (JUDGED,)

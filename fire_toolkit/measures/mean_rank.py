@@ -1,0 +1,29 @@
+"""MnR: the mean over queries of the rank of the first positive."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats
+
+
+def first_rank(ranking: JudgedRanking) -> Floats:
+    """Return the rank of each query's first positive; the worst rank where none was retrieved."""
+    return np.minimum(ranking.first_positive, ranking.worst_rank)
+
+
+MNR = Definition(
+    name="MnR",
+    summary="The rank of the first positive, averaged over queries.",
+    source="Mean rank of text-video retrieval papers (MMT, CLIP4Clip).",
+    convention="Where no positive was retrieved, or the query is missing from the run: one past the run's "
+    "deepest list, which is a lower bound; exact for runs that rank the whole collection.",
+    per_query=first_rank,
+    unit="rank",
+    larger_is_better=False,
+    also_called=("mean_rank",),
+)
+
+MEASURES = (MNR,)

@@ -1,0 +1,124 @@
+"""Measures by name: `C@10`, `AP_fire@20`, `AP@10/min`, `RBP(p=0.8)`, `P@10:rel=2`, `C@10:condensed`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import replace
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.measures.definition import Definition, Measure, Parameter
+from fire_toolkit.measures.registry import definitions
+
+_NAME = re.compile(
+    r"(?P<name>[^()@/:]+)(\((?P<arguments>[^()]*)\))?(?P<cutoff>@(?P<k>[^()@/:]*))?"
+    r"(/(?P<variant>[^()@/:]*))?(?P<modifiers>(:[^:]*)*)"
+)
+_LARGEST_K = 10**9
+
+
+def list_measures() -> tuple[Definition, ...]:
+    """Return the definition of every measure, in the order of registration.
+
+    Examples:
+        >>> [definition.pattern for definition in list_measures()][:3]
+        ['C@k', 'hit@k', 'Success@k']
+    """
+    return tuple(definitions().values())
+
+
+def parse_measure(name: str) -> Measure:
+    """Return the measure of that name.
+
+    Args:
+        name: `NAME`, then where the measure takes them `(parameter=value)`, `@k` (1 or more) and
+            `/variant`, then any of `:rel=2` (a doc is a positive from grade 2) and `:condensed`
+            (unjudged docs are left out of the ranking first).
+
+    Raises:
+        UsageError: the name is unknown (with the nearest known), the cutoff is missing, not taken or
+            below 1, a parameter is unknown, missing or outside its range.
+
+    Examples:
+        >>> parse_measure("C@10").name, parse_measure("AP_fire@20").definition.cutoff
+        ('C@10', 'required')
+        >>> parse_measure("ndcg@10")
+        Traceback (most recent call last):
+        fire_toolkit.errors.UsageError: no measure 'ndcg@10'; did you mean nDCG@10?
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise UsageError(f"no measure {name!r}; expected a name such as {_examples()}")
+    key = match["name"] + ("" if match["variant"] is None else f"/{match['variant']}")
+    definition = definitions().get(key)
+    if definition is None:
+        raise UsageError(f"no measure {name!r}; {_nearest(key, match)}")
+    measure = Measure(definition, _cutoff(name, definition, match), _arguments(name, definition, match))
+    for modifier in match["modifiers"].split(":")[1:]:
+        measure = _modified(name, measure, modifier)
+    return measure
+
+
+def _cutoff(name: str, definition: Definition, match: re.Match[str]) -> int | None:
+    if match["cutoff"] is None:
+        if definition.cutoff == "required":
+            raise UsageError(f"measure {name!r} has no cutoff; expected one, such as {definition.example}")
+        return None
+    if definition.cutoff == "none":
+        raise UsageError(f"measure {name!r} has a cutoff, but {definition.name} takes none; "
+                         f"write {definition.example}")  # fmt: skip
+    if not re.fullmatch(r"[0-9]{1,10}", match["k"]) or not 1 <= int(match["k"]) <= _LARGEST_K:
+        raise UsageError(f"measure {name!r} has the cutoff {match['k']!r}; expected a whole number from 1, "
+                         f"such as {definition.example}")  # fmt: skip
+    return int(match["k"])
+
+
+def _arguments(name: str, definition: Definition, match: re.Match[str]) -> tuple[float, ...]:
+    given: dict[str, str] = {}
+    for part in (match["arguments"] or "").split(",") if match["arguments"] is not None else []:
+        key, _, value = part.partition("=")
+        if key in given or key not in [p.name for p in definition.parameters]:
+            known = ", ".join(p.name for p in definition.parameters) or "none"
+            raise UsageError(f"measure {name!r} has {part!r}; expected each once of: {known}")
+        given[key] = value
+    return tuple(_argument(name, definition, p, given.get(p.name)) for p in definition.parameters)
+
+
+def _argument(name: str, definition: Definition, parameter: Parameter, text: str | None) -> float:
+    if text is None and parameter.default is not None:
+        return parameter.default
+    if text is None:
+        raise UsageError(f"measure {name!r} does not say {parameter.name}; write {definition.example}")
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not parameter.low < value < parameter.high:
+        raise UsageError(f"measure {name!r} has {parameter.name}={text}; expected a number above "
+                         f"{parameter.low:g} and below {parameter.high:g}")  # fmt: skip
+    return value
+
+
+def _modified(name: str, measure: Measure, modifier: str) -> Measure:
+    if modifier == "condensed" and not measure.condensed:
+        return replace(measure, condensed=True)
+    level = re.fullmatch(r"rel=([1-9][0-9]{0,8})", modifier)
+    if level and measure.level == 1:
+        return replace(measure, level=int(level[1]))
+    raise UsageError(f"measure {name!r} has the modifier {modifier!r}; expected each at most once of: "
+                     f"rel=N (N from 1), condensed")  # fmt: skip
+
+
+def _nearest(key: str, match: re.Match[str]) -> str:
+    known = {also.lower(): own for own, item in definitions().items() for also in item.also_called}
+    known |= {own.lower(): own for own in definitions()}
+    near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.5)
+    if not near:
+        return f"expected one of {', '.join(definition.pattern for definition in list_measures())}"
+    definition = definitions()[known[near[0]]]
+    k = "" if match["k"] is None and definition.cutoff == "optional" else f"@{match['k'] or 10}"
+    return f"did you mean {definition.example.replace('@10', k)}?"
+
+
+def _examples() -> str:
+    return ", ".join(definition.example for definition in list_measures()[:3])

@@ -1,0 +1,35 @@
+"""Which files define measures: a new measure is a new file here and its line in `FILES`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from fire_toolkit.measures.definition import Definition
+
+FILES = [
+    "correct",
+    "recall",
+    "precision",
+    "average_precision",
+    "average_precision_fire",
+    "ndcg",
+    "reciprocal_rank",
+    "median_rank",
+    "mean_rank",
+    "judged",
+]
+
+
+def definitions() -> dict[str, Definition]:
+    """Return every definition under its name with its variant (`AP/min`), in the order of `FILES`.
+
+    Each file holds a tuple MEASURES.
+    """
+    found: dict[str, Definition] = {}
+    for file in FILES:
+        for definition in import_module(f"fire_toolkit.measures.{file}").MEASURES:
+            key = definition.name + definition._suffix
+            if key in found:
+                raise RuntimeError(f"measure {key} is defined twice, the second time in {file}")
+            found[key] = definition
+    return found

@@ -1,0 +1,44 @@
+"""Measures give the numbers that papers and programs print for worked examples."""
+
+from __future__ import annotations
+
+import pytest
+
+from fire_toolkit.measures import parse_measure
+
+
+@pytest.mark.parametrize(
+    ("expected", "name"),
+    [
+        # Positives at ranks 1, 3, 4, 8, 15 of 20 docs, 12 in all. The sum of the precisions is
+        # 1 + 2/3 + 3/4 + 4/8 + 5/15 = 3.25; trec_eval divides by 12, FIRE's public code by those found.
+        (0.270833, "AP"),
+        (0.243056, "AP@10"),
+        (0.65, "AP_fire@20"),
+        (0.729167, "AP_fire@10"),
+        (1.0, "C@1"),
+        (5 / 12, "R@20"),
+        (0.4, "P@10"),
+        (1.0, "RR"),
+        (1.0, "MnR"),
+        (1.0, "MedR"),
+    ],
+)
+def test_average_precision_by_its_divisors(at_ranks, expected: float, name: str) -> None:
+    ranking = at_ranks([1, 3, 4, 8, 15], length=20, total=12)
+    assert expected == pytest.approx(parse_measure(name).per_query(ranking)[0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("expected", "name"),
+    [
+        # Grades 3 and 2 at ranks 2 and 3, a grade 1 not retrieved. DCG = 3/log2(3) + 2/log2(4) = 2.892789;
+        # ideal = 3 + 2/log2(3) + 1/2 = 4.761860, at 2: 4.261860; DCG at 2 = 1.892789.
+        (2.892789 / 4.761860, "nDCG"),
+        (1.892789 / 4.261860, "nDCG@2"),
+        (0.0, "nDCG@1"),
+    ],
+)
+def test_ndcg_of_a_hand_computed_ranking(join, expected: float, name: str) -> None:
+    ranking = join({"q": {"a": 9, "b": 8, "c": 7}}, {"q": {"b": 3, "c": 2, "x": 1}})
+    assert expected == pytest.approx(parse_measure(name).per_query(ranking)[0], abs=1e-6)

@@ -1,0 +1,116 @@
+"""Every measure that trec_eval has equals it for each query (pytrec_eval runs trec_eval's own code)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.measures import JudgedRanking, parse_measure
+
+TREC_NAMES = {
+    "C@3": "success_3",
+    "Success@1": "success_1",
+    "hit@10": "success_10",
+    "R@3": "recall_3",
+    "R@10": "recall_10",
+    "P@1": "P_1",
+    "P@10": "P_10",
+    "AP": "map",
+    "AP@4": "map_cut_4",
+    "nDCG": "ndcg",
+    "nDCG@1": "ndcg_cut_1",
+    "nDCG@5": "ndcg_cut_5",
+    "RR": "recip_rank",
+}
+QUERY_IDS = ["007", "7", "NA", "nan", "q:1|x", "é", "日本", "all"]
+DOC_IDS = ["007", "7", "NA", "q:1|x", "é", "e", "日本", "𝛼", "d1", "d10", "d2", "D2", "None", "-1"]
+# All of these are float32 numbers: pytrec_eval holds scores in float32.
+SCORES = [0.0, -0.0, 1.0, 1.0, 1.5, -3.25, 2.0**-20, 2.0**100, -(2.0**100)]
+
+runs = st.dictionaries(
+    st.sampled_from(QUERY_IDS),
+    st.dictionaries(st.sampled_from(DOC_IDS), st.sampled_from(SCORES), min_size=1),
+    min_size=1,
+)
+qrels = st.dictionaries(
+    st.sampled_from(QUERY_IDS),
+    st.dictionaries(st.sampled_from(DOC_IDS), st.integers(-2, 3), min_size=1),
+    min_size=1,
+)
+
+
+def trec_values(run, relevances, measure: str, **options) -> dict[str, float]:
+    """Return trec_eval's value for every query of `relevances`; 0 for those missing from the run."""
+    # trec_eval reads past its arrays (and crashes) on a query whose docs are all below 0.
+    safe = {query: docs for query, docs in relevances.items() if max(docs.values()) >= 0}
+    if not safe:
+        return dict.fromkeys(relevances, 0.0)
+    evaluator = pytrec_eval.RelevanceEvaluator(safe, {measure}, **options)
+    found = evaluator.evaluate(run)
+    return {query: found.get(query, {}).get(measure, 0.0) for query in relevances}
+
+
+def by_rank(run) -> dict[str, dict[str, float]]:
+    """Return minus the rank of each doc: score descending, then doc id by bytes descending."""
+    ordered = {
+        query: sorted(docs, key=lambda doc: (docs[doc], doc.encode()), reverse=True)
+        for query, docs in run.items()
+    }
+    return {query: {doc: -float(i) for i, doc in enumerate(docs)} for query, docs in ordered.items()}
+
+
+def values(ranking: JudgedRanking, name: str) -> np.ndarray:
+    measure = parse_measure(name)
+    return measure.per_query(measure.view(ranking))
+
+
+def assert_equal(ranking: JudgedRanking, run, relevances, ours: str, theirs: str, **options) -> None:
+    for scores in (run, by_rank(run)):
+        expected = trec_values(scores, relevances, theirs, **options)
+        in_order = [expected[query] for query in sorted(expected)]
+        np.testing.assert_allclose(values(ranking, ours), in_order, rtol=0, atol=1e-9, err_msg=ours)
+
+
+@given(run=runs, relevances=qrels)
+@settings(max_examples=150, deadline=None)
+def test_equals_trec_eval_on_ties_missing_queries_odd_ids_and_grades(join, run, relevances) -> None:
+    ranking = join(run, relevances)
+    for ours, theirs in TREC_NAMES.items():
+        assert_equal(ranking, run, relevances, ours, theirs)
+
+
+@given(run=runs, relevances=qrels)
+@settings(max_examples=100, deadline=None)
+def test_equals_trec_eval_with_a_relevance_level(join, run, relevances) -> None:
+    ranking = join(run, relevances)
+    for ours, theirs in TREC_NAMES.items():
+        if "nDCG" not in ours:  # trec_eval's ndcg does not look at the level
+            assert_equal(ranking, run, relevances, f"{ours}:rel=2", theirs, relevance_level=2)
+
+
+@given(run=runs, relevances=qrels)
+@settings(max_examples=100, deadline=None)
+def test_equals_trec_eval_on_judged_docs_only(join, run, relevances) -> None:
+    ranking = join(run, relevances)
+    for ours, theirs in TREC_NAMES.items():
+        assert_equal(ranking, run, relevances, f"{ours}:condensed", theirs, judged_docs_only_flag=True)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_equals_trec_eval_on_long_lists_full_of_ties(join, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    docs = [f"d{n}" for n in range(400)]
+    run = {
+        f"q{n}": {doc: float(random.integers(-9, 9)) for doc in random.choice(docs, 200, replace=False)}
+        for n in range(60)
+    }
+    relevances = {
+        f"q{n}": {doc: int(random.integers(-1, 4)) for doc in random.choice(docs, 90, replace=False)}
+        for n in range(5, 65)
+    }
+    ranking = join(run, relevances)
+    for ours, theirs in TREC_NAMES.items():
+        assert_equal(ranking, run, relevances, ours, theirs)

@@ -1,0 +1,186 @@
+"""Scores: which queries count, in what order rows stand, what the notes say, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import JoinError, TableError, UsageError
+from fire_toolkit.measures import parse_measure
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import Qrels, Run, check_qrels, check_scores
+
+
+def make_run(scores: dict[str, dict[str, float]], run_id: str = "m") -> Run:
+    rows = [(run_id, q, d, s) for q, docs in scores.items() for d, s in docs.items()]
+    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
+
+
+def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
+    rows = [(q, d, r) for q, docs in relevances.items() for d, r in docs.items()]
+    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"], dtype=object))
+
+
+RUN = make_run({"q1": {"a": 3, "b": 2, "c": 1}, "q2": {"a": 3, "b": 2, "c": 1}})
+QRELS = make_qrels({"q1": {"b": 1}, "q2": {"a": 1}})
+AUGMENTED = make_qrels({"q1": {"a": 1, "b": 1}, "q2": {"a": 1}})
+
+
+def values(scores: pd.DataFrame) -> dict[tuple[str, ...], float]:
+    keys = scores[["run_id", "qrels", "query_id", "measure"]].itertuples(index=False, name=None)
+    return dict(zip(keys, scores["value"], strict=True))
+
+
+def test_rows_stand_by_run_then_all_and_queries_then_measure_then_qrels() -> None:
+    other = make_run({"q2": {"b": 1}}, "a first in the alphabet".replace(" ", "-"))
+    scores = score_runs([RUN, other], QRELS, ["RR", "C@1"], augmented=AUGMENTED, per_query=True).scores
+    expected = [
+        (run_id, qrels, query_id, measure)
+        for run_id in ("m", "a-first-in-the-alphabet")
+        for query_id in ("all", "q1", "q2")
+        for measure in ("RR", "C@1")
+        for qrels in ("original", "augmented", "delta")
+    ]
+    assert expected == list(values(scores))
+    pd.testing.assert_frame_equal(scores, check_scores(scores))
+
+
+def test_delta_is_augmented_minus_original_for_means_medians_and_queries() -> None:
+    found = values(score_runs(RUN, QRELS, ["C@1", "MedR"], augmented=AUGMENTED, per_query=True).scores)
+    # Ranks of the first positive are 2 and 1 by the original qrels, 1 and 1 by the augmented.
+    assert tuple(found["m", q, "all", "C@1"] for q in ("original", "augmented", "delta")) == (0.5, 1.0, 0.5)
+    assert tuple(found["m", q, "all", "MedR"] for q in ("original", "augmented", "delta")) == (1.5, 1.0, -0.5)
+    assert tuple(found["m", q, "q1", "MedR"] for q in ("original", "augmented", "delta")) == (2.0, 1.0, -1.0)
+
+
+def test_every_query_of_the_qrels_counts_and_no_other() -> None:
+    qrels = make_qrels({"q1": {"a": 1}, "q2": {"b": 0}, "q3": {"c": 1}})
+    run = make_run({"q1": {"a": 2, "b": 1}, "q2": {"b": 1}, "extra": {"a": 1, "b": 2, "c": 3}})
+    scoring = score_runs(run, qrels, ["C@1", "MnR"], per_query=True)
+    found = values(scoring.scores)
+    assert found["m", "original", "all", "C@1"] == pytest.approx(1 / 3)
+    # The deepest list that counts has 2 docs, so that the worst rank is 3, for q2 and for q3.
+    assert found["m", "original", "all", "MnR"] == pytest.approx((1 + 3 + 3) / 3)
+    assert {"all", "q1", "q2", "q3"} == set(scoring.scores["query_id"])
+    assert {note.kind: str(note) for note in scoring.notes} == {
+        "no_positive": "original qrels: 1 of 3 queries without a positive; they score 0",
+        "missing": "m: 1 of 3 queries of the qrels missing from the run; they score 0",
+        "extra": "m: 1 query not in the qrels; they are ignored",
+        "bounded": "m: 2 of 3 queries without a positive found by the original qrels; "
+        "MnR takes their rank as 3, a lower bound",
+    }
+
+
+def test_a_run_shallower_than_a_cutoff_and_unequal_depths_are_said() -> None:
+    long = make_run({q: {f"d{n}": -n for n in range(9)} for q in ("q1", "q2")}, "long")
+    notes = score_runs([RUN, long], QRELS, ["C@1", "AP@5", "RR"]).notes
+    assert [(note.kind, note.run_id, note.n, note.text) for note in notes] == [
+        ("shallow", "m", 2, "m: 2 of 2 queries with fewer docs than the cutoff 5 (shortest 3)"),
+        ("docs", "long", 1, "long: none of its docs is in the qrels; another collection?"),
+        ("depths", "", 2, "RR read whole lists, whose depths differ (m 3, long 9); compare at one depth"),
+    ]
+
+
+def test_complete_input_leaves_no_note() -> None:
+    assert score_runs(RUN, QRELS, ["C@1", "MedR"], augmented=AUGMENTED).notes == ()
+
+
+def test_the_augmented_qrels_are_read_over_the_original_queries() -> None:
+    emptied = make_qrels({"q2": {"a": 1}})
+    found = values(score_runs(RUN, QRELS, ["C@2"], augmented=emptied).scores)
+    assert (found["m", "original", "all", "C@2"], found["m", "augmented", "all", "C@2"]) == (1.0, 0.5)
+
+
+def test_one_table_may_hold_many_runs_and_measures_may_repeat() -> None:
+    two = rank_run(
+        pd.DataFrame({"run_id": ["b", "a"], "query_id": "q1", "doc_id": "b", "score": [1, 1]}), where="two"
+    )
+    scores = score_runs(two, QRELS, ["C@1", parse_measure("C@1"), "C@1"]).scores
+    assert list(zip(scores["run_id"], scores["measure"], strict=True)) == [("a", "C@1"), ("b", "C@1")]
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "arguments"),
+    [
+        (UsageError, "measure 'C' has no cutoff", (RUN, QRELS, ["C"])),
+        (UsageError, "measures: found \\[\\], expected a list", (RUN, QRELS, [])),
+        (UsageError, "measures: found 'C@1', expected a list", (RUN, QRELS, "C@1")),
+        (UsageError, "no run to score", ([], QRELS, ["C@1"])),
+        (UsageError, "no run to score", (make_run({}), QRELS, ["C@1"])),
+        (TableError, "run 'm' is given twice", ([RUN, RUN], QRELS, ["C@1"])),
+        (JoinError, "qrels: no query found", (RUN, make_qrels({}), ["C@1"])),
+        (
+            JoinError,
+            r"run other: no query shared with the qrels \(run: x1, x2, x3, \.\.\.; qrels: q1, q2\); "
+            "is it a run for another collection",
+            ([RUN, make_run({f"x{n}": {"a": 1} for n in range(1, 5)}, "other")], QRELS, ["C@1"]),
+        ),
+    ],
+)
+def test_what_cannot_be_scored_is_refused(error: type[Exception], message: str, arguments) -> None:
+    with pytest.raises(error, match=message):
+        score_runs(*arguments)
+
+
+def test_augmented_qrels_with_queries_of_their_own_are_refused() -> None:
+    augmented = make_qrels({"q1": {"b": 1}, "q7": {"b": 1}})
+    with pytest.raises(JoinError, match=r"augmented qrels: 1 query not in the original qrels \(q7\)"):
+        score_runs(RUN, QRELS, ["C@1"], augmented=augmented)
+
+
+def test_a_query_named_all_is_refused_only_where_it_could_be_taken_for_the_aggregate() -> None:
+    qrels, run = make_qrels({"all": {"a": 1}, "q": {"a": 1}}), make_run({"all": {"a": 1}})
+    assert list(score_runs(run, qrels, ["C@1"]).scores["value"]) == [0.5]
+    with pytest.raises(JoinError, match="a query has the id 'all'"):
+        score_runs(run, qrels, ["C@1"], per_query=True)
+
+
+def test_inputs_stay_as_they_were_and_scores_are_the_same_again() -> None:
+    run, qrels = RUN.copy(deep=True), QRELS.copy(deep=True)
+    first = score_runs(RUN, QRELS, ["AP", "MedR"], augmented=AUGMENTED, per_query=True).scores
+    second = score_runs(RUN, QRELS, ["AP", "MedR"], augmented=AUGMENTED, per_query=True).scores
+    pd.testing.assert_frame_equal(first, second)
+    pd.testing.assert_frame_equal(run, RUN)
+    pd.testing.assert_frame_equal(qrels, QRELS)
+
+
+def test_a_mean_is_exact_whatever_the_order_of_queries() -> None:
+    # 1/10 cannot be held exactly: adding it ten times in float64 gives .9999999999999999.
+    queries = [f"q{n}" for n in range(10)]
+    run = make_run({q: {f"d{n}": -n for n in range(10)} for q in queries})
+    scores = score_runs(run, make_qrels({q: {"d0": 1} for q in queries}), ["P@10"]).scores
+    assert list(scores["value"]) == [0.1]
+
+
+doc_tables = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 3), min_size=1)
+query_tables = st.dictionaries(st.sampled_from(["007", "q:1|x", "日本", "NA"]), doc_tables, min_size=1)
+
+
+@given(run=query_tables, relevances=query_tables, seed=st.integers(0, 99))
+@settings(max_examples=100, deadline=None)
+def test_the_order_of_rows_does_not_matter_and_means_equal_trec_evals(run, relevances, seed) -> None:
+    if not set(run) & set(relevances):
+        return
+    names = {"AP": "map", "RR": "recip_rank", "R@3": "recall_3", "nDCG@3": "ndcg_cut_3"}
+    table, qrels = make_run(run), make_qrels(relevances)
+    found = score_runs(table, qrels, list(names), per_query=True).scores
+    shuffled = rank_run(table.sample(frac=1, random_state=seed))
+    again = check_qrels(qrels.sample(frac=1, random_state=seed))
+    pd.testing.assert_frame_equal(found, score_runs(shuffled, again, list(names), per_query=True).scores)
+    theirs = pytrec_eval.RelevanceEvaluator(relevances, set(names.values())).evaluate(run)
+    for ours, name in names.items():
+        mean = sum(theirs.get(query, {}).get(name, 0.0) for query in relevances) / len(relevances)
+        assert values(found)["m", "original", "all", ours] == pytest.approx(mean, abs=1e-12)
+
+
+def test_queries_are_matched_by_id_when_run_and_qrels_hold_different_ones() -> None:
+    scored = {f"q{n:03d}": {f"d{n:03d}": 2.0, f"d{n + 1:03d}": 1.0} for n in range(0, 300, 2)}
+    judged = {f"q{n:03d}": {f"d{n:03d}": 1, f"e{n:03d}": 0} for n in range(0, 300, 3)}
+    scores = score_runs(make_run(scored), make_qrels(judged), ["C@1"], per_query=True).scores
+    expected = [float(n % 2 == 0) for n in range(0, 300, 3)]
+    np.testing.assert_array_equal(expected, scores["value"].to_numpy()[1:])
