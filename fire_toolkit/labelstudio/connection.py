@@ -1,0 +1,219 @@
+"""Which Label Studio to talk to and with which token, and the client that does it.
+
+A token comes from the environment or from a file that only its owner can read; it stands in no text
+that is shown, logged or written elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.labelstudio.failures import note_request, server_errors
+
+if TYPE_CHECKING:
+    import httpx
+    from label_studio_sdk import LabelStudio
+
+URL_VARIABLE = "FIRE_LABEL_STUDIO_URL"
+TOKEN_VARIABLE = "FIRE_LABEL_STUDIO_TOKEN"
+SERVER_FOLDER = ".labelstudio"
+CONNECTION_FILE = "connection.json"
+TIMEOUT_S = 60.0
+_MAX_BYTES = 100_000
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A server's address without a trailing slash, and a token (legacy or personal) of an account there.
+
+    Examples:
+        >>> Connection("http://127.0.0.1:8080", "secret")
+        Connection(url='http://127.0.0.1:8080')
+    """
+
+    url: str
+    token: str = field(repr=False)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is on this machine's loopback."""
+        return urlsplit(self.url).hostname in _LOOPBACK
+
+
+def read_connection(
+    root: Path | None,
+    *,
+    url: str | None = None,
+    token_file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Connection:
+    """Return the connection to use: what is given, else the environment's, else the workspace's file.
+
+    Args:
+        root: the workspace's folder; its `.labelstudio/connection.json` is read. None: there is none.
+        url: the server's address.
+        token_file: a file with the token as its only line, which only its owner can read.
+        environ: by default the process's; FIRE_LABEL_STUDIO_URL and FIRE_LABEL_STUDIO_TOKEN count.
+
+    The workspace's token goes to the workspace's server only, never to another address.
+
+    Raises:
+        UsageError: no server is known; no token for it; an address that is none.
+        FormatError: a file of secrets that others can read, or that holds something else.
+    """
+    environ = os.environ if environ is None else environ
+    url = url or environ.get(URL_VARIABLE) or None
+    token = read_secret(token_file).strip() if token_file else environ.get(TOKEN_VARIABLE, "").strip()
+    path = root / SERVER_FOLDER / CONNECTION_FILE if root else None
+    if url and token:
+        return Connection(checked_url(url), checked_token(token))
+    if path is None or not path.exists():
+        raise UsageError(_what_is_missing(url))
+    stored = read_connection_file(path)
+    if url and checked_url(url) != stored.url:
+        raise UsageError(
+            f"{path} holds a token for {stored.url}, not for {checked_url(url)}; "
+            f"give that server's token by {TOKEN_VARIABLE} or --token-file"
+        )
+    return Connection(stored.url, checked_token(token)) if token else stored
+
+
+def _what_is_missing(url: str | None) -> str:
+    if url:
+        return f"no token for {checked_url(url)}; give it by {TOKEN_VARIABLE} or --token-file"
+    return (
+        "no Label Studio is known here; start one with `fire-toolkit labelstudio start`, "
+        f"or give --url (or {URL_VARIABLE}) and a token ({TOKEN_VARIABLE} or --token-file)"
+    )
+
+
+def read_connection_file(path: Path) -> Connection:
+    """Return the connection that a `connection.json` holds.
+
+    Raises:
+        FormatError: others can read the file, or it holds no `url` and `token`.
+    """
+    try:
+        content = json.loads(read_secret(path))
+        url, token = content["url"], content["token"]
+    except (ValueError, KeyError, TypeError):
+        raise FormatError(
+            f'{path}: expected {{"url": …, "token": …}}; start the server again, or delete the file'
+        ) from None
+    if not isinstance(url, str) or not isinstance(token, str):
+        raise FormatError(f"{path}: url and token are not both text; start the server again")
+    return Connection(checked_url(url), checked_token(token))
+
+
+def read_secret(path: Path) -> str:
+    """Return the text of a file that only its owner, the current user, can read.
+
+    Raises:
+        FormatError: no such file, no text, another owner, or others have rights on it.
+    """
+    try:
+        with path.open("rb") as stream:
+            _check_private(path, os.fstat(stream.fileno()))
+            return stream.read(_MAX_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise FormatError(f"{path}: not text, expected a token") from None
+
+
+def _check_private(path: Path, found: os.stat_result) -> None:
+    if os.name != "posix":
+        return  # other systems hold rights elsewhere than in these bits
+    if found.st_uid != os.geteuid():
+        raise FormatError(f"{path}: holds a token and belongs to another user; make a file of your own")
+    rights = stat.S_IMODE(found.st_mode)
+    if rights & 0o077:
+        raise FormatError(
+            f"{path}: holds a token and others have rights on it ({rights:04o}); run `chmod 600 {path}`"
+        )
+
+
+def checked_url(url: str) -> str:
+    """Return a server's address without trailing slash.
+
+    Raises:
+        UsageError: no http(s) address, or one with a user, password, query or fragment.
+
+    Examples:
+        >>> checked_url("https://labels.example.org/team/")
+        'https://labels.example.org/team'
+    """
+    try:
+        parts = urlsplit(url.strip())
+        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        raise UsageError("the server's URL cannot be read; expected one like http://127.0.0.1:8080") from None
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(
+            "the server's URL holds a user, a password, or something after ? or #; give only its address, "
+            f"and the token by {TOKEN_VARIABLE}"
+        )
+    if parts.scheme not in ("http", "https") or not has_host or _has_blank(url.strip()):
+        raise UsageError(f"{url!r} is no server's URL; expected one like http://127.0.0.1:8080")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+
+
+def _has_blank(text: str) -> bool:
+    return any(mark.isspace() or not mark.isprintable() for mark in text)
+
+
+def checked_token(token: str) -> str:
+    """Return a token as it is.
+
+    Raises:
+        UsageError: empty, or with marks that no token has; the token is not shown.
+    """
+    if not token or not token.isascii() or _has_blank(token):
+        raise UsageError(
+            "the token is empty or holds blanks or marks that no token has; copy it from "
+            "Account & Settings in Label Studio"
+        )
+    return token
+
+
+def open_client(
+    connection: Connection, *, timeout_s: float = TIMEOUT_S, transport: httpx.BaseTransport | None = None
+) -> LabelStudio:
+    """Return the SDK's client for a connection; nothing is sent yet.
+
+    Args:
+        connection: address and token, of either kind.
+        timeout_s: limit for each connect, write, and wait for an answer.
+        transport: stands in for the network (`httpx.MockTransport`).
+
+    The client follows no redirect, and no proxy leads to a server on this machine. Calls belong into
+    `server_errors(connection)`, which knows what was asked last in the same thread.
+
+    Raises:
+        ServerError: a personal token that has expired.
+    """
+    import httpx
+    from label_studio_sdk import LabelStudio
+
+    http = httpx.Client(
+        transport=transport,
+        timeout=timeout_s,
+        follow_redirects=False,
+        trust_env=not connection.is_local,
+        event_hooks={"request": [note_request]},
+    )
+    with server_errors(connection):
+        return LabelStudio(  # type: ignore[no-untyped-call]
+            base_url=connection.url + "/", api_key=connection.token, timeout=timeout_s, httpx_client=http
+        )

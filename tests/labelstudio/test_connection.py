@@ -1,0 +1,315 @@
+"""Where a token may come from, where it must never appear, and what a server's failures say."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import dataclasses
+import json
+import logging
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from label_studio_sdk import LabelStudio
+
+from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
+from fire_toolkit.labelstudio.connection import (
+    Connection,
+    checked_url,
+    open_client,
+    read_connection,
+    read_secret,
+)
+from fire_toolkit.labelstudio.failures import server_errors
+
+TOKEN = "0123456789abcdef0123456789abcdef01234567"
+URL = "http://127.0.0.1:8080"
+
+# The SDK itself calls a method of pydantic that is going away.
+pytestmark = pytest.mark.filterwarnings("ignore:The `parse_obj` method is deprecated:DeprecationWarning")
+
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def stored(root: Path, *, url: str = URL, token: str = TOKEN, rights: int = 0o600) -> Path:
+    folder = root / ".labelstudio"
+    folder.mkdir()
+    path = folder / "connection.json"
+    path.write_text(json.dumps({"url": url, "token": token}))
+    path.chmod(rights)
+    return path
+
+
+def token_file(root: Path, token: str = TOKEN) -> Path:
+    path = root / "token"
+    path.write_text(token + "\n")
+    path.chmod(0o600)
+    return path
+
+
+def refresh_jwt(expires_in_s: float = 3600) -> str:
+    """A personal token as Label Studio makes them: a JWT of token_type refresh."""
+    parts = [{"alg": "HS256"}, {"token_type": "refresh", "exp": time.time() + expires_in_s}]
+    coded = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts]
+    return ".".join([*coded, "c2lnbmF0dXJl"])
+
+
+def asked(answer: Answer, token: str = TOKEN) -> object:
+    connection = Connection(URL, token)
+    return _whoami(connection, open_client(connection, transport=httpx.MockTransport(answer)))
+
+
+# --- where a connection comes from
+
+
+def test_what_is_given_wins_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    stored(tmp_path)
+    environ = {"FIRE_LABEL_STUDIO_URL": "http://env:1/", "FIRE_LABEL_STUDIO_TOKEN": "env-token"}
+    given = read_connection(
+        tmp_path, url="http://given:2", token_file=token_file(tmp_path, "given-token"), environ=environ
+    )
+    assert (given.url, given.token) == ("http://given:2", "given-token")
+    from_environment = read_connection(tmp_path, environ=environ)
+    assert (from_environment.url, from_environment.token) == ("http://env:1", "env-token")
+    from_file = read_connection(tmp_path, environ={})
+    assert (from_file.url, from_file.token) == (URL, TOKEN)
+
+
+def test_a_token_alone_goes_to_the_workspaces_server(tmp_path: Path) -> None:
+    stored(tmp_path)
+    found = read_connection(tmp_path, environ={"FIRE_LABEL_STUDIO_TOKEN": "mine"})
+    assert (found.url, found.token) == (URL, "mine")
+
+
+def test_the_workspaces_token_is_not_sent_to_another_server(tmp_path: Path) -> None:
+    stored(tmp_path)
+    with pytest.raises(UsageError, match=r"holds a token for http://127.0.0.1:8080, not for http://other"):
+        read_connection(tmp_path, url="http://other", environ={})
+    assert read_connection(tmp_path, url=URL + "/", environ={}).token == TOKEN
+
+
+@pytest.mark.parametrize("environ", [{}, {"FIRE_LABEL_STUDIO_TOKEN": TOKEN}])
+def test_nothing_known_says_how_to_start_a_server(tmp_path: Path, environ: dict[str, str]) -> None:
+    for root in (None, tmp_path):
+        with pytest.raises(UsageError, match="fire-toolkit labelstudio start"):
+            read_connection(root, environ=environ)
+
+
+def test_a_url_without_token_says_how_to_give_one() -> None:
+    with pytest.raises(UsageError, match="no token for http://x; give it by FIRE_LABEL_STUDIO_TOKEN"):
+        read_connection(None, url="http://x", environ={})
+
+
+@pytest.mark.parametrize("rights", [0o644, 0o640, 0o604, 0o620, 0o601, 0o777])
+def test_a_file_that_others_have_rights_on_is_refused(tmp_path: Path, rights: int) -> None:
+    path = stored(tmp_path, rights=rights)
+    with pytest.raises(FormatError, match=f"chmod 600 {path}"):
+        read_connection(tmp_path, environ={})
+    with pytest.raises(FormatError, match="others have rights"):
+        read_connection(None, url=URL, token_file=path, environ={})
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
+    path = token_file(tmp_path)
+    os.chown(path, 12345, 12345)
+    with pytest.raises(FormatError, match="belongs to another user"):
+        read_secret(path)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", "null", '{"url": 1, "token": "t"}', '{"url": "http://x"}', "{" * 50_000, "\0"]
+)
+def test_a_damaged_connection_file_is_one_line(tmp_path: Path, content: str) -> None:
+    path = stored(tmp_path)
+    path.write_text(content)
+    with pytest.raises(FireError, match=r"connection\.json") as caught:
+        read_connection(tmp_path, environ={})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["", "two words", "tab\there", "ünicode", "line\nbreak", "nul\0"])
+def test_what_can_be_no_token_is_refused_unseen(tmp_path: Path, token: str) -> None:
+    path = token_file(tmp_path, token)
+    with pytest.raises(FireError) as caught:
+        read_connection(None, url=URL, token_file=path, environ={})
+    assert not token or token not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:8080",
+        "ftp://x",
+        "http://",
+        "http://x:99999",
+        "http://x:0",
+        "http://[",
+        "http://a b",
+        "http://x?token=1",
+        "http://x/#a",
+        "http://me:pass@x",
+    ],
+)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked_url(url)
+    assert "pass" not in str(caught.value).replace("password", "")
+
+
+# --- what the client sends
+
+
+def test_a_legacy_token_is_sent_as_it_is() -> None:
+    seen: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["authorization"])
+        return httpx.Response(200, json={"id": 1, "email": "a@b.c"})
+
+    asked(answer)
+    assert seen == [f"Token {TOKEN}"]
+
+
+def test_a_personal_token_is_exchanged_for_an_access_token() -> None:
+    token = refresh_jwt()
+    seen: list[tuple[str, str]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append((request.url.path, request.headers.get("authorization", "")))
+        if request.url.path == "/api/token/refresh/":
+            assert json.loads(request.content) == {"refresh": token}
+            return httpx.Response(200, json={"access": "a.b.c"})
+        return httpx.Response(200, json={"id": 1})
+
+    asked(answer, token)
+    assert seen[-1] == ("/api/current-user/whoami", "Bearer a.b.c")
+    assert ("/api/token/refresh/", "") in seen
+
+
+def test_a_server_below_a_path_is_asked_below_it() -> None:
+    seen: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(str(request.url))
+        return httpx.Response(200, json={"access": "a.b.c"})
+
+    connection = Connection("http://x/team", refresh_jwt())
+    open_client(connection, transport=httpx.MockTransport(answer)).users.whoami()
+    assert {"http://x/team/api/token/refresh/", "http://x/team/api/current-user/whoami"} == set(seen)
+
+
+def test_an_expired_personal_token_is_said_without_asking() -> None:
+    token = refresh_jwt(-10)
+    with pytest.raises(ServerError, match=r"^http://127.0.0.1:8080: 401: .*expired") as caught:
+        open_client(Connection(URL, token))
+    assert token not in str(caught.value)
+
+
+# --- what failures say
+
+
+HTML = "<!doctype html><html><body>It works!</body></html>"
+
+
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        (httpx.Response(401, json={"detail": "Invalid token."}), "does not accept the token"),
+        (httpx.Response(403, json={"detail": "no"}), "may not do that"),
+        (httpx.Response(404, text=HTML), "has nothing there"),
+        (httpx.Response(200, text=HTML), "not Label Studio"),
+        (httpx.Response(204, text=""), "not Label Studio"),
+        (httpx.Response(500, text=HTML), "the server failed"),
+        (httpx.Response(503, text=HTML), "busy or still starting"),
+        (httpx.Response(400, json={"validation_errors": {"title": ["empty"]}}), r"refuses it .*\['empty'\]"),
+        (httpx.Response(301, headers={"Location": "https://x/"}), "leads to https://x/"),
+        (httpx.Response(413, text=HTML), "more than the server takes"),
+    ],
+)
+def test_a_failure_names_call_and_remedy(response: httpx.Response, words: str) -> None:
+    with pytest.raises(ServerError, match=words) as caught:
+        asked(lambda request: copy.copy(response))
+    text = str(caught.value)
+    assert text.startswith(f"GET {URL}/api/current-user/whoami: ")
+    assert "<" not in text
+    assert caught.value.exit_code == 3
+
+
+def test_a_long_answer_is_cut() -> None:
+    with pytest.raises(ServerError) as caught:
+        asked(lambda request: httpx.Response(400, json={"detail": "x" * 10_000}))
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (httpx.ConnectError("refused"), r"no connection \(refused\); is it running"),
+        (httpx.ConnectTimeout(""), "no connection; is it running"),
+        (httpx.ReadTimeout(""), "no answer in time, though the server may still carry it out"),
+        (httpx.RemoteProtocolError("gone"), r"the connection broke \(gone\)"),
+        (httpx.ReadError(""), "the connection broke"),
+    ],
+)
+def test_a_broken_connection_names_call_and_remedy(error: httpx.TransportError, words: str) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        error.request = request
+        raise error
+
+    with pytest.raises(ServerError, match=f"^GET {URL}/api/current-user/whoami: {words}"):
+        asked(answer)
+
+
+def test_a_real_closed_port_is_a_server_error() -> None:
+    connection = Connection("http://127.0.0.1:9", TOKEN)
+    client = open_client(connection, timeout_s=2)
+    with pytest.raises(ServerError, match=r"^GET http://127.0.0.1:9/api/.*: no connection"):
+        _whoami(connection, client)
+
+
+def _whoami(connection: Connection, client: LabelStudio) -> object:
+    with server_errors(connection):
+        return client.users.whoami(request_options={"max_retries": 0})
+
+
+def test_a_page_in_place_of_a_refreshed_token_is_not_label_studio() -> None:
+    with pytest.raises(ServerError, match=r"^POST .*/api/token/refresh/: .*not Label Studio"):
+        asked(lambda request: httpx.Response(200, text=HTML), refresh_jwt())
+
+
+def test_what_is_not_the_servers_passes() -> None:
+    connection = Connection(URL, TOKEN)
+    for error in (KeyError("x"), FormatError("x"), ValueError("x")):
+        with pytest.raises(type(error)), server_errors(connection):
+            raise error
+
+
+# --- where the token never appears
+
+
+def test_the_token_is_in_no_text(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    for token in (TOKEN, refresh_jwt()):
+        connection = Connection(URL, token)
+        assert token not in f"{connection!r} {connection} {[connection]}"
+        answers: list[Answer] = [
+            lambda request, token=token: httpx.Response(400, json={"detail": f"bad {token}"}),
+            lambda request, token=token: httpx.Response(500, text=f"debug page: Token {token}"),
+            lambda request: httpx.Response(200, json={"access": "a.b.c"}),
+        ]
+        for answer in answers:
+            assert token not in _said(answer, token)
+        assert token not in caplog.text
+    assert {field.name for field in dataclasses.fields(Connection) if field.repr} == {"url"}
+
+
+def _said(answer: Answer, token: str) -> str:
+    try:
+        return str(asked(answer, token))
+    except ServerError as error:
+        return str(error)
