@@ -1,5 +1,6 @@
 """How far annotators agree: Krippendorff's alpha and its relatives, one file each."""
 
+from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import Coefficient, agreement, krippendorff_alpha
 
-__all__ = ["Coefficient", "agreement", "krippendorff_alpha"]
+__all__ = ["STATISTICS", "Coefficient", "agreement", "krippendorff_alpha"]

@@ -30,13 +30,14 @@ def alpha(votes: Votes, level: str) -> tuple[float, str]:
     return float(measured), ""
 
 
-def graded_counts(votes: Votes, level: str) -> tuple[Ints, Floats]:
-    """Return the counts of pairable pairs × values, and the values ascending."""
+def graded_counts(votes: Votes, level: str, *, pairable: bool = True) -> tuple[Ints, Floats]:
+    """Return the counts of pairs (pairable ones, or all with a vote) × values, and the values ascending."""
+    counts = votes.counts if pairable else votes.all_counts
     if level == "nominal":
-        return votes.counts, np.arange(len(votes.labels), dtype=np.float64)
+        return counts, np.arange(len(votes.labels), dtype=np.float64)
     domain, place = np.unique(votes.grades, return_inverse=True)
     merge = (place[:, None] == np.arange(len(domain))).astype(np.int64)
-    return votes.counts @ merge, domain
+    return counts @ merge, domain
 
 
 def undefined_alpha(counts: Ints, votes: Votes, level: str) -> str:

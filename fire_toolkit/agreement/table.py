@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -75,7 +75,12 @@ def krippendorff_alpha(
 
 
 def agreement(
-    judgments: Judgments, *, grades: Grades | None = None, level: str = "nominal", by: str | None = None
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    level: str = "nominal",
+    by: str | None = None,
+    statistics: Sequence[str] = ("alpha", "percent_agreement"),
 ) -> Agreement:
     """Return the statistics of agreement of `judgments`, for all of them or for each group.
 
@@ -85,15 +90,19 @@ def agreement(
         by: a column of `judgments`. `annotator_id`: for each annotator the pairs that this annotator
             voted on, with everyone's judgments on them; any other column: the judgments with that
             value, a missing value being the group of the empty text. None: one group, `all`.
+        statistics: names in `STATISTICS`. All but `alpha` and `gwet_ac2` are nominal at any level.
+            `percent_agreement` is the share of agreeing votes, averaged over pairable pairs;
+            `positive_agreement` and `negative_agreement` (PA+ and PA−) look at one side of it;
+            `unanimous` is the share of pairable pairs with one label, `resolved` that of all pairs on
+            which a label has more than half of the votes.
 
     Returns:
         Columns group, statistic, level, value, n_units, n_pairable, n_annotators, note (see
-        `Coefficient`); for each group, in the order of its values, `alpha` and `percent_agreement`.
-        Percent agreement is the share of agreeing votes averaged over pairable pairs; it is nominal
-        at any level. No judgments: nan values for `all`, no rows with `by`.
+        `Coefficient`); for each group, in the order of its values, the statistics in the order given.
+        No judgments: nan values for `all`, no rows with `by`.
 
     Raises:
-        UsageError: `by` is no column; otherwise as `krippendorff_alpha`.
+        UsageError: `by` is no column, a statistic is unknown; otherwise as `krippendorff_alpha`.
         TableError: a label that `grades` does not hold.
 
     Examples:
@@ -108,11 +117,14 @@ def agreement(
     """
     if by is not None and by not in judgments.columns:
         raise UsageError(f"judgments have no column {by!r}; found {', '.join(judgments.columns)}")
+    unknown = [name for name in statistics if name not in STATISTICS]
+    if unknown:
+        raise UsageError(f"statistic {unknown[0]!r} is unknown; expected some of {', '.join(STATISTICS)}")
     votes = code_votes(judgments, grades=grades, level=level)
     groups = [("all", votes)] if by is None else _groups(votes, judgments, by)
     rows = []
     for group, members in groups:
-        for name in ("alpha", "percent_agreement"):
+        for name in statistics:
             coefficient = measure_agreement(members, name, level=level)
             shown_level = level if STATISTICS[name].has_levels else "nominal"
             rows.append((group, name, shown_level, *astuple(coefficient)))

@@ -52,11 +52,20 @@ class Votes:
         """Codes of the pairs with at least one vote, ascending."""
         return self._counted[0]
 
+    @property
+    def all_counts(self) -> Ints:
+        """Votes for each label on each pair with a vote: units × labels, int64."""
+        return self._counted[1]
+
+    @cached_property
+    def is_pairable(self) -> npt.NDArray[np.bool_]:
+        """For each of `units`, whether it has two votes or more."""
+        return np.asarray(self.all_counts.sum(axis=1) >= 2)
+
     @cached_property
     def counts(self) -> Ints:
         """Votes for each label on each pairable pair: pairable × labels, int64."""
-        counts = self._counted[1]
-        return np.asarray(counts[counts.sum(axis=1) >= 2])
+        return np.asarray(self.all_counts[self.is_pairable])
 
     @property
     def n_annotators(self) -> int:
