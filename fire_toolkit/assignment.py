@@ -1,0 +1,248 @@
+"""Who judges what, and in which order: tasks to one queue for each annotator."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from typing import NewType
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.checks import Column, TableSpec, check_table, is_id
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.tables import Tasks
+
+Assignments = NewType("Assignments", pd.DataFrame)
+
+TRAINING = "training"
+TASK = "task"
+OVERLAP = "overlap"
+CONTROL = "control"
+ADJUDICATION = "adjudication"
+KINDS = (TRAINING, TASK, OVERLAP, CONTROL, ADJUDICATION)
+
+ASSIGNMENTS = TableSpec(
+    "assignments",
+    (
+        Column("annotator_id", "id"),
+        Column("pair_id", "id"),
+        Column("position", "int", minimum=1),
+        Column("kind", "id"),
+    ),
+    ("annotator_id", "pair_id"),
+    order=("annotator_id", "position"),
+)
+
+
+def check_assignments(table: pd.DataFrame, *, where: str = "") -> Assignments:
+    """Return `table` as Assignments, or raise `TableError` with all that is wrong with it.
+
+    position: 1-based place in the annotator's queue; kind: `training` (first in the queue, no vote),
+    `task` (a pair's first annotator), `overlap` (its second), `control` (the answer is known, no vote),
+    `adjudication` (asked again). No annotator has a pair twice.
+    """
+    return Assignments(check_table(ASSIGNMENTS, table, where=where))
+
+
+def assign_tasks(
+    tasks: Tasks,
+    annotators: Iterable[str] | Mapping[str, float],
+    *,
+    training: Tasks | None = None,
+    controls: Tasks | None = None,
+    seed: int = 0,
+) -> Assignments:
+    """Return who judges which pair at which place: each annotator a queue of its own random order.
+
+    Args:
+        tasks: batch 1: pairs that one annotator judges; batch 2: those of them that a second one judges.
+        annotators: ids, for equal loads; or id → relative load (above 0).
+        training: pairs that everybody judges first, in the order of their positions; none of them may be
+            in `tasks`.
+        controls: pairs whose answer is known: everybody judges them, at random places after the training.
+            An annotator who has a control as task or training has it once, as that.
+        seed: 0 or more; the same seed, pairs and annotators give the same queues, whatever the order of rows.
+
+    Returns:
+        One row for each annotator and pair. Loads of task and overlap together differ by at most one
+        with equal weights; else each next judgment goes where load per weight is least (Webster's
+        method), as far as two different annotators for each doubled pair allow. Who shares doubled
+        pairs with whom is random. No task: only training and controls.
+
+    Raises:
+        UsageError: no annotator, one twice, an id that is none, a weight or seed out of range; one annotator
+            though pairs are to be judged twice.
+        JoinError: a training pair is among the tasks; a doubled pair has no first task.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_tasks
+        >>> tasks = check_tasks(pd.DataFrame({
+        ...     "pair_id": ["a", "b", "a"], "query_id": "q", "doc_id": ["x", "y", "x"], "text": "t",
+        ...     "media_url": "m", "guideline": "g", "batch": [1, 1, 2], "position": [1, 2, 1]}))
+        >>> assign_tasks(tasks, ["ann", "bob"])[["annotator_id", "pair_id", "kind"]].values.tolist()
+        [['ann', 'a', 'task'], ['ann', 'b', 'task'], ['bob', 'a', 'overlap']]
+    """
+    weights = _weights(annotators)
+    rng = _generator(seed)
+    first, doubled = _batches(tasks)
+    if len(doubled) and len(weights) == 1:
+        raise UsageError(
+            f"{len(doubled)} pairs are to be judged by two annotators; {next(iter(weights))!r} is the only "
+            "one; name another annotator, or make the tasks with overlap 0"
+        )
+    trained = [] if training is None else _in_order(training)
+    known = [] if controls is None else sorted(set(controls["pair_id"]) - set(trained))
+    _refuse_overlap(trained, first)
+    loads = dict.fromkeys(weights, 0)
+    kinds: dict[str, dict[str, str]] = {name: dict.fromkeys(known, CONTROL) for name in weights}
+    for pair, (one, other) in zip(doubled, _two_for_each(len(doubled), weights, loads, rng), strict=True):
+        kinds[one][pair] = TASK
+        kinds[other][pair] = OVERLAP
+    single = sorted(set(first) - set(doubled))
+    for pair, name in zip(single, _shuffled(_seats(len(single), weights, loads), rng), strict=True):
+        kinds[name][pair] = TASK
+    return _queues({name: [(trained, TRAINING), *_random_order(kinds[name], rng)] for name in kinds})
+
+
+def assign_round(
+    tasks: Tasks, annotators: Iterable[str], *, seen: pd.DataFrame, seed: int = 0
+) -> Assignments:
+    """Return who is asked again: each pair goes to one annotator who has not seen it.
+
+    Args:
+        tasks: the pairs to ask again; batches do not matter.
+        annotators: ids of those who can be asked.
+        seen: columns annotator_id and pair_id: who answered, skipped or was given which pair before.
+        seed: as in `assign_tasks`.
+
+    Returns:
+        One row of kind `adjudication` for each pair. Pairs that few can judge are given first, each to
+        the least loaded; so loads are as even as that allows, within one when everybody can judge all.
+
+    Raises:
+        UsageError: as in `assign_tasks`; or every annotator has seen a pair.
+    """
+    names = sorted(_weights(annotators))
+    rng = _generator(seed)
+    pairs = sorted(set(tasks["pair_id"]))
+    known = seen[seen["pair_id"].isin(pairs)].groupby("pair_id")["annotator_id"].agg(set).to_dict()
+    able = {pair: [name for name in names if name not in known.get(pair, ())] for pair in pairs}
+    stuck = [pair for pair in pairs if not able[pair]]
+    if stuck:
+        raise UsageError(
+            f"{len(stuck)} of {len(pairs)} pairs have been seen by every annotator ({', '.join(stuck[:3])}); "
+            "name one who has not seen them"
+        )
+    loads = dict.fromkeys(names, 0)
+    kinds: dict[str, dict[str, str]] = {name: {} for name in names}
+    for pair in sorted(_shuffled(pairs, rng), key=lambda pair: len(able[pair])):
+        name = min(able[pair], key=lambda name: (loads[name], name))
+        loads[name] += 1
+        kinds[name][pair] = ADJUDICATION
+    return _queues({name: _random_order(kinds[name], rng) for name in names})
+
+
+def _weights(annotators: Iterable[str] | Mapping[str, float]) -> dict[str, float]:
+    named = list(annotators)
+    if not named:
+        raise UsageError("no annotator is named; name at least one")
+    bad = [name for name in named if not is_id(name)]
+    if bad or len(set(named)) < len(named):
+        raise UsageError(
+            f"annotators {', '.join(map(str, named))}: expected ids without white space, each once"
+        )
+    weights = annotators if isinstance(annotators, Mapping) else dict.fromkeys(named, 1.0)
+    wrong = [name for name in named if not 0 < weights[name] < float("inf")]
+    if wrong:
+        raise UsageError(f"the load of {wrong[0]} is {weights[wrong[0]]}, expected a number above 0")
+    return {name: float(weights[name]) for name in sorted(named)}
+
+
+def _generator(seed: int) -> np.random.Generator:
+    if seed < 0:
+        raise UsageError(f"seed is {seed}, expected 0 or more")
+    return np.random.default_rng(seed)
+
+
+def _batches(tasks: Tasks) -> tuple[list[str], list[str]]:
+    """Return the pairs, and those of them that are judged twice, each sorted."""
+    first = sorted(tasks.loc[tasks["batch"] == 1, "pair_id"])
+    doubled = sorted(tasks.loc[tasks["batch"] == 2, "pair_id"])
+    further = int(tasks["batch"].max()) if len(tasks) else 0
+    if further > 2:
+        raise JoinError(f"tasks have a batch {further}; expected 1 and, for a second annotator, 2")
+    alone = sorted(set(doubled) - set(first))
+    if alone:
+        raise JoinError(f"{len(alone)} doubled pairs are not in batch 1 ({', '.join(alone[:3])})")
+    return first, doubled
+
+
+def _in_order(training: Tasks) -> list[str]:
+    ordered = training.sort_values(["batch", "position"])
+    return list(dict.fromkeys(ordered["pair_id"]))
+
+
+def _refuse_overlap(trained: list[str], first: list[str]) -> None:
+    both = sorted(set(trained) & set(first))
+    if both:
+        raise JoinError(
+            f"{len(both)} training pairs are among the tasks ({', '.join(both[:3])}), so somebody would see "
+            "them twice; leave them out of the pool with `pool --judged`, or out of the training"
+        )
+
+
+def _seats(
+    n: int, weights: Mapping[str, float], loads: dict[str, int], *, limit: int | None = None
+) -> list[str]:
+    """Return who takes each of `n` judgments, at most `limit` each, and add them to `loads`."""
+    queue = [((loads[name] + 0.5) / weight, name) for name, weight in weights.items()]
+    heapq.heapify(queue)
+    taken = dict.fromkeys(weights, 0)
+    seats: list[str] = []
+    while len(seats) < n:
+        _, name = heapq.heappop(queue)
+        seats.append(name)
+        loads[name] += 1
+        taken[name] += 1
+        if limit is None or taken[name] < limit:
+            heapq.heappush(queue, ((loads[name] + 0.5) / weights[name], name))
+    return seats
+
+
+def _two_for_each(
+    n: int, weights: Mapping[str, float], loads: dict[str, int], rng: np.random.Generator
+) -> list[tuple[str, str]]:
+    """Return two different annotators for each of `n` pairs, in random company.
+
+    Nobody has more than `n` of the 2n seats, so an annotator who met herself can always change
+    places with somebody in a pair that she is not in.
+    """
+    seats = _shuffled(_seats(2 * n, weights, loads, limit=n), rng)
+    ones, others = seats[:n], seats[n:]
+    for place in range(n):
+        name = ones[place]
+        if others[place] != name:
+            continue
+        free = next(p for p in rng.permutation(n) if name not in (ones[p], others[p]))
+        others[place], others[free] = others[free], name
+    return list(zip(ones, others, strict=True))
+
+
+def _shuffled(values: Iterable[str], rng: np.random.Generator) -> list[str]:
+    listed = list(values)
+    return [listed[place] for place in rng.permutation(len(listed))]
+
+
+def _random_order(kinds: Mapping[str, str], rng: np.random.Generator) -> list[tuple[list[str], str]]:
+    return [([pair], kinds[pair]) for pair in _shuffled(sorted(kinds), rng)]
+
+
+def _queues(stretches: Mapping[str, list[tuple[list[str], str]]]) -> Assignments:
+    """Return the table of queues that are given as stretches of pairs of one kind."""
+    rows = [
+        (name, pair, position, kind)
+        for name, queue in stretches.items()
+        for position, (pair, kind) in enumerate(((p, kind) for pairs, kind in queue for p in pairs), start=1)
+    ]
+    return check_assignments(pd.DataFrame(rows, columns=list(ASSIGNMENTS.names)))

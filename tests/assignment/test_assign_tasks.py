@@ -1,0 +1,206 @@
+"""Who judges what: every pair once, doubled pairs twice, nobody a pair twice, loads even."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.assignment import (
+    ADJUDICATION,
+    CONTROL,
+    OVERLAP,
+    TASK,
+    TRAINING,
+    assign_round,
+    assign_tasks,
+)
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.tables import Tasks, check_tasks
+
+
+def tasks_of(n_pairs: int, n_doubled: int = 0, *, prefix: str = "p") -> Tasks:
+    pairs = [f"{prefix}{number}" for number in range(n_pairs)]
+    batches = [(pairs, 1), (pairs[:n_doubled], 2)]
+    rows = [
+        {"pair_id": pair, "query_id": "q", "doc_id": pair, "text": "t", "media_url": "m", "guideline": "g"}
+        | {"batch": batch, "position": position}
+        for listed, batch in batches
+        for position, pair in enumerate(listed, start=1)
+    ]
+    columns = ["pair_id", "query_id", "doc_id", "text", "media_url", "guideline", "batch", "position"]
+    return check_tasks(pd.DataFrame(rows, columns=columns))
+
+
+names = st.lists(st.sampled_from([f"ann{n}" for n in range(7)]), min_size=2, unique=True)
+
+
+@st.composite
+def campaigns(draw: st.DrawFn) -> tuple[Tasks, list[str], int]:
+    n_pairs = draw(st.integers(0, 40))
+    return tasks_of(n_pairs, draw(st.integers(0, n_pairs))), draw(names), draw(st.integers(0, 3))
+
+
+@given(campaigns())
+@settings(max_examples=150, deadline=None)
+def test_every_pair_has_one_task_every_doubled_pair_one_overlap_by_another(
+    campaign: tuple[Tasks, list[str], int],
+) -> None:
+    tasks, annotators, seed = campaign
+    assigned = assign_tasks(tasks, annotators, seed=seed)
+    assert sorted(tasks.loc[tasks["batch"] == 1, "pair_id"]) == sorted(
+        assigned.loc[assigned["kind"] == TASK, "pair_id"]
+    )
+    assert sorted(tasks.loc[tasks["batch"] == 2, "pair_id"]) == sorted(
+        assigned.loc[assigned["kind"] == OVERLAP, "pair_id"]
+    )
+    assert not assigned.duplicated(["annotator_id", "pair_id"]).any()
+
+
+@given(campaigns())
+@settings(max_examples=100, deadline=None)
+def test_loads_differ_by_at_most_one(campaign: tuple[Tasks, list[str], int]) -> None:
+    tasks, annotators, seed = campaign
+    assigned = assign_tasks(tasks, annotators, seed=seed)
+    loads = assigned["annotator_id"].value_counts().reindex(annotators, fill_value=0)
+    assert loads.max() - loads.min() <= 1
+
+
+@given(campaigns(), st.randoms())
+@settings(max_examples=50, deadline=None)
+def test_row_and_annotator_order_do_not_matter_and_inputs_stay(
+    campaign: tuple[Tasks, list[str], int], random: object
+) -> None:
+    tasks, annotators, seed = campaign
+    before = tasks.copy(deep=True)
+    shuffled = Tasks(tasks.sample(frac=1, random_state=seed + 1))
+    expected = assign_tasks(tasks, annotators, seed=seed)
+    pd.testing.assert_frame_equal(expected, assign_tasks(shuffled, annotators[::-1], seed=seed))
+    pd.testing.assert_frame_equal(before, tasks)
+
+
+def test_queues_are_in_random_orders_of_their_own_and_another_seed_gives_others() -> None:
+    controls = tasks_of(30, prefix="c")
+    queues = [
+        list(queue["pair_id"])
+        for seed in (0, 1)
+        for _, queue in assign_tasks(tasks_of(0), ["ann", "bob"], controls=controls, seed=seed).groupby(
+            "annotator_id"
+        )
+    ]
+    assert len({tuple(queue) for queue in queues}) == 4
+    assert len({tuple(sorted(queue)) for queue in queues}) == 1
+
+
+def test_training_comes_first_in_its_own_order_and_controls_lie_among_the_tasks() -> None:
+    assigned = assign_tasks(
+        tasks_of(40, 10),
+        ["ann", "bob"],
+        training=tasks_of(12, prefix="t"),
+        controls=tasks_of(5, prefix="c"),
+        seed=3,
+    )
+    for _, queue in assigned.groupby("annotator_id"):
+        assert [f"t{n}" for n in range(12)] == list(queue.loc[queue["kind"] == TRAINING, "pair_id"])
+        assert list(range(1, 13)) == list(queue.loc[queue["kind"] == TRAINING, "position"])
+        assert sorted(f"c{n}" for n in range(5)) == sorted(queue.loc[queue["kind"] == CONTROL, "pair_id"])
+        controls = queue.loc[queue["kind"] == CONTROL, "position"]
+        assert controls.min() < queue["position"].max() - 5  # not all of them at the end
+
+
+def test_a_control_that_is_a_task_is_seen_once_as_a_task() -> None:
+    assigned = assign_tasks(tasks_of(4), ["ann", "bob"], controls=tasks_of(4), seed=0)
+    assert len(assigned) == 8
+    assert assigned["kind"].value_counts().to_dict() == {TASK: 4, CONTROL: 4}
+
+
+def test_a_control_that_is_training_is_seen_once_as_training() -> None:
+    assigned = assign_tasks(tasks_of(0), ["ann"], training=tasks_of(2), controls=tasks_of(3), seed=0)
+    assert assigned["kind"].value_counts().to_dict() == {TRAINING: 2, CONTROL: 1}
+
+
+def test_weights_are_relative_loads() -> None:
+    assigned = assign_tasks(tasks_of(80, 20), {"ann": 3, "bob": 1, "cy": 1}, seed=0)
+    assert assigned["annotator_id"].value_counts().to_dict() == {"ann": 60, "bob": 20, "cy": 20}
+
+
+def test_weights_give_way_to_two_different_annotators_for_a_pair() -> None:
+    assigned = assign_tasks(tasks_of(10, 10), {"ann": 99, "bob": 1}, seed=0)
+    assert assigned["annotator_id"].value_counts().to_dict() == {"ann": 10, "bob": 10}
+
+
+def test_doubled_pairs_bring_all_annotators_together() -> None:
+    assigned = assign_tasks(tasks_of(60, 60), ["a", "b", "c", "d"], seed=0)
+    company = assigned.groupby("pair_id")["annotator_id"].agg(lambda names: "".join(sorted(names)))
+    assert {"ab", "ac", "ad", "bc", "bd", "cd"} == set(company)
+
+
+def test_one_annotator_cannot_double_pairs() -> None:
+    with pytest.raises(UsageError, match=r"3 pairs are to be judged by two annotators; 'ann' is the only"):
+        assign_tasks(tasks_of(5, 3), ["ann"], seed=0)
+    assert len(assign_tasks(tasks_of(5), ["ann"], seed=0)) == 5
+
+
+@pytest.mark.parametrize(
+    ("annotators", "message"),
+    [
+        ([], "no annotator is named"),
+        (["ann", "ann"], "each once"),
+        (["two words"], "without white space"),
+        ({"ann": 0}, "expected a number above 0"),
+        ({"ann": float("nan")}, "expected a number above 0"),
+    ],
+)
+def test_bad_annotators_are_refused(annotators: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        assign_tasks(tasks_of(1), annotators, seed=0)  # type: ignore[arg-type]
+
+
+def test_training_pairs_among_the_tasks_are_refused() -> None:
+    with pytest.raises(JoinError, match="2 training pairs are among the tasks"):
+        assign_tasks(tasks_of(3), ["ann"], training=tasks_of(2), seed=0)
+
+
+def test_doubled_pairs_without_a_first_task_and_bad_seeds_are_refused() -> None:
+    lone = Tasks(tasks_of(3, 3).query("batch == 2"))
+    with pytest.raises(JoinError, match="3 doubled pairs are not in batch 1"):
+        assign_tasks(lone, ["ann", "bob"])
+    with pytest.raises(UsageError, match="seed is -1"):
+        assign_tasks(tasks_of(1), ["ann"], seed=-1)
+
+
+def test_no_task_gives_an_empty_table() -> None:
+    assert list(assign_tasks(tasks_of(0), ["ann"]).columns) == ["annotator_id", "pair_id", "position", "kind"]
+    assert len(assign_tasks(tasks_of(0), ["ann"])) == 0
+
+
+def seen_of(pairs: dict[str, str]) -> pd.DataFrame:
+    rows = [(name, pair) for pair, who in pairs.items() for name in who]
+    return pd.DataFrame(rows, columns=["annotator_id", "pair_id"])
+
+
+def test_a_pair_is_asked_again_of_one_who_has_not_seen_it() -> None:
+    assigned = assign_round(
+        tasks_of(3), ["a", "b", "c"], seen=seen_of({"p0": "ab", "p1": "bc", "p2": "ac"}), seed=0
+    )
+    assert dict(zip(assigned["pair_id"], assigned["annotator_id"], strict=True)) == {
+        "p0": "c",
+        "p1": "a",
+        "p2": "b",
+    }
+    assert {ADJUDICATION} == set(assigned["kind"])
+
+
+@given(st.integers(0, 30), names, st.integers(0, 3))
+@settings(max_examples=50, deadline=None)
+def test_a_round_of_unseen_pairs_is_even(n_pairs: int, annotators: list[str], seed: int) -> None:
+    assigned = assign_round(tasks_of(n_pairs), annotators, seen=seen_of({}), seed=seed)
+    loads = assigned["annotator_id"].value_counts().reindex(annotators, fill_value=0)
+    assert sorted(f"p{n}" for n in range(n_pairs)) == sorted(assigned["pair_id"])
+    assert loads.max() - loads.min() <= 1
+
+
+def test_a_pair_that_everybody_has_seen_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"1 of 2 pairs have been seen by every annotator \(p0\)"):
+        assign_round(tasks_of(2), ["a", "b"], seen=seen_of({"p0": "ab"}), seed=0)
