@@ -66,7 +66,7 @@ def _folder(name_or_path: str | Path) -> Path:
     if root and str(name_or_path) in names:
         return root / name_or_path
     path = Path(name_or_path)
-    if path.is_dir():
+    if str(name_or_path) and path.is_dir():
         return path
     is_path = path.is_absolute() or len(path.parts) > 1 or str(name_or_path).endswith(os.sep)
     what = "no such folder" if is_path else "no guideline of that name"

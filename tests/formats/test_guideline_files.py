@@ -1,0 +1,129 @@
+"""Guidelines as folders: those that come with the toolkit, and a user's own."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fire_toolkit.errors import FireError, FormatError, TableError
+from fire_toolkit.formats import guideline_files
+from fire_toolkit.formats.guideline_files import DEFAULT_GUIDELINE, list_guidelines, read_guideline
+
+
+def shipped_folder(name: str = DEFAULT_GUIDELINE) -> Path:
+    return Path(guideline_files.__file__).parents[2] / "guidelines" / name
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A user's copy of the default guideline."""
+    return Path(shutil.copytree(shipped_folder(), tmp_path / "mine"))
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
+def test_the_shipped_guidelines_are_these() -> None:
+    assert list_guidelines() == ("caption-image-relevance-v1", "caption-relevance-v1")
+
+
+@pytest.mark.parametrize("name", list_guidelines())
+def test_every_shipped_guideline_agrees_in_its_three_files_and_bears_its_folders_name(name: str) -> None:
+    guideline = read_guideline(name)  # checks labels, hotkeys, question and names in code font
+    assert guideline.name == name
+    assert guideline.grades == {"irrelevant": 0, "relevant": 1, "ambiguous": None}
+    assert guideline.hotkeys == {"relevant": "1", "irrelevant": "2", "ambiguous": "3", "sensitive": "4"}
+
+
+@pytest.mark.parametrize("name", list_guidelines())
+def test_every_shipped_guideline_works_through_ten_examples_and_ten_edge_cases(name: str) -> None:
+    text = read_guideline(name).text
+    answers = re.findall(r"^\| \d+ \|.*\| `(\w+)` \|", text, flags=re.MULTILINE)
+    edge_cases = re.findall(r"^\d+\. \*\*", text, flags=re.MULTILINE)
+    assert len(answers) >= 10
+    assert set(answers) == {"relevant", "irrelevant", "ambiguous"}
+    assert len(edge_cases) >= 10
+
+
+def test_a_folder_is_read_like_a_name(own: Path) -> None:
+    assert read_guideline(own) == read_guideline(DEFAULT_GUIDELINE)
+    assert read_guideline(str(own)).sha256 == read_guideline(DEFAULT_GUIDELINE).sha256
+
+
+def test_line_ends_and_byte_order_marks_do_not_count(own: Path) -> None:
+    for path in own.iterdir():
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_guideline(own).sha256 == read_guideline(DEFAULT_GUIDELINE).sha256
+
+
+def test_an_installed_wheel_finds_the_guidelines_inside_the_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "site-packages" / "fire_toolkit"
+    shutil.copytree(shipped_folder(), package / "guidelines_data" / DEFAULT_GUIDELINE)
+    monkeypatch.setattr(guideline_files, "__file__", str(package / "formats" / "guideline_files.py"))
+    assert list_guidelines() == (DEFAULT_GUIDELINE,)
+    assert read_guideline(DEFAULT_GUIDELINE).name == DEFAULT_GUIDELINE
+
+
+def test_a_bare_name_means_the_toolkits_own(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(own.parent)
+    own.rename(DEFAULT_GUIDELINE)
+    edit(Path(DEFAULT_GUIDELINE) / "labels.toml", "hotkey", "no_longer")
+    assert read_guideline(DEFAULT_GUIDELINE).name == DEFAULT_GUIDELINE
+    with pytest.raises(FormatError, match="unknown key no_longer"):
+        read_guideline(f"./{DEFAULT_GUIDELINE}/")
+
+
+@pytest.mark.parametrize("name", ["caption-relevance-v9", "", "nowhere/caption-relevance-v1", "\0"])
+def test_an_unknown_guideline_names_the_known_ones(name: str) -> None:
+    with pytest.raises(FormatError, match="known are caption-image-relevance-v1, caption-relevance-v1"):
+        read_guideline(name)
+
+
+@pytest.mark.parametrize("missing", ["labels.toml", "guideline.md", "label_config.xml"])
+def test_a_missing_file_is_named(own: Path, missing: str) -> None:
+    (own / missing).unlink()
+    with pytest.raises(FormatError, match=rf"mine/{missing}: no such file"):
+        read_guideline(own)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "complaint"),
+    [
+        ("labels.toml", 'name = "relevant"', "name = relevant", r"labels.toml: not TOML"),
+        ("labels.toml", "version = 1", 'version = "1"', r"version is '1', expected a whole number"),
+        ("labels.toml", "version = 1", "version = true", r"version is True, expected a whole number"),
+        ("labels.toml", "relevance = 1", "relevance = 0.5", r"labels 2: relevance is 0.5, expected a whole"),
+        ("labels.toml", "relevance = 1", "relevanse = 1", r"labels 2: unknown key relevanse; expected name"),
+        ("labels.toml", 'hotkey = "1"', 'hotkey = ""', r"labels 2: hotkey is '', expected text"),
+        ("labels.toml", "[[flags]]", "[flags]", r"flags is no list of tables; write each as \[\[flags\]\]"),
+        ("label_config.xml", "</View>", "", r"label_config.xml: not well-formed XML"),
+    ],
+)
+def test_a_file_that_is_none_is_a_format_error_with_its_path(
+    own: Path, name: str, before: str, after: str, complaint: str
+) -> None:
+    edit(own / name, before, after)
+    with pytest.raises(FormatError, match=complaint) as error:
+        read_guideline(own)
+    assert str(error.value).startswith(str(own / name))
+
+
+def test_files_that_disagree_are_a_table_error_with_the_folder(own: Path) -> None:
+    edit(own / "labels.toml", 'hotkey = "3"', 'hotkey = "5"')
+    with pytest.raises(TableError) as error:
+        read_guideline(own)
+    assert str(error.value).startswith(f"{own}: label_config.xml: relevance has choices and hotkeys")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"\x00", b"", b"[]", b"= 1", b"labels = 3", b"[[labels]]"])
+@pytest.mark.parametrize("name", ["labels.toml", "guideline.md", "label_config.xml"])
+def test_no_content_of_a_file_gives_a_traceback(own: Path, name: str, content: bytes) -> None:
+    (own / name).write_bytes(content)
+    with pytest.raises(FireError):
+        read_guideline(own)

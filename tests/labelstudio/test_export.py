@@ -1,0 +1,556 @@
+"""Label Studio's JSON export: every answer becomes a judgment or is dropped with a reason, none is lost."""
+
+import copy
+import json
+import random
+from typing import Any
+
+import pandas as pd
+import pandas.testing as pdt
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import FormatError, TableError
+from fire_toolkit.formats.guideline_files import read_guideline
+from fire_toolkit.labelstudio.export import ImportResult, judgments_from_export, parse_export
+from fire_toolkit.tasks import pair_id
+
+GUIDELINE = read_guideline("caption-relevance-v1")
+Json = Any
+
+
+def result(control: str, *values: str, origin: str | None = "manual") -> Json:
+    """Return one entry of an annotation's result as the labeling page writes it."""
+    kind = "text" if control == "comment" else "choices"
+    entry = {"value": {kind: list(values)}, "id": "PLQUagIM2e", "from_name": control, "to_name": "video"}
+    return {**entry, "type": "textarea" if kind == "text" else kind, **({"origin": origin} if origin else {})}
+
+
+def annotation(number: int, label: str | None = "relevant", **fields: Json) -> Json:
+    """Return an annotation as an export has it; `fields` replace its own."""
+    stamp = f"2026-11-20T12:{number:02d}:00.815491Z"
+    return {
+        "id": number,
+        "completed_by": 3,
+        "updated_by": 3,
+        "was_cancelled": False,
+        "ground_truth": False,
+        "created_at": stamp,
+        "updated_at": stamp,
+        "lead_time": 7.166,
+        "unique_id": f"uuid-{number}",
+        "prediction": {},
+        "parent_prediction": None,
+        "project": 22,
+        "result": [] if label is None else [result("relevance", label)],
+        **fields,
+    }
+
+
+def task(*annotations: Json, pair: tuple[str, str] = ("q1", "v1"), drafts: Json = (), **fields: Json) -> Json:
+    content = {"caption": "a dog", "video": "v.mp4", "pair_id": pair_id(*pair)}
+    own = {"id": 110052, "project": 22, "data": content, "meta": {}, "predictions": [33006]}
+    return {**own, "annotations": list(annotations), "drafts": list(drafts), **fields}
+
+
+def imported(*exports: list[Json]) -> ImportResult:
+    named = [(f"export{number}.json", export) for number, export in enumerate(exports, start=1)]
+    return judgments_from_export(named, guideline=GUIDELINE)
+
+
+def labels(table: pd.DataFrame) -> list[tuple[str, str]]:
+    return list(zip(table["annotator_id"], table["label"], strict=True))
+
+
+def reasons(found: ImportResult) -> list[str]:
+    return list(found.dropped["reason"])
+
+
+def test_an_answer_becomes_a_judgment_with_all_its_columns() -> None:
+    answer = annotation(
+        36,
+        result=[
+            result("relevance", "relevant"),
+            result("flags", "sensitive"),
+            result("comment", "looks fine", "but\nshort"),
+        ],
+    )
+    found = imported([task(answer, pair=("q:1|x", "007"))])
+    assert found.judgments.to_dict("records") == [
+        {
+            "query_id": "q:1|x",
+            "doc_id": "007",
+            "annotator_id": "3",
+            "label": "relevant",
+            "created_at": "2026-11-20T12:36:00.815491Z",
+            "duration_s": 7.166,
+            "flags": "sensitive",
+            "comment": "looks fine / but / short",
+            "origin": "manual",
+        }
+    ]
+    assert (len(found.dropped), found.notes) == (0, ())
+
+
+def test_the_escalation_is_a_label() -> None:
+    assert labels(imported([task(annotation(1, "ambiguous"))]).judgments) == [("3", "ambiguous")]
+
+
+def test_a_skip_is_dropped_with_what_it_held() -> None:
+    partial = [result("relevance", "relevant"), result("comment", "does not play")]
+    found = imported([task(annotation(5, was_cancelled=True, result=partial), annotation(6, "irrelevant"))])
+    assert labels(found.judgments) == [("3", "irrelevant")]
+    row = found.dropped.iloc[0]
+    assert (row["reason"], row["label"], row["annotator_id"]) == ("skipped", "relevant", "3")
+    assert row["detail"] == "annotation 5 / does not play"
+
+
+def test_an_answer_stands_though_the_same_person_skipped_the_pair_later() -> None:
+    found = imported([task(annotation(1), annotation(2, None, was_cancelled=True))])
+    assert (labels(found.judgments), reasons(found)) == ([("3", "relevant")], ["skipped"])
+
+
+def test_drafts_are_dropped_with_what_they_hold() -> None:
+    full = {
+        "id": 8,
+        "user": 4,
+        "created_at": "2026-11-20T12:00:00Z",
+        "result": [result("relevance", "relevant")],
+    }
+    found = imported([task(drafts=[7, full, {"id": 9, "user": "ann@example.org", "result": []}])])
+    assert len(found.judgments) == 0
+    columns = ["reason", "annotator_id", "label", "detail"]
+    assert found.dropped[columns].to_numpy().tolist() == [
+        ["draft", "", "", "draft 7"],
+        ["draft", "", "", "draft 9"],
+        ["draft", "4", "relevant", "draft 8"],
+    ]
+
+
+def test_no_label_and_several_labels_are_no_votes() -> None:
+    found = imported(
+        [
+            task(
+                annotation(
+                    1, None, completed_by=1, result=[result("comment", "hm"), result("verdict", "relevant")]
+                ),
+                annotation(2, completed_by=2, result=[result("relevance", "relevant", "irrelevant")]),
+                annotation(3, completed_by=3, result=[result("relevance", "relevant")] * 2),
+                annotation(
+                    4, completed_by=4, result=[result("relevance", "relevant"), result("relevance", "x")]
+                ),
+            )
+        ]
+    )
+    assert labels(found.judgments) == [("3", "relevant")]
+    assert found.dropped[["annotator_id", "label", "reason", "detail"]].to_numpy().tolist() == [
+        ["1", "", "no_label", "annotation 1 / answered: comment, verdict / hm"],
+        ["2", "relevant;irrelevant", "several_labels", "annotation 2"],
+        ["4", "relevant;x", "several_labels", "annotation 4"],
+    ]
+
+
+def test_of_several_answers_of_one_person_the_last_change_counts() -> None:
+    early_but_changed_last = annotation(1, "irrelevant", updated_at="2026-11-21T00:00:00Z")
+    found = imported([task(early_but_changed_last, annotation(2), annotation(3, completed_by=4))])
+    assert labels(found.judgments) == [("3", "irrelevant"), ("4", "relevant")]
+    assert reasons(found) == ["superseded"]
+    assert "updated_at" not in found.judgments
+
+
+def test_among_equal_times_the_higher_id_counts() -> None:
+    same = "2026-11-20T12:00:00Z"
+    answers = [annotation(n, label, updated_at=same) for n, label in ((10, "relevant"), (9, "irrelevant"))]
+    assert labels(imported([task(*answers)]).judgments) == [("3", "relevant")]
+
+
+def test_one_pair_in_two_tasks_and_projects_is_one_pair() -> None:
+    found = imported([task(annotation(1)), task(annotation(2, "irrelevant", project=23), project=23)])
+    assert (labels(found.judgments), reasons(found)) == ([("3", "irrelevant")], ["superseded"])
+
+
+def test_the_same_annotation_in_two_files_counts_once_in_its_newest_version() -> None:
+    newer = annotation(1, "irrelevant", updated_at="2026-11-21T00:00:00Z")
+    for exports in (([task(annotation(1))], [task(newer)]), ([task(newer)], [task(annotation(1))])):
+        found = imported(*exports)
+        assert (labels(found.judgments), reasons(found)) == ([("3", "irrelevant")], ["duplicate"])
+        assert list(found.dropped["label"]) == ["relevant"]
+
+
+def test_a_newer_version_that_is_a_skip_takes_the_answer_back() -> None:
+    withdrawn = annotation(1, was_cancelled=True, updated_at="2026-11-21T00:00:00Z")
+    found = imported([task(annotation(1))], [task(withdrawn)])
+    assert len(found.judgments) == 0
+    assert reasons(found) == ["duplicate", "skipped"]
+
+
+def test_without_unique_id_project_and_id_tell_copies() -> None:
+    def bare(project: int, label: str) -> Json:
+        return annotation(1, label, unique_id=None, project=project)
+
+    assert reasons(imported([task(bare(22, "relevant"))], [task(bare(22, "relevant"))])) == ["duplicate"]
+    assert reasons(imported([task(bare(22, "relevant"))], [task(bare(23, "relevant"))])) == ["superseded"]
+
+
+def test_an_id_that_was_used_again_for_another_pair_or_person_is_no_copy() -> None:
+    def bare(**fields: Json) -> Json:
+        return annotation(1, unique_id=None, **fields)
+
+    found = imported([task(bare())], [task(bare(), pair=("q1", "v2"))], [task(bare(completed_by=4))])
+    assert (len(found.judgments), reasons(found)) == (3, [])
+
+
+def test_the_same_unique_id_under_two_names_is_two_votes() -> None:
+    answers = [annotation(n, completed_by=n, unique_id="pair 1") for n in (1, 2)]
+    assert labels(imported([task(*answers)]).judgments) == [("1", "relevant"), ("2", "relevant")]
+
+
+def test_a_deleted_account_keeps_its_votes_under_a_name_of_their_own() -> None:
+    found = imported([task(annotation(7, completed_by=None), annotation(8, "irrelevant", completed_by=None))])
+    assert labels(found.judgments) == [("deleted-7", "relevant"), ("deleted-8", "irrelevant")]
+    assert found.notes == (
+        "2 of 2 judgments are by deleted accounts "
+        "(kept, each as an annotator of its own, deleted-<annotation id>)",
+    )
+
+
+def test_an_older_export_still_knows_the_name_of_a_deleted_account() -> None:
+    found = imported([task(annotation(7, completed_by=None))], [task(annotation(7))])
+    assert (labels(found.judgments), reasons(found)) == ([("3", "relevant")], ["duplicate"])
+
+
+def test_an_account_may_be_an_object() -> None:
+    person = {"id": 12, "email": "ann@example.org", "first_name": "", "last_name": ""}
+    found = imported([task(annotation(1, completed_by=person, updated_by=12))])
+    assert labels(found.judgments) == [("12", "relevant")]
+    assert "ann@example.org" not in found.judgments.to_csv()
+    assert found.notes == ()
+
+
+def test_an_answer_that_somebody_else_changed_is_kept_and_flagged() -> None:
+    found = imported(
+        [
+            task(
+                annotation(
+                    1, updated_by=9, result=[result("flags", "sensitive"), result("relevance", "relevant")]
+                )
+            )
+        ]
+    )
+    assert list(found.judgments["flags"]) == ["sensitive;edited-by-other"]
+    assert found.notes == (
+        "1 of 1 judgments were changed by another account than their annotator's "
+        "(kept, flag edited-by-other)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("origin", "expected"),
+    [
+        ("manual", "manual"),
+        ("prediction", "prediction"),
+        ("prediction-changed", "prediction-changed"),
+        (None, "api"),
+    ],
+)
+def test_origin_tells_how_the_label_came_about(origin: str | None, expected: str) -> None:
+    found = imported([task(annotation(1, result=[result("relevance", "relevant", origin=origin)]))])
+    assert list(found.judgments["origin"]) == [expected]
+    assert any("preselected" in note for note in found.notes) == (origin == "prediction")
+
+
+def test_an_unknown_flag_is_kept_and_noted() -> None:
+    found = imported(
+        [task(annotation(1, result=[result("relevance", "relevant"), result("flags", "a;b", "sensitive")]))]
+    )
+    assert list(found.judgments["flags"]) == ["a,b;sensitive"]
+    assert found.notes == (
+        "1 of 1 judgments have flags that guideline caption-relevance-v1 does not have (a,b; kept)",
+    )
+
+
+def test_unknown_labels_are_one_error_with_counts() -> None:
+    answers = [
+        annotation(n, label, completed_by=n) for n, label in enumerate(("yes", "no", "relevant", "yes"), 1)
+    ]
+    with pytest.raises(TableError) as error:
+        imported([task(*answers)])
+    assert str(error.value).startswith(
+        "labels that guideline caption-relevance-v1 does not have: 'yes' (2), 'no' (1); it has irrelevant, "
+    )
+
+
+@pytest.mark.parametrize(
+    ("lead_time", "expected"),
+    [(0, 0.0), (3, 3.0), (None, None), (-1.5, None), (1e999, None), (10**400, None)],
+)
+def test_an_impossible_lead_time_is_missing(lead_time: float | None, expected: float | None) -> None:
+    duration = imported([task(annotation(1, lead_time=lead_time))]).judgments["duration_s"].iloc[0]
+    assert (None if pd.isna(duration) else duration) == expected
+
+
+def test_times_are_turned_into_utc() -> None:
+    found = imported([task(annotation(1, created_at="2026-03-29T01:30:00+02:00"))])
+    assert list(found.judgments["created_at"]) == ["2026-03-28T23:30:00.000000Z"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"query_id": "007", "doc_id": "NA"}, ("007", "NA")),
+        ({"query_id": 7, "doc_id": 8, "pair_id": "x|y"}, ("7", "8")),
+        ({"query_id": "q", "pair_id": "x|y"}, ("x", "y")),
+        ({"pair_id": pair_id("видео", "a|b")}, ("видео", "a|b")),
+    ],
+)
+def test_the_pair_comes_from_its_ids_or_its_key(content: Json, expected: tuple[str, str]) -> None:
+    found = imported([task(annotation(1), data=content)]).judgments
+    assert (found["query_id"].iloc[0], found["doc_id"].iloc[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ({"caption": "a dog"}, "data has no pair_id (nor query_id and doc_id)"),
+        ({"pair_id": "nonsense"}, "pair_id 'nonsense' is damaged or was made by another tool"),
+        ({"pair_id": 5}, "pair_id is a number, expected text"),
+        ({"pair_id": "a|b|c"}, "with exactly one '|'"),
+        ({"pair_id": "two words|c"}, "pair_id is 'two words', expected an id without white space"),
+        ({"query_id": 1.0, "doc_id": "d"}, "query_id is a number, expected an id"),
+        ({"query_id": "", "doc_id": "d"}, "query_id is '', expected an id"),
+        ({"query_id": True, "doc_id": "d"}, "query_id is true or false, expected an id"),
+        ({"query_id": "\ud800", "doc_id": "d"}, "expected an id without white space"),
+        ([], "data is a list, expected an object"),
+    ],
+)
+def test_a_task_without_a_pair_is_named_with_file_and_id(content: Json, complaint: str) -> None:
+    with pytest.raises(FormatError) as error:
+        imported([task()], [task(), task(annotation(1), data=content)])
+    assert str(error.value).startswith("export2.json: task 2 (id 110052): ")
+    assert complaint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"completed_by": "ann"}, "completed_by is text, expected a whole number"),
+        ({"completed_by": True}, "completed_by is true or false, expected a whole number"),
+        ({"completed_by": 10**5000}, "a number of more than 64 bits"),
+        ({"id": None}, "id is nothing, expected a whole number"),
+        ({"was_cancelled": "no"}, "was_cancelled is text, expected true or false"),
+        ({"created_at": "soon"}, "created_at is 'soon', expected a time"),
+        ({"updated_at": 5}, "updated_at is a number, expected text"),
+        ({"lead_time": "5"}, "lead_time is text, expected seconds"),
+        ({"result": {}}, "result is an object, expected a list"),
+        ({"result": [5]}, "result is a number, expected an object"),
+        ({"result": [{"from_name": "relevance"}]}, "value of relevance is nothing, expected an object"),
+        ({"result": [{"from_name": "relevance", "value": {"rating": 3}}]}, "choices of relevance is nothing"),
+        (
+            {"result": [{"from_name": "relevance", "value": {"choices": [3]}}]},
+            "choices of relevance is a list",
+        ),
+        ({"unique_id": 5}, "unique_id is a number, expected text"),
+        ({"project": "x"}, "project is text, expected a whole number"),
+    ],
+)
+def test_a_value_of_another_type_is_named_with_its_place(fields: Json, complaint: str) -> None:
+    with pytest.raises(FormatError) as error:
+        imported([task(annotation(1), annotation(2, **fields))])
+    assert str(error.value).startswith("export1.json: task 1 (id 110052), annotation 2: ")
+    assert complaint in str(error.value)
+
+
+def test_an_annotation_without_an_author_is_refused() -> None:
+    answer = annotation(1)
+    del answer["completed_by"]
+    with pytest.raises(FormatError, match="no completed_by, so nobody knows who answered"):
+        imported([task(answer)])
+
+
+def test_a_json_min_export_is_told_what_it_loses() -> None:
+    flat = {
+        "caption": "a dog",
+        "video": "v.mp4",
+        "pair_id": "q|d",
+        "id": 1,
+        "relevance": "relevant",
+        "annotator": 3,
+    }
+    with pytest.raises(FormatError) as error:
+        imported([{**flat, "annotation_id": 5, "lead_time": 3.2}])
+    assert str(error.value) == (
+        "export1.json: task 1 (id 1): neither data nor annotations; if this is a JSON_MIN export: it leaves "
+        "out skips, drafts, who edited an answer and how it came about, so they would be lost; export the "
+        "project again as JSON"
+    )
+
+
+def test_tasks_that_were_never_judged_are_told_apart_from_an_export() -> None:
+    with pytest.raises(FormatError, match="these are tasks to be judged, not an export of answers"):
+        imported([{"data": {"caption": "a dog", "video": "v.mp4", "pair_id": "q|d"}}])
+
+
+@pytest.mark.parametrize("export", [None, 5, "text", {"annotations": []}])
+def test_what_is_no_list_of_tasks_is_refused(export: Json) -> None:
+    with pytest.raises(
+        FormatError, match=r"export1.json: .*, expected the list of tasks of a Label Studio JSON"
+    ):
+        imported(export)
+
+
+@pytest.mark.parametrize("exports", [[], [[]], [[task()]], [[], []]])
+def test_no_answers_give_empty_tables(exports: list[Json]) -> None:
+    found = imported(*exports)
+    assert (len(found.judgments), len(found.dropped), found.notes) == (0, 0, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("id,caption,relevance\n1,a dog,relevant\n", "if this is a CSV or TSV export: it leaves out skips"),
+        ("", "if this is a CSV or TSV export"),
+        ('[{"id": 1, "data"', "cut short? export it again"),
+        ("[" * 200_000, "cut short? export it again"),
+        ('[{"id": ' + "9" * 5000 + "}]", "cut short? export it again"),
+    ],
+)
+def test_a_file_that_is_no_json_is_a_format_error(text: str, complaint: str) -> None:
+    with pytest.raises(FormatError) as error:
+        parse_export(text, where="out.csv")
+    assert str(error.value).startswith("out.csv: not JSON")
+    assert complaint in str(error.value)
+
+
+def test_json_is_parsed() -> None:
+    export = [task(annotation(1))]
+    assert parse_export(json.dumps(export), where="x") == export
+
+
+PEOPLE = st.sampled_from([None, 1, 2, {"id": 2}])
+LABELS = st.sampled_from([None, "relevant", "irrelevant", "ambiguous"])
+UPDATED = st.sampled_from(["2026-11-20T12:00:00Z", "2026-11-21T12:00:00.5+02:00", None])
+
+
+@st.composite
+def annotations(draw: st.DrawFn) -> Json:
+    extra = draw(st.sampled_from([{}, {"result": [result("relevance", "relevant", "irrelevant")]}]))
+    return annotation(
+        draw(st.integers(1, 3)),
+        draw(LABELS),
+        completed_by=draw(PEOPLE),
+        updated_by=draw(PEOPLE),
+        updated_at=draw(UPDATED),
+        was_cancelled=draw(st.booleans()),
+        unique_id=draw(st.sampled_from([None, "u1", "u2"])),
+        project=draw(st.sampled_from([22, 23])),
+        **extra,
+    )
+
+
+@st.composite
+def exports(draw: st.DrawFn) -> list[list[Json]]:
+    pairs = st.sampled_from([("q1", "v1"), ("q1", "v2"), ("007", "NA")])
+    tasks = st.builds(
+        lambda pair, answers, drafts: task(*answers, pair=pair, drafts=drafts),
+        pairs,
+        st.lists(annotations(), max_size=3),
+        st.lists(
+            st.sampled_from([5, {"id": 6, "user": 1, "result": [result("relevance", "relevant")]}]),
+            max_size=2,
+        ),
+    )
+    return draw(st.lists(st.lists(tasks, max_size=3), max_size=3))
+
+
+def n_answers(files: list[list[Json]]) -> int:
+    return sum(
+        len(entry["annotations"] or []) + len(entry.get("drafts") or []) for file in files for entry in file
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(exports())
+def test_what_goes_in_comes_out_as_judgment_or_dropped(files: list[list[Json]]) -> None:
+    before = copy.deepcopy(files)
+    found = imported(*files)
+    assert before == files
+    assert n_answers(files) == len(found.judgments) + len(found.dropped)
+    assert set(found.dropped["reason"]) <= {
+        "draft",
+        "skipped",
+        "duplicate",
+        "no_label",
+        "several_labels",
+        "superseded",
+    }
+
+
+@settings(max_examples=20, deadline=None)
+@given(exports(), st.randoms(use_true_random=False))
+def test_the_order_of_files_tasks_and_answers_is_irrelevant(
+    files: list[list[Json]], chance: random.Random
+) -> None:
+    shuffled = copy.deepcopy(files)
+    chance.shuffle(shuffled)
+    for file in shuffled:
+        chance.shuffle(file)
+        for entry in file:
+            chance.shuffle(entry["annotations"])
+    one, other = imported(*files), imported(*shuffled)
+    pdt.assert_frame_equal(one.judgments, other.judgments)
+    pdt.assert_frame_equal(one.dropped, other.dropped)
+    assert one.notes == other.notes
+
+
+HOSTILE_TEXT = st.text(alphabet=st.characters(exclude_categories=()), max_size=8)
+KEYS = st.sampled_from(["id", "data", "annotations", "drafts", "result", "value", "pair_id", "completed_by"])
+HOSTILE = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.integers(2**63, 10**400) | st.floats() | HOSTILE_TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | HOSTILE_TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def places(value: Json) -> list[tuple[Json, Any]]:
+    """Return every container with every key or index into it."""
+    entries = (
+        list(value.items())
+        if isinstance(value, dict)
+        else list(enumerate(value))
+        if isinstance(value, list)
+        else []
+    )
+    return [(value, key) for key, _ in entries] + [place for _, inner in entries for place in places(inner)]
+
+
+def survives(export: Json) -> None:
+    """An import ends in tables or in an error of ours that names the file; never in anything else."""
+    try:
+        found = imported(export)
+    except (FormatError, TableError) as error:
+        refusal = error
+    else:
+        assert n_answers([export]) == len(found.judgments) + len(found.dropped)
+        assert found.judgments.to_csv().encode("utf-8")
+        assert found.dropped.to_csv().encode("utf-8")
+        return
+    unknown_label = "labels that guideline caption-relevance-v1 does not have: "
+    assert str(refusal).startswith("export1.json: " if isinstance(refusal, FormatError) else unknown_label)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(HOSTILE)
+def test_any_json_gives_tables_or_a_clear_error(export: Json) -> None:
+    survives(export)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_an_export_with_one_hostile_value_gives_tables_or_a_clear_error(data: st.DataObject) -> None:
+    draft = {"id": 8, "user": 4, "result": [result("relevance", "relevant")]}
+    full = [result("relevance", "relevant"), result("flags", "sensitive"), result("comment", "fine")]
+    export = [task(annotation(1, result=full), annotation(2, completed_by={"id": 4}), drafts=[draft])]
+    container, key = data.draw(st.sampled_from(places(export)))
+    container[key] = data.draw(HOSTILE)
+    survives(export)

@@ -1,0 +1,162 @@
+"""A guideline's labels, grades and hash; when its three files count as agreeing."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import TableError
+from fire_toolkit.formats.guideline_files import read_guideline
+from fire_toolkit.guidelines import Guideline, check_guideline, choose_grades, label_grades
+from fire_toolkit.labelstudio.config import parse_label_config
+
+DEFAULT = read_guideline("caption-relevance-v1")
+
+
+def check(guideline: Guideline) -> None:
+    check_guideline(guideline, parse_label_config(guideline.label_config))
+
+
+def test_the_default_guideline_has_two_grades_and_an_escalation() -> None:
+    assert list(DEFAULT.grades.items()) == [("irrelevant", 0), ("relevant", 1), ("ambiguous", None)]
+
+
+def test_the_hash_changes_with_any_part_and_with_nothing_else() -> None:
+    assert DEFAULT.sha256 == replace(DEFAULT).sha256
+    others = [
+        replace(DEFAULT, text=DEFAULT.text + "\n"),
+        replace(DEFAULT, label_config=DEFAULT.label_config.replace("320", "300")),
+        replace(DEFAULT, labels=(replace(DEFAULT.labels[0], description="No."), *DEFAULT.labels[1:])),
+        replace(DEFAULT, labels=DEFAULT.labels[::-1]),
+    ]
+    assert len({DEFAULT.sha256, *(other.sha256 for other in others)}) == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"question": "Is it so?"}, "no Header 'Is it so?'; guideline.md does not ask 'Is it so?'"),
+        ({"title": "Another title"}, "does not start with the title '# Another title'"),
+        ({"version": 2}, "'caption-relevance-v1' does not end in -v2"),
+        ({"item_kind": "image"}, "image is no such object, expected a Image of $image"),
+        ({"item_kind": "sound"}, "item_kind 'sound' is none of video, image"),
+        ({"labels": DEFAULT.labels[::-1]}, "relevance of the labels is [1, 0]"),
+        ({"labels": DEFAULT.labels[1:]}, "relevance of the labels is [1]"),
+        ({"labels": DEFAULT.labels[:2]}, "guideline.md explains answers"),
+        ({"flags": ()}, "flags has choices and hotkeys {'sensitive': '4'}, labels.toml has {}"),
+        ({"text": DEFAULT.text + "`maybe`"}, "guideline.md names maybe in code font"),
+        ({"text": DEFAULT.text.replace("| `3` |", "| `9` |")}, "guideline.md explains answers and hotkeys"),
+    ],
+)
+def test_a_guideline_whose_files_disagree_is_refused(change: dict[str, object], complaint: str) -> None:
+    check(DEFAULT)
+    with pytest.raises(TableError) as error:
+        check(replace(DEFAULT, **change))  # type: ignore[arg-type]
+    assert complaint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "complaint"),
+    [
+        ('value="relevant" hotkey="1"', 'value="relevant" hotkey="7"', "relevance has choices and hotkeys"),
+        ('value="ambiguous"', 'value="unclear"', "relevance has choices and hotkeys"),
+        ('choice="single-radio"', 'choice="multiple"', "expected a single choice"),
+        ('required="true"', 'required="false"', "expected required=true"),
+        ('choice="multiple"', 'choice="single"', "flags: expected several choices"),
+        ('name="relevance" toName="video"', 'name="relevance" toName="caption"', "is about 'caption'"),
+        ("$caption", "$text", "caption is ('Text', '$text'), expected a Text of $caption"),
+        ("$video", "$clip", "video is ('Video', '$clip'), expected a Video of $video"),
+        ('name="relevance"', 'name="answer"', "relevance: no such Choices"),
+        ("TextArea", "Rating", "no TextArea named comment"),
+    ],
+)
+def test_a_labeling_page_that_asks_otherwise_is_refused(before: str, after: str, complaint: str) -> None:
+    assert before in DEFAULT.label_config
+    with pytest.raises(TableError) as error:
+        check(replace(DEFAULT, label_config=DEFAULT.label_config.replace(before, after)))
+    assert complaint in str(error.value)
+
+
+def test_names_and_hotkeys_stand_once() -> None:
+    twin = replace(DEFAULT.labels[2], name="relevant", hotkey="1")
+    with pytest.raises(TableError, match="name 'relevant' is given twice; hotkey '1' is given twice"):
+        check(replace(DEFAULT, labels=(*DEFAULT.labels[:2], twin)))
+
+
+@pytest.mark.parametrize("name", ["not sure", "a;b", ""])
+def test_a_label_that_no_table_can_carry_is_refused(name: str) -> None:
+    odd = replace(DEFAULT.labels[2], name=name)
+    with pytest.raises(TableError, match="is empty or holds white space or ';'"):
+        check(replace(DEFAULT, labels=(*DEFAULT.labels[:2], odd)))
+
+
+def test_with_a_guideline_its_order_and_all_its_labels_come_back() -> None:
+    assert list(label_grades(["relevant"], DEFAULT)) == ["irrelevant", "relevant", "ambiguous"]
+
+
+def test_an_unknown_label_is_named_with_its_count_and_the_guideline() -> None:
+    with pytest.raises(TableError) as error:
+        label_grades(["yes", "relevant", "yes", "no"], DEFAULT)
+    assert str(error.value) == (
+        "labels that guideline caption-relevance-v1 does not have: 'yes' (2), 'no' (1); it has "
+        "irrelevant, relevant, ambiguous; name the guideline they were given under, or correct them"
+    )
+
+
+def test_numbers_are_their_own_grades_in_numeric_order() -> None:
+    assert list(label_grades(["10", "2", "-1", "2.5", "007"], None).items()) == [
+        ("-1", -1),
+        ("2", 2),
+        ("2.5", 2.5),
+        ("007", 7),
+        ("10", 10),
+    ]
+
+
+@given(st.lists(st.integers(-(10**15) + 1, 10**15 - 1), unique=True))
+def test_whole_numbers_keep_value_and_order(numbers: list[int]) -> None:
+    expected = sorted(numbers)
+    grades = label_grades([str(number) for number in numbers], None)
+    assert list(grades.values()) == expected
+    assert list(grades) == [str(number) for number in expected]
+
+
+@pytest.mark.parametrize(
+    "word", ["relevant", "", "nan", "inf", "1e3", "1_000", "١", " 1", "1 ", "0x1", "9" * 5000]
+)
+def test_without_a_guideline_a_word_is_no_grade(word: str) -> None:
+    with pytest.raises(TableError, match="labels that are no numbers"):
+        label_grades(["1", word], None)
+
+
+@pytest.mark.parametrize("pair", [("1", "1.0"), ("0", "-0"), ("7", "007")])
+def test_the_same_number_written_twice_is_refused(pair: tuple[str, str]) -> None:
+    with pytest.raises(TableError, match="are the same number"):
+        label_grades(pair, None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["1", "0"], {"0": 0, "1": 1}),
+        (["relevant", "ambiguous"], DEFAULT.grades),
+        ([], DEFAULT.grades),
+        (["cat", "dog"], None),
+        (["1", "dog"], None),
+    ],
+)
+def test_without_a_named_guideline_the_labels_decide(
+    labels: list[str], expected: dict[str, int | None] | None
+) -> None:
+    assert choose_grades(labels, guideline=None, default=DEFAULT) == expected
+
+
+def test_labels_half_known_are_a_mistake_and_not_categories() -> None:
+    with pytest.raises(TableError, match=r"caption-relevance-v1 does not have: 'relevnat' \(1\)"):
+        choose_grades(["relevant", "relevnat"], guideline=None, default=DEFAULT)
+
+
+def test_a_named_guideline_is_taken_at_its_word() -> None:
+    with pytest.raises(TableError, match=r"does not have: '0' \(1\), '1' \(1\)"):
+        choose_grades(["0", "1"], guideline=DEFAULT, default=DEFAULT)

@@ -1,0 +1,134 @@
+"""One vote for each annotator and pair, the latest; times in one form."""
+
+import pandas as pd
+import pandas.testing as pdt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import TableError
+from fire_toolkit.judgments import latest_judgments, utc_time
+
+
+def answers(*rows: tuple[str, str, str], pair: tuple[str, str] = ("q", "d")) -> pd.DataFrame:
+    """Return rows of annotator, label, created_at at one pair."""
+    table = pd.DataFrame(rows, columns=["annotator_id", "label", "created_at"], dtype=object)
+    return table.assign(query_id=pair[0], doc_id=pair[1])
+
+
+def test_the_latest_time_wins_wherever_the_row_stands() -> None:
+    judgments, dropped = latest_judgments(
+        answers(("a", "new", "2026-11-20T12:00:01Z"), ("a", "old", "2026-11-20T12:00:00Z"), ("b", "old", ""))
+    )
+    assert list(zip(judgments["annotator_id"], judgments["label"], strict=True)) == [
+        ("a", "new"),
+        ("b", "old"),
+    ]
+    assert dropped.to_dict("records") == [
+        {
+            "query_id": "q",
+            "doc_id": "d",
+            "annotator_id": "a",
+            "label": "old",
+            "reason": "superseded",
+            "detail": "the same annotator answered this pair again",
+            "created_at": "2026-11-20T12:00:00Z",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("2026-11-20T12:00:00Z", "2026-11-20T12:00:00.5Z"),
+        ("2026-11-20T12:00:00+02:00", "2026-11-20T11:00:00Z"),
+        ("2026-11-20 09:59", "2026-11-20T12:00:00+02:00"),
+        ("2026-11-19", "2026-11-20T00:00:00"),
+    ],
+)
+def test_times_are_compared_as_times_and_not_as_text(earlier: str, later: str) -> None:
+    judgments, _ = latest_judgments(answers(("a", "late", later), ("a", "early", earlier)))
+    assert list(judgments["label"]) == ["late"]
+    assert list(judgments["created_at"]) == [later]
+
+
+def test_among_equal_times_the_later_row_wins() -> None:
+    same = "2026-11-20T12:00:00Z"
+    judgments, _ = latest_judgments(answers(("a", "first", same), ("a", "second", same)))
+    assert list(judgments["label"]) == ["second"]
+
+
+def test_if_one_answer_has_no_time_the_later_row_wins() -> None:
+    rows = answers(("a", "first", "2027-01-01"), ("a", "second", ""), ("a", "third", "2026-01-01"))
+    assert list(latest_judgments(rows)[0]["label"]) == ["third"]
+    assert list(latest_judgments(rows.drop(columns="created_at"))[0]["label"]) == ["third"]
+
+
+def test_another_column_may_tell_the_time_and_stays() -> None:
+    rows = answers(("a", "x", "2026-01-01"), ("a", "y", "2025-01-01")).assign(
+        changed=["2026-02-01", "2026-03-01"]
+    )
+    judgments, _ = latest_judgments(rows, time="changed")
+    assert list(judgments["label"]) == ["y"]
+    assert list(judgments["changed"]) == ["2026-03-01"]
+
+
+def test_a_time_that_must_be_compared_has_to_be_one() -> None:
+    rows = answers(("a", "x", "2026-01-01"), ("a", "y", "yesterday"))
+    with pytest.raises(TableError, match=r"votes.csv: row 2: created_at is 'yesterday', expected a time"):
+        latest_judgments(rows, where="votes.csv")
+    assert len(latest_judgments(rows.iloc[1:])[0]) == 1
+
+
+def test_no_answers_give_empty_tables() -> None:
+    judgments, dropped = latest_judgments(answers())
+    assert (len(judgments), len(dropped)) == (0, 0)
+    assert list(judgments.columns[:4]) == ["query_id", "doc_id", "annotator_id", "label"]
+
+
+def test_a_missing_column_is_a_table_error() -> None:
+    with pytest.raises(TableError, match="judgments: no column label"):
+        latest_judgments(answers().drop(columns="label"))
+
+
+TIMES = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.25Z", "2026-01-01T02:00:00+01:00", "2026-01-02"]
+ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from(TIMES)), max_size=12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(ROWS, st.sampled_from([("q", "d"), ("007", "NA")]))
+def test_each_answer_is_a_judgment_or_dropped_and_the_input_stays(
+    rows: list[tuple[str, str, str]], pair: tuple[str, str]
+) -> None:
+    table = answers(*rows, pair=pair)
+    before = table.copy(deep=True)
+    judgments, dropped = latest_judgments(table)
+    pdt.assert_frame_equal(before, table)
+    assert len(judgments) + len(dropped) == len(rows)
+    columns = ["annotator_id", "label", "created_at"]
+    both = [*judgments[columns].itertuples(index=False), *dropped[columns].itertuples(index=False)]
+    assert sorted(rows) == sorted(tuple(row) for row in both)
+    latest = {who: max(utc_time(time) or "" for name, _, time in rows if name == who) for who, _, _ in rows}
+    assert {row.annotator_id: utc_time(row.created_at) for row in judgments.itertuples()} == latest
+
+
+@settings(max_examples=30, deadline=None)
+@given(ROWS, st.randoms(use_true_random=False))
+def test_without_equal_times_the_order_of_rows_is_irrelevant(
+    rows: list[tuple[str, str, str]], random
+) -> None:  # type: ignore[no-untyped-def]
+    unique = list({(who, time): (who, label, time) for who, label, time in rows}.values())
+    shuffled = random.sample(unique, len(unique))
+    pdt.assert_frame_equal(latest_judgments(answers(*unique))[0], latest_judgments(answers(*shuffled))[0])
+
+
+@given(st.datetimes(timezones=st.timezones()), st.datetimes(timezones=st.timezones()))
+def test_times_in_our_form_sort_as_they_happened(one, other) -> None:  # type: ignore[no-untyped-def]
+    texts = [utc_time(moment.isoformat()) for moment in (one, other)]
+    if None not in texts:  # near the years 1 and 9999 an offset leads out of the calendar
+        assert (texts[0] < texts[1]) == (one < other)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "2026-13-01", "0001-01-01T00:00:00+23:59", "\ud800", "١"])
+def test_what_is_no_time_is_none(text: str) -> None:
+    assert utc_time(text) is None

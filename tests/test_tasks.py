@@ -1,0 +1,232 @@
+"""Pair keys that say nothing and lose nothing; tasks that tell nothing of the pool."""
+
+import base64
+import hashlib
+import itertools
+
+import numpy as np
+import pandas as pd
+import pandas.testing as pdt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.checks import is_id
+from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
+from fire_toolkit.formats.guideline_files import read_guideline
+from fire_toolkit.tables import Pool, Queries, check_items, check_pool, check_queries
+from fire_toolkit.tasks import make_tasks, pair_id, split_pair_id
+
+GUIDELINE = read_guideline("caption-relevance-v1")
+IDS = st.text(min_size=1).filter(is_id)
+ODD_IDS = ["007", "NA", "q:1|x", "a|b|c", "video1", "видео", "🎬", "-", "_", "x" * 300]
+
+
+def pool_of(n_queries: int, n_docs: int) -> Pool:
+    pairs = list(itertools.product((f"q{i}" for i in range(n_queries)), (f"v{i}" for i in range(n_docs))))
+    return check_pool(pd.DataFrame(pairs, columns=["query_id", "doc_id"], dtype=object))
+
+
+def queries_of(n: int) -> Queries:
+    ids = [f"q{i}" for i in range(n)]
+    return check_queries(
+        pd.DataFrame({"query_id": ids, "text": [f"caption of {i}" for i in ids]}, dtype=object)
+    )
+
+
+@given(IDS, IDS)
+def test_a_key_gives_both_ids_back_to_the_letter(query_id: str, doc_id: str) -> None:
+    assert split_pair_id(pair_id(query_id, doc_id)) == (query_id, doc_id)
+
+
+@pytest.mark.parametrize(("query_id", "doc_id"), list(itertools.product(ODD_IDS, ODD_IDS)))
+def test_odd_ids_come_back_and_their_keys_are_plain(query_id: str, doc_id: str) -> None:
+    key = pair_id(query_id, doc_id)
+    assert split_pair_id(key) == (query_id, doc_id)
+    assert key.replace("-", "").replace("_", "").isalnum()
+    assert key.isascii()
+
+
+def test_the_form_of_a_key_is_the_documented_one() -> None:
+    payload = b"video1\x1fvideo1"
+    check = hashlib.sha256(payload).digest()[:6]
+    stream = hashlib.sha256(check + b"\0\0\0\0").digest()
+    body = bytes(a ^ b for a, b in zip(payload, stream, strict=False))
+    expected = base64.urlsafe_b64encode(check + body).decode().rstrip("=")
+    assert pair_id("video1", "video1") == expected
+
+
+def test_keys_share_no_more_with_each_other_than_chance() -> None:
+    """Of 64 letters two noise keys agree at 1/64 of the places; ids that share prefixes must not show."""
+    same = [pair_id(f"video{i}", f"video{i}") for i in range(100, 400)]
+    shared = [pair_id("video7000", f"video{i}") for i in range(100, 400)]
+    for keys in (same, shared):
+        letters = np.array([list(key) for key in keys])
+        agreeing = (letters[:, None] == letters[None, :])[np.triu_indices(len(keys), 1)]
+        by_place = agreeing.mean(axis=0)[:-1]  # the last letter carries fewer bits
+        assert by_place == pytest.approx(1 / 64, abs=0.005)
+    halves = [base64.urlsafe_b64decode(key + "==")[6:] for key in same]
+    assert sum(half[:8] == half[9:] for half in halves) == 0
+
+
+def test_different_pairs_have_different_keys() -> None:
+    pairs = [("a", "bc"), ("ab", "c"), ("bc", "a"), ("c", "ab"), ("abc", "abc")]
+    assert len({pair_id(*pair) for pair in pairs}) == 5
+
+
+@given(IDS, IDS, st.data())
+def test_a_changed_key_is_noticed(query_id: str, doc_id: str, data: st.DataObject) -> None:
+    key = pair_id(query_id, doc_id)
+    place = data.draw(st.integers(0, len(key) - 1))
+    letter = data.draw(st.sampled_from("AZaz09-_+/=.é").filter(lambda letter: letter != key[place]))
+    for damaged in (
+        key[:place] + letter + key[place + 1 :],
+        key[:place],
+        key + letter,
+        key[:place] + key[place + 1 :],
+    ):
+        if damaged != key:
+            with pytest.raises(FormatError, match="is damaged or was made by another tool"):
+                split_pair_id(damaged)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=(), exclude_characters="|")))
+def test_a_foreign_key_is_a_format_error(token: str) -> None:
+    with pytest.raises(FormatError):
+        split_pair_id(token)
+
+
+@pytest.mark.parametrize("payload", [b"", b"\x1f", b"q\x1f", b"\x1fd", b"qd", b"q\x1fd\x1fe", b"\xff\x1fd"])
+def test_a_key_with_a_right_check_over_no_pair_is_refused(payload: bytes) -> None:
+    check = hashlib.sha256(payload).digest()[:6]
+    stream = hashlib.sha256(check + b"\0\0\0\0").digest()
+    body = bytes(a ^ b for a, b in zip(payload, stream, strict=False))
+    with pytest.raises(FormatError):
+        split_pair_id(base64.urlsafe_b64encode(check + body).decode().rstrip("="))
+
+
+def test_the_readable_form_needs_exactly_one_bar() -> None:
+    assert split_pair_id("007|видео") == ("007", "видео")
+    for token in ("q:1|x|d", "|d", "q|", "|", "||"):
+        with pytest.raises(FormatError, match=r"with exactly one '\|'"):
+            split_pair_id(token)
+
+
+@pytest.mark.parametrize("ids", [("", "d"), ("q", ""), ("q\x1f", "d"), ("q", "\ud800")])
+def test_ids_that_no_key_can_hold_are_refused(ids: tuple[str, str]) -> None:
+    with pytest.raises(TableError):
+        pair_id(*ids)
+
+
+def test_batch_one_has_every_pair_once_and_batch_two_a_share_of_them() -> None:
+    pool = pool_of(5, 9)
+    tasks = make_tasks(pool, queries_of(5), guideline=GUIDELINE, overlap=0.3)
+    first, second = (tasks[tasks["batch"] == number] for number in (1, 2))
+    assert set(first["pair_id"]) == {
+        pair_id(*pair) for pair in pool[["query_id", "doc_id"]].itertuples(index=False)
+    }
+    assert (len(first), len(second)) == (45, 14)  # .3 * 45 = 13.5, half up
+    assert set(second["pair_id"]) < set(first["pair_id"])
+    assert list(first["position"]) == list(range(1, 46))
+    assert list(second["position"]) == list(range(1, 15))
+    assert set(tasks["guideline"]) == {"caption-relevance-v1"}
+    assert all(tasks["text"] == "caption of " + tasks["query_id"])
+    assert list(tasks["media_url"]) == list(tasks["doc_id"])
+
+
+@pytest.mark.parametrize(
+    ("overlap", "n_pairs", "n_doubled"),
+    [
+        (0, 50, 0),
+        (1, 50, 50),
+        (0.29, 50, 15),
+        (0.1, 5, 1),
+        (0.1, 4, 0),
+        (0.35, 10, 4),
+        (0.5, 0, 0),
+        (0.01, 1, 0),
+    ],
+)
+def test_the_number_of_doubled_pairs_is_rounded_half_up(overlap: float, n_pairs: int, n_doubled: int) -> None:
+    """0.29 * 50 is 14.499999999999998 in floats and 14.5 as written."""
+    tasks = make_tasks(pool_of(1, n_pairs), queries_of(1), guideline=GUIDELINE, overlap=overlap)
+    assert list(tasks["batch"]) == [1] * n_pairs + [2] * n_doubled
+
+
+def test_items_say_where_a_doc_is_seen() -> None:
+    items = check_items(
+        pd.DataFrame({"doc_id": ["v0", "v1"], "media_url": ["http://x/0.mp4", "http://x/1.mp4"]})
+    )
+    tasks = make_tasks(pool_of(2, 2), queries_of(2), items=items, guideline=GUIDELINE)
+    assert all(tasks["media_url"] == "http://x/" + tasks["doc_id"].str[1:] + ".mp4")
+
+
+def test_a_query_or_doc_of_another_collection_is_counted_with_examples() -> None:
+    with pytest.raises(JoinError, match=r"queries: 3 of 5 pooled ids are not in it \(q2, q3, q4\)"):
+        make_tasks(pool_of(5, 2), queries_of(2), guideline=GUIDELINE)
+    items = check_items(pd.DataFrame({"doc_id": ["v0"], "media_url": ["v0.mp4"]}))
+    with pytest.raises(JoinError, match=r"items: 1 of 2 pooled ids are not in it \(v1\)"):
+        make_tasks(pool_of(1, 2), queries_of(1), items=items, guideline=GUIDELINE)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"overlap": -0.1}, {"overlap": 1.01}, {"overlap": float("nan")}, {"seed": -1}]
+)
+def test_values_out_of_range_are_usage_errors(wrong: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        make_tasks(pool_of(1, 2), queries_of(1), guideline=GUIDELINE, **wrong)  # type: ignore[arg-type]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 9), st.floats(0, 1), st.randoms(use_true_random=False))
+def test_tasks_do_not_depend_on_row_order_nor_on_what_the_pool_knows(
+    seed: int, overlap: float, random
+) -> None:  # type: ignore[no-untyped-def]
+    pool, queries = pool_of(4, 5), queries_of(4)
+    knowing = pool.assign(
+        best_rank=[random.randint(1, 10) for _ in range(20)],
+        n_runs=[random.randint(1, 3) for _ in range(20)],
+        is_original=[random.random() < 0.5 for _ in range(20)],
+        round=2,
+    )
+    order = random.sample(range(20), 20)
+    before = pool.copy(deep=True)
+    plain = make_tasks(pool, queries, guideline=GUIDELINE, overlap=overlap, seed=seed)
+    other = make_tasks(
+        Pool(knowing.iloc[order]), Queries(queries[::-1]), guideline=GUIDELINE, overlap=overlap, seed=seed
+    )
+    pdt.assert_frame_equal(plain, other)
+    pdt.assert_frame_equal(before, pool)
+
+
+def test_the_seed_decides_order_and_share() -> None:
+    one, same, other = (
+        make_tasks(pool_of(4, 10), queries_of(4), guideline=GUIDELINE, overlap=0.5, seed=seed)
+        for seed in (1, 1, 2)
+    )
+    pdt.assert_frame_equal(one, same)
+    assert list(one["pair_id"]) != list(other["pair_id"])
+
+
+def test_the_place_of_a_task_tells_nothing_of_its_rank() -> None:
+    """Over 30 seeds of 400 pairs the rank correlations average 0 with standard deviation 1/sqrt(399 * 30)."""
+    pool = pool_of(20, 20)
+    rank = pool["doc_id"].str[1:].astype(int).to_numpy()  # as if v0 were every run's first
+    correlations, doubled = [], []
+    for seed in range(30):
+        tasks = make_tasks(pool, queries_of(20), guideline=GUIDELINE, overlap=0.25, seed=seed)
+        found = tasks["doc_id"].str[1:].astype(int).to_numpy()
+        correlations.append(np.corrcoef(found[:400], np.arange(400))[0, 1])
+        doubled.append(found[400:].mean())
+    assert np.mean(correlations) == pytest.approx(0, abs=4 / np.sqrt(399 * 30))
+    assert np.mean(doubled) == pytest.approx(rank.mean(), abs=4 * rank.std() / np.sqrt(100 * 30))
+
+
+def test_every_pair_has_the_same_chance_of_a_second_annotator() -> None:
+    """Over 60 seeds a share of .5 doubles each pair 30 times, give or take 4 standard deviations of 3.9."""
+    counts = pd.Series(0, index=[f"v{i}" for i in range(20)])
+    for seed in range(60):
+        tasks = make_tasks(pool_of(1, 20), queries_of(1), guideline=GUIDELINE, overlap=0.5, seed=seed)
+        counts[tasks["doc_id"][tasks["batch"] == 2]] += 1
+    assert counts.sum() == 600
+    assert counts.between(15, 45).all()
