@@ -1,3 +1,109 @@
-"""Correct the labels of a retrieval benchmark: pool, judge, resolve, rescore, compare."""
+"""Correct the labels of a retrieval benchmark: pool, judge, resolve, rescore, compare.
+
+The public face: readers give checked tables, and each stage is a pure function on tables.
+
+    >>> import fire_toolkit
+    >>> fire_toolkit.pool_runs.__name__
+    'pool_runs'
+
+Names are loaded when first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from fire_toolkit.agreement import agreement, krippendorff_alpha
+    from fire_toolkit.comparison import compare_runs
+    from fire_toolkit.errors import FireError
+    from fire_toolkit.formats.guideline_files import list_guidelines, read_guideline
+    from fire_toolkit.formats.runs import read_run
+    from fire_toolkit.formats.table_files import (
+        read_items,
+        read_judgments,
+        read_labels,
+        read_pool,
+        read_queries,
+    )
+    from fire_toolkit.formats.trec import read_trec_qrels as read_qrels
+    from fire_toolkit.labelstudio.export import judgments_from_export
+    from fire_toolkit.labelstudio.task_json import tasks_to_json
+    from fire_toolkit.measures import list_measures, parse_measure
+    from fire_toolkit.pooling import pool_runs
+    from fire_toolkit.qrels import augment_qrels, change_counts
+    from fire_toolkit.ranking import rank_run
+    from fire_toolkit.resolution import next_round, resolve
+    from fire_toolkit.scoring import score_runs
+    from fire_toolkit.tasks import make_tasks
+
+_HOMES = {
+    "FireError": "errors",
+    "agreement": "agreement",
+    "augment_qrels": "qrels",
+    "change_counts": "qrels",
+    "compare_runs": "comparison",
+    "judgments_from_export": "labelstudio.export",
+    "krippendorff_alpha": "agreement",
+    "list_guidelines": "formats.guideline_files",
+    "list_measures": "measures",
+    "make_tasks": "tasks",
+    "next_round": "resolution",
+    "parse_measure": "measures",
+    "pool_runs": "pooling",
+    "rank_run": "ranking",
+    "read_guideline": "formats.guideline_files",
+    "read_items": "formats.table_files",
+    "read_judgments": "formats.table_files",
+    "read_labels": "formats.table_files",
+    "read_pool": "formats.table_files",
+    "read_qrels": "formats.trec",
+    "read_queries": "formats.table_files",
+    "read_run": "formats.runs",
+    "resolve": "resolution",
+    "score_runs": "scoring",
+    "tasks_to_json": "labelstudio.task_json",
+}
+
+__all__ = [
+    "FireError",
+    "agreement",
+    "augment_qrels",
+    "change_counts",
+    "compare_runs",
+    "judgments_from_export",
+    "krippendorff_alpha",
+    "list_guidelines",
+    "list_measures",
+    "make_tasks",
+    "next_round",
+    "parse_measure",
+    "pool_runs",
+    "rank_run",
+    "read_guideline",
+    "read_items",
+    "read_judgments",
+    "read_labels",
+    "read_pool",
+    "read_qrels",
+    "read_queries",
+    "read_run",
+    "resolve",
+    "score_runs",
+    "tasks_to_json",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its home."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = import_module(f"{__name__}.{_HOMES[name]}")
+    return getattr(home, "read_trec_qrels" if name == "read_qrels" else name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -114,8 +114,12 @@ def _typed(column: Column, table: pd.DataFrame, problems: list[str]) -> Series:
 def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Series) -> None:
     rows = np.flatnonzero(np.asarray(bad, dtype=bool))
     if rows.size:
-        examples = ", ".join(f"row {row + 1}: {values.iloc[row]!r}" for row in rows[:3])
+        examples = ", ".join(f"row {row + 1}: {_plain(values.iloc[row])!r}" for row in rows[:3])
         problems.append(f"{column.name} {what} ({rows.size} of {len(values)}; {examples})")
+
+
+def _plain(value: object) -> object:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _missing_text(values: Series) -> npt.NDArray[Any]:

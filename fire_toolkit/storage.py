@@ -126,14 +126,23 @@ def _is_alive(process: str) -> bool:
 
 
 def _carry_out(record: Path) -> None:
-    try:
-        renames: dict[str, str] = json.loads(record.read_bytes())
-    except FileNotFoundError:
-        return  # another process has carried it out
-    for part, name in renames.items():
+    for part, name in _renames(record).items():
         _replace_if_there(record.with_name(part), record.with_name(name))
     _flush_folder(record.parent)
     record.unlink(missing_ok=True)
+
+
+def _renames(record: Path) -> dict[str, str]:
+    """Return what a commit record asks for; nothing when another process has carried it out."""
+    try:
+        renames = json.loads(record.read_bytes())
+        if any(Path(name).name != name for pair in renames.items() for name in pair):
+            raise ValueError("a name leads out of the folder")
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise FormatError(f"{record}: damaged commit record ({error}); delete it") from None
+    return dict(renames)
 
 
 def _replace_if_there(part: Path, path: Path) -> None:

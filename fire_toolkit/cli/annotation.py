@@ -14,6 +14,7 @@ from fire_toolkit.cli.common import (
     chosen_path,
     here,
     json_option,
+    n_of,
     say,
     say_next,
     shown,
@@ -81,7 +82,7 @@ def tasks(
     }
     counts = {"tasks": len(batches[1]), "doubled": len(batches.get(2, []))}
     write_outputs(file, texts, stage="tasks", parameters=parameters, inputs=inputs, counts=counts)
-    words = f"{counts['tasks']:,} tasks in {file}"
+    words = f"{n_of(counts['tasks'], 'task')} in {file}"
     if counts["doubled"]:
         words += (
             f"; {counts['doubled']:,} of them again in {file.with_name(names[2])}, for a second annotator"
@@ -141,6 +142,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     its reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
     """
     from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.files import read_text
     from fire_toolkit.formats.guideline_files import read_guideline
     from fire_toolkit.labelstudio.export import judgments_from_export, parse_export
 
@@ -150,7 +152,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
-    parsed = [(str(path), parse_export(inputs.use(path))) for path in paths]
+    parsed = [(str(path), parse_export(read_text(inputs.use(path)), where=str(path))) for path in paths]
     result = judgments_from_export(parsed, guideline=rules)
     texts = {file.name: delimited_text(result.judgments), "dropped.csv": delimited_text(result.dropped)}
     reasons = result.dropped["reason"].value_counts().sort_index()

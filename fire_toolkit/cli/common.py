@@ -58,6 +58,12 @@ def say(line: str) -> None:
     click.echo(line, err=True)
 
 
+def n_of(number: int, thing: str) -> str:
+    """Return `1 pair`, `2 pairs`, `1 query`, `2,000 queries`."""
+    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{number:,} {thing if number == 1 else plural}"
+
+
 def say_next(command: str) -> None:
     """Name the command that comes next."""
     say(f"next: {command}")

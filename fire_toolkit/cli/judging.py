@@ -17,6 +17,7 @@ from fire_toolkit.cli.common import (
     formatted,
     here,
     json_option,
+    n_of,
     say,
     say_next,
     shown,
@@ -151,7 +152,7 @@ def resolve(
     if ask_again:
         again = {"pool.csv": delimited_text(next_round(disputes, round=2))}
         write_outputs(folder / "next_round", again, stage="resolve", parameters=parameters, inputs=inputs)
-    words = f"{len(labels):,} pairs with a label, {len(disputes):,} in dispute, by rule {rule}"
+    words = f"{n_of(len(labels), 'pair')} with a label, {len(disputes):,} in dispute, by rule {rule}"
     summarise(counts, words, as_json=as_json)
     if ask_again and len(disputes):
         say_next(

@@ -12,6 +12,7 @@ from fire_toolkit.cli.common import (
     chosen_path,
     here,
     json_option,
+    n_of,
     read_runs,
     run_arguments,
     say_next,
@@ -94,8 +95,8 @@ def _workspace_qrels() -> Path | None:
 
 def _words(counts: dict[str, int], depth: int) -> str:
     words = [
-        f"{counts['pairs']:,} pairs of {counts['queries']:,} queries "
-        f"from {counts['runs']} runs at depth {depth}"
+        f"{n_of(counts['pairs'], 'pair')} of {n_of(counts['queries'], 'query')} "
+        f"from {n_of(counts['runs'], 'run')} at depth {depth}"
     ]
     if "originals" in counts:
         words.append(

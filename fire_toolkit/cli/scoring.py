@@ -110,8 +110,8 @@ def _cell(values: dict[str, float]) -> str:
     """Return FIRE's form: augmented (original + gain)."""
     if "augmented" not in values:
         return f"{values['original']:.1f}"
-    sign = "-" if values["delta"] < 0 else "+"
-    return f"{values['augmented']:.1f} ({values['original']:.1f} {sign} {abs(values['delta']):.1f})"
+    gain = round(values["delta"], 1)
+    return f"{values['augmented']:.1f} ({values['original']:.1f} {'-' if gain < 0 else '+'} {abs(gain):.1f})"
 
 
 @click.command()
@@ -166,4 +166,5 @@ def _drawn_comparisons(comparisons: Comparisons, output_format: str) -> str:
     rows = [[f"{a} & {b}", *(f"{values[a, b, measure]:.4f}" for measure in measures)] for a, b in pairs]
     if output_format == "latex":
         rows = [[row[0].replace("&", r"\&"), *row[1:]] for row in rows]
-    return drawn(rows, ["runs", *measures], output_format)
+    header = [name.replace("(", "\n(") for name in measures] if output_format == "table" else measures
+    return drawn(rows, ["runs", *header], output_format)

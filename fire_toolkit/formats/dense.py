@@ -175,7 +175,7 @@ def _npy_blocks(path: Path, at: int, shape: tuple[int, ...], dtype: np.dtype[Any
 
 def _read_npz(path: Path) -> tuple[Array, list[str] | None, list[str] | None]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             if "sims" not in archive.files:
                 raise FormatError(
                     f"{path}: arrays {', '.join(archive.files) or 'none'}; expected sims, query_ids, doc_ids"

@@ -1,0 +1,45 @@
+# Two commands do all the set-up: `make demo` and `make test`. Python 3.11 or newer is needed.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO ?= fire-demo
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test lint types unit wheel bench clean
+
+demo: $(VENV)/.runtime
+	$(BIN)/fire-toolkit demo --out $(DEMO)
+
+test: lint types unit wheel
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev
+	$(BIN)/pytest
+
+# The wheel in an empty environment, away from the checkout: the demo must run from it alone.
+wheel: $(VENV)/.dev
+	$(BIN)/python tests/check_wheel.py
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) $(DEMO) dist build
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else f"Python 3.11 or newer is needed, found {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e '.[video]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e '.[dev,video]'
+	touch $@ $(VENV)/.runtime

@@ -1,0 +1,48 @@
+"""A folder of small plain files, and the commands run in it as a person would."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+
+RUNS = {
+    "clip.run": "1 Q0 a 1 9 clip\n1 Q0 b 2 8 clip\n1 Q0 c 3 7 clip\n2 Q0 b 1 9 clip\n2 Q0 NA 2 5 clip\n",
+    "ssb.run": "1 Q0 c 1 9 ssb\n1 Q0 007 2 8 ssb\n2 Q0 a 1 3 ssb\n2 Q0 b 2 3 ssb\n",
+}
+QRELS = "1 0 a 1\n2 0 a 1\n"
+QUERIES = 'query_id\ttext\n1\ta red circle\n2\t"something" moves\n'
+JUDGMENTS = """query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin
+1,a,ann,irrelevant,2026-01-01T00:00:00Z,2.5,,,manual
+1,b,ann,relevant,2026-01-01T00:00:01Z,2.5,,,manual
+1,b,bob,irrelevant,2026-01-01T00:00:02Z,2.5,,,manual
+2,a,bob,relevant,2026-01-01T00:00:03Z,2.5,,,manual
+2,NA,bob,relevant,2026-01-01T00:00:04Z,2.5,,,manual
+2,NA,ann,relevant,2026-01-01T00:00:05Z,2.5,,,manual
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in RUNS.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    (tmp_path / "queries.tsv").write_text(QUERIES)
+    (tmp_path / "judgments.csv").write_text(JUDGMENTS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def fire(folder: Path) -> Callable[..., Result]:
+    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
+
+    def run(*arguments: object, code: int = 0) -> Result:
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return run

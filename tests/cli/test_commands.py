@@ -1,0 +1,233 @@
+"""The plain-file forms of the commands are a contract."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+RUNS = ("clip.run", "ssb.run")
+
+
+def rows(text: str, delimiter: str = ",") -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
+
+
+def test_pool_writes_pool_sources_and_manifest(fire: Fire, folder: Path) -> None:
+    fire("pool", *RUNS, "--depth", 2, "--qrels", "qrels.txt", "--out", "pool")
+    pool = rows((folder / "pool/pool.csv").read_text())
+    assert list(pool[0])[:5] == ["query_id", "doc_id", "best_rank", "n_runs", "is_original"]
+    found = {(r["query_id"], r["doc_id"]): (r["best_rank"], r["n_runs"], r["is_original"]) for r in pool}
+    assert found == {
+        ("1", "a"): ("1", "1", "True"),
+        ("1", "b"): ("2", "1", "False"),
+        ("1", "c"): ("1", "1", "False"),
+        ("1", "007"): ("2", "1", "False"),
+        ("2", "b"): ("1", "2", "False"),  # ssb ties a and b: doc id descending
+        ("2", "NA"): ("2", "1", "False"),
+        ("2", "a"): ("2", "1", "True"),
+    }
+    sources = rows((folder / "pool/pool_sources.csv").read_text())
+    assert list(sources[0]) == ["query_id", "doc_id", "run_id", "rank"]
+    assert json.loads((folder / "pool/manifest.json").read_text())["parameters"]["depth"] == 2
+
+
+def test_pool_leaves_out_what_was_judged(fire: Fire, folder: Path) -> None:
+    fire("pool", *RUNS, "--depth", 1, "--judged", "judgments.csv", "--judged", "qrels.txt", "--out", "pool")
+    found = [(r["query_id"], r["doc_id"]) for r in rows((folder / "pool/pool.csv").read_text())]
+    assert found == [("1", "c"), ("2", "b")]
+
+
+def test_the_same_inputs_give_the_same_bytes(fire: Fire, folder: Path) -> None:
+    for out in ("one", "two"):
+        fire("pool", *RUNS, "--out", out)
+    for name in ("pool.csv", "pool_sources.csv", "manifest.json"):
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+
+
+def test_pool_reads_matrices_with_ids_inside_and_beside(fire: Fire, folder: Path) -> None:
+    sims = np.array([[0.1, 0.9], [0.5, 0.5]], dtype=np.float32)
+    np.savez(folder / "m.npz", sims=sims, query_ids=["1", "2"], doc_ids=["a", "NA"])
+    np.save(folder / "n.npy", sims)
+    (folder / "docs.txt").write_text("a\nNA\n")
+    fire("pool", "m.npz", "--depth", 1, "--out", "m")
+    matrix = ("other=n.npy", "--query-ids", "queries.tsv", "--doc-ids", "docs.txt")
+    fire("pool", *matrix, "--depth", 1, "--out", "n")
+    assert (folder / "m/pool.csv").read_text() == (folder / "n/pool.csv").read_text()
+    assert "2,a," in (folder / "m/pool.csv").read_text()  # a tie: doc id descending
+    assert "other" in (folder / "n/pool_sources.csv").read_text()
+
+
+def test_the_loop_from_pool_to_scores(fire: Fire, folder: Path) -> None:
+    fire("pool", *RUNS, "--qrels", "qrels.txt", "--out", "pool")
+    fire(
+        "tasks",
+        "pool",
+        "--queries",
+        "queries.tsv",
+        "--guideline",
+        "caption-relevance-v1",
+        "--out",
+        "tasks.json",
+    )
+    tasks = json.loads((folder / "tasks.json").read_text())
+    assert len(tasks) == 7
+    exported = [
+        {
+            "id": n,
+            "data": task["data"],
+            "annotations": [
+                {
+                    "id": n,
+                    "completed_by": 4,
+                    "was_cancelled": False,
+                    "lead_time": 1.5,
+                    "created_at": "2026-01-01T00:00:00Z",
+                    "updated_at": "2026-01-01T00:00:00Z",
+                    "result": [
+                        {"from_name": "relevance", "type": "choices", "value": {"choices": ["relevant"]}}
+                    ],
+                }
+            ],
+        }
+        for n, task in enumerate(tasks, 1)
+    ]
+    (folder / "export.json").write_text(json.dumps(exported))
+    fire("import", "export.json", "--out", "round1.csv")
+    judgments = rows((folder / "round1.csv").read_text())
+    expected = "query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin"
+    assert expected.split(",") == list(judgments[0])
+    fire("resolve", "round1.csv", "--out", "labels")
+    fire("augment", "--qrels", "qrels.txt", "--labels", "labels/labels.csv", "--out", "augmented.txt")
+    assert len((folder / "augmented.txt").read_text().splitlines()) == 7
+    options = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "-m", "C@1", "-m", "AP")
+    table = fire("score", *RUNS, *options).stdout
+    assert "100.0 (50.0 + 50.0)" in table
+
+
+def test_tasks_tell_nothing_but_caption_item_and_key(fire: Fire, folder: Path) -> None:
+    fire("pool", *RUNS, "--qrels", "qrels.txt", "--out", "pool")
+    options = ("--queries", "queries.tsv", "--guideline", "caption-relevance-v1", "--overlap", 0.5)
+    fire("tasks", "pool", *options, "--seed", 3, "--out", "tasks.json")
+    for name, size in (("tasks.json", 7), ("tasks.overlap.json", 4)):
+        tasks = json.loads((folder / name).read_text())
+        assert size == len(tasks)
+        assert {"data"} == set().union(*tasks)
+        assert {"caption", "video", "pair_id"} == set().union(*(task["data"] for task in tasks))
+    text = (folder / "tasks.json").read_text()
+    assert not [word for word in ("clip", "ssb", "rank", "score", "original") if word in text]
+
+
+def test_agree_gives_the_named_columns(fire: Fire) -> None:
+    table = rows(fire("agree", "judgments.csv").stdout)
+    expected = "group,statistic,level,value,n_units,n_pairable,n_annotators,note"
+    assert expected.split(",") == list(table[0])
+    by_name = {row["statistic"]: row for row in table}
+    assert {"all"} == {row["group"] for row in table}
+    # two pairs with two votes: one agrees on relevant, one is split; alpha = 1 − Do/De = 1 − (2/4)/(6/12)
+    assert float(by_name["alpha"]["value"]) == pytest.approx(0.0)
+    assert (by_name["alpha"]["n_units"], by_name["alpha"]["n_pairable"]) == ("4", "2")
+    assert float(by_name["percent_agreement"]["value"]) == 0.5
+
+
+def test_agree_by_annotator_and_at_a_level(fire: Fire) -> None:
+    table = rows(fire("agree", "judgments.csv", "--by", "annotator_id", "--level", "ordinal").stdout)
+    assert {"ann", "bob"} == {row["group"] for row in table}
+    assert "ordinal" in {row["level"] for row in table}
+
+
+def test_resolve_gives_labels_disputes_and_the_next_round(fire: Fire, folder: Path) -> None:
+    fire("resolve", "judgments.csv", "--out", "labels", "--next-round")
+    labels = rows((folder / "labels/labels.csv").read_text())
+    found = {(r["query_id"], r["doc_id"]): (r["label"], r["relevance"], r["n_judgments"]) for r in labels}
+    assert found == {
+        ("1", "a"): ("irrelevant", "0", "1"),
+        ("2", "NA"): ("relevant", "1", "2"),
+        ("2", "a"): ("relevant", "1", "1"),
+    }
+    disputes = rows((folder / "labels/disputes.csv").read_text())
+    assert [(r["query_id"], r["doc_id"]) for r in disputes] == [("1", "b")]
+    again = rows((folder / "labels/next_round/pool.csv").read_text())
+    assert [(r["query_id"], r["doc_id"], r["round"]) for r in again] == [("1", "b", "2")]
+
+
+def test_augment_counts_confirmed_new_and_rejected_apart(fire: Fire, folder: Path) -> None:
+    fire("resolve", "judgments.csv", "--out", "labels")
+    for policy, expected in {
+        "union": {"1 0 a 1", "2 0 NA 1", "2 0 a 1"},
+        "override": {"1 0 a 0", "2 0 NA 1", "2 0 a 1"},
+        "drop": {"2 0 NA 1", "2 0 a 1"},
+    }.items():
+        files = ("--qrels", "qrels.txt", "--labels", "labels/labels.csv", "--out", "new.txt")
+        counts = json.loads(fire("augment", *files, "--policy", policy, "--json").stdout)
+        assert (counts["confirmed"], counts["new"], counts["rejected"]) == (1, 1, 1)
+        assert expected == set((folder / "new.txt").read_text().splitlines())
+    changes = rows((folder / "changes.csv").read_text())
+    assert {r["doc_id"]: r["source"] for r in changes if r["query_id"] == "1"} == {"a": "rejected"}
+
+
+@pytest.mark.parametrize(("output_format", "delimiter"), [("csv", ","), ("tsv", "\t")])
+def test_scores_are_long(fire: Fire, output_format: str, delimiter: str) -> None:
+    options = ("--qrels", "qrels.txt", "-m", "C@1", "-m", "RR", "--per-query", "--format", output_format)
+    table = rows(fire("score", *RUNS, *options).stdout, delimiter)
+    assert list(table[0]) == ["run_id", "qrels", "query_id", "measure", "value"]
+    assert {"original"} == {row["qrels"] for row in table}
+    values = {(r["run_id"], r["query_id"], r["measure"]): float(r["value"]) for r in table}
+    assert values["clip", "all", "C@1"] == 0.5
+    assert values["ssb", "2", "RR"] == 0.5  # a and b tie; b comes first
+
+
+def test_scores_in_json_and_latex(fire: Fire) -> None:
+    options = ("--qrels", "qrels.txt", "-m", "C@1")
+    records = json.loads(fire("score", *RUNS, *options, "--format", "json").stdout)
+    assert {
+        "run_id": "clip",
+        "qrels": "original",
+        "query_id": "all",
+        "measure": "C@1",
+        "value": 0.5,
+    } in records
+    assert r"\toprule" in fire("score", *RUNS, *options, "--format", "latex").stdout
+
+
+def test_compare_gives_the_named_columns(fire: Fire) -> None:
+    table = rows(fire("compare", *RUNS, "--depth", 2, "--rbo-p", 0.8, "--format", "csv").stdout)
+    assert list(table[0]) == ["run_a", "run_b", "query_id", "measure", "value"]
+    assert [row["measure"] for row in table] == [
+        "overlap@2",
+        "average_overlap@2",
+        "RBO_truncated(p=0.8)@2",
+        "RBO_ext(p=0.8)@2",
+        "RBO_min(p=0.8)@2",
+        "RBO_res(p=0.8)@2",
+    ]
+    assert float(table[0]["value"]) == 0.25  # query 1: ab vs c007: 0; query 2: b NA vs b a: 1/2
+
+
+def test_a_run_may_come_from_standard_input(fire: Fire, folder: Path) -> None:
+    from click.testing import CliRunner
+
+    from fire_toolkit.cli import main
+
+    arguments = ["score", "-", "--qrels", "qrels.txt", "-m", "C@1", "--format", "csv"]
+    result = CliRunner().invoke(main, arguments, input=(folder / "clip.run").read_text())
+    assert result.exit_code == 0
+    assert "clip,original,all,C@1,0.5" in result.stdout
+
+
+def test_files_that_share_a_run_id_are_told_apart_by_name(fire: Fire, folder: Path) -> None:
+    (folder / "again.run").write_text((folder / "clip.run").read_text())
+    result = fire("compare", "clip.run", "again.run", "--format", "csv")
+    assert "clip,again,all,overlap@10" in result.stdout
+    assert "several files carry the run id 'clip'" in result.stderr
+    assert "mine,ssb," in fire("compare", "mine=clip.run", "ssb.run", "--format", "csv").stdout
+
+
+def test_every_command_names_the_next(fire: Fire) -> None:
+    assert "next: fire-toolkit tasks" in fire("pool", *RUNS, "--out", "pool").stderr
+    assert "next: fire-toolkit augment" in fire("resolve", "judgments.csv", "--out", "labels").stderr

@@ -1,0 +1,106 @@
+"""Inside a workspace the commands take what is not given from fire.toml, and status follows them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from fire_toolkit.storage import read_manifest
+
+Fire = Callable[..., Result]
+
+
+@pytest.fixture
+def workspace(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    fire("init", "work")
+    root = folder / "work"
+    for name in ("clip.run", "ssb.run"):
+        (folder / name).rename(root / "runs" / name)
+    (folder / "qrels.txt").rename(root / "collection" / "qrels.txt")
+    (folder / "queries.tsv").rename(root / "collection" / "queries.tsv")
+    monkeypatch.chdir(root)
+    return root
+
+
+def states(fire: Fire) -> dict[str, str]:
+    return {row["stage"]: row["state"] for row in json.loads(fire("status", "--json").stdout)}
+
+
+def answer_all(root: Path) -> None:
+    tasks = json.loads((root / "tasks/tasks.json").read_text())
+    for n, task in enumerate(tasks, 1):
+        result = [{"from_name": "relevance", "type": "choices", "value": {"choices": ["relevant"]}}]
+        annotation = {"id": n, "completed_by": 1, "result": result, "created_at": "2026-01-01T00:00:00Z"}
+        task |= {"id": n, "annotations": [{**annotation, "updated_at": "2026-01-01T00:00:00Z"}]}
+    (root / "exports/one.json").write_text(json.dumps(tasks))
+
+
+def test_the_loop_needs_no_arguments(fire: Fire, workspace: Path) -> None:
+    assert states(fire) == {
+        "pool": "ready", "tasks": "waiting", "import": "waiting", "agree": "waiting",
+        "resolve": "waiting", "augment": "waiting", "score": "ready", "compare": "ready",
+    }  # fmt: skip
+    fire("pool")
+    fire("tasks")
+    answer_all(workspace)
+    for command in ("import", "agree", "resolve", "augment"):
+        fire(command)
+    assert "(50.0 + 50.0)" in fire("score").stdout
+    fire("compare")
+    assert set(states(fire).values()) == {"done"}
+    assert "all is done" in fire("status").stderr
+
+
+def test_status_says_what_is_stale_and_why(fire: Fire, workspace: Path) -> None:
+    fire("pool")
+    (workspace / "runs" / "new.run").write_text("1 Q0 z 1 1 new\n")
+    result = fire("status")
+    assert "runs/new.run is new" in result.stdout
+    assert "next: fire-toolkit pool" in result.stderr
+    fire("pool")
+    (workspace / "collection" / "qrels.txt").write_text("1 0 b 1\n2 0 a 1\n")
+    assert "collection/qrels.txt has changed" in fire("status").stdout
+    fire("pool")
+    config = (workspace / "fire.toml").read_text()
+    (workspace / "fire.toml").write_text(config.replace("depth = 10", "depth = 1", 1))
+    assert "depth is 1 in fire.toml, was 10" in fire("status").stdout
+
+
+def test_a_setting_counts_and_the_command_line_wins(fire: Fire, workspace: Path) -> None:
+    (workspace / "fire.toml").write_text("[pool]\ndepth = 1\n")
+    fire("pool")
+    assert read_manifest(workspace / "pool/manifest.json").parameters["depth"] == 1
+    fire("pool", "--depth", 2)
+    assert read_manifest(workspace / "pool/manifest.json").parameters["depth"] == 2
+
+
+def test_commands_work_from_below_and_name_inputs_from_the_root(
+    fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fire("pool")
+    before = (workspace / "pool/manifest.json").read_bytes()
+    monkeypatch.chdir(workspace / "runs")
+    fire("pool")
+    assert before == (workspace / "pool/manifest.json").read_bytes()
+    assert "collection/qrels.txt" in read_manifest(workspace / "pool/manifest.json").inputs
+
+
+def test_an_output_changed_by_hand_is_refused_by_the_next_stage(fire: Fire, workspace: Path) -> None:
+    fire("pool")
+    pool = workspace / "pool" / "pool.csv"
+    pool.write_text(pool.read_text().replace("007", "008"))
+    assert "changed since `fire-toolkit pool` wrote it" in fire("tasks", code=1).stderr
+    assert states(fire)["pool"] == "stale"
+
+
+def test_init_does_not_overwrite(fire: Fire, workspace: Path) -> None:
+    assert "is there already" in fire("init", code=1).stderr
+
+
+def test_outside_a_workspace_what_is_missing_is_a_usage_error(fire: Fire, folder: Path) -> None:
+    assert "no run given" in fire("pool", "--out", "x", code=2).stderr
+    assert "--out is needed outside a workspace" in fire("pool", "clip.run", code=2).stderr
+    assert "--qrels is needed outside a workspace" in fire("score", "clip.run", code=2).stderr
+    assert "no fire.toml" in fire("status", code=1).stderr

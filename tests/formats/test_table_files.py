@@ -1,0 +1,64 @@
+"""The tables' own files read back as what was written."""
+
+from pathlib import Path
+
+import pytest
+
+from fire_toolkit.errors import FormatError, TableError
+from fire_toolkit.formats.table_files import (
+    read_items,
+    read_judged_pairs,
+    read_judgments,
+    read_labels,
+    read_pool,
+    read_queries,
+)
+
+
+def put(tmp_path: Path, name: str, text: str) -> Path:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_pool_needs_its_ids_only_and_may_be_named_by_its_folder(tmp_path: Path) -> None:
+    put(tmp_path, "pool.csv", "query_id,doc_id\n1,NA\n1,007\n")
+    assert list(read_pool(tmp_path)["doc_id"]) == ["007", "NA"]
+
+
+def test_queries_keep_further_columns(tmp_path: Path) -> None:
+    queries = read_queries(put(tmp_path, "q.tsv", "query_id\ttext\taspect\n1\ta cat\tanimal\n"))
+    assert list(queries["aspect"]) == ["animal"]
+
+
+def test_items_may_have_times(tmp_path: Path) -> None:
+    items = read_items(put(tmp_path, "i.csv", "doc_id,media_url,start_s,end_s\nv,v.mp4,1.5,\n"))
+    assert items["start_s"].tolist() == [1.5]
+    assert items["end_s"].isna().all()
+
+
+def test_of_repeated_answers_the_latest_counts(tmp_path: Path) -> None:
+    path = put(
+        tmp_path,
+        "j.csv",
+        "query_id,doc_id,annotator_id,label,created_at\n"
+        "1,d,ann,relevant,2026-01-02T00:00:00Z\n1,d,ann,irrelevant,2026-01-01T00:00:00Z\n",
+    )
+    judgments, n_superseded = read_judgments(path)
+    assert (list(judgments["label"]), n_superseded) == (["relevant"], 1)
+
+
+def test_judged_pairs_come_from_tables_and_from_qrels(tmp_path: Path) -> None:
+    labels = put(tmp_path, "labels.csv", "query_id,doc_id,label,relevance\n1,a,x,0\n1,b,y,1\n")
+    qrels = put(tmp_path, "qrels.txt", "1 0 a 1\n1 0 b 0\n1 0 c -1\n")
+    assert set(read_judged_pairs(labels)["doc_id"]) == {"a", "b"}
+    assert set(read_judged_pairs(qrels)["doc_id"]) == {"a", "b"}
+
+
+def test_what_is_no_such_table_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="no column label, relevance"):
+        read_labels(put(tmp_path, "labels.csv", "query_id,doc_id\n1,a\n"))
+    with pytest.raises(TableError, match=r"labels2\.csv: relevance is not a number"):
+        read_labels(put(tmp_path, "labels2.csv", "query_id,doc_id,label,relevance\n1,a,x,yes\n"))
+    with pytest.raises(FormatError, match="no such file"):
+        read_labels(tmp_path / "none.csv")

@@ -1,0 +1,110 @@
+"""Depth-K pooling: the union of the top K, each pair once, and where it came from."""
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.pooling import pool_runs
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.tables import Qrels, Run, check_qrels
+
+
+def run(name: str, lists: dict[str, str]) -> Run:
+    rows = [
+        (name, query, doc, -float(place)) for query, docs in lists.items() for place, doc in enumerate(docs)
+    ]
+    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+
+
+def qrels(pairs: dict[tuple[str, str], int]) -> Qrels:
+    rows = [(query, doc, relevance) for (query, doc), relevance in pairs.items()]
+    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+
+
+CLIP = run("clip", {"1": "abc", "2": "xyz"})
+SSB = run("ssb", {"1": "cde", "2": "xwv", "3": "k"})
+
+
+def test_each_pair_stands_once_with_its_best_rank_and_number_of_runs() -> None:
+    pool = pool_runs([CLIP, SSB], depth=2).pool
+    expected = [
+        ("1", "a", 1, 1), ("1", "b", 2, 1), ("1", "c", 1, 1), ("1", "d", 2, 1),
+        ("2", "w", 2, 1), ("2", "x", 1, 2), ("2", "y", 2, 1), ("3", "k", 1, 1),
+    ]  # fmt: skip
+    found = pool[["query_id", "doc_id", "best_rank", "n_runs"]].itertuples(index=False, name=None)
+    assert expected == list(found)
+    assert pool["is_original"].isna().all()
+    assert set(pool["round"]) == {1}
+
+
+def test_sources_say_which_run_brought_a_pair_and_at_which_rank() -> None:
+    sources = pool_runs([CLIP, SSB], depth=3).sources
+    c = sources[(sources["query_id"] == "1") & (sources["doc_id"] == "c")]
+    assert list(c[["run_id", "rank"]].itertuples(index=False, name=None)) == [("clip", 3), ("ssb", 1)]
+
+
+def test_originals_are_marked_and_their_queries_are_the_universe() -> None:
+    result = pool_runs([CLIP, SSB], depth=2, originals=qrels({("1", "a"): 1, ("1", "z"): 1, ("2", "q"): 0}))
+    pool = result.pool.set_index(["query_id", "doc_id"])
+    assert pool["is_original"].sum() == 1
+    assert pool.loc[("1", "a"), "is_original"]
+    assert "3" not in pool.index.get_level_values("query_id")
+    assert result.counts["extra_queries"] == 1
+    assert (result.counts["originals"], result.counts["originals_in_pool"]) == (2, 1)
+
+
+def test_originals_that_no_run_found_join_when_asked() -> None:
+    originals = qrels({("1", "z"): 1, ("2", "q"): 0})
+    pool = pool_runs([CLIP], depth=1, originals=originals, include_originals=True).pool
+    z = pool[pool["doc_id"] == "z"].iloc[0]
+    assert pd.isna(z["best_rank"])
+    assert (z["n_runs"], bool(z["is_original"])) == (0, True)
+    assert "q" not in set(pool["doc_id"])
+
+
+def test_pairs_judged_before_are_left_out_of_pool_and_sources() -> None:
+    judged = pd.DataFrame({"query_id": ["1", "2"], "doc_id": ["a", "nowhere"]})
+    result = pool_runs([CLIP], depth=1, judged=judged)
+    assert list(result.pool["doc_id"]) == ["x"]
+    assert list(result.sources["doc_id"]) == ["x"]
+    assert result.counts["judged_before"] == 1
+
+
+def test_when_all_was_judged_the_pool_is_empty() -> None:
+    pool = pool_runs([CLIP], depth=3).pool
+    again = pool_runs([CLIP], depth=3, judged=pool)
+    assert len(again.pool) == 0
+    assert len(again.sources) == 0
+
+
+@given(st.integers(1, 4), st.permutations([CLIP, SSB, run("third", {"1": "ba", "2": "zx"})]))
+def test_the_pool_is_the_union_whatever_the_order_of_runs(depth: int, runs: list[Run]) -> None:
+    expected = {
+        (str(row.query_id), str(row.doc_id))
+        for each in runs
+        for row in each.itertuples()
+        if row.rank <= depth
+    }
+    result = pool_runs(runs, depth=depth)
+    assert expected == set(zip(result.pool["query_id"], result.pool["doc_id"], strict=True))
+    pd.testing.assert_frame_equal(result.pool, pool_runs(runs[::-1], depth=depth).pool)
+    assert result.pool["n_runs"].sum() == len(result.sources)
+
+
+def test_runs_of_other_collections_are_refused() -> None:
+    other = run("other", {"100": "ab"})
+    with pytest.raises(JoinError, match="run 'clip' has no query in common with the other runs"):
+        pool_runs([CLIP, other], depth=1)
+    with pytest.raises(JoinError, match="'other' has none of the 1 queries of the original qrels"):
+        pool_runs([other], depth=1, originals=qrels({("1", "a"): 1}))
+
+
+def test_arguments_out_of_range_are_refused() -> None:
+    with pytest.raises(UsageError, match="depth 0"):
+        pool_runs([CLIP], depth=0)
+    with pytest.raises(UsageError, match="only when the original qrels are given"):
+        pool_runs([CLIP], include_originals=True)
+    with pytest.raises(UsageError, match="no run given"):
+        pool_runs([])

@@ -1,0 +1,118 @@
+"""The layers hold: stages are pure and know nothing of one another; edges come above, commands on top."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fire_toolkit
+
+PACKAGE = Path(fire_toolkit.__file__).parent
+BASE = {"errors", "checks", "tables", "ranking", "kernels", "guidelines"}
+# A stage may use the base and the stages named here: scoring is made of measures, say.
+STAGES: dict[str, set[str]] = {
+    "pooling": set(),
+    "tasks": set(),
+    "judgments": set(),
+    "assignment": set(),
+    "agreement": set(),
+    "resolution": set(),
+    "qrels": set(),
+    "measures": set(),
+    "scoring": {"measures"},
+    "comparison": {"measures", "scoring"},
+    "planning": set(),
+    "collections": set(),
+}
+IMPURE = {"pathlib", "os", "sys", "time", "random", "subprocess", "socket", "click", "shutil", "tempfile"}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+def room(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[0]
+
+
+def imports(path: Path) -> set[str]:
+    """Return the dotted names that a module imports anywhere, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def own(names: set[str]) -> set[str]:
+    """Return the rooms of this package among imported names."""
+    rooms = {name.split(".")[1] for name in names if name.startswith("fire_toolkit.")}
+    return {name for name in rooms if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()}
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in STAGES], ids=str)
+def test_a_stage_knows_the_base_and_itself(path: Path) -> None:
+    allowed = BASE | STAGES[room(path)] | {room(path)}
+    assert own(imports(path)) <= allowed
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in STAGES or room(p) in BASE], ids=str)
+def test_a_stage_touches_no_file_clock_or_global_randomness(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & IMPURE
+    text = path.read_text(encoding="utf-8")
+    assert "np.random.seed" not in text
+    assert "print(" not in text.replace(">>> print(", "")
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) != "cli"], ids=str)
+def test_nothing_below_the_commands_knows_them(path: Path) -> None:
+    assert "cli" not in own(imports(path))
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in BASE], ids=str)
+def test_the_base_stands_on_itself(path: Path) -> None:
+    assert own(imports(path)) <= BASE
+
+
+def test_every_room_has_its_place() -> None:
+    edges = {"formats", "labelstudio", "media", "storage", "workspace", "stages", "ledger", "report"}
+    placed = BASE | set(STAGES) | edges | {"release", "cli", "demo", "__init__"}
+    assert {room(path) for path in MODULES} <= placed
+
+
+def test_the_sdk_is_imported_in_one_room_only() -> None:
+    users = {room(path) for path in MODULES if any(n.startswith("label_studio_sdk") for n in imports(path))}
+    assert users <= {"labelstudio"}
+
+
+@pytest.mark.parametrize("module", ["fire_toolkit", "fire_toolkit.cli"])
+def test_importing_the_commands_loads_nothing_heavy(module: str) -> None:
+    heavy = {"numpy", "pandas", "pyarrow", "label_studio_sdk", "numba"}
+    code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in fire_toolkit.__all__:
+        assert getattr(fire_toolkit, name).__doc__, name
+    assert set(fire_toolkit.__all__) == set(fire_toolkit._HOMES)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        fire_toolkit.nothing  # noqa: B018
+
+
+def test_no_file_is_over_400_lines_and_no_function_over_60() -> None:
+    long = []
+    for path in MODULES:
+        text = path.read_text(encoding="utf-8")
+        if text.count("\n") > 400:
+            long.append(path.name)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                body = node.end_lineno - node.lineno + 1  # type: ignore[operator]
+                body -= len((ast.get_docstring(node) or "").splitlines())
+                if body > 60:
+                    long.append(f"{path.name}:{node.name}")
+    assert long == []

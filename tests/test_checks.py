@@ -1,0 +1,141 @@
+"""A table is what its spec says, or an error names all that is wrong with it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fire_toolkit.checks import Column, TableSpec, check_table, is_id
+from fire_toolkit.errors import TableError
+from fire_toolkit.tables import check_judgments, check_pool, check_qrels, check_run
+
+HARD_IDS = ["007", "NA", "null", "q:1|x", "é", "日本", "1e5", "-0", "True", "a,b", '"q"', "🙂"]
+SPEC = TableSpec(
+    "things",
+    (
+        Column("doc_id", "id"),
+        Column("n", "int", minimum=0),
+        Column("share", "float", optional=True, missing=True, default=np.nan),
+        Column("ok", "bool", optional=True, missing=True, default=pd.NA),
+    ),
+    ("doc_id",),
+)
+
+
+def test_ids_are_kept_to_the_letter() -> None:
+    table = check_table(SPEC, pd.DataFrame({"doc_id": HARD_IDS, "n": 1}))
+    assert sorted(HARD_IDS) == list(table["doc_id"])
+
+
+def test_rows_are_ordered_by_code_point() -> None:
+    table = check_table(SPEC, pd.DataFrame({"doc_id": ["é", "a", "Z", "🙂", "日"], "n": 1}))
+    assert list(table["doc_id"]) == ["Z", "a", "é", "日", "🙂"]
+
+
+@given(st.permutations(HARD_IDS))
+def test_row_order_is_irrelevant(ids: list[str]) -> None:
+    one = check_table(SPEC, pd.DataFrame({"doc_id": ids, "n": [len(i) for i in ids]}))
+    two = check_table(SPEC, pd.DataFrame({"doc_id": HARD_IDS, "n": [len(i) for i in HARD_IDS]}))
+    pd.testing.assert_frame_equal(one, two)
+
+
+def test_the_input_is_not_changed() -> None:
+    table = pd.DataFrame({"doc_id": ["b", "a"], "n": ["2", "1"]})
+    before = table.copy(deep=True)
+    check_table(SPEC, table)
+    pd.testing.assert_frame_equal(table, before)
+
+
+def test_text_from_a_file_becomes_numbers_and_booleans() -> None:
+    table = pd.DataFrame({"doc_id": ["a", "b"], "n": ["1", "2"], "share": ["", "0.5"], "ok": ["True", ""]})
+    checked = check_table(SPEC, table)
+    assert list(checked["n"]) == [1, 2]
+    assert checked["share"].isna().tolist() == [True, False]
+    assert checked["ok"].isna().tolist() == [False, True]
+    assert checked.dtypes.astype(str).tolist() == ["str", "int64", "float64", "boolean"]
+
+
+def test_an_empty_table_is_valid_and_typed() -> None:
+    checked = check_table(SPEC, pd.DataFrame({"doc_id": [], "n": []}))
+    assert len(checked) == 0
+    assert checked.dtypes.astype(str).tolist() == ["str", "int64", "float64", "boolean"]
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"n": [1]}, r"things: no column doc_id; found n; expected doc_id, n, share, ok"),
+        ({"doc_id": [7], "n": [1]}, r"doc_id is not text \(1 of 1; row 1: 7\)"),
+        ({"doc_id": [None], "n": [1]}, r"doc_id is missing"),
+        ({"doc_id": [""], "n": [1]}, r"doc_id is empty or holds white space"),
+        ({"doc_id": ["a b"], "n": [1]}, r"doc_id is empty or holds white space.*row 1: 'a b'"),
+        ({"doc_id": ["a\u00a0b"], "n": [1]}, r"white space"),
+        ({"doc_id": ["a", "a"], "n": [1, 2]}, r"doc_id given twice \(1 rows; a\)"),
+        ({"doc_id": ["a"], "n": ["x"]}, r"n is not a number \(1 of 1; row 1: 'x'\)"),
+        ({"doc_id": ["a"], "n": [1.5]}, r"n is not a whole number"),
+        ({"doc_id": ["a"], "n": [-1]}, r"n is below 0"),
+        ({"doc_id": ["a"], "n": [np.nan]}, r"n is missing"),
+        ({"doc_id": ["a"], "n": [1], "ok": ["perhaps"]}, r"ok is neither True nor False"),
+    ],
+)
+def test_what_is_wrong_is_said_with_row_and_value(table: dict[str, list[object]], message: str) -> None:
+    with pytest.raises(TableError, match=message):
+        check_table(SPEC, pd.DataFrame(table))
+
+
+def test_all_failures_stand_in_one_line() -> None:
+    with pytest.raises(TableError) as caught:
+        check_table(SPEC, pd.DataFrame({"doc_id": ["a b", "c"], "n": [-1, 0.5]}), where="pools/x.csv")
+    text = str(caught.value)
+    assert text.startswith("pools/x.csv: doc_id")
+    assert "n is below 0" in text
+    assert "n is not a whole number" in text
+    assert "\n" not in text
+
+
+def test_run_ids_become_codes_whose_order_is_the_order_of_ids() -> None:
+    run = check_run(
+        pd.DataFrame({"run_id": "m", "query_id": HARD_IDS, "doc_id": HARD_IDS[::-1], "rank": 1, "score": 0.5})
+    )
+    for name in ("query_id", "doc_id"):
+        assert sorted(HARD_IDS) == list(run[name].cat.categories)
+    assert sorted(HARD_IDS) == list(run["query_id"].astype("str"))
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
+def test_a_run_takes_finite_scores_only(score: float) -> None:
+    row = {"run_id": ["m"], "query_id": ["q"], "doc_id": ["d"], "rank": [1], "score": [score]}
+    with pytest.raises(TableError, match="score is not finite"):
+        check_run(pd.DataFrame(row))
+
+
+def test_optional_columns_are_filled_and_further_ones_kept_where_the_spec_says_so() -> None:
+    pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "other": [1]}))
+    assert list(pool.columns) == ["query_id", "doc_id", "best_rank", "n_runs", "is_original", "round"]
+    assert pool["best_rank"].isna().all()
+    judgments = check_judgments(
+        pd.DataFrame(
+            {"query_id": ["q"], "doc_id": ["d"], "annotator_id": ["a"], "label": ["x"], "site": ["s"]}
+        )
+    )
+    assert list(judgments.columns)[-1] == "site"
+
+
+def test_two_annotators_may_judge_a_pair_but_not_one_twice() -> None:
+    rows = pd.DataFrame({"query_id": "q", "doc_id": "d", "annotator_id": ["a", "b"], "label": "x"})
+    assert len(check_judgments(rows)) == 2
+    with pytest.raises(TableError, match="annotator_id, query_id, doc_id given twice"):
+        check_judgments(rows.assign(annotator_id="a"))
+
+
+def test_qrels_of_unjudged_pairs_are_allowed() -> None:
+    qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [-1]}))
+    assert list(qrels["relevance"]) == [-1]
+
+
+@given(st.text(max_size=5))
+def test_an_id_survives_a_line_of_trec_text(text: str) -> None:
+    if is_id(text):
+        assert f"q 0 {text} 1".split() == ["q", "0", text, "1"]
+        assert text.encode().decode() == text

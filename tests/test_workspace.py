@@ -1,0 +1,62 @@
+"""fire.toml: what is not written has its default, and what is not known is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.workspace import SETTINGS, config_text, find_workspace, read_workspace
+
+
+def workspace(tmp_path: Path, text: str) -> Path:
+    (tmp_path / "fire.toml").write_text(text)
+    return tmp_path
+
+
+def test_the_written_defaults_are_the_defaults(tmp_path: Path) -> None:
+    assert read_workspace(workspace(tmp_path, config_text())).settings == SETTINGS
+
+
+def test_values_are_quoted_so_that_they_read_back(tmp_path: Path) -> None:
+    hard = 'a "b" \\ é'
+    text = config_text({"collection": {"qrels": hard}})
+    assert hard == read_workspace(workspace(tmp_path, text)).setting("collection", "qrels")
+
+
+def test_a_workspace_is_found_from_below(tmp_path: Path) -> None:
+    workspace(tmp_path, "[pool]\ndepth = 5\n")
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    found = find_workspace(below)
+    assert found is not None
+    assert (found.root, found.setting("pool", "depth")) == (tmp_path, 5)
+
+
+def test_patterns_give_runs_and_not_what_lies_beside_them(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    for name in ("b.run", "a.npy", "a.query_ids.txt", "a.doc_ids.txt", ".hidden", "b.run.manifest.json"):
+        (runs / name).write_text("x")
+    found = read_workspace(workspace(tmp_path, "")).paths("runs", "files")
+    assert [path.name for path in found] == ["a.npy", "b.run"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[pool]\ndeph = 5\n", "no key in \\[pool\\] is called 'deph'; did you mean 'depth'"),
+        ("[pol]\n", "no section is called 'pol'; did you mean 'pool'"),
+        ("pool = 3\n", r"expected a section \[pool\]"),
+        ("[pool]\ndepth = '5'\n", r"\[pool\] depth = '5', expected a value like 10"),
+        ("[pool]\ninclude_originals = 1\n", "expected a value like False"),
+        ("[runs]\nfiles = [1]\n", "expected a value like"),
+        ("[pool\n", "not TOML"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_what_is_near(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        read_workspace(workspace(tmp_path, text))
+
+
+def test_a_whole_number_is_a_float_where_one_is_expected(tmp_path: Path) -> None:
+    assert read_workspace(workspace(tmp_path, "[tasks]\noverlap = 1\n")).setting("tasks", "overlap") == 1.0
