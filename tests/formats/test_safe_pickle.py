@@ -1,0 +1,253 @@
+import collections
+import contextlib
+import io
+import os
+import pickle
+import pickletools
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.safe_pickle import Name, load_plain
+
+LIMIT = 1_000_000
+
+
+def load(raw: bytes, **options: Any) -> Any:
+    return load_plain(io.BytesIO(raw), max_bytes=LIMIT, where="f.pkl", **options)
+
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary(max_size=300)
+)
+plain = st.recursive(
+    scalars | st.frozensets(st.integers() | st.text()) | st.complex_numbers(allow_nan=False),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.text() | st.integers() | st.tuples(st.text(), st.integers()), inner, max_size=5)
+        | st.tuples(inner, inner)
+        | st.tuples(inner, inner, inner, inner)
+    ),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(plain, st.integers(0, 5))
+def test_plain_values_come_back_equal_in_every_protocol(value: object, protocol: int) -> None:
+    assert load(pickle.dumps(value, protocol)) == value
+
+
+@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(12, dtype=np.float32).reshape(3, 4),
+        np.asfortranarray(np.arange(12.0).reshape(3, 4)),
+        np.arange(6, dtype=">i4"),
+        np.array([1.5, -np.inf, np.nan], dtype=np.float16),
+        np.array([[True], [False]]),
+        np.array(["café", "dog"]),
+        np.array([b"ab", b"c"]),
+        np.empty((0, 3)),
+        np.array(4.5),
+        np.array([{"a": [1]}, None], dtype=object),
+    ],
+    ids=lambda array: f"{array.dtype}{array.shape}",
+)
+def test_numpy_arrays_come_back_equal(array: Any, protocol: int) -> None:
+    found = load(pickle.dumps({"sims": array}, protocol))["sims"]
+    assert (array.dtype, array.shape) == (found.dtype, found.shape)
+    np.testing.assert_array_equal(array, found)
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_numpy_1_module_names_are_known_too(protocol: int) -> None:
+    raw = pickle.dumps(np.arange(3), protocol).replace(b"numpy._core", b"numpy.core")
+    if protocol >= 4:  # the name's length stands before it
+        raw = raw.replace(b"\x8c\x16numpy.core.multiarray", b"\x8c\x15numpy.core.multiarray")
+        raw = raw.replace(b"\x8c\x13numpy.core.numeric", b"\x8c\x12numpy.core.numeric")
+        raw = raw[:2] + raw[11:]  # without its frame, which would be a byte too long
+    assert load(raw).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_numpy_scalars_and_dict_kinds_come_back_as_plain_values(protocol: int) -> None:
+    value = {
+        "float": np.float32(1.5),
+        "bool": np.bool_(True),
+        "ordered": collections.OrderedDict([("b", 1), ("a", 2)]),
+        "default": collections.defaultdict(list, {"q": ["d"]}),
+        "counter": collections.Counter("aab"),
+        "set": {1, 2},
+        "bytes": bytearray(b"\x00\xff"),
+        "dtype": np.dtype("<f4"),
+    }
+    found = load(pickle.dumps(value, protocol))
+    assert found == value
+    assert list(found["ordered"]) == ["b", "a"]
+    assert type(found["ordered"]) is dict
+
+
+def test_a_byte_string_of_python_2_is_text_where_it_is_utf_8() -> None:
+    def short(raw: bytes) -> bytes:
+        return b"U" + bytes([len(raw)]) + raw
+
+    assert load(b"\x80\x02(" + short("café".encode()) + short(b"\xff\x00") + b"l.") == ["café", b"\xff\x00"]
+
+
+class Runs:
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.call = (function, arguments)
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+def _touch(path: Path) -> str:
+    return f"touch {path}"
+
+
+@pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
+def test_a_pickle_that_calls_a_function_is_refused_and_runs_nothing(protocol: int, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    calls = [
+        Runs(os.system, _touch(mark)),
+        Runs(subprocess.call, ["touch", str(mark)]),
+        Runs(eval, f"open({str(mark)!r}, 'w')"),
+        Runs(exec, f"open({str(mark)!r}, 'w')"),
+        Runs(open, str(mark), "w"),
+        Runs(getattr, "", "join"),
+        Runs(__import__, "os"),
+        Runs(np.load, str(mark)),
+        Runs(np.fromfile, str(mark)),
+    ]
+    for call in calls:
+        with pytest.raises(FormatError, match=r"f\.pkl: refers to '.*', expected plain data"):
+            load(pickle.dumps({"a": [call]}, protocol))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (b"cos\nsystem\n(S'ls'\ntR.", "refers to 'posix.system'|refers to 'os.system'"),
+        (b"(S'ls'\nios\nsystem\n.", "instruction INST"),
+        (b"\x82\x01.", "instruction EXT1"),
+        (b"P7\n.", "outside the file"),
+        (b"cnumpy\nndarray\n.", "refers to 'numpy.ndarray'"),
+        (b"]q\x00h\x00a.", "contains itself"),
+        (b"]" * 100 + b"a" * 99 + b".", "nested deeper than 64"),
+        (b"}]N" + b"s.", "a key is a list"),
+        (b"}(((tt" + b"Ns.", "damaged|key"),
+        (b"N", "damaged or cut"),
+        (b"", "damaged or cut"),
+        (b".", "damaged or cut"),
+        (b"\x8e" + struct.pack("<Q", 1 << 60) + b"x.", "damaged or cut"),
+        (b"N\x85" + b"r\xff\xff\xff\x7f.", None),
+    ],
+)
+def test_what_is_no_plain_pickle_is_refused_with_its_reason(raw: bytes, message: str | None) -> None:
+    if message is None:
+        assert load(raw) == (None,)
+        return
+    with pytest.raises(FormatError, match=message):
+        load(raw)
+
+
+def test_few_bytes_that_stand_for_many_values_are_refused() -> None:
+    raw = b"]" + b"".join(b"q%c](" % level + b"h%c" % level * 10 + b"e" for level in range(12)) + b"."
+    with pytest.raises(FormatError, match=r"stands for .* values through references"):
+        load(raw)
+
+
+def test_a_key_of_deeply_nested_tuples_is_refused_before_it_is_hashed() -> None:
+    with pytest.raises(FormatError, match="a key is a tuple"):
+        load(b"}N" + b"\x85" * 300_000 + b"Ns.")
+
+
+def _state(dtype: str, content: bytes, shape: bytes = b"K\x01\x85") -> bytes:
+    spec = b"U" + bytes([len(dtype)]) + dtype.encode()
+    start = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01btR"
+    described = (
+        b"cnumpy\ndtype\n" + spec + b"K\x00K\x01\x87R(K\x03U\x01<NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
+    )
+    return b"\x80\x02" + start + b"(K\x01" + shape + described + b"\x89" + content + b"tb."
+
+
+@pytest.mark.parametrize(
+    ("dtype", "content", "message"),
+    [
+        ("O8", b"U\x08AAAAAAAA", "without its 1 objects"),
+        ("V8", b"U\x08AAAAAAAA", "type 'V8'"),
+        ("f8", b"U\x07AAAAAAA", "with 7 bytes"),
+        ("b1", b"U\x01\x07", "booleans"),
+        ("U1", b"U\x04\xff\xff\xff\x7f", "no character"),
+        ("f8,O8", b"U\x08AAAAAAAA", "type 'f8,O8'"),
+        ("S0", b"U\x00", "with 0 bytes"),
+    ],
+)
+def test_array_content_that_its_type_does_not_allow_is_refused(
+    dtype: str, content: bytes, message: str
+) -> None:
+    with pytest.raises(FormatError, match=message):
+        load(_state(dtype, content))
+
+
+def test_an_array_larger_than_its_content_is_refused_without_making_it() -> None:
+    with pytest.raises(FormatError, match="with 8 bytes"):
+        load(_state("f8", b"U\x08AAAAAAAA", shape=b"\x8a\x06\xff\xff\xff\xff\xff\x7f\x85"))
+
+
+def test_more_bytes_than_allowed_are_refused() -> None:
+    with pytest.raises(FormatError, match=r"f\.pkl: a pickle of more than 100 bytes is not read"):
+        load_plain(io.BytesIO(pickle.dumps("x" * 200)), max_bytes=100, where="f.pkl")
+
+
+def test_builders_and_persistent_ids_of_the_caller_are_used() -> None:
+    raw = b"\x80\x02clib\nbuild\n(clib\nKind\nK\x02tR."
+    found = load(raw, builders={"lib.build": lambda kind, n: (kind.name, n)}, persistent=lambda key: key)
+    assert found == ("lib.Kind", 2)
+    assert load(b"\x80\x02U\x01sQ.", persistent=lambda key: [key]) == ["s"]
+    with pytest.raises(FormatError, match=r"refers to 'lib\.Kind'"):
+        load(b"\x80\x02clib\nKind\n.", persistent=lambda key: key)
+    assert Name("a") == Name("a")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_value_or_a_format_error(raw: bytes) -> None:
+    with contextlib.suppress(FormatError):
+        load(raw)
+
+
+_OPCODES = [opcode.code.encode("latin-1") for opcode in pickletools.opcodes]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from([*_OPCODES, b"K\x01", b"U\x01a", b"h\x00", b"q\x00"]), max_size=30))
+def test_any_order_of_instructions_is_a_value_or_a_format_error(opcodes: list[bytes]) -> None:
+    with contextlib.suppress(FormatError):
+        load(b"".join(opcodes) + b".")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 400), st.sampled_from([2, 4, 5]))
+def test_a_cut_pickle_is_a_format_error(length: int, protocol: int) -> None:
+    raw = pickle.dumps(
+        {"clip": [["a", "dog"], ["b"]], "sims": np.arange(4.0), "more": list(range(30))}, protocol
+    )
+    with pytest.raises(FormatError):
+        load(raw[: min(length, len(raw) - 1)])
