@@ -94,7 +94,7 @@ def _argument(name: str, definition: Definition, parameter: Parameter, text: str
     except ValueError:
         value = float("nan")
     if not parameter.low < value < parameter.high:
-        raise UsageError(f"measure {name!r} has {parameter.name}={text}; expected a number above "
+        raise UsageError(f"measure {name!r} has {parameter.name}={text!r}; expected a number above "
                          f"{parameter.low:g} and below {parameter.high:g}")  # fmt: skip
     return value
 

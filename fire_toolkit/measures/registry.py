@@ -17,6 +17,7 @@ FILES = [
     "median_rank",
     "mean_rank",
     "judged",
+    "average_precision_min",
 ]
 
 

@@ -62,6 +62,12 @@ def slow_average_precision_fire(found: list[int | None], k: int) -> float:
     return sum(precisions) / len(precisions) if precisions else 0.0
 
 
+def slow_average_precision_min(found: list[int | None], k: int, n_positives: int) -> float:
+    at_positives = [rank for rank, relevance in enumerate(found[:k], start=1) if is_positive(relevance)]
+    precisions = [sum(map(is_positive, found[:rank])) / rank for rank in at_positives]
+    return sum(precisions) / min(k, n_positives) if n_positives else 0.0
+
+
 def slow_judged(found: list[int | None], k: int) -> float:
     top = found[:k]
     return sum(relevance is not None and relevance >= 0 for relevance in top) / len(top) if top else 0.0
@@ -81,6 +87,17 @@ def test_equal_their_definitions(join, run, relevances, k: int) -> None:
     for name, slow in SLOW.items():
         expected = [slow(relevances_in_order, k) for relevances_in_order in found.values()]
         np.testing.assert_allclose(values(ranking, f"{name}@{k}"), expected, atol=1e-12, err_msg=name)
+
+
+@given(run=runs, relevances=qrels, k=cutoffs)
+@settings(max_examples=150, deadline=None)
+def test_average_precision_over_the_places_there_are_equals_its_definition(
+    join, run, relevances, k: int
+) -> None:
+    n_positives = [sum(map(is_positive, docs.values())) for _, docs in sorted(relevances.items())]
+    found = lists(run, relevances).values()
+    expected = [slow_average_precision_min(f, k, n) for f, n in zip(found, n_positives, strict=True)]
+    np.testing.assert_allclose(values(join(run, relevances), f"AP@{k}/min"), expected, atol=1e-12)
 
 
 @given(run=runs, relevances=qrels)

@@ -10,7 +10,8 @@ from fire_toolkit.measures import list_measures, parse_measure
 
 @pytest.mark.parametrize(
     "name",
-    ["C@10", "AP_fire@20", "AP", "AP@100", "nDCG", "nDCG@5", "MedR", "P@10:rel=2", "C@1:condensed",
+    ["C@10", "AP_fire@20", "AP", "AP@100", "AP@10/min:condensed",
+     "nDCG", "nDCG@5", "MedR", "P@10:rel=2", "C@1:condensed",
      "AP@5:rel=3:condensed", "Judged@1000000000"],
 )  # fmt: skip
 def test_a_name_prints_as_it_was_typed(name: str) -> None:
@@ -38,6 +39,8 @@ def test_modifiers_print_in_one_order_whatever_the_order_typed() -> None:
         ("no measure 'mrr@5'; did you mean RR@5?", "mrr@5"),
         ("no measure 'Recall@5'; did you mean R@5?", "Recall@5"),
         ("no measure 'MedianR'; did you mean MedR?", "MedianR"),
+        ("no measure 'AP@5/mim'; did you mean AP@5/min?", "AP@5/mim"),
+        ("measure 'AP/min' has no cutoff; expected one, such as AP@10/min", "AP/min"),
         ("no measure 'zzzzzz'; expected one of C@k, ", "zzzzzz"),
         ("no measure ''; expected a name such as C@10, ", ""),
         ("no measure '@10'; expected a name", "@10"),
