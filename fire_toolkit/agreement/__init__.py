@@ -1,6 +1,7 @@
 """How far annotators agree: Krippendorff's alpha and its relatives, one file each."""
 
+from fire_toolkit.agreement.intervals import AlphaInterval, alpha_interval
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import Coefficient, agreement, krippendorff_alpha
 
-__all__ = ["STATISTICS", "Coefficient", "agreement", "krippendorff_alpha"]
+__all__ = ["STATISTICS", "AlphaInterval", "Coefficient", "agreement", "alpha_interval", "krippendorff_alpha"]
