@@ -22,8 +22,8 @@ MEASURES = ("C@1", "C@5", "C@10", "R@10", "AP@50", "nDCG@10", "Judged@10")
 
 def run(*arguments: str | Path) -> str:
     """Run one command as a person would, show it, and return what it printed."""
-    command = ["fire-toolkit", *map(str, arguments)]
-    print("$", *command, file=sys.stderr)
+    print("$ fire-toolkit", *arguments, file=sys.stderr)
+    command = [sys.executable, "-m", "fire_toolkit", *map(str, arguments)]
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
@@ -87,7 +87,9 @@ def main(source: Path, out: Path) -> None:
     expected = positives(original) | (pooled & positives(corrected))
     if positives(out / "qrels.txt") != expected:
         sys.exit("the augmented qrels are not original ∪ (pooled ∩ corrected)")
-    print(f"{len(pooled):,} pairs judged; the {len(expected):,} positives are original ∪ (pooled ∩ corrected)")
+    print(
+        f"{len(pooled):,} pairs judged; the {len(expected):,} positives are original ∪ (pooled ∩ corrected)"
+    )
     options = [part for name in MEASURES for part in ("-m", name)]
     print(run("score", "--qrels", original, "--augmented", out / "qrels.txt", *runs, *options), end="")
     print(run("compare", *runs), end="")

@@ -1,0 +1,26 @@
+"""Where real data for checks lies; tests that need it skip with a clear word where it is absent."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("FIRE_TOOLKIT_DATA", ROOT.parent / "shared" / "data"))
+
+
+def data_folder(name: str) -> Path:
+    folder = DATA / name
+    if not folder.is_dir():
+        pytest.skip(f"no {name} data in {DATA} (set FIRE_TOOLKIT_DATA)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def coco_eccv() -> Path:
+    return data_folder("coco-eccv")
+
+
+@pytest.fixture(scope="session")
+def trec2011_crowd() -> Path:
+    return data_folder("trec2011-crowd")
