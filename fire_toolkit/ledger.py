@@ -1,0 +1,242 @@
+"""The record of raw answers: append-only segments in a folder, from which nothing is ever taken away.
+
+A segment is a Parquet file named by the hash of its bytes, so a damaged or foreign one is known by its
+name, and two sites' ledgers are merged by copying files. An edit or a deletion on the server is a row of its
+own; which version of an answer counts is computed when reading. A row has one id wherever it was
+seen, so that appending twice, or merging what overlaps, changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NewType
+
+import pandas as pd
+
+from fire_toolkit.checks import Column, TableSpec, check_table
+from fire_toolkit.errors import FormatError, TableError
+from fire_toolkit.storage import finish_interrupted, write_files
+
+Ledger = NewType("Ledger", pd.DataFrame)
+
+ANSWERED = "answered"
+EDITED = "edited"
+DELETED = "deleted"
+RESTORED = "restored"
+STATES = (ANSWERED, EDITED, DELETED, RESTORED)
+
+SCHEMA_VERSION = 1
+_SCHEMA_KEY = b"fire_toolkit.ledger"
+_SUFFIX = ".parquet"
+_NAME_LENGTH = 40
+
+LEDGER = TableSpec(
+    "ledger",
+    (
+        Column("row_id", "id"),
+        Column("source", "text"),
+        Column("project", "text"),
+        Column("annotation", "text"),
+        Column("updated_at", "text", missing=True),
+        Column("state", "id"),
+        Column("seen_at", "text"),
+        Column("pair_id", "text", missing=True),
+        Column("task", "text", missing=True),
+        Column("account", "text", missing=True),
+        Column("answer", "text"),
+    ),
+    ("row_id",),
+    order=("annotation", "updated_at", "seen_at", "row_id"),
+)
+
+
+def check_ledger(table: pd.DataFrame, *, where: str = "") -> Ledger:
+    """Return `table` as Ledger, or raise `TableError` with all that is wrong with it.
+
+    source: the server (or file) it was read from; project: its number there; annotation: the key of the
+    answer (`annotation_key`); updated_at: the version, UTC; state: `answered` (first seen), `edited` (a later
+    version), `deleted` (this version is gone from the server), `restored` (it is there again); seen_at: when
+    it was read, UTC; pair_id: the pair, empty if the task named none; task: the task's number; account:
+    the author's number, empty if deleted; answer: the annotation as the server gave it, JSON.
+    """
+    checked = check_table(LEDGER, table, where=where)
+    unknown = sorted(set(checked["state"]) - set(STATES))
+    if unknown:
+        raise TableError(f"{where or 'ledger'}: state {', '.join(unknown)}, expected {', '.join(STATES)}")
+    return Ledger(checked)
+
+
+def annotation_key(source: str, project: str, number: int, unique_id: str) -> str:
+    """Return what makes two entries versions of one answer.
+
+    Numbers are used again after a deletion and differ between servers; a unique id, where there is one,
+    is the same everywhere.
+
+    Examples:
+        >>> annotation_key("http://a", "7", 3, "b09f5cac")
+        'b09f5cac'
+        >>> annotation_key("http://a", "7", 3, "")
+        'http://a#7#3'
+    """
+    return unique_id or f"{source}#{project}#{number}"
+
+
+def row_id(source: str, project: str, annotation: str, updated_at: str, state: str, seen_at: str) -> str:
+    """Return the id of a row: the hash of what it says was seen.
+
+    A version of an answer has one id, whenever it is seen and whether or not it was the first; a deletion
+    and a restoration are events, so that the time at which they were noticed is part of them.
+    """
+    is_event = state in (DELETED, RESTORED)
+    parts = [source, project, annotation, updated_at, *((state, seen_at) if is_event else ())]
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def append_rows(folder: Path, rows: Ledger, *, known: Iterable[str] = ()) -> int:
+    """Add the rows that are not in `known` to the ledger as one segment, and return how many these are.
+
+    Args:
+        folder: the ledger; made if it is not there.
+        rows: checked rows.
+        known: ids of rows that the ledger has (`read_ledger`).
+
+    After a kill the whole segment is there or none of it. Nothing new: nothing is written.
+
+    Raises:
+        FireError: the folder cannot be written, or the disk is full; the ledger is as it was.
+    """
+    new = Ledger(rows[~rows["row_id"].isin(set(known))])
+    if len(new):
+        content = _segment_bytes(new)
+        write_files({folder / segment_name(content): content})
+    return len(new)
+
+
+def segment_name(content: bytes) -> str:
+    """Return the file name of a segment: the hash of its bytes."""
+    return hashlib.sha256(content).hexdigest()[:_NAME_LENGTH] + _SUFFIX
+
+
+def _segment_bytes(rows: Ledger) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([(name, pa.string()) for name in LEDGER.names])
+    table = pa.Table.from_pandas(rows[list(LEDGER.names)], schema=schema, preserve_index=False)
+    table = table.replace_schema_metadata({_SCHEMA_KEY: str(SCHEMA_VERSION).encode()})
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    return buffer.getvalue()
+
+
+def read_ledger(folder: Path) -> Ledger:
+    """Return all rows of the ledger in `folder`, each once; empty if there is no such folder.
+
+    Of a row in several segments the one that was seen first stands.
+
+    Raises:
+        FormatError: segments that are damaged, cut short or foreign, each by name; the others can be read
+            when these are moved elsewhere.
+    """
+    tables, problems = read_segments(folder)
+    if problems:
+        raise FormatError(
+            f"{'; '.join(problems)}; move {'it' if len(problems) == 1 else 'them'} out of the ledger "
+            "(`fire-toolkit pull --full` then reads again what the server still has), or copy "
+            f"{'it' if len(problems) == 1 else 'them'} from another copy of the ledger"
+        )
+    if not tables:
+        return empty_ledger()
+    rows = pd.concat(tables, ignore_index=True)
+    if rows["row_id"].duplicated().any():
+        rows = rows.sort_values(["row_id", "seen_at"], kind="stable").drop_duplicates("row_id")
+    return _ordered(rows)
+
+
+def _ordered(rows: pd.DataFrame) -> Ledger:
+    """Return checked rows in the ledger's order."""
+    ordered = rows.reset_index(drop=True).sort_values(list(LEDGER.order), kind="stable", ignore_index=True)
+    return Ledger(ordered[list(LEDGER.names)])
+
+
+def empty_ledger() -> Ledger:
+    """Return a ledger without rows."""
+    return check_ledger(pd.DataFrame({name: pd.Series(dtype="str") for name in LEDGER.names}))
+
+
+def read_segments(folder: Path) -> tuple[list[Ledger], list[str]]:
+    """Return the rows of each segment that is sound, and for each other one what is wrong, with its path."""
+    tables: list[Ledger] = []
+    problems: list[str] = []
+    if folder.is_dir():
+        finish_interrupted(folder)
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        try:
+            tables.append(_read_segment(path))
+        except FormatError as error:
+            problems.append(str(error))
+    return tables, problems
+
+
+def _read_segment(path: Path) -> Ledger:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    if segment_name(content) != path.name:
+        raise FormatError(f"{path}: damaged, cut short or foreign: its name is not the hash of its bytes")
+    try:
+        file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
+        version = (file.schema_arrow.metadata or {}).get(_SCHEMA_KEY, b"").decode()
+        rows = file.read().to_pandas()
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise FormatError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:100]})") from None
+    if version != str(SCHEMA_VERSION):
+        raise FormatError(f"{path}: no segment of schema {SCHEMA_VERSION} (found {version or 'none'})")
+    return Ledger(rows.astype("str"))  # was checked when it was written, and no bit has changed since
+
+
+def latest_answers(ledger: Ledger) -> Ledger:
+    """Return the version of each answer that counts: the last one, with what became of it.
+
+    Args:
+        ledger: any rows.
+
+    Returns:
+        One row for each annotation: of the versions the one with the highest updated_at (of several sources
+        of the same version one that names the author, then the first by name). Its state is `deleted` if
+        the last word on that version is a deletion; else `edited` if there are earlier versions, or
+        `answered`. The account is the last one known, also if it was deleted since.
+
+    A version that is seen again after its deletion (in an old export, say) does not come back; a server that
+    shows it again is recorded as `restored`.
+    """
+    by_version = ["annotation", "updated_at", "source", "project", "row_id"]
+    known = ledger.assign(is_nameless=ledger["account"] == "")
+    versions = known.sort_values(["annotation", "updated_at", "is_nameless", *by_version[2:]], kind="stable")
+    versions = versions.drop_duplicates(["annotation", "updated_at"])
+    last = versions.drop_duplicates("annotation", keep="last").set_index("annotation", drop=False)
+    named = versions[~versions["is_nameless"]].drop_duplicates("annotation", keep="last")
+    authors = named.set_index("annotation")["account"].reindex(last.index)
+    n_versions = versions["annotation"].value_counts().reindex(last.index)
+    state = pd.Series(ANSWERED, index=last.index).where(n_versions == 1, EDITED)
+    return _ordered(
+        last.assign(
+            account=last["account"].where(last["account"] != "", authors.fillna("")),
+            state=state.where(~_is_gone(ledger, last), DELETED),
+        )
+    )
+
+
+def _is_gone(ledger: Ledger, last: pd.DataFrame) -> pd.Series[bool]:
+    """Return for each annotation of `last` (its index) whether the last word on it is a deletion."""
+    events = ledger[ledger["state"].isin([DELETED, RESTORED])]
+    events = events.sort_values(["annotation", "updated_at", "seen_at", "row_id"], kind="stable")
+    final = events.drop_duplicates("annotation", keep="last").set_index("annotation").reindex(last.index)
+    return (final["state"] == DELETED) & (final["updated_at"] == last["updated_at"])
