@@ -197,7 +197,7 @@ def _chosen(results: Sequence[Mapping[str, Any]], key: str, place: str) -> tuple
         entries = [value] if isinstance(value, str) else value
         if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
             raise FormatError(f"{place}: {key} of {result['from_name']} is {_kind(value)}, expected texts")
-        texts.extend(_plain(entry) for entry in entries)
+        texts.extend(entries)
     return tuple(dict.fromkeys(texts))
 
 
@@ -277,12 +277,7 @@ def _text(record: Mapping[str, Any], key: str, place: str) -> str:
     value = record.get(key)
     if value is not None and not isinstance(value, str):
         raise FormatError(f"{place}: {key} is {_kind(value)}, expected text")
-    return _plain(value or "")
-
-
-def _plain(text: str) -> str:
-    """Return text that UTF-8 can hold: a lone surrogate becomes a question mark."""
-    return text.encode("utf-8", errors="replace").decode("utf-8")
+    return value or ""
 
 
 def _list(record: Mapping[str, Any], key: str, place: str) -> list[Any]:

@@ -119,16 +119,17 @@ def _with_author(answer: Answer, known_authors: set[str]) -> Answer:
 
 
 def _age(answer: Answer) -> tuple[Any, ...]:
-    changed = answer.updated_at or answer.created_at
+    """Return what orders answers: last change, then id; then their content, so that no chance decides."""
     content = (
-        answer.is_skipped,
         answer.labels,
         answer.flags,
         answer.comment,
         answer.origin,
-        answer.created_at,
+        answer.is_skipped,
+        answer.is_edited,
     )
-    return (changed, answer.number, answer.unique_id, *content)
+    others = (answer.unique_id, answer.project, answer.created_at, str(answer.duration_s))
+    return (answer.updated_at or answer.created_at, answer.number, *content, *others)
 
 
 def _no_vote(answer: Answer) -> str:

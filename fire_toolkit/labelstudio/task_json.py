@@ -20,7 +20,7 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
 
     Returns:
         For each batch number, rising, `{"data": {caption, <video or image>, pair_id}}` of each task.
-        Every key of `data` can be seen by annotators, so there is no other.
+        Every key of `data` can be seen by annotators, so there is no other. Batch 1 is always there.
 
     Raises:
         JoinError: the tasks were made for another guideline.
@@ -28,7 +28,8 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
     others = sorted(set(tasks["guideline"]) - {guideline.name})
     if others:
         raise JoinError(f"tasks were made for guideline {', '.join(others)}, not for {guideline.name}")
-    batches: dict[int, list[dict[str, Any]]] = {int(number): [] for number in tasks["batch"].unique()}
+    numbers = [1, *tasks["batch"].unique()]
+    batches: dict[int, list[dict[str, Any]]] = {int(number): [] for number in numbers}
     columns = (tasks[name] for name in ("batch", "text", "media_url", "pair_id"))
     for number, caption, media_url, key in zip(*columns, strict=True):
         content = {CAPTION: caption, guideline.media_key: media_url, PAIR_ID: key}

@@ -165,6 +165,15 @@ def test_among_equal_times_the_higher_id_counts() -> None:
     assert labels(imported([task(*answers)]).judgments) == [("3", "relevant")]
 
 
+@pytest.mark.parametrize(
+    "fields", [{"result": [result("relevance", "irrelevant")]}, {"updated_by": 9}, {"lead_time": 1.0}]
+)
+def test_where_time_and_id_are_equal_the_order_of_files_still_does_not_decide(fields: Json) -> None:
+    one, other = annotation(1, unique_id=None), annotation(1, unique_id=None, project=23, **fields)
+    found = [imported([task(a)], [task(b)]).judgments for a, b in ((one, other), (other, one))]
+    pdt.assert_frame_equal(*found)
+
+
 def test_one_pair_in_two_tasks_and_projects_is_one_pair() -> None:
     found = imported([task(annotation(1)), task(annotation(2, "irrelevant", project=23), project=23)])
     assert (labels(found.judgments), reasons(found)) == ([("3", "irrelevant")], ["superseded"])

@@ -37,8 +37,8 @@ def test_batches_and_positions_are_kept() -> None:
     assert found == list(tasks["pair_id"])
 
 
-def test_no_tasks_give_no_batches() -> None:
-    assert tasks_to_json(tasks_of(0), VIDEO) == {}
+def test_no_tasks_give_an_empty_first_batch() -> None:
+    assert tasks_to_json(tasks_of(0), VIDEO) == {1: []}
 
 
 def test_tasks_for_another_guideline_are_refused() -> None:
