@@ -33,11 +33,19 @@ def alpha(votes: Votes, level: str) -> tuple[float, str]:
 def graded_counts(votes: Votes, level: str, *, pairable: bool = True) -> tuple[Ints, Floats]:
     """Return the counts of pairs (pairable ones, or all with a vote) × values, and the values ascending."""
     counts = votes.counts if pairable else votes.all_counts
+    place, domain = graded_labels(votes, level)
     if level == "nominal":
-        return counts, np.arange(len(votes.labels), dtype=np.float64)
+        return counts, domain
+    return counts @ (place[:, None] == np.arange(len(domain))).astype(np.int64), domain
+
+
+def graded_labels(votes: Votes, level: str) -> tuple[Ints, Floats]:
+    """Return the place of each label among the values of `level`, and the values ascending."""
+    if level == "nominal":
+        n_labels = len(votes.labels)
+        return np.arange(n_labels), np.arange(n_labels, dtype=np.float64)
     domain, place = np.unique(votes.grades, return_inverse=True)
-    merge = (place[:, None] == np.arange(len(domain))).astype(np.int64)
-    return counts @ merge, domain
+    return np.asarray(place, dtype=np.int64), domain
 
 
 def undefined_alpha(counts: Ints, votes: Votes, level: str) -> str:

@@ -47,8 +47,8 @@ def annotator_confusions(votes: Votes) -> Confusions:
         cell = (two * n_values + value[first]) * n_values + value[first + step]
         found.append(np.stack(np.unique(cell, return_counts=True)))
     cells, n = np.concatenate(found, axis=1)
-    pairs, place = np.unique(cells // n_values**2, return_inverse=True)
+    pairs, place = np.unique(cells // max(n_values**2, 1), return_inverse=True)
     tables = np.zeros((len(pairs), n_values * n_values), dtype=np.int64)
-    np.add.at(tables, (place, cells % n_values**2), n)
+    np.add.at(tables, (place, cells % max(n_values**2, 1)), n)
     a, b = np.divmod(pairs, max(n_annotators, 1))
-    return Confusions(a, b, tables.reshape(-1, n_values, n_values))
+    return Confusions(a, b, tables.reshape(len(pairs), n_values, n_values))

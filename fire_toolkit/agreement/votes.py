@@ -83,8 +83,9 @@ class Votes:
 
     def of_annotator(self, annotator: int) -> Votes:
         """Return all answers on the pairs that `annotator` voted on."""
-        own = self.unit[(self.annotator == annotator) & (self.value >= 0)]
-        return self.select(np.isin(self.unit, own))
+        has_voted = np.zeros(self.unit.max(initial=-1) + 1, dtype=np.bool_)
+        has_voted[self.unit[(self.annotator == annotator) & (self.value >= 0)]] = True
+        return self.select(has_voted[self.unit])
 
 
 def code_votes(judgments: Judgments, *, grades: Grades | None = None, level: str = "nominal") -> Votes:
@@ -109,10 +110,10 @@ def code_votes(judgments: Judgments, *, grades: Grades | None = None, level: str
 
 
 def unit_codes(judgments: pd.DataFrame) -> Ints:
-    """Return one integer a row that is the same for rows of the same query_id and doc_id."""
+    """Return 0, 1, ... for each row, the same for rows of the same query_id and doc_id."""
     query, _ = pd.factorize(judgments["query_id"])
     doc, docs = pd.factorize(judgments["doc_id"])
-    return np.asarray(query.astype(np.int64) * len(docs) + doc, dtype=np.int64)
+    return np.asarray(pd.factorize(query.astype(np.int64) * len(docs) + doc)[0], dtype=np.int64)
 
 
 def _given_grades(found: list[str], grades: Grades) -> dict[str, float | None]:

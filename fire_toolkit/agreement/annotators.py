@@ -1,0 +1,139 @@
+"""What each annotator does to agreement: alpha without them, and every two of them side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.agreement.alpha import NO_PAIR, graded_counts, graded_labels
+from fire_toolkit.agreement.cohen import cohen_kappas
+from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
+from fire_toolkit.agreement.confusions import annotator_confusions
+from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
+from fire_toolkit.errors import UsageError
+from fire_toolkit.tables import Judgments
+
+ONE_VALUE = "without this annotator every judgment on pairs with two judgments says the same"
+
+
+def leave_one_out(
+    judgments: Judgments, *, grades: Grades | None = None, level: str = "nominal"
+) -> pd.DataFrame:
+    """Return Krippendorff's alpha without each annotator in turn.
+
+    Args:
+        judgments, grades, level: as in `krippendorff_alpha`.
+
+    Returns:
+        Columns annotator_id, n_votes (of the annotator), n_pairable (pairs with two votes that remain),
+        value (alpha without the annotator), change (value − alpha of all: above 0, the annotator lowers
+        agreement), note (why the value is nan; the change is nan too when alpha of all is undefined).
+        One row for each annotator, by id; no judgments: no rows.
+
+    Raises:
+        UsageError, TableError: as `krippendorff_alpha`.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": [d for d in "abcd" for _ in "uvw"],
+        ...     "annotator_id": ["u", "v", "w"] * 4, "label": list("110" "111" "000" "001")}))
+        >>> leave_one_out(judgments)[["annotator_id", "value", "change"]].round(3)
+          annotator_id  value  change
+        0            u  0.125  -0.264
+        1            v  0.125  -0.264
+        2            w  1.000   0.611
+    """
+    votes = code_votes(judgments, grades=grades, level=level)
+    names = np.asarray(pd.factorize(judgments["annotator_id"])[1], dtype=object)
+    counts, domain = graded_counts(votes, level)
+    whole, left, n_lost = _without_each(votes, counts, level, len(names))
+    value = alphas(left, domain, level)
+    n_pairable = len(counts) - n_lost
+    reason = np.where(n_pairable == 0, NO_PAIR, ONE_VALUE)
+    columns: dict[str, Any] = {
+        "annotator_id": pd.array(names, dtype="str"),
+        "n_votes": np.bincount(votes.annotator[votes.value >= 0], minlength=len(names)).astype(np.int64),
+        "n_pairable": n_pairable.astype(np.int64),
+        "value": value,
+        "change": value - alphas(whole, domain, level),
+        "note": pd.array(np.where(np.isnan(value), reason, "").astype(object), dtype="str"),
+    }
+    return pd.DataFrame(columns).sort_values("annotator_id", ignore_index=True)
+
+
+def _without_each(votes: Votes, counts: Ints, level: str, n_annotators: int) -> tuple[Floats, Floats, Ints]:
+    """Return the coincidences of all, those without each annotator, and the pairs that each leaves single.
+
+    Taking a vote for v from a pair changes its coincidences by an amount that only its pattern and v
+    decide; so it suffices to count each annotator's votes by pattern and value.
+    """
+    patterns = count_patterns(counts)
+    n_patterns, n_values = patterns.counts.shape
+    place, _ = graded_labels(votes, level)
+    pairable = votes.units[votes.is_pairable]
+    rows = np.flatnonzero((votes.value >= 0) & np.isin(votes.unit, pairable))
+    pattern = patterns.place[np.searchsorted(pairable, votes.unit[rows])]
+    cells = (votes.annotator[rows] * n_patterns + pattern) * n_values + place[votes.value[rows]]
+    tally = np.bincount(cells, minlength=n_annotators * n_patterns * n_values)
+    tally = tally.reshape(n_annotators, n_patterns, n_values)
+    before = coincidences(patterns.counts)
+    fewer = np.maximum(patterns.counts[:, None, :] - np.eye(n_values, dtype=np.int64), 0)
+    after = coincidences(fewer.reshape(n_patterns * n_values, n_values)).reshape(
+        n_patterns, n_values, n_values, n_values
+    )
+    whole = np.einsum("p,pij->ij", patterns.n_units, before)[None].astype(np.float64)
+    left = whole - np.tensordot(tally, before[:, None] - after, axes=2)
+    n_lost = tally[:, patterns.counts.sum(axis=1) == 2].sum(axis=(1, 2))
+    cleaned = np.where(np.abs(left) < 1e-9, 0.0, left)
+    return whole, np.asarray(cleaned, dtype=np.float64), np.asarray(n_lost)
+
+
+def annotator_matrix(
+    judgments: Judgments, *, grades: Grades | None = None, min_shared: int = 10
+) -> pd.DataFrame:
+    """Return the agreement of every two annotators on the pairs that both voted on.
+
+    Args:
+        judgments, grades: as in `krippendorff_alpha`.
+        min_shared: with fewer shared pairs nothing is said of two annotators; 1 or more.
+
+    Returns:
+        Columns annotator_a, annotator_b (the lower id first), n_shared, percent_agreement, cohen_kappa,
+        note (why a value is nan). One row for each two annotators who share a pair, by ids.
+
+    Raises:
+        UsageError: min_shared is below 1; otherwise as `krippendorff_alpha`.
+        TableError: as `krippendorff_alpha`.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": [d for d in "abcd" for _ in "uv"],
+        ...     "annotator_id": ["u", "v"] * 4, "label": list("11" "11" "00" "01")}))
+        >>> annotator_matrix(judgments, min_shared=4).iloc[:, :5]
+          annotator_a annotator_b  n_shared  percent_agreement  cohen_kappa
+        0           u           v         4               0.75          0.5
+    """
+    if min_shared < 1:
+        raise UsageError(f"min_shared is {min_shared}; expected 1 or more")
+    confusions = annotator_confusions(code_votes(judgments, grades=grades))
+    names = np.asarray(pd.factorize(judgments["annotator_id"])[1], dtype=object)
+    two = np.stack([names[confusions.a], names[confusions.b]], axis=1).astype(object)
+    two.sort(axis=1)
+    told = confusions.n_shared >= min_shared
+    kappa = np.where(told, cohen_kappas(confusions), np.nan)
+    few = f"cannot be told: fewer than {min_shared} shared pairs"
+    same = "both gave one and the same label throughout, so kappa is undefined"
+    note = np.where(~told, few, np.where(np.isnan(kappa), same, ""))
+    columns: dict[str, Any] = {
+        "annotator_a": pd.array(two[:, 0], dtype="str"),
+        "annotator_b": pd.array(two[:, 1], dtype="str"),
+        "n_shared": confusions.n_shared.astype(np.int64),
+        "percent_agreement": np.where(told, confusions.agreeing, np.nan),
+        "cohen_kappa": kappa,
+        "note": pd.array(note.astype(object), dtype="str"),
+    }
+    return pd.DataFrame(columns).sort_values(["annotator_a", "annotator_b"], ignore_index=True)
