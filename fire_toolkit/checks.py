@@ -131,6 +131,8 @@ def _text(column: Column, values: Series, problems: list[str]) -> Series:
     strings = values.map(lambda value: isinstance(value, str), na_action="ignore").to_numpy(dtype=object)
     not_text = ~missing & ~np.array([flag is True for flag in strings], dtype=bool)
     _say(problems, column, "is not text", not_text, values)
+    unwritable = np.array([isinstance(value, str) and not _is_utf8(value) for value in values], dtype=bool)
+    _say(problems, column, "holds half of a character (a lone surrogate)", unwritable, values)
     if not column.missing:
         _say(problems, column, "is missing", missing, values)
     if problems:
@@ -145,6 +147,14 @@ def _id_text(column: Column, values: Series, problems: list[str]) -> Series:
         return text
     _say(problems, column, _BAD_ID, _bad_ids(text), text)
     return text
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 _BAD_ID = "is empty or holds white space or control characters, which no TREC file can carry"

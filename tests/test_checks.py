@@ -84,6 +84,12 @@ def test_what_is_wrong_is_said_with_row_and_value(table: dict[str, list[object]]
         check_table(SPEC, pd.DataFrame(table))
 
 
+def test_text_that_utf8_cannot_carry_is_refused() -> None:
+    table = pd.DataFrame({"doc_id": pd.Series(["a\ud800"], dtype=object), "n": [1]})
+    with pytest.raises(TableError, match="doc_id holds half of a character"):
+        check_table(SPEC, table)
+
+
 def test_all_failures_stand_in_one_line() -> None:
     with pytest.raises(TableError) as caught:
         check_table(SPEC, pd.DataFrame({"doc_id": ["a b", "c"], "n": [-1, 0.5]}), where="pools/x.csv")

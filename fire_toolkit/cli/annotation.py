@@ -91,7 +91,7 @@ def tasks(
         words += "; no items given, so each doc id stands for its media URL"
     summarise(counts, words, as_json=as_json)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
-    say_next("fire-toolkit import EXPORT.json --out judgments.csv")
+    say_next("import", "EXPORT.json --out judgments.csv")
 
 
 def _json_lines(tasks: list[dict[str, object]]) -> str:
@@ -175,7 +175,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     summarise(counts, words, as_json=as_json)
     for note in result.notes:
         say(f"note: {note}")
-    say_next(f"fire-toolkit agree {file}   and   fire-toolkit resolve {file} --out labels")
+    say_next("agree", str(file))
 
 
 def _workspace_exports() -> list[Path]:

@@ -64,9 +64,9 @@ def n_of(number: int, thing: str) -> str:
     return f"{number:,} {thing if number == 1 else plural}"
 
 
-def say_next(command: str) -> None:
-    """Name the command that comes next."""
-    say(f"next: {command}")
+def say_next(command: str, arguments: str = "") -> None:
+    """Name the command that comes next; a workspace knows its arguments."""
+    say(f"next: fire-toolkit {command}{'' if here() or not arguments else f' {arguments}'}")
 
 
 def here() -> Workspace | None:

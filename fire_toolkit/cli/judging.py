@@ -94,7 +94,7 @@ def agree(
     if judgments is None and by is None and place:
         text = delimited_text(measured, nan="nan")
         write_outputs(place, {place.name: text}, stage="agree", parameters={"level": level}, inputs=inputs)
-    say_next(f"fire-toolkit resolve {path} --out labels")
+    say_next("resolve", f"{path} --out labels")
 
 
 def _drawn_agreement(measured: Agreement, output_format: str) -> str:
@@ -159,7 +159,7 @@ def resolve(
             f"fire-toolkit tasks {folder / 'next_round'} --queries QUERIES --overlap 0 --out round2.json"
         )
     else:
-        say_next(f"fire-toolkit augment --qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")
+        say_next("augment", f"--qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")
 
 
 @click.command()
@@ -200,4 +200,4 @@ def augment(
     write_outputs(file, texts, stage="augment", parameters=parameters, inputs=inputs, counts=counts)
     words = f"policy {policy}: " + ", ".join(f"{n:,} {source}" for source, n in counts.items())
     summarise({"policy": policy, **counts}, words, as_json=as_json)
-    say_next(f"fire-toolkit score --qrels {original_path} --augmented {file} RUN...")
+    say_next("score", f"--qrels {original_path} --augmented {file} RUN...")

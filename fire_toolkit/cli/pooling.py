@@ -84,7 +84,7 @@ def pool(
     parameters = {"depth": depth, "include_originals": include}
     write_outputs(folder, texts, stage="pool", parameters=parameters, inputs=inputs, counts=result.counts)
     summarise(result.counts, _words(result.counts, depth), as_json=as_json)
-    say_next(f"fire-toolkit tasks {folder} --queries QUERIES --guideline NAME --out tasks.json")
+    say_next("tasks", f"{folder} --queries QUERIES --guideline NAME --out tasks.json")
 
 
 def _workspace_qrels() -> Path | None:

@@ -28,7 +28,7 @@ def init(folder: Path) -> None:
         f"{path} written; put queries.tsv and qrels.txt into {folder / 'collection'}, "
         f"runs into {folder / 'runs'}"
     )
-    say_next("fire-toolkit status")
+    say_next("status")
 
 
 @click.command()
@@ -51,7 +51,7 @@ def status(as_json: bool) -> None:
     following = next((s for s in states if s.state in ("stale", "ready")), None)
     waiting = next((s for s in states if s.state == "waiting"), None)
     if following:
-        say_next(f"fire-toolkit {following.stage.name}")
+        say_next(following.stage.name)
     elif waiting:
         say(f"waiting: {waiting.stage.name} {waiting.reason}")
     else:

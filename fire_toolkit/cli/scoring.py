@@ -84,7 +84,7 @@ def score(
         text = delimited_text(scoring.scores, nan="nan")
         parameters = {"measures": list(names)}
         write_outputs(place, {place.name: text}, stage="score", parameters=parameters, inputs=inputs)
-    say_next("fire-toolkit compare RUN RUN...")
+    say_next("compare", "RUN RUN...")
 
 
 def _existing(path: Path | None, given_qrels: str | None) -> Path | None:
