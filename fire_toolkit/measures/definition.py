@@ -63,15 +63,19 @@ class Definition:
 
     @property
     def pattern(self) -> str:
-        """Return how the name is typed: `C@k`, `nDCG[@k]`, `AP@k/min`, `RBP(p=0.8)`."""
-        shown = [(p.name, p.example) for p in self.parameters if p.default is None]
+        """Return how the name is typed, what can be left out in brackets: `C@k`, `F[(beta=2)][@k]`."""
+        needed = [(p.name, p.example) for p in self.parameters if p.default is None]
+        free = [(p.name, p.example) for p in self.parameters if p.default is not None]
         k = {"none": "", "optional": "[@k]", "required": "@k"}[self.cutoff]
-        return f"{self.name}{_arguments(shown)}{k}{self._suffix}"
+        left_out = f"[{_arguments(free)}]" if free else ""
+        return f"{self.name}{_arguments(needed)}{left_out}{k}{self._suffix}"
 
     @property
     def example(self) -> str:
         """Return a name that can be typed."""
-        return self.pattern.replace("[@k]", "@10").replace("@k", "@10")
+        needed = [(p.name, p.example) for p in self.parameters if p.default is None]
+        k = "" if self.cutoff == "none" else "@10"
+        return f"{self.name}{_arguments(needed)}{k}{self._suffix}"
 
     @property
     def _suffix(self) -> str:

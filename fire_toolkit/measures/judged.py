@@ -20,8 +20,8 @@ JUDGED = Definition(
     name="Judged",
     summary="The share of the docs in the top k that have a judgment.",
     source="FIRE's p_annotated_preds (top 10); ir_measures Judged@k.",
-    convention="Divided by min(k, retrieved). A negative relevance is pooled but not judged, and "
-    "does not count (ir_measures counts it). 0 where nothing was retrieved.",
+    convention="Divided by min(k, retrieved). A negative relevance is pooled but not judged, and does not "
+    "count (ir_measures counts it). 0 where nothing was retrieved.",
     per_query=judged_at_k,
     cutoff="required",
 )

@@ -18,6 +18,10 @@ FILES = [
     "mean_rank",
     "judged",
     "average_precision_min",
+    "r_precision",
+    "bpref",
+    "inferred_ap",
+    "f_measure",
 ]
 
 

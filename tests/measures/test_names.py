@@ -10,7 +10,7 @@ from fire_toolkit.measures import list_measures, parse_measure
 
 @pytest.mark.parametrize(
     "name",
-    ["C@10", "AP_fire@20", "AP", "AP@100", "AP@10/min:condensed",
+    ["C@10", "AP_fire@20", "AP", "AP@100", "F(beta=0.5)@3", "AP@10/min:condensed",
      "nDCG", "nDCG@5", "MedR", "P@10:rel=2", "C@1:condensed",
      "AP@5:rel=3:condensed", "Judged@1000000000"],
 )  # fmt: skip
@@ -29,6 +29,7 @@ def test_modifiers_print_in_one_order_whatever_the_order_typed() -> None:
     assert parse_measure("C@5:rel=2:condensed") == parse_measure("C@5:condensed:rel=2")
     assert parse_measure("C@5:condensed:rel=2").name == "C@5:rel=2:condensed"
     assert parse_measure("C@5:rel=1").name == "C@5"
+    assert parse_measure("F(beta=1)@5").name == "F@5"
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,14 @@ def test_modifiers_print_in_one_order_whatever_the_order_typed() -> None:
         ("no measure 'MedianR'; did you mean MedR?", "MedianR"),
         ("no measure 'AP@5/mim'; did you mean AP@5/min?", "AP@5/mim"),
         ("measure 'AP/min' has no cutoff; expected one, such as AP@10/min", "AP/min"),
+        ("no measure 'F1@5'; did you mean F@5?", "F1@5"),
+        ("measure 'F(beta=0)' has beta='0'; expected a number above 0", "F(beta=0)"),
+        ("measure 'F(beta=-1)' has beta='-1'; expected a number above 0", "F(beta=-1)"),
+        ("measure 'F(beta=inf)' has beta='inf'; expected a number above 0", "F(beta=inf)"),
+        ("measure 'F(beta=two)' has beta='two'; expected a number above 0", "F(beta=two)"),
+        ("measure 'F(b=2)' has 'b=2'; expected each once of: beta", "F(b=2)"),
+        ("measure 'F(beta=2,beta=2)' has 'beta=2'; expected each once of: beta", "F(beta=2,beta=2)"),
+        ("measure 'F()' has ''; expected each once of: beta", "F()"),
         ("no measure 'zzzzzz'; expected one of C@k, ", "zzzzzz"),
         ("no measure ''; expected a name such as C@10, ", ""),
         ("no measure '@10'; expected a name", "@10"),

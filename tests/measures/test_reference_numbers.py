@@ -44,3 +44,10 @@ def test_average_precision_by_its_divisors(at_ranks, expected: float, name: str)
 def test_ndcg_of_a_hand_computed_ranking(join, expected: float, name: str) -> None:
     ranking = join({"q": {"a": 9, "b": 8, "c": 7}}, {"q": {"b": 3, "c": 2, "x": 1}})
     assert expected == pytest.approx(parse_measure(name).per_query(ranking)[0], abs=1e-6)
+
+
+def test_f_weighs_precision_and_recall(at_ranks) -> None:
+    # Precision 3/10, recall 3/4: F = 2·.3·.75 / 1.05; with β = 2: 5·.3·.75 / (4·.3 + .75).
+    ranking = at_ranks([1, 5, 9], length=30, total=4)
+    assert parse_measure("F@10").per_query(ranking)[0] == pytest.approx(0.45 / 1.05)
+    assert parse_measure("F(beta=2)@10").per_query(ranking)[0] == pytest.approx(1.125 / 1.95)

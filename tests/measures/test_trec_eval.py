@@ -24,6 +24,11 @@ TREC_NAMES = {
     "nDCG@1": "ndcg_cut_1",
     "nDCG@5": "ndcg_cut_5",
     "RR": "recip_rank",
+    "Rprec": "Rprec",
+    "bpref": "bpref",
+    "infAP": "infAP",
+    "F": "set_F",
+    "F(beta=2)": "set_F_4.0",
 }
 QUERY_IDS = ["007", "7", "NA", "nan", "q:1|x", "é", "日本", "all"]
 DOC_IDS = ["007", "7", "NA", "q:1|x", "é", "e", "日本", "𝛼", "d1", "d10", "d2", "D2", "None", "-1"]
@@ -44,13 +49,19 @@ qrels = st.dictionaries(
 
 def trec_values(run, relevances, measure: str, **options) -> dict[str, float]:
     """Return trec_eval's value for every query of `relevances`; 0 for those missing from the run."""
-    # trec_eval reads past its arrays (and crashes) on a query whose docs are all below 0.
-    safe = {query: docs for query, docs in relevances.items() if max(docs.values()) >= 0}
+    # trec_eval reads past its arrays (and crashes) on a query without a doc at the level below the positives.
+    lowest = options.get("relevance_level", 1) - 1
+    safe = {query: docs for query, docs in relevances.items() if max(docs.values()) >= lowest}
     if not safe:
         return dict.fromkeys(relevances, 0.0)
     evaluator = pytrec_eval.RelevanceEvaluator(safe, {measure}, **options)
     found = evaluator.evaluate(run)
-    return {query: found.get(query, {}).get(measure, 0.0) for query in relevances}
+    return {query: _only(found[query]) if query in found else 0.0 for query in relevances}
+
+
+def _only(named: dict[str, float]) -> float:
+    (value,) = named.values()
+    return value
 
 
 def by_rank(run) -> dict[str, dict[str, float]]:

@@ -1,0 +1,31 @@
+"""Rprec: the precision at the rank that equals the number of positives."""
+
+from __future__ import annotations
+
+from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats, count_by_query, share
+
+
+def r_precision(ranking: JudgedRanking) -> Floats:
+    """Return |positives in the top |G|| / |G| for each query; 0 where |G| is 0."""
+    return recall_at_multiple(ranking, multiple=1)
+
+
+def recall_at_multiple(ranking: JudgedRanking, *, multiple: int) -> Floats:
+    """Return the share of each query's positives that stand in the top `multiple` × |G|."""
+    found = ranking.found
+    is_in = found.rank <= multiple * ranking.n_positives[found.query]
+    return share(count_by_query(found.query[is_in], ranking.n_queries), ranking.n_positives)
+
+
+RPREC = Definition(
+    name="Rprec",
+    summary="The share of positives in the top R, where R is the number of positives of the query.",
+    source="trec_eval Rprec.",
+    convention="Divided by R, also where fewer docs were retrieved; 0 for a query without a positive.",
+    per_query=r_precision,
+    also_called=("R-precision", "RP"),
+)
+
+MEASURES = (RPREC,)
