@@ -1,0 +1,78 @@
+"""What the commands that talk to a server share: which server, progress, the local server's folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fire_toolkit.cli.common import here
+
+if TYPE_CHECKING:
+    from fire_toolkit.labelstudio.connection import Connection
+
+
+def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--url` and `--token-file`."""
+    for decorate in (
+        click.option(
+            "--token-file",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="A file with the token, readable by you only. [default: FIRE_LABEL_STUDIO_TOKEN, "
+            "else the workspace's server]",
+        ),
+        click.option(
+            "--url", help="The server. [default: FIRE_LABEL_STUDIO_URL, else the workspace's server]"
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def connection_from(url: str | None, token_file: Path | None) -> Connection:
+    """Return the connection that the options, the environment or the workspace name."""
+    from fire_toolkit.labelstudio.connection import read_connection
+
+    workspace = here()
+    return read_connection(workspace.root if workspace else None, url=url, token_file=token_file)
+
+
+def private_folder() -> Path:
+    """Return the workspace's private folder; a usage error outside a workspace."""
+    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+
+    workspace = here()
+    if workspace is None:
+        raise click.UsageError(
+            "no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`"
+        )
+    return workspace.root / SERVER_FOLDER
+
+
+class Progress:
+    """One line on a terminal's stderr that each report overwrites; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._width = 0
+
+    def __call__(self, words: str) -> None:
+        """Show these words."""
+        if sys.stderr.isatty():
+            click.echo("\r" + words.ljust(self._width), nl=False, err=True)
+            self._width = len(words)
+
+    def clear(self) -> None:
+        """Wipe the line."""
+        if self._width:
+            click.echo("\r" + " " * self._width + "\r", nl=False, err=True)
+            self._width = 0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()

@@ -1,0 +1,81 @@
+"""The few calls that the manager of a local server makes, without the SDK, whose import takes seconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fire_toolkit.errors import ServerError
+from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.failures import note_request, without_token
+
+if TYPE_CHECKING:
+    import httpx
+
+_TIMEOUT_S = 20.0
+
+
+class LocalApi:
+    """Calls to our own server, with its legacy token."""
+
+    def __init__(self, connection: Connection, *, transport: httpx.BaseTransport | None = None) -> None:
+        self._connection = connection
+        self._transport = transport
+
+    def is_up(self) -> bool:
+        """Whether the server says that it is healthy."""
+        return self._get("/health", with_token=False) == {"status": "UP"}
+
+    def accepts_us(self, email: str) -> bool | None:
+        """Whether the server knows our token as `email`'s; None if it does not answer."""
+        who = self._get("/api/current-user/whoami", with_token=True)
+        return who.get("email") == email if isinstance(who, dict) else None
+
+    def version(self) -> str:
+        """Return the server's version; empty if it does not say."""
+        found = self._get("/api/version", with_token=False)
+        return str(found.get("release", "")) if isinstance(found, dict) else ""
+
+    def _get(self, path: str, *, with_token: bool) -> object:
+        """Return a JSON answer, or None if there is none."""
+        import httpx
+
+        try:
+            with self._client() as client:
+                return client.get(path, headers=self._headers() if with_token else {}).json()
+        except (httpx.HTTPError, ValueError):
+            return None
+
+    def allow_tokens(self) -> None:
+        """Allow both kinds of API tokens.
+
+        Raises:
+            ServerError: the server refuses.
+        """
+        self._post("/api/jwt/settings", {"legacy_api_tokens_enabled": True, "api_tokens_enabled": True})
+
+    def _post(self, path: str, content: dict[str, Any]) -> None:
+        import httpx
+
+        call = f"POST {self._connection.url}{path}"
+        try:
+            with self._client() as client:
+                answer = client.post(path, json=content, headers=self._headers())
+        except httpx.HTTPError as error:
+            raise ServerError(f"{call}: {type(error).__name__}; start the server again") from error
+        if not answer.is_success:
+            words = without_token(answer.text[:200], self._connection.token)
+            raise ServerError(f"{call}: {answer.status_code}: {words}")
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Token {self._connection.token}"}
+
+    def _client(self) -> httpx.Client:
+        import httpx
+
+        return httpx.Client(
+            base_url=self._connection.url,
+            timeout=_TIMEOUT_S,
+            transport=self._transport,
+            trust_env=False,
+            event_hooks={"request": [note_request]},
+        )

@@ -1,0 +1,103 @@
+"""What a local server leaves on disk: its folder, its secrets and settings, its log.
+
+Everything is readable by the owner only. Secrets are written before the first start, so that a kill at
+any moment leaves a database whose password is known.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.labelstudio.connection import CONNECTION_FILE, read_secret
+
+LOCK = "server.lock"
+PID = "server.pid"
+LOG = "server.log"
+DATA = "data"
+ADMIN = "admin@localhost"
+_LOG_LIMIT = 20_000_000
+
+
+@dataclass(frozen=True)
+class LocalState:
+    """The address, the administrator and the settings of a local server."""
+
+    url: str
+    token: str = field(repr=False)
+    email: str
+    password: str = field(repr=False)
+    port: int
+    media: str = ""
+    postgres: str = field(default="", repr=False)
+
+    @classmethod
+    def new(cls) -> LocalState:
+        """Return a state with fresh secrets and no port yet."""
+        return cls("", secrets.token_hex(20), ADMIN, secrets.token_urlsafe(18), 0)
+
+    def with_settings(self, *, port: int, media: str, postgres: str | None) -> LocalState:
+        """Return this state with another port, media folder and database (None: the same)."""
+        database = self.postgres if postgres is None else postgres
+        return replace(self, url=f"http://127.0.0.1:{port}", port=port, media=media, postgres=database)
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make the server's folder, open to its owner only.
+
+    Raises:
+        FireError: it belongs to somebody else.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = folder.stat()
+    if found.st_uid != os.geteuid():
+        raise FireError(f"{folder}: belongs to another user; choose a folder of your own")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        folder.chmod(0o700)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")  # secrets and names of people stay out of repositories
+
+
+def read_state(folder: Path) -> LocalState | None:
+    """Return the state that was written last, or None if there is none.
+
+    Raises:
+        FormatError: the file is damaged, or others can read it.
+    """
+    path = folder / CONNECTION_FILE
+    if not path.exists():
+        return None
+    try:
+        found = json.loads(read_secret(path))
+        return LocalState(**{each.name: found[each.name] for each in fields(LocalState)})
+    except (ValueError, KeyError, TypeError):
+        raise FormatError(
+            f"{path}: is not what `fire-toolkit labelstudio start` writes; move it away and, if the "
+            f"database in {folder / DATA} is to be kept, put its token and password back"
+        ) from None
+
+
+def write_state(folder: Path, state: LocalState) -> None:
+    """Write the state as one change, readable by the owner from its first byte on."""
+    path = folder / CONNECTION_FILE
+    part = folder / f".{CONNECTION_FILE}.{os.getpid()}.tmp"
+    part.unlink(missing_ok=True)
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(json.dumps(asdict(state), indent=1) + "\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+    part.replace(path)
+
+
+def rotate_log(folder: Path) -> None:
+    """Set a long log aside; the one before it goes."""
+    log = folder / LOG
+    if log.is_file() and log.stat().st_size > _LOG_LIMIT:
+        log.replace(folder / f"{LOG}.1")

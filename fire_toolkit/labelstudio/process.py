@@ -1,0 +1,230 @@
+"""A server process that outlives the command that started it, and that is never mistaken for another.
+
+The process holds an exclusive lock on a file from its first moment to its last, because it inherits
+the locked handle: a pid may be used again by a stranger, such a lock not. The pid itself is written
+by the process before it becomes the server.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fire_toolkit.errors import FireError, UsageError
+
+POLL_S = 0.1
+_PRIVATE = 0o600
+
+# The outer shell only sends the inner one into the background; the inner writes its pid, then becomes
+# the server. Neither is left behind, and nobody has to wait for a child.
+_LAUNCH = (
+    "umask 077; "
+    """/bin/sh -c 'echo "$$" > "$1.part" && mv "$1.part" "$1" && shift && exec "$@"' sh "$@" &"""
+)
+
+
+def open_lock(path: Path) -> int | None:
+    """Return a handle that holds the exclusive lock on `path`, or None if somebody else holds it.
+
+    Raises:
+        UsageError: this system has no such locks.
+    """
+    if sys.platform == "win32":
+        raise UsageError(
+            "a local server can be run on Linux and macOS; start Label Studio yourself and give --url"
+        )
+    import fcntl
+
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN):
+            return None
+        raise
+    return handle
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a living process holds the lock on `path`."""
+    if not path.exists():
+        return False
+    handle = open_lock(path)
+    if handle is None:
+        return True
+    os.close(handle)
+    return False
+
+
+@contextmanager
+def hold_lock(path: Path, *, wait_s: float, what: str) -> Iterator[int]:
+    """Hold the lock on `path` inside; wait for it at most `wait_s` seconds.
+
+    Raises:
+        FireError: somebody else (`what`) holds it all that time.
+    """
+    deadline = time.monotonic() + wait_s
+    while (handle := open_lock(path)) is None:
+        if time.monotonic() > deadline:
+            raise FireError(f"{path}: {what} is still going on; wait for it, or end it")
+        time.sleep(POLL_S)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def launch(
+    command: Sequence[str], *, lock: int, pid_file: Path, log: Path, folder: Path, environ: Mapping[str, str]
+) -> None:
+    """Start `command` in a session of its own, with the lock, its words appended to `log`.
+
+    Args:
+        command: the program's path and arguments.
+        lock: a handle from `open_lock`; the caller may close it afterwards.
+        pid_file: holds the pid from before the program's first instruction on.
+        log: standard output and error.
+        folder: the working folder.
+        environ: the whole environment.
+    """
+    pid_file.unlink(missing_ok=True)
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _PRIVATE)
+    try:
+        subprocess.run(
+            ["/bin/sh", "-c", _LAUNCH, "sh", str(pid_file), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=handle,
+            stderr=handle,
+            pass_fds=(lock,),
+            start_new_session=True,
+            cwd=folder,
+            env=dict(environ),
+            timeout=30,
+            check=True,
+        )
+    finally:
+        os.close(handle)
+
+
+def read_pid(pid_file: Path) -> int | None:
+    """Return the pid that a launched process wrote, or None."""
+    with suppress(OSError, ValueError):
+        return int(pid_file.read_text())
+    return None
+
+
+def command_of(pid: int) -> str:
+    """Return a process's command line, its words joined by blanks; empty if there is no such process."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    return _ps(pid, "args")
+
+
+def memory_bytes(pid: int) -> int | None:
+    """Return the memory a process holds, or None if that cannot be told."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmRSS:")).split()[1]) * 1024
+    with suppress(ValueError):
+        return int(_ps(pid, "rss")) * 1024
+    return None
+
+
+def _ps(pid: int, column: str) -> str:
+    try:
+        found = subprocess.run(
+            ["ps", "-o", f"{column}=", "-p", str(pid)],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return found.stdout.strip()
+
+
+def listens_on(pid: int, port: int) -> bool | None:
+    """Whether a process itself listens on a TCP port; None where the system does not tell."""
+    sockets = _listening_sockets(port)
+    if sockets is None:
+        return None
+    try:
+        handles = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return None
+    for handle in handles:
+        with suppress(OSError):
+            if handle.readlink().name in sockets:
+                return True
+    return False
+
+
+def _listening_sockets(port: int) -> set[str] | None:
+    """Return the listening sockets of a port as /proc names them."""
+    listening, wanted = "0A", f":{port:04X}"
+    try:
+        rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    except OSError:
+        return None
+    return {f"socket:[{row[9]}]" for row in rows if row[1].endswith(wanted) and row[3] == listening}
+
+
+def end(pid: int, lock_file: Path, *, patience_s: float = 15.0) -> None:
+    """End a process and its group: ask, wait, then force; return when its lock is free.
+
+    Raises:
+        FireError: it does not go away.
+    """
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(os.getpgid(pid), sign)
+        if _is_free_within(lock_file, patience_s):
+            return
+    raise FireError(f"the server (pid {pid}) does not end; look at it with `ps -p {pid}`")
+
+
+def _is_free_within(lock_file: Path, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while is_locked(lock_file):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def is_answered(port: int) -> bool:
+    """Whether somebody listens on a loopback port."""
+    for host in ("127.0.0.1", "localhost"):
+        with suppress(OSError), socket.create_connection((host, port), timeout=1):
+            return True
+    return False
+
+
+def is_free_port(port: int) -> bool:
+    """Whether nobody listens on a loopback port, and we could."""
+    if is_answered(port):
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def any_free_port() -> int:
+    """Return a loopback port that nobody uses now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

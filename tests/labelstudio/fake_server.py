@@ -1,0 +1,77 @@
+"""A program that looks from outside as `label-studio start` does, and starts at once.
+
+Written to a file by `write_program`, with its behaviour fixed in its text, because the manager hands
+the server no environment but its own.
+"""
+
+from __future__ import annotations
+
+import stat
+import sys
+import textwrap
+from pathlib import Path
+
+PROGRAM = """\
+#!{python}
+import json, os, socket, sys, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+BEHAVIOUR = {behaviour!r}
+port = int(sys.argv[sys.argv.index("--port") + 1])
+print("environment", json.dumps(dict(os.environ)), flush=True)
+print("arguments", json.dumps(sys.argv), flush=True)
+if BEHAVIOUR == "fails":
+    sys.exit("django.db.utils.OperationalError: disk I/O error")
+if BEHAVIOUR == "slow":
+    time.sleep(1.5)
+if BEHAVIOUR == "never up":
+    time.sleep(120)
+if BEHAVIOUR == "moves":
+    port += 1
+if BEHAVIOUR == "stubborn":
+    import signal
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+token = os.environ["LABEL_STUDIO_USER_TOKEN"]
+answers = {{
+    "/health": {{"status": "UP"}},
+    "/api/version": {{"release": "1.23.2"}},
+    "/api/jwt/settings": {{}},
+    "/api/current-user/whoami": {{"email": os.environ["LABEL_STUDIO_USERNAME"]}},
+}}
+
+
+class Handler(BaseHTTPRequestHandler):
+    def answer(self):
+        allowed = BEHAVIOUR != "refuses" and self.headers.get("Authorization") == f"Token {{token}}"
+        status = 401 if "user" in self.path and not allowed else 200
+        body = json.dumps(answers[self.path] if status == 200 else {{"detail": "Invalid token."}}).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.answer()
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.answer()
+
+
+class Server(ThreadingHTTPServer):
+    def server_bind(self):  # as its base, without asking for the machine's name
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_name, self.server_port = self.server_address
+
+
+Server(("127.0.0.1", port), Handler).serve_forever()
+"""
+
+
+def write_program(folder: Path, behaviour: str = "good") -> Path:
+    """Write the program; `behaviour` names what is wrong with it."""
+    path = folder / f"label-studio-{behaviour.replace(' ', '-')}"
+    path.write_text(textwrap.dedent(PROGRAM).format(python=sys.executable, behaviour=behaviour))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
