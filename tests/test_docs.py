@@ -5,7 +5,9 @@ import shlex
 from collections.abc import Iterator
 from importlib import util
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from click import Command, Group
 
@@ -67,3 +69,21 @@ def test_every_table_of_the_data_model_names_its_columns() -> None:
     page = (ROOT / "docs" / "data-model.md").read_text(encoding="utf-8")
     for spec in (value for value in vars(tables).values() if isinstance(value, TableSpec)):
         assert any(set(spec.names) <= set(re.findall(r"\w+", line)) for line in page.splitlines()), spec.name
+
+
+def test_the_library_example_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    save, library = re.findall(r"```python\n(.*?)```", text, re.S)
+    ids = {"query_ids": ["1", "2"], "doc_ids": ["a", "b"]}
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "a.run").write_text("1 Q0 a 1 9 a\n1 Q0 b 2 8 a\n2 Q0 b 1 9 a\n")
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n2 0 a 1\n")
+    header = "query_id,doc_id,annotator_id,label\n"
+    (tmp_path / "judgments.csv").write_text(header + "2,b,ann,relevant\n1,b,ann,irrelevant\n")
+    monkeypatch.chdir(tmp_path)
+    exec(save, {"np": np, "sims": np.array([[0.1, 0.2], [0.3, 0.4]]), **ids})
+    (tmp_path / "runs" / "clip4clip.npz").rename(tmp_path / "b.npz")
+    names: dict[str, Any] = {}
+    exec(library, names)
+    assert set(names["scores"]["qrels"]) == {"original", "augmented", "delta"}
+    assert set(names["pool"]["doc_id"]) == {"a", "b"}

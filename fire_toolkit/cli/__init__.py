@@ -9,8 +9,12 @@ import click
 
 from fire_toolkit import __version__
 from fire_toolkit.cli.annotation import guideline, import_, tasks
+from fire_toolkit.cli.collection import add_collection
 from fire_toolkit.cli.common import FireGroup
+from fire_toolkit.cli.demo import demo
 from fire_toolkit.cli.judging import agree, augment, resolve
+from fire_toolkit.cli.labelstudio import labelstudio
+from fire_toolkit.cli.measures import measures
 from fire_toolkit.cli.pooling import pool
 from fire_toolkit.cli.project import init, status
 from fire_toolkit.cli.scoring import compare, score
@@ -28,5 +32,20 @@ def main() -> None:
     """
 
 
-for command in (init, status, pool, tasks, guideline, import_, agree, resolve, augment, score, compare):
+for command in (
+    demo,
+    init,
+    status,
+    pool,
+    tasks,
+    guideline,
+    labelstudio,
+    import_,
+    agree,
+    resolve,
+    augment,
+    score,
+    measures,
+    compare,
+):
     main.add_command(command)

@@ -1,0 +1,206 @@
+"""`demo`: the whole loop on a small world whose truth is known; every stage is the real command."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fire_toolkit.cli.common import drawn, n_of, say
+
+if TYPE_CHECKING:
+    from fire_toolkit.demo.truth import TruthReport
+    from fire_toolkit.demo.world import World
+
+# Deep enough that most positives are pooled, shallow enough that some stay unjudged.
+DEPTH = 10
+OVERLAP = 0.15
+MEASURES = ("C@1", "C@5", "C@10", "R@10", "AP", "MedR", "Judged@10")
+
+
+@click.command()
+@click.option("--out", default="fire-demo", metavar="DIR", help="Where the demo's workspace is made.")
+@click.option("--seed", default=0, help="Another seed makes another world.", show_default=True)
+@click.pass_context
+def demo(ctx: click.Context, out: str, seed: int) -> None:
+    """Run the whole loop on rendered clips, real small models and annotators with known habits.
+
+    About 60 clips of moving shapes are rendered and encoded; each caption's own clip is its only
+    original positive, though others match too. Four models rank the clips from their pixels; four
+    annotators (careful, hasty, lenient, strict) answer. The truth of every pair is known, so at the
+    end the corrected scores stand beside the true ones.
+    """
+    from fire_toolkit.demo.world import make_world
+    from fire_toolkit.errors import UsageError
+
+    root = Path(out)
+    if root.exists() and not (root / ".fire-demo").is_file():
+        raise UsageError(f"{root}: is there already and is no demo; choose another --out")
+    world = make_world(seed=seed, media_suffix=_media_suffix())
+    say(f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}")
+    _write_world(world, root, seed)
+    with contextlib.chdir(root):
+        _command(ctx, "pool")
+        _command(ctx, "tasks")
+        seen = _answer(world, "tasks/tasks.json", "first", batch=1, seed=seed, seen={})
+        seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seed=seed, seen=seen)
+        for words in (["import"], ["agree", "--format", "table"], ["resolve", "--next-round"]):
+            _command(ctx, *words)
+        _third_labels(ctx, world, seed, seen)
+        for words in (["augment"], ["score"], ["compare"]):
+            _command(ctx, *words)
+        _compare_with_truth(world)
+    _say_what_next(root)
+
+
+def _media_suffix() -> str:
+    """Return the kind of file the clips are written as, and say so when it is not video."""
+    from fire_toolkit.demo.encode import media_suffix
+
+    suffix = media_suffix()
+    if suffix != ".webm":
+        say("note: PyAV is not installed (pip install 'fire-toolkit[video]'): clips are animated pictures")
+    return suffix
+
+
+def _write_world(world: World, root: Path, seed: int) -> None:
+    """Write clips, collection, runs and fire.toml: what a researcher would bring."""
+    from fire_toolkit.demo.encode import write_clips
+    from fire_toolkit.demo.models import score_clips
+    from fire_toolkit.demo.render import render_clip
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.trec import trec_qrels_text
+    from fire_toolkit.storage import write_files
+    from fire_toolkit.workspace import CONFIG, config_text
+
+    frames = [render_clip(clip) for clip in world.clips]
+    write_clips(world, root / "media", frames=frames)
+    settings: dict[str, dict[str, Any]] = {
+        "collection": {"items": "collection/items.tsv"},
+        "pool": {"depth": DEPTH},
+        "tasks": {"overlap": OVERLAP, "seed": seed},
+        "score": {"measures": list(MEASURES)},
+    }
+    write_files({root / CONFIG: config_text(settings).encode(), root / ".fire-demo": b""})
+    items = world.items.assign(media_url="media/" + world.items["media_url"])
+    collection = {
+        "queries.tsv": delimited_text(world.queries, delimiter="\t"),
+        "items.tsv": delimited_text(items, delimiter="\t"),
+        "qrels.txt": trec_qrels_text(world.original),
+    }
+    write_files({root / "collection" / name: text.encode() for name, text in collection.items()})
+    ids = {"query_ids": list(world.queries["query_id"]), "doc_ids": list(world.items["doc_id"])}
+    scored = score_clips(list(world.queries["text"]), frames, seed=seed)
+    write_files({root / "runs" / f"{run_id}.npz": _npz(sims=sims, **ids) for run_id, sims in scored.items()})
+    (root / "exports").mkdir(exist_ok=True)
+
+
+def _npz(**arrays: Any) -> bytes:
+    import io
+
+    import numpy as np
+
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
+    return stream.getvalue()
+
+
+def _command(ctx: click.Context, *words: str) -> None:
+    """Show a command as a person would type it, and run it."""
+    say(f"\n$ fire-toolkit {' '.join(words)}")
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)
+    command = group.commands[words[0]]
+    with command.make_context(words[0], list(words[1:]), parent=ctx) as inner:
+        command.invoke(inner)
+
+
+def _answer(
+    world: World, task_file: str, name: str, *, batch: int, seed: int, seen: dict[str, set[str]]
+) -> dict[str, set[str]]:
+    """Let the annotators answer a file of tasks, write their exports, return who has seen which pair."""
+    from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
+    from fire_toolkit.storage import write_files
+    from fire_toolkit.tasks import split_pair_id
+
+    tasks = json.loads(Path(task_file).read_text(encoding="utf-8"))
+    keys = [task["data"]["pair_id"] for task in tasks]
+    exports = answer_tasks(
+        tasks,
+        pair_ids={key: split_pair_id(key) for key in keys},
+        pairs=world.pairs,
+        seen=seen,
+        batch=batch,
+        seed=seed,
+    )
+    files = {f"{name}-{who}.json": json.dumps(export, indent=1) for who, export in exports.items() if export}
+    if files:
+        write_files({Path("exports") / file: text.encode() for file, text in files.items()})
+    say(f"\n{len(exports)} annotators answered {n_of(len(tasks), 'task')}: {', '.join(sorted(files))}")
+    answered = annotators_seen(exports)
+    return {key: seen.get(key, set()) | answered.get(key, set()) for key in {*seen, *answered}}
+
+
+def _third_labels(ctx: click.Context, world: World, seed: int, seen: dict[str, set[str]]) -> None:
+    """Ask a third annotator about every dispute, and resolve again."""
+    words = ["--overlap", "0", "--out", "tasks/third.json"]
+    _command(ctx, "tasks", "labels/next_round", *words)
+    _answer(world, "tasks/third.json", "third", batch=3, seed=seed, seen=seen)
+    _command(ctx, "import")
+    _command(ctx, "resolve")
+
+
+def _compare_with_truth(world: World) -> None:
+    """Print how near labels and scores came to the truth, and which runs change places."""
+    from fire_toolkit.demo.truth import compare_with_truth
+    from fire_toolkit.formats.runs import read_run
+    from fire_toolkit.formats.table_files import read_labels, read_pool
+    from fire_toolkit.formats.trec import read_trec_qrels
+
+    report = compare_with_truth(
+        world,
+        labels=read_labels("labels"),
+        pool=read_pool("pool"),
+        runs=[read_run(path) for path in sorted(Path("runs").glob("*.npz"))],
+        augmented=read_trec_qrels("augmented/qrels.txt"),
+        measures=[name for name in MEASURES if name != "Judged@10"],
+    )
+    click.echo("\nBeside the truth, which only a made world has:")
+    for line in (
+        f"{report.n_right:,} of {n_of(report.n_labels, 'label')} are right "
+        f"({report.n_right / report.n_labels:.1%})",
+        f"the original qrels hold {report.n_original} of {report.n_positives} positives: "
+        f"the other {report.n_positives - report.n_original} count as wrong answers",
+        f"the pool holds {report.n_pooled} of them ({report.n_pooled / report.n_positives:.1%}); "
+        "the rest stays unjudged",
+        *(f"{measure}: {ahead} was behind {behind}, and is ahead" for measure, ahead, behind in report.swaps),
+    ):
+        click.echo(f"  {line}")
+    click.echo("\n" + drawn(*_drawn_report(report), "table"), nl=False)
+
+
+def _drawn_report(report: TruthReport) -> tuple[list[list[str]], list[str]]:
+    """Return rows and header: C@1 and AP by the original, the corrected and the true labels."""
+    shown, columns = ("C@1", "AP"), ("original", "corrected", "true")
+    values = report.scores.set_index(["run_id", "measure"])
+    rows = [
+        [run_id, *(f"{100 * values.loc[(run_id, name), column]:.1f}" for name in shown for column in columns)]
+        for run_id in dict.fromkeys(report.scores["run_id"])
+    ]
+    return rows, ["run", *(f"{name}\n{column}" for name in shown for column in columns)]
+
+
+def _say_what_next(root: Path) -> None:
+    say(f"\nThe demo is a workspace: {root}. Next, look around in it:")
+    for line in (
+        f"cd {root}",
+        "fire-toolkit status",
+        "fire-toolkit score --per-query --format csv | head",
+        "fire-toolkit agree --by annotator_id",
+        "fire-toolkit guideline caption-relevance-v1",
+    ):
+        say(f"  {line}")
+    say("and then run `fire-toolkit init` in a folder of your own, with your own models' runs.")

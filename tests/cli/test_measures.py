@@ -1,0 +1,27 @@
+"""`measures` explains every measure by its name, its pattern, or as it is typed."""
+
+from collections.abc import Callable
+
+from click.testing import Result
+
+from fire_toolkit.measures import list_measures
+
+Fire = Callable[..., Result]
+
+
+def test_all_are_listed_with_their_definitions(fire: Fire) -> None:
+    printed = fire("measures").stdout
+    for definition in list_measures():
+        assert definition.pattern in printed
+        assert definition.summary in printed
+
+
+def test_one_is_explained_however_it_is_named(fire: Fire) -> None:
+    for name in ("AP/min", "AP@k/min", "AP@10/min"):
+        printed = fire("measures", name).stdout
+        assert "Baldrati et al. 2023" in printed
+        assert "mean over queries" in printed
+
+
+def test_an_unknown_one_is_an_error_that_names_the_nearest(fire: Fire) -> None:
+    assert "did you mean nDCG@10?" in fire("measures", "NDCG@10", code=1).stderr
