@@ -22,6 +22,9 @@ FILES = [
     "bpref",
     "inferred_ap",
     "f_measure",
+    "rank_biased_precision",
+    "rank_biased_residual",
+    "unjudged",
 ]
 
 

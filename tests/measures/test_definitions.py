@@ -100,6 +100,34 @@ def test_average_precision_over_the_places_there_are_equals_its_definition(
     np.testing.assert_allclose(values(join(run, relevances), f"AP@{k}/min"), expected, atol=1e-12)
 
 
+def slow_rank_biased(found: list[int | None], p: float) -> tuple[float, float]:
+    weights = [(1 - p) * p**place for place in range(len(found))]
+    gained = sum(w for w, relevance in zip(weights, found, strict=True) if is_positive(relevance))
+    unknown = sum(
+        w for w, relevance in zip(weights, found, strict=True) if relevance is None or relevance < 0
+    )
+    return gained, unknown + p ** len(found)
+
+
+@given(run=runs, relevances=qrels, p=st.floats(0.01, 0.99))
+@settings(max_examples=150, deadline=None)
+def test_rank_biased_precision_and_its_residual_equal_their_definitions(
+    join, run, relevances, p: float
+) -> None:
+    ranking = join(run, relevances)
+    expected = np.array([slow_rank_biased(found, p) for found in lists(run, relevances).values()])
+    np.testing.assert_allclose(values(ranking, f"RBP(p={p})"), expected[:, 0], atol=1e-12)
+    np.testing.assert_allclose(values(ranking, f"RBP_residual(p={p})"), expected[:, 1], atol=1e-12)
+
+
+@given(run=runs, relevances=qrels, k=cutoffs)
+@settings(max_examples=150, deadline=None)
+def test_judged_and_unjudged_add_up_to_what_was_retrieved(join, run, relevances, k: int) -> None:
+    ranking = join(run, relevances)
+    both = values(ranking, f"Judged@{k}") + values(ranking, f"unjudged@{k}")
+    np.testing.assert_allclose(both, [float(query in run) for query in sorted(relevances)], atol=1e-12)
+
+
 @given(run=runs, relevances=qrels)
 @settings(max_examples=150, deadline=None)
 def test_ranks_of_the_first_positive_equal_their_definition(join, run, relevances) -> None:

@@ -10,7 +10,7 @@ from fire_toolkit.measures import list_measures, parse_measure
 
 @pytest.mark.parametrize(
     "name",
-    ["C@10", "AP_fire@20", "AP", "AP@100", "F(beta=0.5)@3", "AP@10/min:condensed",
+    ["C@10", "AP_fire@20", "AP", "AP@100", "F(beta=0.5)@3", "RBP(p=0.95)", "AP@10/min:condensed",
      "nDCG", "nDCG@5", "MedR", "P@10:rel=2", "C@1:condensed",
      "AP@5:rel=3:condensed", "Judged@1000000000"],
 )  # fmt: skip
@@ -30,6 +30,7 @@ def test_modifiers_print_in_one_order_whatever_the_order_typed() -> None:
     assert parse_measure("C@5:condensed:rel=2").name == "C@5:rel=2:condensed"
     assert parse_measure("C@5:rel=1").name == "C@5"
     assert parse_measure("F(beta=1)@5").name == "F@5"
+    assert parse_measure("RBP(p=.80)").name == "RBP(p=0.8)"
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,10 @@ def test_modifiers_print_in_one_order_whatever_the_order_typed() -> None:
         ("measure 'F(b=2)' has 'b=2'; expected each once of: beta", "F(b=2)"),
         ("measure 'F(beta=2,beta=2)' has 'beta=2'; expected each once of: beta", "F(beta=2,beta=2)"),
         ("measure 'F()' has ''; expected each once of: beta", "F()"),
+        ("measure 'RBP' does not say p; write RBP(p=0.8)", "RBP"),
+        ("measure 'RBP(p=1)' has p='1'; expected a number above 0 and below 1", "RBP(p=1)"),
+        ("measure 'RBP(p=0)' has p='0'; expected a number above 0 and below 1", "RBP(p=0)"),
+        ("measure 'RBP(p=nan)' has p='nan'; expected a number above 0 and below 1", "RBP(p=nan)"),
         ("no measure 'zzzzzz'; expected one of C@k, ", "zzzzzz"),
         ("no measure ''; expected a name such as C@10, ", ""),
         ("no measure '@10'; expected a name", "@10"),

@@ -51,3 +51,17 @@ def test_f_weighs_precision_and_recall(at_ranks) -> None:
     ranking = at_ranks([1, 5, 9], length=30, total=4)
     assert parse_measure("F@10").per_query(ranking)[0] == pytest.approx(0.45 / 1.05)
     assert parse_measure("F(beta=2)@10").per_query(ranking)[0] == pytest.approx(1.125 / 1.95)
+
+
+@pytest.mark.parametrize(("expected", "p"), [(0.7661, 0.5), (0.4526, 0.8), (0.1881, 0.95)])
+def test_rank_biased_precision_of_the_papers_example(at_ranks, expected: float, p: float) -> None:
+    # Moffat and Zobel 2008: 20 docs, all judged, positives at ranks 1, 2, 6, 11 and 17.
+    ranking = at_ranks([1, 2, 6, 11, 17], length=20, total=5)
+    assert parse_measure(f"RBP(p={p})").per_query(ranking)[0] == pytest.approx(expected, abs=5e-5)
+
+
+def test_the_residual_is_what_is_unknown_within_the_list_and_past_it(join) -> None:
+    # Ranks 1 and 3 are judged, rank 2 is not: .5·.5 for rank 2, .5^3 past the end.
+    ranking = join({"q": {"a": 3, "b": 2, "c": 1}}, {"q": {"a": 1, "b": -1, "c": 0}, "r": {"a": 1}})
+    measure = parse_measure("RBP_residual(p=0.5)")
+    assert list(measure.per_query(ranking)) == [0.25 + 0.125, 1.0]

@@ -1,0 +1,30 @@
+"""RBP(p): the gain of a reader who goes on to the next doc with probability p."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fire_toolkit.measures.definition import Definition, Parameter
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats, sum_by_query
+
+PERSISTENCE = Parameter("p", example=0.8, low=0.0, high=1.0)
+
+
+def rank_biased_precision(ranking: JudgedRanking, *, p: float) -> Floats:
+    """Return (1 − p) Σ p^(rank − 1) over the positives found, for each query."""
+    found = ranking.found
+    return (1 - p) * sum_by_query(found.query, np.power(p, found.rank - 1), ranking.n_queries)
+
+
+RBP = Definition(
+    name="RBP",
+    summary="(1 − p) Σ p^(rank − 1) over the positives found.",
+    source="Moffat and Zobel, ACM TOIS 2008.",
+    convention="Positives count 1 whatever their grade. A lower bound: RBP_residual says how much unjudged "
+    "docs, and those past the end of the list, could add.",
+    per_query=rank_biased_precision,
+    parameters=(PERSISTENCE,),
+)
+
+MEASURES = (RBP,)

@@ -1,0 +1,31 @@
+"""RBP_residual(p): the most that RBP could gain if everything unknown were a positive."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.rank_biased_precision import PERSISTENCE
+from fire_toolkit.measures.segments import Floats, sum_by_query
+
+
+def rank_biased_residual(ranking: JudgedRanking, *, p: float) -> Floats:
+    """Return (1 − p) Σ p^(rank − 1) over the unjudged docs retrieved, plus p^n past the n retrieved."""
+    is_judged = ranking.is_judged
+    weights = np.power(p, ranking.rank[is_judged] - 1)
+    return 1 - (1 - p) * sum_by_query(ranking.query[is_judged], weights, ranking.n_queries)
+
+
+RBP_RESIDUAL = Definition(
+    name="RBP_residual",
+    summary="The weight that RBP gives to unjudged docs and to all places past the end of the list.",
+    source="Moffat and Zobel, ACM TOIS 2008.",
+    convention="RBP lies between RBP and RBP + RBP_residual whatever the unjudged docs are; 1 for a query "
+    "missing from the run.",
+    per_query=rank_biased_residual,
+    parameters=(PERSISTENCE,),
+    larger_is_better=False,
+)
+
+MEASURES = (RBP_RESIDUAL,)

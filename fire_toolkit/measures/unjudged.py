@@ -1,0 +1,30 @@
+"""unjudged@k: the share of the top k that nobody judged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.judged import judged_at_k
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats
+
+
+def unjudged_at_k(ranking: JudgedRanking, *, k: int) -> Floats:
+    """Return 1 − Judged@k for each query; 0 where nothing was retrieved."""
+    return np.where(ranking.n_retrieved > 0, 1 - judged_at_k(ranking, k=k), 0.0)
+
+
+UNJUDGED = Definition(
+    name="unjudged",
+    summary="The share of the docs in the top k that have no judgment.",
+    source="One minus Judged@k.",
+    convention="Divided by min(k, retrieved); pooled but not judged (a negative relevance) is unjudged. 0 "
+    "where nothing was retrieved.",
+    per_query=unjudged_at_k,
+    cutoff="required",
+    larger_is_better=False,
+    also_called=("hole",),
+)
+
+MEASURES = (UNJUDGED,)
