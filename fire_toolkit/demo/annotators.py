@@ -1,0 +1,289 @@
+"""Annotators with known habits, who answer tasks as Label Studio exports them.
+
+Each sees by how much a caption holds, through noise of their own, and draws the line where they are
+used to: a pair near the border is hard for all of them, a clear one for nobody who looks.
+"""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, UsageError
+
+RELEVANT, IRRELEVANT, AMBIGUOUS = "relevant", "irrelevant", "ambiguous"
+SENSITIVE = "sensitive"
+FIRST_DAY = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
+
+Task: TypeAlias = Mapping[str, Any]
+Export: TypeAlias = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """One annotator and their habits.
+
+    name: of the habit; user_id: the number Label Studio knows them by; noise: standard deviation of
+    what they see on the border, in units of the margin (two fifths of it at a clear pair); line: the
+    margin from which they say relevant; doubt: half width of the band in which they call a pair
+    ambiguous; lapses: share of tasks answered without looking; skips: share of tasks passed over,
+    more of them when hard; pace_s: median seconds a task.
+    """
+
+    name: str
+    user_id: int
+    noise: float
+    line: float
+    doubt: float
+    lapses: float
+    skips: float
+    pace_s: float
+
+
+ANNOTATORS = (
+    Annotator("careful", 1, noise=0.2, line=0.05, doubt=0.1, lapses=0.008, skips=0.004, pace_s=9.0),
+    Annotator("hasty", 2, noise=0.5, line=0.0, doubt=0.0, lapses=0.1, skips=0.015, pace_s=3.2),
+    Annotator("lenient", 3, noise=0.3, line=-0.6, doubt=0.05, lapses=0.02, skips=0.005, pace_s=6.5),
+    Annotator("strict", 4, noise=0.3, line=0.55, doubt=0.05, lapses=0.02, skips=0.008, pace_s=7.5),
+)
+REVIEWER_ID = ANNOTATORS[0].user_id
+
+
+def answer_tasks(
+    tasks: Sequence[Task],
+    *,
+    pair_ids: Mapping[str, tuple[str, str]],
+    pairs: pd.DataFrame,
+    annotators: Sequence[Annotator] = ANNOTATORS,
+    seen: Mapping[str, Collection[str]] | None = None,
+    batch: int = 1,
+    seed: int = 0,
+    to_name: str = "video",
+) -> dict[str, Export]:
+    """Return what each annotator's project exports once all `tasks` are answered.
+
+    Args:
+        tasks: as Label Studio imports them; `task["data"]["pair_id"]` is the key. No key twice.
+        pair_ids: query id and doc id of each key.
+        pairs: columns query_id, doc_id, relevance (0 or 1) and difficulty (0 to 1), as `World.pairs`.
+        annotators: who answers.
+        seen: names of those who had a key before (see `annotators_seen`); they do not get it again.
+        batch: 1 or more: the project's number and the working day; the second labels are batch 2.
+        seed: the same seed and tasks give the same exports. An answer depends on the seed, the
+            annotator, the batch and the key, not on the other tasks.
+        to_name: the object that the controls of the labeling config point to.
+
+    Returns:
+        By annotator name, the list of tasks with annotations that Label Studio's JSON export has.
+
+    Raises:
+        JoinError: a key without a pair, or a pair of which nothing is known.
+        UsageError: a key given twice; a task which everybody has seen; batch below 1.
+    """
+    if batch < 1:
+        raise UsageError(f"batch {batch}: expected 1 or more")
+    margins = _margins(tasks, pair_ids, pairs)
+    assigned = assign_tasks(tasks, annotators=annotators, seen=seen, seed=seed)
+    return {
+        annotator.name: _Session(annotator, batch, seed, to_name).export(assigned[annotator.name], margins)
+        for annotator in annotators
+    }
+
+
+def assign_tasks(
+    tasks: Sequence[Task],
+    *,
+    annotators: Sequence[Annotator] = ANNOTATORS,
+    seen: Mapping[str, Collection[str]] | None = None,
+    seed: int = 0,
+) -> dict[str, list[Task]]:
+    """Return each annotator's tasks by name: shuffled, then dealt out to whoever has fewest so far.
+
+    Args:
+        tasks: with a `pair_id` each.
+        annotators: who may get them; ties go to whoever stands first.
+        seen: names of those who had a key before; they do not get it again.
+        seed: of the shuffle.
+
+    Raises:
+        UsageError: a key given twice, or a task which everybody has seen.
+    """
+    keys = [str(task["data"]["pair_id"]) for task in tasks]
+    if len(set(keys)) < len(keys):
+        raise UsageError("a pair_id is given twice: answer the second labels as a batch of their own")
+    assigned: dict[str, list[Task]] = {annotator.name: [] for annotator in annotators}
+    for place in np.random.default_rng([seed, 3]).permutation(len(tasks)):
+        had = set((seen or {}).get(keys[place], ()))
+        free = [name for name in assigned if name not in had]
+        if not free:
+            raise UsageError(f"pair_id {keys[place]}: all {len(assigned)} annotators have seen it")
+        assigned[min(free, key=lambda name: len(assigned[name]))].append(tasks[place])
+    return assigned
+
+
+def annotators_seen(*rounds: Mapping[str, Export]) -> dict[str, set[str]]:
+    """Return, for each key, the names of those who had it in any of the `rounds` of exports."""
+    seen: dict[str, set[str]] = {}
+    for exports in rounds:
+        for name, export in exports.items():
+            for task in export:
+                seen.setdefault(str(task["data"]["pair_id"]), set()).add(name)
+    return seen
+
+
+def _margins(
+    tasks: Sequence[Task], pair_ids: Mapping[str, tuple[str, str]], pairs: pd.DataFrame
+) -> dict[str, float]:
+    """Return for each key by how much its caption holds: -1 clearly not, 1 clearly."""
+    sign = 2 * pairs["relevance"].to_numpy() - 1
+    signed = sign * (1 - pairs["difficulty"].to_numpy())
+    known = dict(zip(zip(pairs["query_id"], pairs["doc_id"], strict=True), signed, strict=True))
+    margins: dict[str, float] = {}
+    for task in tasks:
+        key = str(task["data"]["pair_id"])
+        if pair_ids.get(key) not in known:
+            raise JoinError(f"pair_id {key}: {pair_ids.get(key, 'no pair')} is not in this world")
+        margins[key] = float(known[pair_ids[key]])
+    return margins
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What an annotator left at a task: label None is a skip."""
+
+    label: str | None
+    lead_time: float
+    comment: str = ""
+    flagged: bool = False
+
+
+class _Session:
+    """One annotator at one batch: a clock and numbers that rise."""
+
+    def __init__(self, annotator: Annotator, batch: int, seed: int, to_name: str) -> None:
+        self.annotator, self.batch, self.seed, self.to_name = annotator, batch, seed, to_name
+        self.clock = FIRST_DAY + timedelta(days=batch - 1, minutes=3 * annotator.user_id)
+        self.project = 10 * batch + annotator.user_id
+        self.number = 1_000_000 * self.project
+
+    def export(self, tasks: Sequence[Task], margins: Mapping[str, float]) -> Export:
+        return [self._task(inner_id, task, margins) for inner_id, task in enumerate(tasks, start=1)]
+
+    def _task(self, inner_id: int, task: Task, margins: Mapping[str, float]) -> dict[str, Any]:
+        key = str(task["data"]["pair_id"])
+        rng = np.random.default_rng([self.seed, self.batch, self.annotator.user_id, zlib.crc32(key.encode())])
+        task_id = 1_000_000 * self.project + inner_id
+        opened = self.clock
+        answers = _answers(self.annotator, margins[key], rng)
+        annotations = [self._annotation(answer, task_id, rng) for answer in answers]
+        n_skipped = sum(annotation["was_cancelled"] for annotation in annotations)
+        return {
+            "id": task_id,
+            "inner_id": inner_id,
+            "project": self.project,
+            "data": dict(task["data"]),
+            "meta": dict(task.get("meta", {})),
+            "created_at": _stamp(opened),
+            "updated_at": max(annotation["updated_at"] for annotation in annotations),
+            "total_annotations": len(annotations) - n_skipped,
+            "cancelled_annotations": n_skipped,
+            "total_predictions": 0,
+            "drafts": [],
+            "predictions": [],
+            "annotations": annotations,
+        }
+
+    def _annotation(self, answer: _Answer, task_id: int, rng: np.random.Generator) -> dict[str, Any]:
+        self.clock += timedelta(seconds=answer.lead_time)
+        created = self.clock
+        self.clock += timedelta(milliseconds=int(rng.integers(300, 1500)))
+        self.number += 1
+        updated, editor = created, self.annotator.user_id
+        if rng.random() < 0.01:
+            updated = created + timedelta(minutes=float(rng.uniform(5, 60)))
+            editor = editor if rng.random() < 0.7 else REVIEWER_ID
+        result = _result(answer, self.to_name, rng)
+        return {
+            "id": self.number,
+            "completed_by": self.annotator.user_id,
+            "updated_by": editor,
+            "was_cancelled": answer.label is None,
+            "ground_truth": False,
+            "created_at": _stamp(created),
+            "updated_at": _stamp(updated),
+            "draft_created_at": None,
+            "lead_time": answer.lead_time,
+            "unique_id": str(uuid.UUID(bytes=rng.bytes(16), version=4)),
+            "prediction": {},
+            "parent_prediction": None,
+            "parent_annotation": None,
+            "result_count": len(result),
+            "import_id": None,
+            "last_action": None,
+            "bulk_created": False,
+            "task": task_id,
+            "project": self.project,
+            "result": result,
+        }
+
+
+def _answers(annotator: Annotator, margin: float, rng: np.random.Generator) -> list[_Answer]:
+    """Return one answer; now and then a second by the same annotator, who looked again."""
+    first = _answer(annotator, margin, rng)
+    if first.label is None or rng.random() >= 0.008:
+        return [first]
+    again = replace(_answer(replace(annotator, lapses=0.0, skips=0.0), margin, rng), comment="looked again")
+    return [first, again]
+
+
+def _answer(annotator: Annotator, margin: float, rng: np.random.Generator) -> _Answer:
+    hard = 1 - abs(margin)
+    pace = annotator.pace_s * (1 + 0.8 * hard) * float(np.exp(rng.normal(0, 0.4)))
+    lead_time = round(max(pace, 0.8), 3)
+    skips, looks = rng.random(), rng.random() >= annotator.lapses
+    over = margin + rng.normal(0, annotator.noise) * (0.4 + 0.6 * hard) - annotator.line
+    remark, slip = rng.random(), rng.random()
+    if skips < annotator.skips * (1 + 2 * hard):
+        return _Answer(None, lead_time)
+    if not looks:
+        return _Answer(RELEVANT if rng.random() < 0.3 else IRRELEVANT, round(lead_time / 3, 3))
+    if abs(over) < annotator.doubt:
+        return _Answer(AMBIGUOUS, lead_time, comment="too close to call")
+    label = RELEVANT if over > 0 else IRRELEVANT
+    comment = "close to the border" if hard > 0.5 and remark < 0.15 else ""
+    return _Answer(label, lead_time, comment=comment, flagged=slip < 0.002)
+
+
+def _result(answer: _Answer, to_name: str, rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Return Label Studio's result: the choice, then flag and comment where there are any."""
+    if answer.label is None:
+        return []
+    parts: list[tuple[str, str, dict[str, list[str]]]] = [
+        ("relevance", "choices", {"choices": [answer.label]}),
+    ]
+    if answer.flagged:
+        parts.append(("flags", "choices", {"choices": [SENSITIVE]}))
+    if answer.comment:
+        parts.append(("comment", "textarea", {"text": [answer.comment]}))
+    return [
+        {
+            "value": value,
+            "id": rng.bytes(5).hex(),
+            "from_name": name,
+            "to_name": to_name,
+            "type": kind,
+            "origin": "manual",
+        }
+        for name, kind, value in parts
+    ]
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,236 @@
+"""The annotators: their habits show in their answers, and the answers are Label Studio's."""
+
+import json
+import uuid
+from dataclasses import replace
+from datetime import datetime
+from statistics import median
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.demo.annotators import ANNOTATORS, annotators_seen, answer_tasks, assign_tasks
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.labelstudio.answers import read_answers
+
+NAMES = ["careful", "hasty", "lenient", "strict"]
+N_PAIRS = 2000
+
+
+def make_pairs(n_pairs=N_PAIRS):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "query_id": [f"q{number}" for number in range(n_pairs)],
+            "doc_id": "clip-001",
+            "relevance": rng.random(n_pairs) < 0.3,
+            "difficulty": rng.choice([0.0, 0.9], n_pairs),
+        }
+    ).astype({"relevance": int})
+
+
+PAIRS = make_pairs()
+PAIR_IDS = {
+    f"{query}|{doc}": (query, doc) for query, doc in zip(PAIRS["query_id"], PAIRS["doc_id"], strict=True)
+}
+TASKS = [{"data": {"caption": "a star", "video": "clip-001.webm", "pair_id": key}} for key in PAIR_IDS]
+PAIR_OF_QUERY = PAIRS.set_index("query_id")
+
+
+def answer(tasks=TASKS, **changes):
+    return answer_tasks(tasks, **{"pair_ids": PAIR_IDS, "pairs": PAIRS, "seed": 0, **changes})
+
+
+@pytest.fixture(scope="module")
+def exports():
+    return answer()
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """Each annotator answers every task."""
+    return {annotator.name: answer(annotators=[annotator])[annotator.name] for annotator in ANNOTATORS}
+
+
+def first_labels(export):
+    """Return query, label, relevance and difficulty of each task's first answer that is no skip."""
+    rows = [
+        {"query_id": PAIR_IDS[task["data"]["pair_id"]][0], "label": choice_of(task["annotations"][0])}
+        for task in export
+        if not task["annotations"][0]["was_cancelled"]
+    ]
+    return pd.DataFrame(rows).join(PAIR_OF_QUERY, on="query_id")
+
+
+def notes_of(*rounds):
+    return [
+        note for one in rounds for export in one.values() for task in export for note in task["annotations"]
+    ]
+
+
+def results_by_key(export):
+    return {task["data"]["pair_id"]: task["annotations"][0]["result"] for task in export}
+
+
+def choice_of(annotation):
+    return annotation["result"][0]["value"]["choices"][0]
+
+
+def error_rates(export):
+    votes = first_labels(export).query("label != 'ambiguous'")
+    votes = votes.assign(wrong=(votes["label"] == "relevant") != (votes["relevance"] == 1))
+    return {
+        "all": votes["wrong"].mean(),
+        "clear": votes.loc[votes["difficulty"] == 0, "wrong"].mean(),
+        "hard": votes.loc[votes["difficulty"] > 0, "wrong"].mean(),
+        "missed": votes.loc[votes["relevance"] == 1, "wrong"].mean(),
+        "false": votes.loc[votes["relevance"] == 0, "wrong"].mean(),
+    }
+
+
+def test_habits_show_in_the_error_rates(alone):
+    rates = pd.DataFrame({name: error_rates(export) for name, export in alone.items()})
+    assert rates.loc["all"].idxmin() == "careful"
+    assert rates.loc["clear"].idxmax() == "hasty"
+    assert rates.loc["false"].idxmax() == "lenient"
+    assert rates.loc["missed"].idxmax() == "strict"
+    assert rates.loc["missed", "lenient"] < rates.loc["missed", "careful"] < rates.loc["missed", "strict"]
+    assert rates.loc["false", "strict"] < rates.loc["false", "careful"] < rates.loc["false", "lenient"]
+
+
+def test_pairs_near_the_border_are_harder_for_everybody(alone):
+    for export in alone.values():
+        rates = error_rates(export)
+        assert rates["hard"] > max(0.05, 2 * rates["clear"])
+        assert rates["clear"] < 0.07
+
+
+def test_haste_shows_in_time_and_skips_care_in_escalation(alone):
+    times = {
+        name: median(note["lead_time"] for task in export for note in task["annotations"])
+        for name, export in alone.items()
+    }
+    skips = {name: sum(task["cancelled_annotations"] for task in export) for name, export in alone.items()}
+    doubts = {name: (first_labels(export)["label"] == "ambiguous").mean() for name, export in alone.items()}
+    assert "hasty" == min(times, key=times.get) == max(skips, key=skips.get)
+    assert 5 < skips["careful"] < 40
+    assert doubts["hasty"] == 0 < min(doubts["careful"], doubts["lenient"], doubts["strict"])
+    assert max(doubts.values()) < 0.2
+
+
+def test_every_habit_that_an_import_must_cope_with_occurs(exports):
+    notes = notes_of(exports)
+    tasks = [task for export in exports.values() for task in export]
+    parts = [part for note in notes for part in note["result"]]
+    assert any(note["was_cancelled"] and not note["result"] for note in notes)
+    assert any(len(task["annotations"]) == 2 for task in tasks)
+    assert any(note["updated_at"] > note["created_at"] for note in notes)
+    assert any(note["updated_by"] != note["completed_by"] for note in notes)
+    assert {"relevance", "flags", "comment"} == {part["from_name"] for part in parts}
+    assert {"relevant", "irrelevant", "ambiguous", "sensitive"} == {
+        choice for part in parts for choice in part["value"].get("choices", [])
+    }
+
+
+# Keys of one exported task, seen in Label Studio 1.23.2.
+TASK_KEYS = """id inner_id project data meta created_at updated_at total_annotations
+cancelled_annotations total_predictions drafts predictions annotations"""
+NOTE_KEYS = """id completed_by updated_by was_cancelled ground_truth created_at updated_at draft_created_at
+lead_time unique_id prediction parent_prediction parent_annotation result_count import_id last_action
+bulk_created task project result"""
+
+
+def test_exports_have_the_form_of_label_studio(exports):
+    assert list(exports) == NAMES
+    for annotator in ANNOTATORS:
+        for task in exports[annotator.name]:
+            assert set(TASK_KEYS.split()) == set(task)
+            skipped = sum(note["was_cancelled"] for note in task["annotations"])
+            assert task["cancelled_annotations"] == skipped
+            assert task["total_annotations"] == len(task["annotations"]) - skipped
+            for note in task["annotations"]:
+                assert set(NOTE_KEYS.split()) == set(note)
+                assert annotator.user_id == note["completed_by"]
+                assert (task["id"], task["project"]) == (note["task"], note["project"])
+                assert len(note["result"]) == note["result_count"]
+                assert note["lead_time"] > 0
+                for part in note["result"]:
+                    assert {"value", "id", "from_name", "to_name", "type", "origin"} == set(part)
+                    assert (part["to_name"], part["origin"]) == ("video", "manual")
+    assert exports == json.loads(json.dumps(exports))
+
+
+def test_numbers_are_unique_and_time_goes_on(exports):
+    second = answer(TASKS[:400], seen=annotators_seen(exports), batch=2)
+    notes = notes_of(exports, second)
+    assert len(notes) == len({note["id"] for note in notes}) == len({note["unique_id"] for note in notes})
+    assert {4} == {uuid.UUID(note["unique_id"]).version for note in notes}
+    for name in NAMES:
+        first, later = (
+            [datetime.fromisoformat(note["created_at"]) for note in notes_of({name: one[name]})]
+            for one in (exports, second)
+        )
+        assert first + later == sorted({*first, *later})
+
+
+def test_the_importer_reads_them(exports):
+    for annotator in ANNOTATORS:
+        answers = read_answers(exports[annotator.name], where="export.json")
+        assert sum(len(task["annotations"]) for task in exports[annotator.name]) == len(answers)
+        assert {str(annotator.user_id)} == {one.annotator_id for one in answers}
+        assert {True, False} == {one.is_skipped for one in answers}
+
+
+def test_batch_one_is_dealt_out_evenly_each_task_once(exports):
+    assert [len(export) for export in exports.values()] == [500] * 4
+    keys = [task["data"]["pair_id"] for export in exports.values() for task in export]
+    assert sorted(PAIR_IDS) == sorted(keys)
+
+
+def test_second_and_third_labels_go_to_others(exports):
+    doubled = TASKS[:600]
+    second = answer(doubled, seen=annotators_seen(exports), batch=2)
+    third = answer(TASKS[:50], seen=annotators_seen(exports, second), batch=3)
+    seen = annotators_seen(exports, second, third)
+    assert all(len(seen[task["data"]["pair_id"]]) == 3 for task in TASKS[:50])
+    assert all(len(seen[task["data"]["pair_id"]]) == 2 for task in TASKS[50:600])
+    assert max(map(len, second.values())) - min(map(len, second.values())) <= 20
+    assert {2} == {task["project"] // 10 for export in second.values() for task in export}
+
+
+def test_same_seed_same_exports_other_seed_others(exports):
+    assert exports == answer()
+    assert exports != answer(seed=1)
+
+
+def test_an_answer_does_not_depend_on_the_other_tasks(alone):
+    [few] = answer(TASKS[:50], annotators=ANNOTATORS[:1]).values()
+    assert results_by_key(few).items() <= results_by_key(alone["careful"]).items()
+
+
+def test_an_annotator_without_faults_answers_the_truth():
+    perfect = replace(ANNOTATORS[0], noise=0.0, line=0.0, doubt=0.0, lapses=0.0, skips=0.0)
+    [export] = answer(annotators=[perfect]).values()
+    assert error_rates(export)["all"] == 0
+
+
+def test_tasks_are_not_changed_and_no_tasks_give_empty_exports():
+    before = json.dumps(TASKS)
+    answer()
+    assert before == json.dumps(TASKS)
+    assert {name: [] for name in NAMES} == answer([])
+
+
+def test_what_cannot_be_answered_is_refused():
+    key = TASKS[0]["data"]["pair_id"]
+    with pytest.raises(UsageError, match="twice"):
+        answer([TASKS[0], TASKS[0]])
+    with pytest.raises(UsageError, match="all 4 annotators"):
+        assign_tasks(TASKS[:1], seen={key: NAMES})
+    with pytest.raises(UsageError, match="batch 0"):
+        answer(batch=0)
+    with pytest.raises(JoinError, match="no pair"):
+        answer(pair_ids={})
+    with pytest.raises(JoinError, match="not in this world"):
+        answer(pair_ids=dict.fromkeys(PAIR_IDS, ("q1", "another")))

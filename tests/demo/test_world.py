@@ -1,0 +1,208 @@
+"""The world: captions are true of their clips, and the truth is what a plain reading says."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.demo.scene import VALUES, Clip, Thing, holding, margin
+from fire_toolkit.demo.world import make_world
+from fire_toolkit.errors import UsageError
+from fire_toolkit.tables import check_items, check_qrels, check_queries
+
+# Every word a caption can hold, read on its own as a fact about one shape. Words not listed say nothing.
+SILENT_WORDS = """a an and there is it in of to the front something thing shape object where side from sign
+background wall on does goes"""
+SILENT = frozenset(SILENT_WORDS.split())
+
+
+def hue_between(low, high):
+    return lambda clip, thing: (thing.hue - low) % 360 < high - low
+
+
+def heads(degrees):
+    return lambda clip, thing: moves(clip, thing) and abs((thing.heading - degrees + 180) % 360 - 180) < 45
+
+
+def form(name):
+    return lambda clip, thing: thing.shape == name
+
+
+def moves(clip, thing):
+    return thing.travel > 14
+
+
+def rests(clip, thing):
+    return thing.travel < 14
+
+
+def swerves(clip, thing):
+    return thing.travel > 14 and thing.wobble > 6.5
+
+
+READINGS = {
+    **dict.fromkeys(["circle", "disc", "ball"], form("circle")),
+    **dict.fromkeys(["square", "box"], form("square")),
+    **dict.fromkeys(["cross", "plus"], form("cross")),
+    "triangle": form("triangle"),
+    "star": form("star"),
+    "red": hue_between(335, 376),
+    "orange": hue_between(16, 42),
+    "yellow": hue_between(42, 70),
+    "green": hue_between(70, 170),
+    "blue": hue_between(170, 255),
+    **dict.fromkeys(["purple", "violet"], hue_between(255, 335)),
+    **dict.fromkeys(["small", "little", "tiny"], lambda clip, thing: thing.radius < 12.5),
+    **dict.fromkeys(["large", "big"], lambda clip, thing: thing.radius > 19),
+    **dict.fromkeys(["left"], heads(180)),
+    **dict.fromkeys(["right"], heads(0)),
+    **dict.fromkeys(["up", "rises", "upwards", "climbs"], heads(90)),
+    **dict.fromkeys(["down", "falls", "downwards", "sinks"], heads(270)),
+    **dict.fromkeys(["zigzag", "zigzags", "swerves"], swerves),
+    **dict.fromkeys(["stays", "still", "not"], rests),
+    **dict.fromkeys(["moves", "moving", "travels", "slides"], moves),
+    "dark": lambda clip, thing: clip.lightness < 0.38,
+    **dict.fromkeys(["light", "bright", "pale"], lambda clip, thing: clip.lightness > 0.62),
+}
+IDIOMS = {"does not move": "stays", "stands still": "stays", "is moving": "moving"}
+
+
+def reading_of(text):
+    """What a caption asks, word by word, without the package's own conditions."""
+    for idiom, word in IDIOMS.items():
+        text = text.replace(idiom, word)
+    words = text.replace(",", "").split()
+    assert set(words) <= SILENT | set(READINGS), text
+    asked = [READINGS[word] for word in words if word in READINGS]
+    return lambda clip: any(all(ask(clip, thing) for ask in asked) for thing in clip.things)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_truth_is_what_the_words_of_each_caption_say(seed):
+    world = make_world(seed=seed)
+    expected = {
+        (query_id, clip.doc_id)
+        for query_id, text in zip(world.queries["query_id"], world.queries["text"], strict=True)
+        for clip in world.clips
+        if reading_of(text)(clip)
+    }
+    assert expected == set(zip(world.truth["query_id"], world.truth["doc_id"], strict=True))
+
+
+def test_original_holds_one_true_clip_a_caption_and_truth_holds_more(world):
+    assert world.original.groupby("query_id").size().tolist() == [1] * 100
+    own = world.truth[world.truth["source"] == "original"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(world.original, own)
+    positives = world.truth.merge(world.queries).groupby(["level", "query_id"]).size()
+    general, specific = positives[1].mean(), positives[3].mean()
+    assert general > 8
+    assert specific < 1.5
+
+
+def test_levels_are_a_fifth_two_fifths_two_fifths(world):
+    assert world.queries["level"].value_counts().to_dict() == {1: 20, 2: 40, 3: 40}
+
+
+def test_a_level_says_how_much_is_asked(world):
+    levels = world.queries.set_index("query_id")["level"]
+    asked = {level: set() for level in (1, 2, 3)}
+    for query_id, conditions in world.conditions.items():
+        asked[levels[query_id]].add(len(conditions))
+    assert max(asked[1]) <= 2 == max(asked[2]) < max(asked[3])
+
+
+def test_tables_are_valid_and_ids_tell_nothing(world):
+    for check, table in (
+        (check_queries, world.queries),
+        (check_items, world.items),
+        (check_qrels, world.original),
+        (check_qrels, world.truth),
+    ):
+        pd.testing.assert_frame_equal(table, check(table))
+    assert world.queries["query_id"].str.fullmatch(r"q\d{3}").all()
+    numbers = world.original["query_id"].str[1:].astype(int), world.original["doc_id"].str[-3:].astype(int)
+    assert abs(np.corrcoef(*numbers)[0, 1]) < 0.3
+    assert world.queries["text"].is_unique
+
+
+def test_pairs_cover_everything_and_difficulty_is_how_near_the_border_is(world):
+    assert len(world.pairs) == 100 * 60
+    assert world.pairs["difficulty"].between(0, 1).all()
+    truth = world.pairs.loc[world.pairs["relevance"] == 1, ["query_id", "doc_id"]].reset_index(drop=True)
+    pd.testing.assert_frame_equal(world.truth[["query_id", "doc_id"]], truth)
+    hard = world.pairs["difficulty"] > 0.5
+    assert 0.01 < hard.mean() < 0.1
+
+
+def test_same_seed_same_world_other_seed_another():
+    first, again, other = make_world(seed=5), make_world(seed=5), make_world(seed=6)
+    assert first.clips == again.clips
+    pd.testing.assert_frame_equal(first.queries, again.queries)
+    pd.testing.assert_frame_equal(first.pairs, again.pairs)
+    assert first.clips != other.clips
+
+
+def test_suffix_names_the_files():
+    assert list(make_world(n_clips=2, n_captions=3, media_suffix=".webp").items["media_url"]) == [
+        "clip-001.webp",
+        "clip-002.webp",
+    ]
+
+
+@pytest.mark.parametrize("counts", [{"n_clips": 0}, {"n_captions": 0}, {"n_clips": 1, "n_captions": 900}])
+def test_counts_that_cannot_be_had_are_refused(counts):
+    with pytest.raises(UsageError, match="clips"):
+        make_world(**counts)
+
+
+things = st.builds(
+    Thing,
+    shape=st.sampled_from(VALUES["shape"]),
+    hue=st.floats(-30, 360),
+    radius=st.floats(8, 26),
+    tilt=st.just(0.0),
+    heading=st.floats(-90, 360),
+    travel=st.floats(0, 80),
+    wobble=st.floats(0, 13),
+    x=st.just(80.0),
+    y=st.just(60.0),
+)
+clips = st.builds(
+    Clip,
+    doc_id=st.just("clip-001"),
+    things=st.lists(things, min_size=1, max_size=2).map(tuple),
+    lightness=st.floats(0, 1),
+    blotches=st.just(0.0),
+    grain=st.just(0.0),
+    seed=st.just(1),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(clips, st.permutations([(aspect, value) for aspect, values in VALUES.items() for value in values]))
+def test_asking_more_never_makes_a_caption_truer(clip, conditions):
+    margins = [margin(clip, conditions[:asked]) for asked in range(1, 5)]
+    assert margins == sorted(margins, reverse=True)
+    assert all(-1 <= value <= 1 for value in margins)
+
+
+@settings(max_examples=100, deadline=None)
+@given(clips)
+def test_a_thing_has_one_colour_at_most_and_moves_or_rests(clip):
+    for thing in clip.things:
+        held = holding(clip, thing)
+        assert len(held["shape"]) == 1
+        assert len(held["colour"]) <= 1
+        assert len(held["size"]) <= 1
+        assert not {"still", "moving"} <= set(held["motion"])
+
+
+def test_a_clip_meets_a_caption_only_if_one_shape_meets_all_of_it():
+    star = Thing("star", 0, 10, 0, 0, 60, 0, 80, 60)
+    ball = dataclasses.replace(star, shape="circle", hue=120)
+    clip = Clip("clip-001", (star, ball), 0.2, 0, 0, 1)
+    assert margin(clip, [("colour", "red"), ("shape", "star")]) == 1
+    assert margin(clip, [("colour", "green"), ("shape", "star")]) == -1
