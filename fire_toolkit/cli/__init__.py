@@ -9,9 +9,11 @@ import click
 
 from fire_toolkit import __version__
 from fire_toolkit.cli.annotation import guideline, import_, tasks
+from fire_toolkit.cli.annotators import annotators
 from fire_toolkit.cli.collection import add_collection
 from fire_toolkit.cli.common import FireGroup
 from fire_toolkit.cli.demo import demo
+from fire_toolkit.cli.doctor import doctor
 from fire_toolkit.cli.judging import agree, augment, resolve
 from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
@@ -36,10 +38,12 @@ for command in (
     demo,
     init,
     status,
+    add_collection,
     pool,
     tasks,
     guideline,
     labelstudio,
+    annotators,
     import_,
     agree,
     resolve,
@@ -47,5 +51,6 @@ for command in (
     score,
     measures,
     compare,
+    doctor,
 ):
     main.add_command(command)

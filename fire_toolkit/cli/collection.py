@@ -1,0 +1,81 @@
+"""`add-collection`: a benchmark's own files to queries.tsv, items.tsv and qrels.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen_path,
+    json_option,
+    say,
+    say_next,
+    summarise,
+    workspace_path,
+    write_outputs,
+)
+
+if TYPE_CHECKING:
+    from fire_toolkit.collections import Collection
+
+
+@click.command("add-collection")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--name", help="What the collection is called, for the manifest. [default: the first file's name]"
+)
+@click.option("--split", help="The split to keep, where a file has several; `all` keeps all. [default: test]")
+@click.option("--out", metavar="DIR", help="Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.")
+@json_option
+def add_collection(
+    files: tuple[str, ...], name: str | None, split: str | None, out: str | None, as_json: bool
+) -> None:
+    """Read a benchmark's files, whatever their form, and write its queries, items and original qrels.
+
+    FILE... is recognised by its content: MSR-VTT, MSVD, COCO, Flickr30k, LAVIS and BLIP, DiDeMo,
+    ActivityNet, LSMDC, VATEX, CIRR, CIRCO, FashionIQ, BEIR folders, qrels, plain tables. A list of ids
+    among the files says which items the split has.
+    """
+    from fire_toolkit.formats.collections import read_collection
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.trec import trec_qrels_text
+
+    folder = chosen_path(out, workspace_path("collection"), "--out")
+    collection, recognised = read_collection(files, split=split)
+    inputs = Inputs()
+    for found in recognised:
+        inputs.use(found.path)
+        say(f"{found.path}: {found.reader} ({found.why})")
+    for note in collection.notes:
+        say(f"note: {note}")
+    texts = {
+        "queries.tsv": delimited_text(collection.queries, delimiter="\t"),
+        "items.tsv": delimited_text(collection.items, delimiter="\t"),
+    }
+    if len(collection.qrels):
+        texts["qrels.txt"] = trec_qrels_text(collection.qrels)
+    if len(collection.groups):
+        texts["groups.tsv"] = delimited_text(collection.groups, delimiter="\t")
+    parameters = {
+        "name": name or Path(files[0]).name.split(".")[0],
+        "split": split or "test",
+        "readers": {found.path.name: found.reader for found in recognised},
+        "notes": collection.notes,
+    }
+    counts = collection.counts
+    write_outputs(folder, texts, stage="add-collection", parameters=parameters, inputs=inputs, counts=counts)
+    summarise(counts, _words(collection), as_json=as_json)
+    say_next(f"fire-toolkit audit --queries {folder / 'queries.tsv'} --qrels {folder / 'qrels.txt'}")
+
+
+def _words(collection: Collection) -> str:
+    counts = collection.counts
+    words = [
+        f"{counts['queries']:,} queries, {counts['items']:,} items, {counts['qrels']:,} pairs in the qrels"
+    ]
+    if counts["groups"]:
+        words.append(f"{counts['groups']:,} rows of groups")
+    return "; ".join(words)

@@ -1,0 +1,5 @@
+"""Queries, items and original positives of a benchmark: put together, audited, compared by text."""
+
+from fire_toolkit.collections.parts import Collection, Part, assemble
+
+__all__ = ["Collection", "Part", "assemble"]

@@ -1,0 +1,241 @@
+"""What single files say of a collection, and the collection they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from fire_toolkit.checks import Column, TableSpec, check_table
+from fire_toolkit.collections.texts import plain_text
+from fire_toolkit.errors import FormatError, JoinError
+from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
+
+_GROUPS = TableSpec(
+    "groups", (Column("query_id", "id"), Column("doc_id", "id")), ("query_id", "doc_id"), extra=True
+)
+_PAIR = ["query_id", "doc_id"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one file says of a collection; a table that it does not speak of is None.
+
+    queries: query_id, text, and any other columns. items: doc_id, and media_url or other columns;
+    `is_gallery`: these are the items of the split, whatever other files name; `is_corpus`: these are
+    all items there are. positives: query_id, doc_id, relevance. groups: query_id, doc_id, the docs a
+    query is also ranked among. texts: id, text, title of what may be queries or items, which the
+    qrels decide. notes: what a person should know.
+    """
+
+    name: str
+    queries: pd.DataFrame | None = None
+    items: pd.DataFrame | None = None
+    positives: pd.DataFrame | None = None
+    groups: pd.DataFrame | None = None
+    texts: pd.DataFrame | None = None
+    is_gallery: bool = False
+    is_corpus: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Queries, items and original qrels; groups: columns query_id, doc_id, empty where there are none.
+
+    qrels are empty for a split whose positives are not published. notes: what was left out or changed.
+    """
+
+    queries: Queries
+    items: Items
+    qrels: Qrels
+    groups: pd.DataFrame
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return how many rows each table has, and how many queries have a positive."""
+        positive = self.qrels[self.qrels["relevance"] >= 1]
+        return {
+            "queries": len(self.queries),
+            "items": len(self.items),
+            "qrels": len(self.qrels),
+            "queries_with_positive": int(positive["query_id"].nunique()),
+            "groups": len(self.groups),
+        }
+
+
+def assemble(parts: Sequence[Part]) -> Collection:
+    """Return the collection that parts make together.
+
+    Items that qrels or groups name and no part lists are added, unless a part is a corpus. A gallery
+    (the list of a split's items) leaves out every other item, the pairs with it, and the queries that
+    had pairs and keep none. Where there are qrels, queries without a pair in them are left out. Texts
+    become single lines. Everything left out, added or changed is counted in `notes`.
+
+    Args:
+        parts: one a file, in any order.
+
+    Returns:
+        A Collection; each table in its order. An item without media_url has its doc id there.
+
+    Raises:
+        FormatError: no part has queries; a gallery names none of the items.
+        JoinError: qrels of queries without a text.
+        TableError: an id twice, an id that no TREC file can carry.
+
+    Examples:
+        >>> part = Part("captions", queries=pd.DataFrame({"query_id": ["q1"], "text": ["a\\tdog"]}),
+        ...             positives=pd.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "relevance": 1}))
+        >>> made = assemble([part])
+        >>> list(made.queries["text"]), list(made.items["doc_id"]), made.notes
+        (['a dog'], ['d1'], ['1 text changed: tabs, line ends and what is no character'])
+    """
+    notes = [note for part in parts for note in part.notes]
+    parts = _tell_apart(parts)
+    queries = _joined([part.queries for part in parts], ["query_id", "text"])
+    if not len(queries):
+        names = ", ".join(part.name for part in parts) or "nothing"
+        raise FormatError(f"no queries: found {names}; name the file with the captions too")
+    queries = _with_plain_text(queries, "text", notes)
+    positives = _joined([part.positives for part in parts], [*_PAIR, "relevance"])
+    groups = _joined([part.groups for part in parts], _PAIR)
+    items = _with_plain_text(_all_items(parts, positives, groups, notes), "item", notes)
+    positives = _within_gallery(parts, items, positives, notes)
+    queries = _asked(queries, positives, parts, notes)
+    return Collection(
+        queries=check_queries(queries, where="queries"),
+        items=check_items(items, where="items"),
+        qrels=check_qrels(positives, where="qrels"),
+        groups=check_table(_GROUPS, groups[groups["query_id"].isin(queries["query_id"])]),
+        notes=notes,
+    )
+
+
+def _joined(tables: Sequence[pd.DataFrame | None], columns: list[str]) -> pd.DataFrame:
+    """Return tables under one another; absent extra columns are empty text."""
+    present = [table for table in tables if table is not None]
+    names = list(dict.fromkeys([*columns, *(str(name) for table in present for name in table.columns)]))
+    full = [table.reindex(columns=names, fill_value="") for table in present if len(table)]
+    return (
+        pd.concat(full, ignore_index=True)
+        if full
+        else pd.DataFrame({name: [] for name in names}, dtype="str")
+    )
+
+
+def _tell_apart(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with texts made queries or items: those whose ids the qrels use as queries'."""
+    positives = _joined([part.positives for part in parts], [*_PAIR, "relevance"])
+    return [part if part.texts is None else _told_apart(part, part.texts, positives) for part in parts]
+
+
+def _told_apart(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Part:
+    as_queries = int(texts["id"].isin(positives["query_id"]).sum())
+    as_docs = int(texts["id"].isin(positives["doc_id"]).sum())
+    name = "/".join(part.name.lower().split("/")[-2:])
+    is_corpus = as_docs > as_queries or (as_docs == as_queries and "corpus" in name)
+    if as_docs == as_queries and not any(word in name for word in ("corpus", "queries")):
+        raise FormatError(
+            f"{part.name}: {as_queries} ids are queries and {as_docs} are docs of the qrels, so it is "
+            "neither; add the qrels file, or name the file corpus or queries"
+        )
+    if not is_corpus:
+        queries = texts.drop(columns="title").rename(columns={"id": "query_id"})
+        return Part(part.name, queries=queries, notes=part.notes)
+    return Part(part.name, items=texts.rename(columns={"id": "doc_id"}), is_corpus=True, notes=part.notes)
+
+
+def _with_plain_text(table: pd.DataFrame, what: str, notes: list[str]) -> pd.DataFrame:
+    """Return a table whose columns of text, ids aside, are single lines; count the rows changed."""
+    changed: set[int] = set()
+    columns = {}
+    for name in table.columns.drop(["query_id", "doc_id"], errors="ignore"):
+        plain = [plain_text(value) if isinstance(value, str) else value for value in table[name]]
+        changed |= {row for row, old in enumerate(table[name]) if plain[row] is not old and plain[row] != old}
+        columns[name] = pd.Series(plain, dtype=object, index=table.index)
+    if changed:
+        notes.append(f"{_n(len(changed), what)} changed: tabs, line ends and what is no character")
+    return table.assign(**columns)
+
+
+def _all_items(
+    parts: Sequence[Part], positives: pd.DataFrame, groups: pd.DataFrame, notes: list[str]
+) -> pd.DataFrame:
+    listed = _joined([part.items for part in parts if not part.is_gallery], ["doc_id"])
+    if any(part.is_gallery for part in parts):
+        return _with_media(_gallery_items(parts, listed, positives, notes))
+    implied = pd.concat([positives["doc_id"], groups["doc_id"]])
+    absent = implied[~implied.isin(listed["doc_id"])].drop_duplicates()
+    if any(part.is_corpus for part in parts):
+        if len(absent):
+            notes.append(f"{_n(len(absent), 'doc')} of the qrels not in the corpus ({_some(absent)})")
+        return _with_media(listed)
+    if len(listed) and len(absent):
+        notes.append(f"{_n(len(absent), 'item')} known from the pairs alone ({_some(absent)})")
+    return _with_media(_joined([listed, pd.DataFrame({"doc_id": absent})], ["doc_id"]))
+
+
+def _gallery_items(
+    parts: Sequence[Part], listed: pd.DataFrame, positives: pd.DataFrame, notes: list[str]
+) -> pd.DataFrame:
+    gallery = _joined([part.items for part in parts if part.is_gallery], ["doc_id"])
+    known = pd.concat([listed["doc_id"], positives["doc_id"]]).drop_duplicates()
+    is_known = gallery["doc_id"].isin(known)
+    if len(known) and not is_known.any():
+        raise FormatError(
+            f"none of the {len(gallery):,} ids of the list is an item: the list has "
+            f"{_some(gallery['doc_id'])}, the items are {_some(known)}; write the ids in one way"
+        )
+    left_out = known[~known.isin(gallery["doc_id"])]
+    if len(left_out):
+        notes.append(f"{_n(len(left_out), 'item')} not in the list of items left out")
+    extra = [name for name in listed.columns if name not in gallery.columns]
+    described = listed.drop_duplicates("doc_id")[["doc_id", *extra]]
+    return gallery.merge(described, on="doc_id", how="left").fillna(dict.fromkeys(extra, ""))
+
+
+def _with_media(items: pd.DataFrame) -> pd.DataFrame:
+    if "media_url" not in items:
+        return items.assign(media_url=items["doc_id"])
+    return items.assign(media_url=items["media_url"].where(items["media_url"] != "", items["doc_id"]))
+
+
+def _within_gallery(
+    parts: Sequence[Part], items: pd.DataFrame, positives: pd.DataFrame, notes: list[str]
+) -> pd.DataFrame:
+    if not any(part.is_gallery for part in parts):
+        return positives
+    kept = positives[positives["doc_id"].isin(items["doc_id"])]
+    if len(kept) < len(positives):
+        notes.append(f"{_n(len(positives) - len(kept), 'pair')} of items not in the list left out")
+    return kept
+
+
+def _asked(
+    queries: pd.DataFrame, positives: pd.DataFrame, parts: Sequence[Part], notes: list[str]
+) -> pd.DataFrame:
+    """Return the queries that the qrels ask; all, where no part has any qrels."""
+    if all(part.positives is None or not len(part.positives) for part in parts):
+        notes.append("no positives are known: there are no qrels")
+        return queries
+    textless = positives.loc[~positives["query_id"].isin(queries["query_id"]), "query_id"].drop_duplicates()
+    if len(textless):
+        raise JoinError(
+            f"qrels: {len(textless)} of {positives['query_id'].nunique()} queries have no text "
+            f"({_some(textless)}); expected the queries of the same collection"
+        )
+    asked = queries["query_id"].isin(positives["query_id"])
+    if not asked.all():
+        notes.append(f"{_n(int((~asked).sum()), 'query', 'queries')} without a pair in the qrels left out")
+    return queries[asked]
+
+
+def _some(ids: pd.Series) -> str:
+    shown = ", ".join(map(repr, ids.head(3)))
+    return shown + (", …" if len(ids) > 3 else "")
+
+
+def _n(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

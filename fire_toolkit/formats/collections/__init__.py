@@ -1,0 +1,5 @@
+"""A benchmark's own files to queries, items and positives: one file a format, recognised by content."""
+
+from fire_toolkit.formats.collections.registry import READERS, Recognised, read_collection, recognise
+
+__all__ = ["READERS", "Recognised", "read_collection", "recognise"]

@@ -1,0 +1,160 @@
+"""The collection formats, and the reading of files by the first that recognises their content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fire_toolkit.collections.parts import Collection, Part, assemble
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats.collections import (
+    activitynet,
+    beir,
+    circo,
+    cirr,
+    didemo,
+    fashioniq,
+    flickr,
+    galleries,
+    karpathy,
+    lavis,
+    lsmdc,
+    msrvtt_csv,
+    msrvtt_json,
+    msvd,
+    qrels,
+    tables,
+    vatex,
+)
+from fire_toolkit.formats.collections.entries import ALL
+from fire_toolkit.formats.collections.source import Source
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format: its name, why a file is of it (None if it is not), and the part the file makes.
+
+    `has_splits`: a file holds several splits, and `read` takes one out of it.
+    """
+
+    name: str
+    recognise: Callable[[Source], str | None]
+    read: Callable[[Source, str | None], Part]
+    has_splits: bool = False
+
+
+# The first that recognises a file reads it: the particular stand before the general.
+READERS = (
+    Reader("msrvtt-jsfusion", msrvtt_csv.recognise, msrvtt_csv.read),
+    Reader("msrvtt-data", msrvtt_json.recognise, msrvtt_json.read, has_splits=True),
+    Reader("msvd", msvd.recognise, msvd.read),
+    Reader("karpathy", karpathy.recognise, karpathy.read, has_splits=True),
+    Reader("activitynet", activitynet.recognise, activitynet.read),
+    Reader("cirr", cirr.recognise, cirr.read),
+    Reader("circo", circo.recognise, circo.read),
+    Reader("fashioniq", fashioniq.recognise, fashioniq.read),
+    Reader("vatex", vatex.recognise, vatex.read),
+    Reader("didemo", didemo.recognise, didemo.read),
+    Reader("flickr", flickr.recognise, flickr.read),
+    Reader("lsmdc", lsmdc.recognise, lsmdc.read),
+    Reader("qrels", qrels.recognise, qrels.read),
+    Reader("lavis", lavis.recognise, lavis.read),
+    Reader("table", tables.recognise, tables.read),
+    Reader("texts", beir.recognise, beir.read),
+    Reader("items", galleries.recognise, galleries.read),
+)
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A file, the format it was taken for, and why."""
+
+    path: Path
+    reader: str
+    why: str
+
+
+def recognise(source: Source) -> tuple[Reader, str]:
+    """Return the first reader that recognises a file, and why.
+
+    Raises:
+        FormatError: the file cannot be read, is damaged, or is of no known format.
+    """
+    for reader in READERS:
+        why = reader.recognise(source)
+        if why is not None:
+            return reader, why
+    raise FormatError(f"{source.path}: {_seen(source)}, which is no collection format known here")
+
+
+def _seen(source: Source) -> str:
+    found = source.json
+    if isinstance(found, dict) and {"annotations", "disagreements"} <= set(found):
+        return "judgments of FIRE's release (read them with `fire-toolkit fire-release`)"
+    if isinstance(found, dict):
+        return f"a JSON object with keys {', '.join(list(found)[:4]) or 'none'}"
+    if source.records:
+        return f"entries with fields {', '.join(list(source.records[0])[:6])}"
+    if source.lines:
+        return f"text that begins {source.lines[0][:40]!r}"
+    return f"{len(source.raw):,} bytes of no text" if source.raw.strip() else "an empty file"
+
+
+def read_collection(
+    paths: Sequence[str | Path], *, split: str | None = None
+) -> tuple[Collection, list[Recognised]]:
+    """Return the collection that files make together, and what each was taken for.
+
+    Args:
+        paths: files, or folders: of a folder every file that a format recognises; of its folder
+            `qrels` the file of the split alone.
+        split: the split to keep where a format has several; None is `test`; `all` keeps all.
+
+    Raises:
+        FormatError: a file that cannot be read or is of no known format; a folder without any.
+        UsageError: no such split, or several and none named.
+        JoinError, TableError: the files do not make a collection.
+    """
+    parts: list[Part] = []
+    takes_split = any(Path(path).is_dir() for path in paths)
+    recognised: list[Recognised] = []
+    for path in paths:
+        for file in _files(Path(path), split):
+            source = Source(file)
+            try:
+                reader, why = recognise(source)
+            except FormatError:
+                if Path(path).is_dir() and file.suffix.lower() not in _DATA:
+                    continue
+                raise
+            parts.append(reader.read(source, split))
+            takes_split = takes_split or reader.has_splits
+            recognised.append(Recognised(file, reader.name, why))
+    if split not in (None, ALL) and not takes_split:
+        raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
+    return assemble(parts), recognised
+
+
+_DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")
+
+
+def _files(path: Path, split: str | None) -> list[Path]:
+    """Return the file, or a folder's files with those of its folders; of `qrels` that of the split."""
+    if not path.is_dir():
+        return [path]
+    found = [file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
+    judged = [file for file in found if file.parent.name == "qrels"]
+    wanted = [file for file in judged if file.stem.split(".")[0].split("-")[0] == (split or "test")]
+    if judged and not wanted and split != ALL and len(judged) > 1:
+        names = ", ".join(file.stem for file in judged)
+        raise FormatError(f"{path}: qrels of {names}; choose one with --split")
+    left_out = set(judged) - set(wanted or judged)
+    kept = [file for file in found if file not in left_out]
+    if not kept:
+        raise FormatError(f"{path}: no file in this folder")
+    return kept
+
+
+def _is_hidden(file: Path, root: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(root).parts)

@@ -1,0 +1,145 @@
+"""A file that is looked at by several readers: its bytes, text, JSON and records, each read once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.files import read_bytes
+from fire_toolkit.formats.safe_pickle import load_plain
+
+Records = list[dict[str, Any]]
+
+_MAX_PICKLE = 1 << 28
+_BOM = b"\xef\xbb\xbf"
+_PICKLES = (b"\x80", b"(dp", b"}q")
+
+
+class Source:
+    """One file; every property is None where the file is not of that kind."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @cached_property
+    def raw(self) -> bytes:
+        """Return the bytes, gunzipped if they are gzip."""
+        return read_bytes(self.path)
+
+    @cached_property
+    def text(self) -> str | None:
+        """Return the text if the bytes are UTF-8 without a NUL byte and not blank."""
+        try:
+            text = self.raw.removeprefix(_BOM).decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        return text if "\0" not in text and text.strip() else None
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Return the lines that are not blank, without their ends; none where the file is no text."""
+        lines = (self.text or "").replace("\r\n", "\n").split("\n")
+        return [line for line in lines if line.strip()]
+
+    @cached_property
+    def json(self) -> Any:
+        """Return the value of a JSON file; None where it is none.
+
+        Raises:
+            FormatError: a file that begins as JSON and is cut or damaged, or names a key twice.
+        """
+        text = self.text
+        if text is None or text.lstrip()[:1] not in ("{", "[") or self._has_json_lines:
+            return None
+        return _json(text, str(self.path))
+
+    @cached_property
+    def _has_json_lines(self) -> bool:
+        """Whether the first line alone is a JSON object and more lines follow, or the name says so."""
+        first = self.lines[0].strip()
+        whole = first.startswith("{") and first.endswith("}")
+        if not whole or (len(self.lines) == 1 and self.path.suffix != ".jsonl"):
+            return False
+        try:
+            return isinstance(json.loads(first), dict)
+        except (ValueError, RecursionError):
+            return False
+
+    @cached_property
+    def records(self) -> Records | None:
+        """Return JSON objects: of a JSON list, of JSON lines, or the rows of a Parquet file."""
+        if self.raw[:4] == b"PAR1":
+            return _parquet_records(self.raw, self.path)
+        if self.text is not None and self.text.lstrip()[:1] == "{" and self._has_json_lines:
+            return self._json_lines()
+        found = self.json
+        if isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found):
+            return found
+        return None
+
+    def _json_lines(self) -> Records:
+        found = []
+        for number, line in enumerate((self.text or "").split("\n"), start=1):
+            if line.strip():
+                entry = _json(line, f"{self.path}:{number}")
+                if not isinstance(entry, dict):
+                    raise FormatError(f"{self.path}:{number}: {line[:30]!r}, expected a JSON object a line")
+                found.append(entry)
+        return found
+
+    @cached_property
+    def header(self) -> list[str]:
+        """Return the names on the first line of a CSV or TSV file; empty where there is none."""
+        if not self.lines or self.lines[0].lstrip()[:1] in ("{", "["):
+            return []
+        first = self.lines[0]
+        try:
+            fields = first.split("\t") if "\t" in first else next(csv.reader([first], strict=True))
+        except csv.Error:
+            return []
+        return [name.strip() for name in fields]
+
+    @cached_property
+    def pickled(self) -> object:
+        """Return the plain value of a pickle; None where the file is none."""
+        if not self.raw.startswith(_PICKLES):
+            return None
+        return load_plain(io.BytesIO(self.raw), max_bytes=_MAX_PICKLE, where=str(self.path))
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, where))
+    except json.JSONDecodeError as error:
+        place = where if ":" in where.rsplit("/", 1)[-1] else f"{where}:{error.lineno}"
+        raise FormatError(f"{place}: damaged or cut JSON: {error.msg}") from None
+    except RecursionError:
+        raise FormatError(f"{where}: JSON nested too deeply") from None
+    except ValueError as error:
+        raise FormatError(f"{where}: damaged JSON: {error}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FormatError(f"{where}: the key {twice!r} stands twice in one JSON object")
+    return found
+
+
+def _parquet_records(raw: bytes, path: Path) -> Records:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(io.BytesIO(raw), page_checksum_verification=True)
+        records: Records = table.to_pylist()
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise FormatError(f"{path}: damaged Parquet file ({error})") from None
+    return records

@@ -1,0 +1,98 @@
+"""Plain tables: CSV, TSV, JSON lines and Parquet whose columns have the names of what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from fire_toolkit.collections.parts import Part
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.collections.entries import Captions, as_id, need
+from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.delimited import read_delimited
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "query_id": ("query_id", "caption_id", "sentence_id", "sen_id", "sentid", "qid", "key"),
+    "text": ("text", "caption", "sentence", "query", "description"),
+    "doc_id": ("doc_id", "video_id", "image_id", "clip_id", "item_id", "video", "image", "clip", "filename"),
+}
+
+
+def _found(columns: Iterable[str]) -> dict[str, str]:
+    """Return which column holds what, by name; the first of the names that is there."""
+    present = list(columns)
+    found = {what: [name for name in names if name in present] for what, names in NAMES.items()}
+    return {what: names[0] for what, names in found.items() if names}
+
+
+def _are_items(columns: Iterable[str]) -> bool:
+    """Whether these are the columns of items, which may have texts of their own."""
+    return {"doc_id", "media_url"} <= set(columns) and "query_id" not in columns
+
+
+def _columns(source: Source) -> list[str]:
+    if source.header:
+        return source.header
+    return list(source.records[0]) if source.records else []
+
+
+def recognise(source: Source) -> str | None:
+    """Return why a file is a table of captions, queries, items or pairs, or None."""
+    columns = _columns(source)
+    found = _found(columns)
+    named = ", ".join(name if what == name else f"{name} as {what}" for what, name in found.items())
+    if _are_items(columns):
+        return f"columns {named}, media_url: items"
+    if "text" in found and ("doc_id" in found or "query_id" in found):
+        return f"columns {named}"
+    if {"query_id", "doc_id"} <= set(found) and "relevance" in columns:
+        return f"columns {named}, relevance: pairs"
+    return None
+
+
+def read(source: Source, split: str | None) -> Part:
+    """Return captions with their docs, or queries, or items, or pairs: what the columns name."""
+    path = str(source.path)
+    rows = _rows(source)
+    if _are_items(rows.columns):
+        return Part(path, items=rows)
+    named = {name: what for what, name in _found(rows.columns).items()}
+    rows = rows.rename(columns=named)
+    if "text" not in rows:
+        return Part(path, positives=rows[["query_id", "doc_id", "relevance"]])
+    if "doc_id" not in rows:
+        return Part(path, queries=rows)
+    return _captions(rows, path)
+
+
+def _captions(rows: pd.DataFrame, path: str) -> Part:
+    """Return captions that stand with their docs; a query may stand once for each of its docs."""
+    captions = Captions()
+    texts: dict[str, str] = {}
+    keys = rows["query_id"] if "query_id" in rows else [None] * len(rows)
+    relevances = rows["relevance"] if "relevance" in rows else [1] * len(rows)
+    for key, doc, text, relevance in zip(keys, rows["doc_id"], rows["text"], relevances, strict=True):
+        if key is None or key not in texts:
+            key = captions.add(doc, text, query_id=key, is_positive=False)
+            texts[key] = text
+        elif texts[key] != text:
+            raise FormatError(f"{path}: query {key!r} has two texts, {texts[key][:40]!r} and {text[:40]!r}")
+        captions.pairs.append((key, doc, relevance))
+    return captions.part(path)
+
+
+def _rows(source: Source) -> pd.DataFrame:
+    if source.header:
+        return read_delimited(source.path)
+    records = source.records or []
+    needed = list(_found(_columns(source)).values())
+    rows = [_plain(record, needed, f"{source.path}: entry {n}") for n, record in enumerate(records)]
+    return pd.DataFrame(rows, dtype=object).fillna("")
+
+
+def _plain(record: Mapping[str, object], needed: list[str], where: str) -> dict[str, str]:
+    """Return the fields that are text or numbers, as text; those needed must be such."""
+    for name in needed:
+        as_id(need(record, name, where), f"{where}: {name}")
+    return {str(name): str(value) for name, value in record.items() if isinstance(value, str | int | float)}

@@ -1,0 +1,66 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fire_toolkit.cli import main
+from fire_toolkit.formats.files import sha256_of
+from fire_toolkit.formats.table_files import read_items, read_queries
+from fire_toolkit.formats.trec import read_trec_qrels
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "collections"
+
+
+def test_a_collection_is_written_with_what_it_was_made_from(tmp_path: Path) -> None:
+    source = GOLDEN / "cirr" / "input"
+    result = CliRunner().invoke(main, ["add-collection", str(source), "--out", str(tmp_path / "c")])
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "cap.json: cirr (JSON entries with pairid, reference and img_set)" in result.stderr
+    assert "note: 1 soft target" in result.stderr
+    assert "1 queries, 4 items, 1 pairs in the qrels; 3 rows of groups" in result.stderr
+    for name in ("queries.tsv", "items.tsv", "qrels.txt", "groups.tsv"):
+        assert (GOLDEN / "cirr" / "expected" / name).read_text() == (tmp_path / "c" / name).read_text()
+    manifest = json.loads((tmp_path / "c" / "manifest.json").read_text())
+    assert manifest["parameters"]["readers"] == {"cap.json": "cirr", "split.json": "items"}
+    hashes = {(source / name).as_posix(): sha256_of(source / name) for name in ("cap.json", "split.json")}
+    assert hashes == manifest["inputs"]
+    assert manifest["counts"]["items"] == 4
+
+
+@pytest.mark.parametrize("case", ["msrvtt-jsfusion", "msvd", "beir", "karpathy-coco"])
+def test_what_is_written_reads_back_as_the_same_collection(case: str, tmp_path: Path) -> None:
+    for source, out in ((GOLDEN / case / "input", "a"), (tmp_path / "a", "b")):
+        result = CliRunner().invoke(main, ["add-collection", str(source), "--out", str(tmp_path / out)])
+        assert result.exit_code == 0, result.output
+        (tmp_path / out / "manifest.json").unlink()
+    for name in ("queries.tsv", "items.tsv", "qrels.txt"):
+        assert (tmp_path / "a" / name).read_text() == (tmp_path / "b" / name).read_text()
+    assert len(read_queries(tmp_path / "b" / "queries.tsv"))
+    assert len(read_items(tmp_path / "b" / "items.tsv"))
+    assert len(read_trec_qrels(tmp_path / "b" / "qrels.txt"))
+
+
+def test_in_a_workspace_the_collection_goes_to_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "fire.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    source = GOLDEN / "vatex" / "input" / "val.json"
+    result = CliRunner().invoke(main, ["add-collection", str(source), "--name", "vatex", "--json"])
+    assert json.loads(
+        result.stdout
+    ) == {"queries": 3, "items": 2, "qrels": 3, "queries_with_positive": 3, "groups": 0}
+    assert (tmp_path / "collection" / "qrels.txt").is_file()
+    manifest = json.loads((tmp_path / "collection" / "manifest.json").read_text())
+    assert manifest["parameters"]["name"] == "vatex"
+
+
+def test_without_an_output_or_with_a_foreign_file_it_ends_with_one_line(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("just words here")
+    missing = CliRunner().invoke(main, ["add-collection", str(tmp_path / "f")])
+    assert (missing.exit_code, "--out is needed outside a workspace" in missing.stderr) == (2, True)
+    foreign = CliRunner().invoke(main, ["add-collection", str(tmp_path / "f"), "--out", str(tmp_path)])
+    assert foreign.exit_code == 1
+    assert foreign.stderr.startswith("error: ")
+    assert foreign.stderr.count("\n") == 1

@@ -1,0 +1,212 @@
+"""Damaged, foreign and hostile collection files: an error of this package, or a table; nothing else."""
+
+import contextlib
+import copy
+import json
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import FireError, FormatError, JoinError, TableError, UsageError
+from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.tables import check_items, check_qrels, check_queries
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "collections"
+INPUTS = sorted(path for path in GOLDEN.glob("*/input/**/*") if path.is_file())
+JSON_INPUTS = [path for path in INPUTS if path.suffix == ".json"]
+_slow = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def read_or_refuse(path: Path) -> None:
+    """Read a file; whatever is read must pass the checks of its tables."""
+    with contextlib.suppress(FormatError, TableError, JoinError, UsageError):
+        collection, _ = read_collection([path])
+        check_queries(collection.queries)
+        check_items(collection.items)
+        check_qrels(collection.qrels)
+
+
+@pytest.mark.parametrize("source", INPUTS, ids=lambda path: f"{path.parts[-3]}-{path.name}")
+@_slow
+@given(st.data())
+def test_cut_and_changed_bytes_of_every_format_are_an_error_or_a_table(
+    source: Path, tmp_path: Path, data: st.DataObject
+) -> None:
+    raw = bytearray(source.read_bytes())
+    path = tmp_path / source.name
+    for place in data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=3)):
+        raw[place] = data.draw(st.integers(0, 255))
+    path.write_bytes(bytes(raw[: data.draw(st.integers(0, len(raw)))]))
+    read_or_refuse(path)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("\ud800\t\0"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def changed(value: Any, path: list[int], new: Any) -> Any:
+    """Return JSON with the value that `path` leads to replaced (or left out, where it ends in a key)."""
+    if not path or not isinstance(value, dict | list) or not value:
+        return new
+    made = copy.copy(value)
+    keys = sorted(made) if isinstance(made, dict) else range(len(made))
+    key = list(keys)[path[0] % len(keys)]
+    if len(path) == 1 and path[0] % 3 == 0:
+        del made[key]
+    else:
+        made[key] = changed(made[key], path[1:], new)
+    return made
+
+
+@pytest.mark.parametrize("source", JSON_INPUTS, ids=lambda path: f"{path.parts[-3]}-{path.name}")
+@settings(_slow, max_examples=40)
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=6), json_values)
+def test_json_with_values_of_other_types_is_an_error_or_a_table(
+    source: Path, tmp_path: Path, place: list[int], new: Any
+) -> None:
+    path = tmp_path / "f.json"
+    path.write_text(json.dumps(changed(json.loads(source.read_text()), place, new)))
+    read_or_refuse(path)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(
+        [b"", b"PAR1", b"\x1f\x8b", b"\x80\x04", b"[", b"{", b'{"a":', b"query_id,text\n", b"a\t"]
+    ),
+    st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "replace")),
+)
+def test_arbitrary_bytes_are_an_error_or_a_table(tmp_path: Path, start: bytes, rest: bytes) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(start + rest)
+    read_or_refuse(path)
+
+
+class Runs:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self.path}",)
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_a_caption_pickle_that_runs_a_command_is_refused_and_runs_nothing(
+    protocol: int, tmp_path: Path
+) -> None:
+    path, mark = tmp_path / "captions.pkl", tmp_path / "ran"
+    path.write_bytes(pickle.dumps({"clip": [["a", Runs(mark)]]}, protocol))
+    with pytest.raises(FormatError, match=r"captions\.pkl: refers to '\w+\.system'"):
+        read_collection([path])
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        ('[{"videoID": "v", "enCap": "x"}', FormatError, r"f:1: damaged or cut JSON"),
+        ('[{"videoID": "v", "enCap": ["x", 3]}]', FormatError, r"f: entry 0: 3, expected text"),
+        ('[{"videoID": ["v"], "enCap": "x"}]', FormatError, r"f: entry 0: a list, expected an id"),
+        ('[{"videoID": "v", "enCap": "x"}, {"enCap": "x"}]', FormatError, r"entry 1: no field 'videoID'"),
+        ('[{"videoID": "a b", "enCap": "x"}]', TableError, "holds white space"),
+        ('{"v": {"sentences": [], "timestamps": []}, "v": 1}', FormatError, "the key 'v' stands twice"),
+        ("[" * 100_000, FormatError, "nested too deeply|cut JSON"),
+        ('{"a": 1}\n{"a"', FormatError, "f:2: damaged or cut JSON"),
+        ('{"a": 1}\n[2]', FormatError, r"f:2: '\[2\]', expected a JSON object a line"),
+        ('{"annotations": [], "disagreements": []}', FormatError, "fire-toolkit fire-release"),
+        ('{"other": 1}', FormatError, "a JSON object with keys other, which is no collection format"),
+        ("just words here", FormatError, "text that begins 'just words here', which is no"),
+        ("", FormatError, "an empty file, which is no"),
+        ("q1 0 d1 1\nq1 0 d2\n", FormatError, "f:2: 3 fields, expected 4"),
+        ("q1 0 d1 1\n", FormatError, "no queries: found .*f; name the file with the captions too"),
+        ("image,caption\nx.jpg\n", FormatError, "f:2: 'x.jpg', expected name,caption"),
+        ("a.jpg#0\tone\na.jpg#0\ttwo\n", TableError, "query_id"),
+        ("query_id,text,doc_id\nq,a,d\nq,b,e\n", FormatError, "query 'q' has two texts, 'a' and 'b'"),
+    ],
+)
+def test_the_error_says_where_and_what(
+    content: str, error: type[FireError], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "f").write_text(content)
+    with pytest.raises(error, match=message):
+        read_collection([tmp_path / "f"])
+
+
+def test_a_query_may_stand_once_for_each_of_its_docs(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("query_id,text,doc_id\nq,a,d\nq,a,e\n")
+    collection, _ = read_collection([tmp_path / "f"])
+    assert collection.queries["query_id"].tolist() == ["q"]
+    assert collection.qrels["doc_id"].tolist() == ["d", "e"]
+
+
+def test_a_file_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(FormatError, match="nowhere: no such file"):
+        read_collection(["nowhere"])
+
+
+def test_a_list_that_writes_ids_in_another_way_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("v1.mp4\nv2.mp4\n")
+    (tmp_path / "c.csv").write_text("video_id,caption\nv1,a\n")
+    with pytest.raises(FormatError, match=r"none of the 2 ids .* 'v1\.mp4', 'v2\.mp4', the items are 'v1'"):
+        read_collection([tmp_path / "c.csv", tmp_path / "list"])
+
+
+def test_texts_without_qrels_or_a_telling_name_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "f.jsonl").write_text('{"_id": "1", "text": "a"}\n')
+    with pytest.raises(FormatError, match=r"f\.jsonl: 0 ids are queries and 0 are docs of the qrels"):
+        read_collection([tmp_path / "f.jsonl"])
+
+
+def test_qrels_of_queries_without_a_text_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("query_id,text\nq1,a\n")
+    (tmp_path / "qrels").write_text("q1 0 d 1\nq2 0 d 1\n")
+    with pytest.raises(JoinError, match=r"1 of 2 queries have no text \('q2'\)"):
+        read_collection([tmp_path / "q.csv", tmp_path / "qrels"])
+
+
+def test_docs_that_a_corpus_lacks_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "d1", "text": "a"}\n')
+    (tmp_path / "q.csv").write_text("query_id,text\nq1,a\n")
+    (tmp_path / "qrels").write_text("q1 0 d1 1\nq1 0 d2 1\n")
+    collection, _ = read_collection([tmp_path])
+    assert collection.notes == ["1 doc of the qrels not in the corpus ('d2')"]
+    assert collection.items["doc_id"].tolist() == ["d1"]
+
+
+@pytest.mark.parametrize(
+    ("case", "split", "message"),
+    [
+        ("karpathy-coco", "dev", r"no split 'dev'; found test, train"),
+        ("vatex", "dev", r"no file here has several splits; leave out --split"),
+    ],
+)
+def test_a_split_that_is_not_there_is_an_error(case: str, split: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        read_collection(sorted((GOLDEN / case / "input").iterdir()), split=split)
+
+
+def test_a_split_is_taken_by_name_or_all_are() -> None:
+    folder = GOLDEN / "karpathy-coco" / "input"
+    assert read_collection([folder], split="train")[0].queries["query_id"].tolist() == ["9"]
+    assert read_collection([folder], split="all")[0].queries["query_id"].tolist() == ["7", "8", "9"]
+    beir = GOLDEN / "beir" / "input"
+    assert read_collection([beir], split="dev")[0].queries["query_id"].tolist() == ["q2"]
+    assert read_collection([beir], split="all")[0].queries["query_id"].tolist() == ["q1", "q2"]
+
+
+def test_several_splits_without_a_test_split_must_be_chosen(tmp_path: Path) -> None:
+    images = [
+        {"filename": f"{n}", "split": split, "sentences": [{"raw": "a", "sentid": n}]}
+        for n, split in enumerate(["train", "val"])
+    ]
+    (tmp_path / "f.json").write_text(json.dumps({"images": images}))
+    with pytest.raises(UsageError, match="has splits train, val; choose one with --split, or all"):
+        read_collection([tmp_path / "f.json"])

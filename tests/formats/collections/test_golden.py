@@ -1,0 +1,65 @@
+"""Every collection format against files as a person would write its result: golden/collections/<case>."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fire_toolkit.collections import Collection
+from fire_toolkit.formats.collections import READERS, read_collection
+from fire_toolkit.formats.delimited import delimited_text
+from fire_toolkit.formats.trec import trec_qrels_text
+
+CASES = sorted((Path(__file__).parents[2] / "golden" / "collections").iterdir())
+
+
+def texts(collection: Collection) -> dict[str, str]:
+    found = {
+        "queries.tsv": delimited_text(collection.queries, delimiter="\t"),
+        "items.tsv": delimited_text(collection.items, delimiter="\t"),
+        "qrels.txt": trec_qrels_text(collection.qrels),
+        "groups.tsv": delimited_text(collection.groups, delimiter="\t") if len(collection.groups) else "",
+    }
+    return {name: text for name, text in found.items() if text}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_benchmark_becomes_the_tables_of_its_golden_case(case: Path) -> None:
+    expected = {path.name: path.read_text() for path in (case / "expected").iterdir()}
+    notes = expected.pop("notes.txt").splitlines()
+    collection, recognised = read_collection([case / "input"])
+    assert expected == texts(collection)
+    assert notes == [f"{found.path.name}: {found.reader}" for found in recognised] + collection.notes
+
+
+def test_every_format_has_a_golden_case() -> None:
+    used = {found.reader for case in CASES for found in read_collection([case / "input"])[1]}
+    assert {reader.name for reader in READERS} == used
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_files_named_one_by_one_in_any_order_and_gzipped_make_the_same(case: Path, tmp_path: Path) -> None:
+    import gzip
+
+    whole, recognised = read_collection([case / "input"])
+    packed = []
+    for found in recognised:
+        path = tmp_path / found.path.name  # no suffix is added: content alone tells
+        path.write_bytes(gzip.compress(found.path.read_bytes()))
+        packed.append(path)
+    assert texts(whole) == texts(read_collection(packed[::-1])[0])
+
+
+def test_parquet_files_of_corpus_queries_and_qrels_are_read(tmp_path: Path) -> None:
+    for name in ("corpus", "queries", "qrels"):
+        (tmp_path / name).mkdir()
+    pd.DataFrame({"_id": ["007", "NA"], "title": ["", "T"], "text": ["a", "b"]}).to_parquet(
+        tmp_path / "corpus" / "c.parquet"
+    )
+    pd.DataFrame({"_id": ["q"], "text": ["ask"]}).to_parquet(tmp_path / "queries" / "q.parquet")
+    pd.DataFrame({"query-id": ["q"], "corpus-id": ["NA"], "score": [1.0]}).to_parquet(
+        tmp_path / "qrels" / "test.parquet"
+    )
+    collection, _ = read_collection([tmp_path])
+    assert collection.items["doc_id"].tolist() == ["007", "NA"]
+    assert trec_qrels_text(collection.qrels) == "q 0 NA 1\n"
