@@ -81,19 +81,64 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
     """Return row and column indices of the `depth` best columns of each row, in rank order.
 
     Args:
-        scores: queries × docs, finite.
+        scores: queries × docs, finite or minus infinity.
         depth: how many columns a row keeps (all, when the matrix has fewer).
-        tie_codes: one integer a column; among equal scores the higher code comes first.
+        tie_codes: one different integer from 0 a column, or one a cell; among equal scores the higher
+            code comes first.
 
-    Exact under ties: the depth-th largest value bounds the candidates, which are then sorted.
+    Exact under ties. The depth-th largest of the maxima of groups of columns bounds the depth-th largest
+    score from below; what reaches the bound is sorted.
     """
     n_docs = scores.shape[1]
     depth = min(depth, n_docs)
     if depth == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    bound = np.partition(scores, n_docs - depth, axis=1)[:, n_docs - depth]
-    rows, columns = np.nonzero(scores >= bound[:, None])
-    order = np.lexsort([-tie_codes[columns], -scores[rows, columns].astype(np.float64), rows])
-    rows, columns = rows[order], columns[order]
-    kept = _place_in_group(rows) <= depth
-    return rows[kept], columns[kept]
+    if depth == n_docs:
+        rows, columns = (index.ravel() for index in np.indices(scores.shape))
+    else:
+        is_candidate = scores >= _lower_bounds(scores, depth)[:, None]
+        rows, columns = np.divmod(np.flatnonzero(is_candidate.ravel()), n_docs)
+    codes = tie_codes[columns] if tie_codes.ndim == 1 else tie_codes[rows, columns]
+    values = scores[rows, columns] + scores.dtype.type(0)  # -0.0 equals 0.0 and becomes it
+    order = _best_first(rows, values, codes, n_rows=len(scores), depth=depth)
+    return rows[order], columns[order]
+
+
+def _lower_bounds(scores: npt.NDArray[Any], depth: int) -> npt.NDArray[Any]:
+    """Return for each row a value that at least `depth` of its scores reach."""
+    n_docs = scores.shape[1]
+    n_groups = next((depth * each for each in (8, 4, 2) if n_docs >= 3 * depth * each), n_docs)
+    width = n_docs // n_groups
+    if width > 1:
+        whole = scores[:, : width * n_groups].reshape(len(scores), width, n_groups)
+        scores = np.maximum(whole.max(axis=1), _padded(scores[:, width * n_groups :], n_groups))
+    bounds: npt.NDArray[Any] = np.partition(scores, -depth, axis=1)[:, -depth]
+    return bounds
+
+
+def _padded(rest: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
+    return np.pad(rest, ((0, 0), (0, width - rest.shape[1])), constant_values=-np.inf)
+
+
+def _best_first(
+    rows: Ints, values: npt.NDArray[Any], codes: Ints, *, n_rows: int, depth: int
+) -> npt.NDArray[np.intp]:
+    """Return the places of the `depth` best entries of each row, rows in order, best first.
+
+    Rows of about `depth` float32 entries are sorted together, score and code packed into one integer;
+    others, and rows with very many ties, one entry at a time.
+    """
+    counts = np.bincount(rows, minlength=n_rows)
+    widest = int(counts.max(initial=0))
+    if values.dtype != np.float32 or widest > 4 * depth + 64 or int(codes.max(initial=0)) >= 2**32:
+        order = np.lexsort([-codes, -values.astype(np.float64), rows])
+        return order[_place_in_group(rows[order]) <= depth]
+    starts = np.cumsum(counts) - counts
+    place = np.arange(len(rows)) - np.repeat(starts, counts)
+    bits = values.view(np.uint32)
+    ordered = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
+    keys = np.zeros((n_rows, widest), dtype=np.uint64)  # below every key of a number
+    keys[rows, place] = (ordered << np.uint64(32)) | codes.astype(np.uint64)
+    best = np.argsort(keys, axis=1)[:, : -min(depth, widest) - 1 : -1]
+    kept = best < counts[:, None]
+    return np.asarray((starts[:, None] + best)[kept], dtype=np.intp)

@@ -1,206 +1,363 @@
-"""Dense similarity matrices, `.npy` and `.npz`: rows are queries, columns are docs.
+"""Matrices of scores to ranked lists, in one reading: each query's top, and its positives at any rank.
 
-An `.npz` holds `sims`, `query_ids` and `doc_ids`; for an `.npy` the ids come from files. Nothing is
-unpickled. `.npy` is read in blocks of rows, so that a large matrix is never whole in memory when only
-its top ranks are asked for.
+Queries are the rows of the matrix or its columns. The ranks are those of `ranking`'s rule, exact under
+ties, also for positives below the top. What no model means is counted on the way: NaN, infinities, rows
+flooded by one lowest value, constant rows, rows of padding.
 """
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, BinaryIO
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.delimited import read_delimited
-from fire_toolkit.formats.files import read_text
-from fire_toolkit.ranking import rank_run, top_of_rows
-from fire_toolkit.tables import Run
+from fire_toolkit.formats.matrix import Array, Ints, Matrix, n_rows_columns, rows_per_block
+from fire_toolkit.ranking import top_of_rows
 
-_BLOCK_BYTES = 32 << 20
-_NPY_MAGIC = b"\x93NUMPY"
-_ZIP_MAGIC = b"PK\x03\x04"
-Array = npt.NDArray[Any]
+_CHUNK_CELLS = 1 << 20
+_FLOOD_DOCS = 10
+QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 
 
-def is_dense(path: Path) -> bool:
-    """Whether the file begins as `.npy` or `.npz` does."""
-    with path.open("rb") as stream:
-        start = stream.read(6)
-    return start == _NPY_MAGIC or start.startswith(_ZIP_MAGIC)
+@dataclass
+class Oddities:
+    """What a model's scores should not hold, and what to know of their ties.
+
+    n_nan, n_minus_inf, n_plus_inf: cells. flood: queries of which half the docs or more (and ten or
+    more) share the lowest score. constant: queries with one score for all docs. duplicates: queries
+    whose list equals an earlier query's, scores and all. padding: rows without any score, left out.
+    tied_in_top: queries with equal scores in the part that is kept. tied_at_cut: of those, where the
+    cut goes through a tie. tied_positives: positives that share their score with another doc.
+    first: an example of each kind: query index and doc index, or query index and an earlier query's.
+    """
+
+    n_nan: int = 0
+    n_minus_inf: int = 0
+    n_plus_inf: int = 0
+    flood: int = 0
+    constant: int = 0
+    duplicates: int = 0
+    padding: int = 0
+    tied_in_top: int = 0
+    tied_at_cut: int = 0
+    tied_positives: int = 0
+    first: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def note(self, kind: str, example: tuple[int, int]) -> None:
+        """Keep the first example of a kind."""
+        self.first.setdefault(kind, example)
 
 
-def read_dense_run(
-    path: str | Path,
+@dataclass(frozen=True)
+class Ranked:
+    """Ranked docs by index: query, doc, rank (1-based, true over all docs) and score, by query, then rank."""
+
+    query: Ints
+    doc: Ints
+    rank: Ints
+    score: npt.NDArray[np.float64]
+    oddities: Oddities
+
+
+def tie_codes_of(docs: Sequence[str]) -> Ints:
+    """Return for each doc its place in the order of ids: the higher comes first among equal scores."""
+    order = np.argsort(np.array(docs, dtype=object), kind="stable")
+    codes = np.empty(len(docs), dtype=np.int64)
+    codes[order] = np.arange(len(docs))
+    return codes
+
+
+def rank_matrix(
+    matrix: Matrix,
     *,
-    run_id: str,
-    query_ids: Sequence[str] | None = None,
-    doc_ids: Sequence[str] | None = None,
-    depth: int | None = None,
-) -> Run:
-    """Return a similarity matrix as a Run.
+    orientation: str,
+    n_queries: int,
+    docs: Sequence[str],
+    depth: int,
+    positives: tuple[Ints, Ints] | None = None,
+    mask: Array | None = None,
+) -> Ranked:
+    """Return the top `depth` docs of each query and its positives below them, with their true ranks.
 
     Args:
-        path: `.npy` (queries × docs), or `.npz` with `sims` and, unless given, `query_ids`, `doc_ids`.
-        run_id: the run's id.
-        query_ids: one id a row.
-        doc_ids: one id a column.
-        depth: keep this many docs a query; None keeps all.
+        matrix: rows × columns, or three axes of which the first two are rows.
+        orientation: `queries-rows` or `queries-columns`, as the matrix's writer saw it.
+        n_queries: how many queries there are. Where the rows are queries and more than this, the rows
+            without any finite score are padding.
+        docs: the ids of the docs, in the order of the other axis.
+        depth: how many docs are kept, 1 or more.
+        positives: query index and doc index of pairs that are kept at any rank.
+        mask: one flag a row, False where the row is padding.
+
+    Returns:
+        Cells that are NaN or infinite, and the lowest score of flooded queries, are no scores: such docs
+        are not in the list. All are counted.
 
     Raises:
-        FormatError: damaged or of another shape, a dtype that is no real number, ids that do not
-            match the shape, or a score that is NaN or infinite (with its row and column).
+        FormatError: the rows without padding are not `n_queries`, or the file is damaged.
     """
-    path = Path(path)
-    with path.open("rb") as stream:
-        is_zip = stream.read(4) == _ZIP_MAGIC
-    if is_zip:
-        sims, found_queries, found_docs = _read_npz(path)
-        query_ids, doc_ids = query_ids or found_queries, doc_ids or found_docs
-        blocks: Iterator[Array] = iter([sims])
-        shape = sims.shape
-    else:
-        shape, blocks = _read_npy(path)
-    queries, docs = _check_ids(path, shape, query_ids, doc_ids)
-    return rank_run(_top_rows(path, blocks, queries, docs, depth or shape[1], run_id), where=str(path))
+    pairs = positives or (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    queries_are_rows = (orientation == QUERIES_ROWS) != matrix.is_flipped
+    tie_codes = tie_codes_of(docs)
+    if queries_are_rows:
+        return _RowPass(matrix, n_queries, tie_codes, depth, pairs, mask).run()
+    return _ColumnPass(matrix, n_queries, tie_codes, depth, pairs).run()
 
 
-def _check_ids(
-    path: Path, shape: tuple[int, ...], query_ids: Sequence[str] | None, doc_ids: Sequence[str] | None
-) -> tuple[list[str], list[str]]:
-    if len(shape) != 2 or 0 in shape:
-        raise FormatError(f"{path}: shape {shape}, expected a matrix of queries × docs")
-    if query_ids is None or doc_ids is None:
-        absent = " and ".join(
-            name for name, ids in (("query ids", query_ids), ("doc ids", doc_ids)) if ids is None
-        )
+@dataclass
+class _RowPass:
+    """One reading of a matrix whose rows are queries."""
+
+    matrix: Matrix
+    n_queries: int
+    tie_codes: Ints
+    depth: int
+    positives: tuple[Ints, Ints]
+    mask: Array | None
+    oddities: Oddities = field(default_factory=Oddities)
+    parts: list[tuple[Array, ...]] = field(default_factory=list)
+
+    def run(self) -> Ranked:
+        order = np.lexsort(self.positives[::-1])
+        self.positives = (self.positives[0][order], self.positives[1][order])
+        n_rows, n_docs = n_rows_columns(self.matrix)
+        may_pad = n_rows > self.n_queries
+        if self.mask is not None and (len(self.mask), int(self.mask.sum())) != (n_rows, self.n_queries):
+            raise FormatError(
+                f"{self.matrix.where}: the mask keeps {int(self.mask.sum())} of {len(self.mask)} rows, "
+                f"expected {self.n_queries} queries of {n_rows} rows"
+            )
+        row = query = 0
+        step = max(1, _CHUNK_CELLS // n_docs)
+        for block in self.matrix.blocks(rows_per_block(self.matrix)):
+            for start in range(0, len(block), step):
+                chunk = block[start : start + step]
+                kept = self._kept(chunk, row, may_pad=may_pad)
+                row += len(chunk)
+                if kept is not None:
+                    self.oddities.padding += len(chunk) - int(kept.sum())
+                    chunk = chunk[kept]
+                self._rank(chunk, query)
+                query += len(chunk)
+                if query > self.n_queries:
+                    self._refuse_rows(query)
+        if query != self.n_queries:
+            self._refuse_rows(query)
+        return _joined(self.parts, self.oddities, self.depth)
+
+    def _kept(self, chunk: Array, row: int, *, may_pad: bool) -> Array | None:
+        if self.mask is not None:
+            return np.asarray(self.mask[row : row + len(chunk)])
+        return np.asarray(np.isfinite(chunk).any(axis=1)) if may_pad else None
+
+    def _refuse_rows(self, found: int) -> None:
         raise FormatError(
-            f"{path}: no {absent}; give --query-ids and --doc-ids, or put {path.stem}.query_ids.txt and "
-            f"{path.stem}.doc_ids.txt beside it, or save an .npz with sims, query_ids, doc_ids"
-        )
-    if (len(query_ids), len(doc_ids)) != shape:
-        turned = (len(doc_ids), len(query_ids)) == shape
-        raise FormatError(
-            f"{path}: shape {shape[0]} × {shape[1]}, but {len(query_ids)} query ids and {len(doc_ids)} "
-            "doc ids; "
-            + ("the matrix is docs × queries: save its transpose" if turned else "expected queries × docs")
-        )
-    for what, ids in (("query ids", query_ids), ("doc ids", doc_ids)):
-        if len(set(ids)) < len(ids):
-            twice = pd.Series(list(ids))[pd.Series(list(ids)).duplicated()].iloc[0]
-            raise FormatError(f"{path}: {what}: {twice!r} is given twice, expected one of each")
-    return list(query_ids), list(doc_ids)
-
-
-def _top_rows(
-    path: Path, blocks: Iterator[Array], queries: list[str], docs: list[str], depth: int, run_id: str
-) -> pd.DataFrame:
-    doc_order = np.argsort(np.array(docs, dtype=object), kind="stable")
-    tie_codes = np.empty(len(docs), dtype=np.int64)
-    tie_codes[doc_order] = np.arange(len(docs))
-    parts: list[tuple[Array, Array, Array]] = []
-    start = 0
-    for block in blocks:
-        _check_finite(path, block, start, queries, docs)
-        rows, columns = top_of_rows(block, depth, tie_codes)
-        parts.append((rows + start, columns, block[rows, columns].astype(np.float64)))
-        start += len(block)
-    rows, columns, scores = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
-    return pd.DataFrame(
-        {
-            "run_id": pd.Categorical.from_codes(np.zeros(len(rows), dtype=np.int8), pd.Index([run_id])),
-            "query_id": pd.Categorical.from_codes(rows, pd.Index(queries, dtype="str")),
-            "doc_id": pd.Categorical.from_codes(columns, pd.Index(docs, dtype="str")),
-            "score": scores,
-        }
-    )
-
-
-def _check_finite(path: Path, block: Array, start: int, queries: list[str], docs: list[str]) -> None:
-    bad = ~np.isfinite(block)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise FormatError(
-            f"{path}: {int(bad.sum())} scores that are NaN or infinite, the first at row {start + row}, "
-            f"column {column} (query {queries[start + row]}, doc {docs[column]}: {block[row, column]}); "
-            f"expected finite numbers: leave padding rows out, or give such pairs the lowest score"
+            f"{self.matrix.where}: {found} rows or more with scores, expected {self.n_queries}, one a query "
+            "id; rows of padding must be -inf or NaN throughout, or named by a mask"
         )
 
+    def _rank(self, chunk: Array, start: int) -> None:
+        if not len(chunk):
+            return
+        low, high = chunk.min(axis=1), chunk.max(axis=1)
+        bad = ~(np.isfinite(low) & np.isfinite(high))
+        if bad.any():
+            chunk = chunk.copy()
+            chunk[bad] = _without_oddities(chunk[bad], start + np.flatnonzero(bad), self.oddities)
+            low[bad] = np.where(chunk[bad] == -np.inf, np.inf, chunk[bad]).min(axis=1)
+            high[bad] = chunk[bad].max(axis=1)
+        at_low = (chunk == low[:, None]).sum(axis=1)
+        flooded = _count_shapes(self.oddities, low, high, at_low, chunk.shape[1], start)
+        cut = np.where(flooded, low, -np.inf)
+        rows, columns = top_of_rows(chunk, self.depth + 1, self.tie_codes)
+        self._keep(rows, columns, chunk[rows, columns], cut, start)
+        self._keep_positives(chunk, cut, start)
 
-def _check_dtype(path: Path, dtype: np.dtype[Any]) -> None:
-    if dtype.kind not in "fiu" or dtype.hasobject:
-        raise FormatError(f"{path}: holds {dtype}, expected real numbers (save with dtype float32)")
+    def _keep(self, rows: Ints, columns: Ints, scores: Array, cut: Array, start: int) -> None:
+        real = scores > cut[rows]
+        rows, columns, scores = rows[real], columns[real], scores[real]
+        ranks = _places(rows)
+        _count_ties(self.oddities, rows, ranks, scores, self.depth)
+        kept = ranks <= self.depth
+        self.parts.append((rows[kept] + start, columns[kept], ranks[kept], scores[kept].astype(np.float64)))
 
-
-def _read_npy(path: Path) -> tuple[tuple[int, ...], Iterator[Array]]:
-    with path.open("rb") as stream:
-        shape, fortran, dtype = _npy_header(path, stream)
-        at = stream.tell()
-    _check_dtype(path, dtype)
-    needed, found = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize + at, path.stat().st_size
-    if found < needed:
-        raise FormatError(
-            f"{path}: cut off: {found} bytes, expected {needed} for shape {shape} of {dtype}; copy it again"
-        )
-    if fortran or len(shape) != 2:
-        return shape, iter([np.load(path, allow_pickle=False)])
-    return shape, _npy_blocks(path, at, shape, dtype)
-
-
-def _npy_header(path: Path, stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    try:
-        header: Any = np.lib.format
-        version = header.read_magic(stream)
-        read = header.read_array_header_1_0 if version == (1, 0) else header.read_array_header_2_0
-        shape, fortran, dtype = read(stream)
-    except (ValueError, EOFError, SyntaxError, TypeError) as error:
-        raise FormatError(f"{path}: damaged .npy header ({error}); save it again with numpy.save") from None
-    return shape, fortran, dtype
-
-
-def _npy_blocks(path: Path, at: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[Array]:
-    n_rows, n_docs = shape
-    step = max(1, _BLOCK_BYTES // max(1, n_docs * dtype.itemsize))
-    with path.open("rb") as stream:
-        stream.seek(at)
-        for start in range(0, n_rows, step):
-            rows = min(step, n_rows - start)
-            yield np.fromfile(stream, dtype=dtype, count=rows * n_docs).reshape(rows, n_docs)
-
-
-def _read_npz(path: Path) -> tuple[Array, list[str] | None, list[str] | None]:
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            if "sims" not in archive.files:
-                raise FormatError(
-                    f"{path}: arrays {', '.join(archive.files) or 'none'}; expected sims, query_ids, doc_ids"
-                )
-            sims = archive["sims"]
-            ids = [_npz_ids(path, archive, name) for name in ("query_ids", "doc_ids")]
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, SyntaxError) as error:
-        hint = "ids saved as Python objects? save np.array(ids, dtype=str)" if "pickle" in str(error) else ""
-        raise FormatError(f"{path}: damaged .npz or not readable without pickle ({error}) {hint}") from None
-    _check_dtype(path, sims.dtype)
-    return sims, ids[0], ids[1]
+    def _keep_positives(self, chunk: Array, cut: Array, start: int) -> None:
+        queries, docs = self.positives
+        here = slice(*np.searchsorted(queries, (start, start + len(chunk))))
+        rows, columns = queries[here] - start, docs[here]
+        step = max(1, _CHUNK_CELLS // chunk.shape[1])
+        for at in range(0, len(rows), step):
+            part, column = rows[at : at + step], columns[at : at + step]
+            lines, score = chunk[part], chunk[part, column]
+            equal = lines == score[:, None]
+            is_above = self.tie_codes[None, :] > self.tie_codes[column][:, None]
+            rank = 1 + (lines > score[:, None]).sum(axis=1) + (equal & is_above).sum(axis=1)
+            real = score > cut[part]
+            self.oddities.tied_positives += int((real & (equal.sum(axis=1) > 1)).sum())
+            self.parts.append(
+                (part[real] + start, column[real], rank[real], score[real].astype(np.float64)),
+            )
 
 
-def _npz_ids(path: Path, archive: Any, name: str) -> list[str] | None:
-    if name not in archive.files:
-        return None
-    ids = archive[name]
-    if ids.ndim != 1 or ids.dtype.kind not in "USiu":
-        raise FormatError(f"{path}: {name} has shape {ids.shape} of {ids.dtype}, expected a list of text")
-    return [item.decode("utf-8") if isinstance(item, bytes) else str(item) for item in ids.tolist()]
+@dataclass
+class _ColumnPass:
+    """One reading of a matrix whose columns are queries: blocks of docs are merged into the best so far."""
+
+    matrix: Matrix
+    n_queries: int
+    tie_codes: Ints
+    depth: int
+    positives: tuple[Ints, Ints]
+    oddities: Oddities = field(default_factory=Oddities)
+
+    def run(self) -> Ranked:
+        n_docs = n_rows_columns(self.matrix)[0]
+        queries, docs = self.positives
+        own = self.matrix.pick(docs, queries) if len(docs) else np.empty(0)
+        above, equal = np.zeros(len(docs), dtype=np.int64), np.zeros(len(docs), dtype=np.int64)
+        low, high = np.full(self.n_queries, np.inf), np.full(self.n_queries, -np.inf)
+        at_low = np.zeros(self.n_queries, dtype=np.int64)
+        best: tuple[Array, Ints] | None = None
+        start = 0
+        for block in self._blocks():
+            block = self._clean(block, start)
+            block_docs = np.arange(start, start + len(block))
+            block_low = np.where(block == -np.inf, np.inf, block).min(axis=0)
+            at_low[block_low < low] = 0
+            low, high = np.minimum(low, block_low), np.maximum(high, block.max(axis=0))
+            at_low += (block == low).sum(axis=0)
+            for part, over, ties in self._over(block, block_docs, own):
+                above[part] += over
+                equal[part] += ties
+            best = self._merge(best, block, block_docs)
+            start += len(block)
+        flooded = _count_shapes(self.oddities, low, high, at_low, n_docs, 0)
+        cut = np.where(flooded, low, -np.inf)
+        parts = [self._top(best, cut)]
+        real = np.isfinite(own) & (own > cut[queries])
+        self.oddities.tied_positives = int((equal[real] > 1).sum())
+        parts.append((queries[real], docs[real], above[real] + 1, own[real].astype(np.float64)))
+        return _joined(parts, self.oddities, self.depth)
+
+    def _blocks(self) -> Iterator[Array]:
+        """Yield blocks of docs, large beside what is kept of earlier ones."""
+        return self.matrix.blocks(max(rows_per_block(self.matrix), min(4 * self.depth, 4096)))
+
+    def _clean(self, block: Array, start: int) -> Array:
+        if np.isfinite(block.min()) and np.isfinite(block.max()):
+            return block
+        turned = np.ascontiguousarray(block.T)
+        return _without_oddities(turned, np.arange(self.n_queries), self.oddities, first_doc=start).T
+
+    def _over(self, block: Array, block_docs: Ints, own: Array) -> Iterator[tuple[slice, Ints, Ints]]:
+        """Yield, for the positives by parts, how many docs of the block stand above and how many tie."""
+        queries, docs = self.positives
+        codes = self.tie_codes[block_docs]
+        step = max(1, _CHUNK_CELLS // max(1, len(block)))
+        for at in range(0, len(queries), step):
+            part = slice(at, at + step)
+            lines = block[:, queries[part]]
+            score = own[part].astype(block.dtype)
+            ties = lines == score
+            wins = ties & (codes[:, None] > self.tie_codes[docs[part]])
+            yield part, (lines > score).sum(axis=0) + wins.sum(axis=0), ties.sum(axis=0)
+
+    def _merge(self, best: tuple[Array, Ints] | None, block: Array, block_docs: Ints) -> tuple[Array, Ints]:
+        scores = np.ascontiguousarray(block.T)
+        docs = np.broadcast_to(block_docs, scores.shape)
+        if best is not None:
+            scores = np.concatenate([best[0], scores], axis=1)
+            docs = np.concatenate([best[1], docs], axis=1)
+        rows, columns = top_of_rows(scores, self.depth + 1, self.tie_codes[docs])
+        width = min(self.depth + 1, scores.shape[1])
+        rows, columns = rows.reshape(-1, width), columns.reshape(-1, width)
+        return scores[rows, columns], docs[rows, columns]
+
+    def _top(self, best: tuple[Array, Ints] | None, cut: Array) -> tuple[Array, ...]:
+        if best is None:
+            raise FormatError(f"{self.matrix.where}: no row, expected at least one doc")
+        width = best[0].shape[1]
+        rows = np.repeat(np.arange(self.n_queries), width)
+        real = best[0].ravel() > cut[rows]
+        rows, docs, scores = rows[real], best[1].ravel()[real], best[0].ravel()[real]
+        ranks = _places(rows)
+        _count_ties(self.oddities, rows, ranks, scores, self.depth)
+        kept = ranks <= self.depth
+        return rows[kept], docs[kept], ranks[kept], scores[kept].astype(np.float64)
 
 
-def read_ids(path: str | Path, column: str) -> list[str]:
-    """Return the ids in a file, in its order: one a line, or column `column` of a CSV or TSV."""
-    header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
-    if column in (name.strip() for name in header):
-        return [str(value) for value in read_delimited(path)[column]]
-    return [line.strip() for line in read_text(path).split("\n") if line.strip()]
+def _without_oddities(lines: Array, queries: Ints, oddities: Oddities, *, first_doc: int = 0) -> Array:
+    """Return queries × docs with every cell that is no finite number at minus infinity, counted."""
+    for kind, found in (
+        ("nan", np.isnan(lines)),
+        ("minus_inf", lines == -np.inf),
+        ("plus_inf", lines == np.inf),
+    ):
+        n_found = int(np.count_nonzero(found))
+        if n_found:
+            setattr(oddities, f"n_{kind}", getattr(oddities, f"n_{kind}") + n_found)
+            line, place = divmod(int(np.argmax(found)), lines.shape[1])
+            oddities.note(kind, (int(queries[line]), place + first_doc))
+    return np.asarray(np.where(np.isfinite(lines), lines, -np.inf), dtype=lines.dtype)
+
+
+def _count_shapes(
+    oddities: Oddities, low: Array, high: Array, at_low: Ints, n_docs: int, start: int
+) -> npt.NDArray[np.bool_]:
+    """Count constant and flooded queries; return which are flooded."""
+    constant = (low == high) & (at_low == n_docs) & (n_docs > 1)
+    flooded = (low < high) & (at_low >= _FLOOD_DOCS) & (2 * at_low >= n_docs)
+    for kind, found in (("constant", constant), ("flood", flooded)):
+        n_found = int(np.count_nonzero(found))
+        if n_found:
+            setattr(oddities, kind, getattr(oddities, kind) + n_found)
+            oddities.note(kind, (start + int(np.argmax(found)), 0))
+    return np.asarray(flooded, dtype=np.bool_)
+
+
+def _count_ties(oddities: Oddities, rows: Ints, ranks: Ints, scores: Array, depth: int) -> None:
+    """Count the queries with ties among the first `depth`, and those with a tie across the cut."""
+    equal = np.zeros(len(rows), dtype=bool)
+    equal[1:] = (rows[1:] == rows[:-1]) & (scores[1:] == scores[:-1])
+    oddities.tied_in_top += len(np.unique(rows[equal & (ranks <= depth)]))
+    oddities.tied_at_cut += int(np.count_nonzero(equal & (ranks == depth + 1)))
+
+
+def _places(rows: Ints) -> Ints:
+    """Return 1, 2, ... within each stretch of equal values."""
+    places = np.arange(len(rows))
+    is_first = np.ones(len(rows), dtype=bool)
+    is_first[1:] = rows[1:] != rows[:-1]
+    return np.asarray(places - np.maximum.accumulate(np.where(is_first, places, 0)) + 1, dtype=np.int64)
+
+
+def _joined(parts: list[tuple[Array, ...]], oddities: Oddities, depth: int) -> Ranked:
+    """Return the parts as one, each pair once, by query, then rank; count lists that are alike."""
+    columns: list[Array] = [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
+    order = np.lexsort((columns[2], columns[0]))
+    columns = [column[order] for column in columns]
+    once = np.ones(len(order), dtype=bool)
+    for column in (columns[0], columns[2]):
+        once[1:] &= column[1:] == column[:-1]
+    once[1:] = ~once[1:]
+    query, doc, rank, score = (column[once] for column in columns)
+    ranked = Ranked(query, doc, rank, score, oddities)
+    count_duplicates(ranked, depth)
+    return ranked
+
+
+def count_duplicates(ranked: Ranked, depth: int) -> None:
+    """Count the queries whose first `depth` docs and scores are an earlier query's."""
+    top = ranked.rank <= depth
+    query, doc, score = ranked.query[top], ranked.doc[top], ranked.score[top]
+    starts = np.flatnonzero(_places(query) == 1).tolist()
+    seen: dict[bytes, int] = {}
+    for start, end in zip(starts, [*starts[1:], len(query)], strict=True):
+        content = doc[start:end].tobytes() + score[start:end].tobytes()
+        earlier = seen.setdefault(content, int(query[start]))
+        if earlier != query[start]:
+            ranked.oddities.duplicates += 1
+            ranked.oddities.note("duplicates", (int(query[start]), earlier))

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.dense import is_dense, read_dense_run, read_ids
-from fire_toolkit.formats.trec import read_trec_run
-from fire_toolkit.ranking import top
-from fire_toolkit.tables import Run
+from fire_toolkit.formats import trec
+from fire_toolkit.formats.arrays import choose_matrix
+from fire_toolkit.formats.dense import QUERIES_ROWS, Oddities, Ranked, rank_matrix
+from fire_toolkit.formats.ids import check_ids, ids_beside, read_ids
+from fire_toolkit.formats.listed import Listed
+from fire_toolkit.formats.matrix import n_rows_columns
+from fire_toolkit.formats.reader import RunReader
+from fire_toolkit.formats.readers import find_reader
+from fire_toolkit.ranking import rank_run, top
+from fire_toolkit.tables import Run, check_run
 
 
 def read_run(
@@ -19,11 +27,11 @@ def read_run(
     doc_ids: str | Path | None = None,
     depth: int | None = None,
 ) -> Run:
-    """Return the run in a file: TREC text (gzip or not), or a dense matrix `.npy` or `.npz`.
+    """Return the run in a file of any format in `readers`; a matrix is queries × docs.
 
     Args:
         path: the file; `-` is TREC text on standard input.
-        run_id: the run's id; by default the sixth field of TREC text, or a matrix's file name.
+        run_id: the run's id; by default the one in the file, or the file's name.
         query_ids: for a matrix: a file with one id a row (a line each, or a table with `query_id`).
         doc_ids: for a matrix: a file with one id a column (a line each, or a table with `doc_id`).
             By default `NAME.query_ids.txt` and `NAME.doc_ids.txt` beside the matrix.
@@ -33,25 +41,82 @@ def read_run(
         FormatError: the file cannot be read as what it is.
         TableError: its rows make no run (a doc twice under a query, an id with white space).
     """
-    if str(path) != "-" and not Path(path).is_file():
-        raise FormatError(f"{path}: no such file")
-    if str(path) == "-" or not is_dense(Path(path)):
-        run = read_trec_run(path, run_id=run_id)
+    if str(path) == "-":
+        run = trec.read_trec_run(path, run_id=run_id)
         return top(run, depth) if depth else run
     path = Path(path)
-    query_file = query_ids or _beside(path, "query_ids")
-    doc_file = doc_ids or _beside(path, "doc_ids")
-    return read_dense_run(
-        path,
-        run_id=run_id or path.stem,
-        query_ids=read_ids(query_file, "query_id") if query_file else None,
-        doc_ids=read_ids(doc_file, "doc_id") if doc_file else None,
-        depth=depth,
+    if not path.is_file():
+        raise FormatError(f"{path}: no such file")
+    reader = find_reader(path)
+    if reader is None or reader is trec.READER:  # what nobody knows is told what is wrong with it as TREC
+        run = trec.read_trec_run(path, run_id=run_id)
+    elif reader.read_lists is not None:
+        run = run_of_lists(reader.read_lists(path, None), path, run_id=run_id)
+    else:
+        return _read_matrix(path, reader, run_id or path.stem, query_ids, doc_ids, depth)
+    return top(run, depth) if depth else run
+
+
+def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
+    """Return ranked lists as a Run, ranked by the one rule unless they hold their ranks."""
+    name = run_id or listed.run_id or path.name.removesuffix(".gz").partition(".")[0]
+    named = listed.scored.assign(run_id=name)
+    return check_run(named, where=str(path)) if listed.has_ranks else rank_run(named, where=str(path))
+
+
+def _read_matrix(
+    path: Path,
+    reader: RunReader,
+    run_id: str,
+    query_ids: str | Path | None,
+    doc_ids: str | Path | None,
+    depth: int | None,
+) -> Run:
+    if reader.read_arrays is None:
+        raise FormatError(f"{path}: {reader.what} holds no run")
+    arrays = reader.read_arrays(path)
+    query_file, doc_file = query_ids or ids_beside(path, "query_ids"), doc_ids or ids_beside(path, "doc_ids")
+    queries = read_ids(query_file, "query_id") if query_file else arrays.query_ids
+    docs = read_ids(doc_file, "doc_id") if doc_file else arrays.doc_ids
+    shapes: set[tuple[int, ...]] = {(len(queries), len(docs))} if queries and docs else set()
+    matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
+    rows, columns = n_rows_columns(matrix)
+    shape = (columns, rows) if matrix.is_flipped else (rows, columns)
+    checked = check_ids(path, matrix.shape if len(matrix.shape) != 2 else shape, queries, docs)
+    ranked = rank_matrix(
+        matrix,
+        orientation=QUERIES_ROWS,
+        n_queries=len(checked[0]),
+        docs=checked[1],
+        depth=depth or len(checked[1]),
+    )
+    _refuse_missing(path, ranked.oddities, *checked)
+    return run_of_ranked(ranked, run_id, *checked, where=str(path))
+
+
+def _refuse_missing(path: Path, oddities: Oddities, queries: list[str], docs: list[str]) -> None:
+    n_odd = oddities.n_nan + oddities.n_minus_inf + oddities.n_plus_inf
+    if not n_odd:
+        return
+    row, column = next(
+        oddities.first[kind] for kind in ("nan", "minus_inf", "plus_inf") if kind in oddities.first
+    )
+    raise FormatError(
+        f"{path}: {n_odd} scores that are NaN or infinite, the first at row {row}, column {column} (query "
+        f"{queries[row]}, doc {docs[column]}); expected finite numbers: leave padding rows out, or bring the "
+        "file in with `fire-toolkit add-run`"
     )
 
 
-def _beside(path: Path, what: str) -> Path | None:
-    for name in (f"{path.stem}.{what}.txt", f"{what}.txt"):
-        if (path.parent / name).is_file():
-            return path.parent / name
-    return None
+def run_of_ranked(ranked: Ranked, run_id: str, queries: list[str], docs: list[str], *, where: str) -> Run:
+    """Return ranked indices as a Run of the ids at those indices."""
+    table = pd.DataFrame(
+        {
+            "run_id": pd.Categorical.from_codes([0] * len(ranked.query), pd.Index([run_id], dtype="str")),
+            "query_id": pd.Categorical.from_codes(ranked.query, pd.Index(queries, dtype="str")),
+            "doc_id": pd.Categorical.from_codes(ranked.doc, pd.Index(docs, dtype="str")),
+            "rank": ranked.rank,
+            "score": ranked.score,
+        }
+    )
+    return check_run(table, where=where)

@@ -16,6 +16,8 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.files import read_bytes, read_text
+from fire_toolkit.formats.listed import Listed
+from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
@@ -35,18 +37,50 @@ def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
             run ids, an empty file.
         TableError: a doc stands twice under a query.
     """
+    scored = _scored(path)
+    return rank_run(scored.assign(run_id=run_id or _one_tag(scored, path)), where=str(path))
+
+
+def is_trec_run(start: bytes, path: Path) -> bool:
+    """Whether the first line that is not blank has the six fields of a run."""
+    line = start.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
+    return len(line.split()) == len(RUN_FIELDS) and b"\0" not in line
+
+
+def read_trec_lists(path: Path, key: str | None = None) -> Listed:
+    """Return a TREC run file as ranked lists; `key` names one of several runs in it.
+
+    Raises:
+        FormatError: as `read_trec_run`.
+    """
+    scored = _scored(path)
+    if key is None:
+        return Listed(scored, _one_tag(scored, path))
+    own = scored[scored["run_id"] == key]
+    if own.empty:
+        raise FormatError(
+            f"{path}: no run {key!r} in it; choose one with --key: {', '.join(_tags(scored)[:8])}"
+        )
+    return Listed(own.reset_index(drop=True), key)
+
+
+def _scored(path: str | Path) -> pd.DataFrame:
     scored = _read_fast(path)
-    if scored is None:
-        scored = _read_run_lines(path)
-    if run_id is not None:
-        scored["run_id"] = run_id
-    tags = sorted(map(str, scored["run_id"].unique()))
+    return _read_run_lines(path) if scored is None else scored
+
+
+def _tags(scored: pd.DataFrame) -> list[str]:
+    return sorted(map(str, scored["run_id"].unique()))
+
+
+def _one_tag(scored: pd.DataFrame, path: str | Path) -> str:
+    tags = _tags(scored)
     if len(tags) > 1:
         raise FormatError(
             f"{path}: {len(tags)} run ids in one file ({', '.join(tags[:3])}), expected one; "
             f"name the run yourself with NAME={path}"
         )
-    return rank_run(scored, where=str(path))
+    return tags[0]
 
 
 def _read_fast(path: str | Path) -> pd.DataFrame | None:
@@ -150,3 +184,6 @@ def trec_qrels_text(qrels: Qrels) -> str:
     """Return Qrels as TREC text of four columns, in the order of the table."""
     columns = (qrels["query_id"], qrels["doc_id"], qrels["relevance"])
     return "".join(f"{query} 0 {doc} {relevance}\n" for query, doc, relevance in zip(*columns, strict=True))
+
+
+READER = RunReader("trec", "a TREC run", "six fields on the first line", is_trec_run, read_trec_lists)

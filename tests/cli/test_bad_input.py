@@ -1,6 +1,7 @@
 """Bad input gives one clear line and exit code 1, and leaves nothing half-written."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,9 +88,15 @@ def test_a_cut_off_matrix(fire: Fire, folder: Path) -> None:
     assert "m.npz: damaged" in error_line(fire("pool", "m.npz", "--out", "out", code=1))
 
 
+class Command:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.system, ("touch ran",)
+
+
 def test_a_matrix_of_python_objects_is_not_unpickled(fire: Fire, folder: Path) -> None:
-    np.savez(folder / "m.npz", sims=np.ones((1, 1)), query_ids=np.array(["1"], dtype=object), doc_ids=["a"])
-    assert "pickle" in error_line(fire("pool", "m.npz", "--out", "out", code=1))
+    np.savez(folder / "m.npz", sims=np.ones((1, 1)), query_ids=np.array([Command()]), doc_ids=["a"])
+    assert "system', expected plain data" in error_line(fire("pool", "m.npz", "--out", "out", code=1))
+    assert not (folder / "ran").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,272 @@
+"""Matrices read in blocks of rows: from a place in a file, from a zip member, or from memory.
+
+A file is read once, front to back, by a thread that is one block ahead and hashes what it reads; no
+memory map is used (a mapped matrix fills memory with its own pages and reads slower).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.errors import FormatError
+
+Array = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+
+BLOCK_BYTES = 32 << 20
+BFLOAT16 = "bfloat16"
+_EXACT_INTEGERS = 2**53
+
+
+class Matrix(Protocol):
+    """Real numbers in rows, readable in blocks."""
+
+    @property
+    def where(self) -> str:
+        """Return its name for errors."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return rows × columns, or three axes of which the first two are rows."""
+        ...
+
+    @property
+    def is_flipped(self) -> bool:
+        """Return whether the file holds the axes the other way round from what its writer saw."""
+        ...
+
+    def blocks(self, n_rows: int) -> Iterator[Array]:
+        """Yield all rows in order, `n_rows` at a time, as float32 or float64 of rows × columns."""
+        ...
+
+    def pick(self, rows: Ints, columns: Ints) -> Array:
+        """Return single cells."""
+        ...
+
+
+def n_rows_columns(matrix: Matrix) -> tuple[int, int]:
+    """Return the shape with all axes but the last as rows."""
+    return math.prod(matrix.shape[:-1]), matrix.shape[-1]
+
+
+def rows_per_block(matrix: Matrix, n_bytes: int = BLOCK_BYTES) -> int:
+    """Return how many rows of 4-byte numbers fill `n_bytes`, at least one."""
+    return max(1, n_bytes // max(1, 4 * matrix.shape[-1]))
+
+
+def check_dtype(where: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return `dtype`, or raise FormatError when it is no real number of up to 8 bytes."""
+    if dtype.kind not in "fiu" or dtype.itemsize > 8 or dtype.hasobject:
+        raise FormatError(f"{where}: holds {dtype}, expected real numbers (save with dtype float32)")
+    return dtype
+
+
+def as_floats(values: Array, where: str) -> Array:
+    """Return float32 or float64 of the same values; integers that no float64 holds are refused."""
+    if values.dtype.kind == "f":
+        kept = np.dtype(np.float64 if values.dtype.itemsize == 8 else np.float32)
+        return values.astype(kept, copy=False)
+    if values.dtype.itemsize <= 2:
+        return values.astype(np.float32)
+    if values.dtype.itemsize == 8 and values.size:
+        largest = max(abs(int(values.min())), abs(int(values.max())))
+        if largest > _EXACT_INTEGERS:
+            raise FormatError(f"{where}: holds the integer {largest}, expected scores of at most 2**53")
+    return values.astype(np.float64)
+
+
+def _from_bfloat16(values: Array) -> Array:
+    return (values.astype(np.uint32) << 16).view(np.float32)
+
+
+@dataclass(frozen=True)
+class HeldMatrix:
+    """A matrix in memory."""
+
+    where: str
+    values: Array
+    is_flipped: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return its shape."""
+        return self.values.shape
+
+    def blocks(self, n_rows: int) -> Iterator[Array]:
+        """Yield blocks of rows."""
+        rows = self.values.reshape(-1, self.values.shape[-1])
+        for start in range(0, len(rows), n_rows):
+            yield as_floats(rows[start : start + n_rows], self.where)
+
+    def pick(self, rows: Ints, columns: Ints) -> Array:
+        """Return single cells."""
+        flat = self.values.reshape(-1, self.values.shape[-1])
+        return as_floats(flat[rows, columns], self.where)
+
+
+def held(where: str, values: Array) -> HeldMatrix:
+    """Return an array in memory as a matrix.
+
+    Raises:
+        FormatError: its dtype is no real number.
+    """
+    check_dtype(where, values.dtype)
+    return HeldMatrix(where, values)
+
+
+@dataclass(frozen=True)
+class FileMatrix:
+    """A matrix in row-major order from byte `offset` of a file, or of an unpacked zip member.
+
+    dtype: of the numbers, or uint16 with `is_bfloat16`. member: the zip member it is packed in.
+    on_read: called with the number of bytes after each block. hasher: fed with every byte of the file,
+    for a file that holds the matrix alone.
+    """
+
+    where: str
+    path: Path
+    offset: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    is_flipped: bool = False
+    is_bfloat16: bool = False
+    member: str | None = None
+    on_read: Callable[[int], None] | None = None
+    hasher: Hasher | None = None
+
+    def watched(self, on_read: Callable[[int], None] | None, hasher: Hasher | None = None) -> FileMatrix:
+        """Return the matrix that reports its reading."""
+        return replace(self, on_read=on_read, hasher=hasher)
+
+    @property
+    def row_bytes(self) -> int:
+        """Return the bytes of a row."""
+        return self.shape[-1] * self.dtype.itemsize
+
+    def blocks(self, n_rows: int) -> Iterator[Array]:
+        """Yield blocks of rows, one block read ahead of the one in use."""
+        total = n_rows_columns(self)[0]
+        sizes = [min(n_rows, total - start) for start in range(0, total, n_rows)]
+        with self._open() as stream, ThreadPoolExecutor(1) as reader:
+            ahead = [reader.submit(self._read, stream, size) for size in sizes[:1]]
+            for size in [*sizes[1:], 0]:
+                block = ahead.pop().result()
+                if size:
+                    ahead.append(reader.submit(self._read, stream, size))
+                yield block
+            if self.hasher and self.member is None:
+                reader.submit(self.hasher.rest, stream).result()
+
+    def _open(self) -> BinaryIO:
+        if self.member is not None:
+            return open_member(self.path, self.member, self.offset)
+        stream = self.path.open("rb", buffering=0)
+        if self.hasher:
+            self.hasher.update(stream.read(self.offset))
+        stream.seek(self.offset)
+        return stream
+
+    def _read(self, stream: BinaryIO, n_rows: int) -> Array:
+        raw = _read_exactly(stream, n_rows * self.row_bytes, self.where)
+        if self.hasher and self.member is None:
+            self.hasher.update(raw)
+            _forget(stream)
+        if self.on_read:
+            self.on_read(len(raw))
+        values = np.frombuffer(raw, dtype=self.dtype).reshape(n_rows, self.shape[-1])
+        return _from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
+
+    def pick(self, rows: Ints, columns: Ints) -> Array:
+        """Return single cells, each read by itself; of a packed member all blocks are read for it."""
+        if self.member is not None:
+            return self._pick_from_blocks(rows, columns)
+        places = self.offset + rows * self.row_bytes + columns * self.dtype.itemsize
+        with self.path.open("rb") as stream:
+            handle, size = stream.fileno(), self.dtype.itemsize
+            raw = b"".join(os.pread(handle, size, int(place)) for place in places)
+        if len(raw) != len(places) * size:
+            raise FormatError(f"{self.where}: cut off while it was read; copy it again")
+        values = np.frombuffer(raw, dtype=self.dtype)
+        return _from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
+
+    def _pick_from_blocks(self, rows: Ints, columns: Ints) -> Array:
+        found: Array = np.empty(len(rows), dtype=np.float64)
+        start = 0
+        for block in replace(self, on_read=None).blocks(rows_per_block(self)):
+            wanted = (rows >= start) & (rows < start + len(block))
+            found[wanted] = block[rows[wanted] - start, columns[wanted]]
+            start += len(block)
+        return found
+
+
+@dataclass
+class Hasher:
+    """The sha256 of a file that is read front to back by somebody else."""
+
+    digest: Any = field(default_factory=hashlib.sha256)
+    is_whole: bool = False
+
+    def update(self, raw: bytes | bytearray) -> None:
+        """Take the next bytes."""
+        self.digest.update(raw)
+
+    def rest(self, stream: BinaryIO) -> None:
+        """Take what follows, to the end."""
+        while raw := stream.read(1 << 20):
+            self.digest.update(raw)
+        self.is_whole = True
+
+    @property
+    def sha256(self) -> str | None:
+        """Return the hash in hex, or None while the file was not read to its end."""
+        return self.digest.hexdigest() if self.is_whole else None
+
+
+def _read_exactly(stream: BinaryIO, n_bytes: int, where: str) -> bytearray:
+    raw = bytearray(n_bytes)
+    view, done = memoryview(raw), 0
+    while done < n_bytes:
+        try:
+            got = stream.readinto(view[done : done + (64 << 20)])  # type: ignore[attr-defined]
+        except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+            raise FormatError(f"{where}: damaged ({error}); copy it again from its source") from None
+        if not got:
+            raise FormatError(f"{where}: cut off while it was read; copy it again from its source")
+        done += got
+    return raw
+
+
+def _forget(stream: BinaryIO) -> None:
+    """Let the system drop the pages of what was read, where it can."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(stream.fileno(), 0, stream.tell(), os.POSIX_FADV_DONTNEED)
+
+
+def open_member(path: Path, member: str, offset: int = 0) -> BinaryIO:
+    """Return an open zip member, `offset` bytes in.
+
+    Raises:
+        FormatError: the member is encrypted, damaged, or of a kind of compression not known.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            stream = archive.open(member)
+            stream.read(offset)
+    except (OSError, EOFError, RuntimeError, ValueError, NotImplementedError, zlib.error) as error:
+        raise FormatError(f"{path}: {member}: cannot be unpacked ({error}); save it again") from None
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise FormatError(f"{path}: {member}: damaged zip ({error}); copy it again") from None
+    return stream  # type: ignore[return-value]
