@@ -1,0 +1,172 @@
+"""A campaign's own record in a workspace: what was asked, of whom, under which page.
+
+`campaign/campaign.json` holds the campaign's key and the labeling page; `campaign/round-N/` what is asked in
+that round (`tasks.csv`), of whom (`assignments.csv`), and the known answers (`controls.csv`). It is written
+before anything is sent, so that whatever is cut short can be taken up again with the same queues.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from fire_toolkit.assignment import ASSIGNMENTS, OVERLAP, Assignments, check_assignments
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.files import read_text
+from fire_toolkit.storage import write_files
+from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
+
+FOLDER = "campaign"
+LEDGER_FOLDER = "ledger"
+SHARED = "shared"
+SHARED_OVERLAP = "shared-overlap"
+_ROUND = re.compile(r"round-([1-9][0-9]*)")
+_MARK = re.compile(r"fire-toolkit campaign (?P<key>\S+) round (?P<round>\d+) queue (?P<annotator>\S+)")
+_MAX_TITLE = 50
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign: its key on every server, its guideline, the page that was shown."""
+
+    key: str
+    guideline: str
+    guideline_sha256: str
+    config_sha256: str
+    label_config: str
+    is_shared: bool
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a round asks of whom: each pair once in `tasks`, who has it in `assignments`."""
+
+    number: int
+    tasks: Tasks
+    assignments: Assignments
+    controls: Qrels
+
+
+@dataclass(frozen=True)
+class QueueName:
+    """A queue: the round and the annotator it was made for."""
+
+    round: int
+    annotator_id: str
+
+    def __str__(self) -> str:
+        return f"{self.round}/{self.annotator_id}"
+
+
+def queue_named(text: str) -> QueueName | None:
+    """Return the queue that `str` of it names; None for any other text."""
+    number, slash, annotator_id = text.partition("/")
+    return QueueName(int(number), annotator_id) if slash and number.isdigit() and annotator_id else None
+
+
+def project_mark(campaign: Campaign, queue: QueueName) -> str:
+    """Return the description by which a project is known again as the one of a queue."""
+    return f"fire-toolkit campaign {campaign.key} round {queue.round} queue {queue.annotator_id}"
+
+
+def marked_queue(campaign: Campaign, description: object) -> QueueName | None:
+    """Return the queue of this campaign that a project's description names; None if it is not ours."""
+    found = _MARK.search(description) if isinstance(description, str) else None
+    if found is None or found["key"] != campaign.key:
+        return None
+    return QueueName(int(found["round"]), found["annotator"])
+
+
+def project_title(campaign: Campaign, queue: QueueName) -> str:
+    """Return a title that tells annotators which project is theirs, and nothing of where pairs come from."""
+    return f"{queue.annotator_id} · round {queue.round} · {campaign.guideline}"[:_MAX_TITLE]
+
+
+def share_queues(assignments: Assignments) -> Assignments:
+    """Return the queues of a team in one project: first answers in one queue, second ones in another.
+
+    Two different annotators for a doubled pair cannot be enforced then; the order is the first annotator's.
+    """
+    named = assignments.assign(
+        annotator_id=[SHARED_OVERLAP if kind == OVERLAP else SHARED for kind in assignments["kind"]]
+    )
+    once = named.sort_values(["position", "pair_id"], kind="stable").drop_duplicates(
+        ["annotator_id", "pair_id"]
+    )
+    return check_assignments(once.assign(position=once.groupby("annotator_id").cumcount() + 1))
+
+
+def read_campaign(root: Path) -> Campaign | None:
+    """Return the campaign of the workspace `root`; None if none has begun.
+
+    Raises:
+        FormatError: its record is damaged.
+    """
+    path = root / FOLDER / "campaign.json"
+    if not path.is_file():
+        return None
+    try:
+        content = json.loads(read_text(path))
+        return Campaign(**{name: content[name] for name in Campaign.__annotations__})
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(f"{path}: damaged ({error}); restore it from a copy") from None
+
+
+def write_campaign(root: Path, campaign: Campaign) -> None:
+    """Write the campaign's record; a campaign that is there stays."""
+    if read_campaign(root) not in (None, campaign):
+        raise UsageError(f"{root / FOLDER}: another campaign has begun here; use a workspace of its own")
+    content = json.dumps(asdict(campaign), indent=1, ensure_ascii=False) + "\n"
+    write_files({root / FOLDER / "campaign.json": content.encode()})
+
+
+def read_rounds(root: Path) -> list[Round]:
+    """Return the rounds of the workspace `root`, by number; none if none has begun."""
+    folders = (root / FOLDER).glob("round-*")
+    numbers = sorted(int(found[1]) for path in folders if (found := _ROUND.fullmatch(path.name)))
+    return [_read_round(root, number) for number in numbers]
+
+
+def _read_round(root: Path, number: int) -> Round:
+    folder = root / FOLDER / f"round-{number}"
+    tables = {name: read_delimited(folder / f"{name}.csv") for name in ("tasks", "assignments", "controls")}
+    where = {name: str(folder / f"{name}.csv") for name in tables}
+    return Round(
+        number,
+        check_tasks(tables["tasks"], where=where["tasks"]),
+        check_assignments(tables["assignments"], where=where["assignments"]),
+        check_qrels(tables["controls"], where=where["controls"]),
+    )
+
+
+def write_round(root: Path, entry: Round) -> None:
+    """Write a round; one that is there already stays, and must be the same.
+
+    Raises:
+        UsageError: another round of that number has begun.
+    """
+    folder = root / FOLDER / f"round-{entry.number}"
+    tables: Mapping[str, tuple[pd.DataFrame, tuple[str, ...]]] = {
+        "tasks": (entry.tasks, TASKS.names),
+        "assignments": (entry.assignments, ASSIGNMENTS.names),
+        "controls": (entry.controls, ("query_id", "doc_id", "relevance")),
+    }
+    contents = {
+        folder / f"{name}.csv": delimited_text(table[list(columns)]).encode()
+        for name, (table, columns) in tables.items()
+    }
+    if folder.is_dir():
+        changed = [path.name for path, content in contents.items() if path.read_bytes() != content]
+        if changed:
+            raise UsageError(
+                f"{folder}: round {entry.number} was assigned otherwise ({', '.join(changed)} would change); "
+                "push without new inputs to continue it, or begin another campaign in a workspace of its own"
+            )
+        return
+    write_files(contents)

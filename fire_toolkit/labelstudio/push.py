@@ -1,0 +1,273 @@
+"""Queues to projects: what is missing on the server is added, once, whatever went wrong before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fire_toolkit.assignment import TRAINING
+from fire_toolkit.errors import ServerError
+from fire_toolkit.guidelines import Guideline
+from fire_toolkit.labelstudio.api import Api, Uncertain, status_of
+from fire_toolkit.labelstudio.campaign import (
+    SHARED,
+    SHARED_OVERLAP,
+    Campaign,
+    QueueName,
+    Round,
+    marked_queue,
+    project_mark,
+    project_title,
+)
+from fire_toolkit.labelstudio.config import config_sha256
+from fire_toolkit.labelstudio.differences import config_difference
+from fire_toolkit.labelstudio.instructions import instructions_html
+from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
+from fire_toolkit.labelstudio.task_json import PAIR_ID, tasks_to_json
+
+Payload = dict[str, Any]
+
+BATCH_SIZE = 1000
+_TRIES = 5
+_SOON = (0, 1, 2)
+_LATE = (0, 1, 2, 4, 8, 15, 30)
+_OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it is not at work on it
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The tasks of one annotator in their order, as they are sent; n_held wait for the training."""
+
+    name: QueueName
+    tasks: tuple[Payload, ...]
+    n_held: int = 0
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What a push found and did in one project.
+
+    n_there: tasks that were there; n_added; n_held: tasks that wait for the training; duplicates: pairs that
+    are there more than once; n_foreign: tasks that are not of this queue or have no pair_id; twins: further
+    projects of the same queue; mended: settings that somebody had changed.
+    """
+
+    queue: QueueName
+    project: int
+    n_there: int = 0
+    n_added: int = 0
+    n_held: int = 0
+    duplicates: Mapping[str, int] = field(default_factory=dict)
+    n_foreign: int = 0
+    twins: tuple[int, ...] = ()
+    mended: tuple[str, ...] = ()
+
+
+def make_queues(entry: Round, guideline: Guideline, *, done: Collection[tuple[str, str]]) -> list[Queue]:
+    """Return the queues of a round, by annotator.
+
+    Args:
+        entry: the round.
+        guideline: names the keys of a task's data.
+        done: (queue, pair) of every answer so far; while a queue's training is not done, the
+            rest of it is held back, so that nobody can begin with it.
+    """
+    contents = tasks_to_json(entry.tasks, guideline).get(1, [])
+    by_pair = {content["data"][PAIR_ID]: content for content in contents}
+    queues = []
+    for annotator_id, rows in entry.assignments.groupby("annotator_id", sort=True):
+        name = QueueName(entry.number, str(annotator_id))
+        ordered = rows.sort_values("position")
+        training = ordered.loc[ordered["kind"] == TRAINING, "pair_id"]
+        is_trained = all((str(name), pair) in done for pair in training)
+        pairs = list(ordered["pair_id"] if is_trained else training)
+        queues.append(Queue(name, tuple(by_pair[pair] for pair in pairs), len(ordered) - len(pairs)))
+    return queues
+
+
+def push_queues(
+    api: Api,
+    campaign: Campaign,
+    queues: Sequence[Queue],
+    *,
+    guideline: Guideline,
+    report: Callable[[int], None] = lambda n: None,
+) -> Iterator[Pushed]:
+    """Make the projects of `queues` hold every task of theirs once; yield what was done in each.
+
+    Args:
+        api: the server.
+        campaign: its key marks the projects, by which they are found again.
+        queues: in the order in which they are pushed.
+        guideline: the page and the instructions.
+        report: called with a number of tasks that are now there.
+
+    Raises:
+        ServerError: the server fails for good, or somebody changed a project's labeling page; what is there
+            by then stays, and another push goes on from there.
+    """
+    found = campaign_projects(api, campaign)
+    for queue in queues:
+        projects = found.get(queue.name, [])
+        number, mended = _project(api, campaign, queue.name, guideline, projects)
+        is_new = not projects
+        twins = tuple(int(project["id"]) for project in projects[1:])
+        there = Counter[str]() if is_new else _keys_there(api, number)
+        keys = [task["data"][PAIR_ID] for task in queue.tasks]
+        report(sum(key in there for key in keys))
+        missing = [task for task, key in zip(queue.tasks, keys, strict=True) if key not in there]
+        repeated = _add(api, number, missing, report)
+        foreign = there.keys() - set(keys)
+        duplicates = {key: n for key, n in there.items() if key and n > 1} | repeated
+        yield Pushed(
+            queue.name,
+            number,
+            n_there=len(keys) - len(missing),
+            n_added=len(missing),
+            n_held=queue.n_held,
+            duplicates=duplicates,
+            n_foreign=sum(there[key] for key in foreign),
+            twins=twins,
+            mended=mended,
+        )
+
+
+def campaign_projects(api: Api, campaign: Campaign) -> dict[QueueName, list[dict[str, Any]]]:
+    """Return the projects of each queue of the campaign on the server, lowest number first."""
+    found: dict[QueueName, list[dict[str, Any]]] = {}
+    for project in api.projects():
+        name = marked_queue(campaign, project.get("description"))
+        if name is not None:
+            found.setdefault(name, []).append(project)
+    return found
+
+
+def project_settings(campaign: Campaign, name: QueueName, guideline: Guideline) -> dict[str, Any]:
+    """Return the settings of a queue's project: blind, no empty answers, in our order."""
+    return {
+        "title": project_title(campaign, name),
+        "description": project_mark(campaign, name),
+        "label_config": guideline.label_config,
+        "expert_instruction": instructions_html(guideline.text),
+        "show_instruction": True,
+        **_GUARDED,
+        "maximum_annotations": 1,
+    }
+
+
+_GUARDED: dict[str, Any] = {
+    "show_collab_predictions": False,
+    "enable_empty_annotation": False,
+    "sampling": "Sequential sampling",
+}
+
+
+def _project(
+    api: Api,
+    campaign: Campaign,
+    name: QueueName,
+    guideline: Guideline,
+    projects: Sequence[Mapping[str, Any]],
+) -> tuple[int, tuple[str, ...]]:
+    if not projects:
+        return _create(api, campaign, name, guideline), ()
+    project = api.project(int(projects[0]["id"]))
+    check_config(campaign, project)
+    changed = {key: value for key, value in _GUARDED.items() if project.get(key) != value}
+    if changed:
+        api.update_project(int(project["id"]), changed)
+    return int(project["id"]), tuple(changed)
+
+
+def check_config(campaign: Campaign, project: Mapping[str, Any]) -> None:
+    """Raise `ServerError` unless a project shows the campaign's labeling page."""
+    shown = str(project.get("label_config") or "")
+    where = f"project {project.get('id')} ({project.get('title')})"
+    if config_sha256(shown or "<View/>", where=where) != campaign.config_sha256:
+        raise ServerError(
+            f"{where}: its labeling config was changed on the server, so answers may not mean what the "
+            f"guideline says: {config_difference(campaign.label_config, shown)}; put it back under Settings, "
+            "Labeling Interface (`fire-toolkit guideline --part config` prints it)"
+        )
+
+
+def _create(api: Api, campaign: Campaign, name: QueueName, guideline: Guideline) -> int:
+    settings = project_settings(campaign, name, guideline)
+    for _ in range(_TRIES):
+        try:
+            return api.create_project(settings)
+        except Uncertain as error:
+            last = error
+        for seconds in _pauses(last):
+            api.pause(seconds)
+            projects = campaign_projects(api, campaign).get(name)
+            if projects:
+                return int(projects[0]["id"])
+    raise ServerError(str(last))
+
+
+def _pauses(error: Uncertain) -> tuple[int, ...]:
+    """Return how long to wait between looks whether the server carried a write out after all."""
+    cause = error.__cause__
+    status = status_of(cause) if isinstance(cause, ServerError) else 0
+    return _SOON if status in _OVER_SOON else _LATE
+
+
+def _keys_there(api: Api, project: int) -> Counter[str]:
+    """Return how often each pair_id is in a project; tasks without one count under the empty text."""
+    keys = Counter[str]()
+    numbers: set[int] = set()
+    for page in sweep_tasks(api, project, include=("id", "data")):
+        new = [task for task in page if task["id"] not in numbers]
+        numbers.update(task["id"] for task in new)
+        keys.update(map(_key, new))
+    return keys
+
+
+def _key(task: Mapping[str, Any]) -> str:
+    content = task.get("data")
+    key = content.get(PAIR_ID) if isinstance(content, dict) else None
+    return key if isinstance(key, str) else ""
+
+
+def _add(api: Api, project: int, tasks: Sequence[Payload], report: Callable[[int], None]) -> dict[str, int]:
+    """Add tasks in batches; return the pairs that are there more than once though added once."""
+    doubtful: list[str] = []
+    for start in range(0, len(tasks), BATCH_SIZE):
+        batch = tasks[start : start + BATCH_SIZE]
+        doubtful += _add_batch(api, project, batch)
+        report(len(batch))
+    times = Counter(_key(task) for task in _once(tasks_with_keys(api, project, doubtful)))
+    return {key: n for key, n in times.items() if n > 1}
+
+
+def _once(tasks: Iterable[Payload]) -> Iterator[Payload]:
+    return iter({task["id"]: task for task in tasks}.values())
+
+
+def _add_batch(api: Api, project: int, batch: Sequence[Payload]) -> list[str]:
+    """Add a batch, looking after each doubtful failure what of it is there; return its keys if in doubt."""
+    missing = {task["data"][PAIR_ID]: task for task in batch}
+    doubtful: list[str] = []
+    for _ in range(_TRIES):
+        try:
+            api.import_tasks(project, list(missing.values()))
+        except Uncertain as error:
+            last = error
+        else:
+            return doubtful
+        doubtful = [task["data"][PAIR_ID] for task in batch]
+        for seconds in _pauses(last):
+            api.pause(seconds)
+            for task in tasks_with_keys(api, project, list(missing)):
+                missing.pop(_key(task), None)
+            if not missing:
+                return doubtful
+    raise ServerError(str(last))
+
+
+def is_shared(name: QueueName) -> bool:
+    """Whether a queue belongs to a team and not to one annotator."""
+    return name.annotator_id in (SHARED, SHARED_OVERLAP)

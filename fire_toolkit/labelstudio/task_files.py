@@ -1,0 +1,70 @@
+"""Task files back to Tasks: what `tasks` wrote, or somebody else in the same form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.formats.files import read_text
+from fire_toolkit.guidelines import CAPTION, Guideline
+from fire_toolkit.labelstudio.task_json import PAIR_ID
+from fire_toolkit.tables import TASKS, Tasks, check_tasks
+from fire_toolkit.tasks import split_pair_id
+
+
+def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = True) -> Tasks:
+    """Return the tasks in a file of `tasks` as batch 1, and those of its `.overlap.json` as batch 2.
+
+    Raises:
+        FormatError: not such a file; a task without caption, item or pair_id, or with a further key, which
+            annotators would see.
+    """
+    files = [path]
+    overlap = path.with_name(f"{path.name.removesuffix('.json')}.overlap.json")
+    if with_overlap and overlap.is_file():
+        files.append(overlap)
+    rows = [
+        _row(entry, f"{file}: task {place}", guideline) | {"batch": batch, "position": place}
+        for batch, file in enumerate(files, start=1)
+        for place, entry in enumerate(_entries(file), start=1)
+    ]
+    return check_tasks(pd.DataFrame(rows, columns=list(TASKS.names)), where=str(path))
+
+
+def _entries(path: Path) -> list[Any]:
+    try:
+        content = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: not JSON ({error}); make it again with `fire-toolkit tasks`") from None
+    if not isinstance(content, list):
+        raise FormatError(f"{path}: expected a list of tasks, as `fire-toolkit tasks` writes it")
+    return content
+
+
+def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
+    content = entry.get("data") if isinstance(entry, dict) else None
+    if not isinstance(content, dict) or PAIR_ID not in content:
+        raise FormatError(f"{place}: no data.{PAIR_ID}, by which its answers find their pair")
+    further = sorted({*content, *(entry or {})} - {CAPTION, guideline.media_key, PAIR_ID, "data"})  # type: ignore[misc]
+    if further:
+        raise FormatError(f"{place}: {', '.join(further)} would be seen by annotators; leave it out")
+    values = [content.get(key) for key in (CAPTION, guideline.media_key, PAIR_ID)]
+    if not all(isinstance(value, str) and value for value in values):
+        raise FormatError(f"{place}: expected texts {CAPTION}, {guideline.media_key} and {PAIR_ID}")
+    caption, media_url, key = map(str, values)
+    try:
+        query_id, doc_id = split_pair_id(key)
+    except FireError as error:
+        raise FormatError(f"{place}: {error}") from None
+    return {
+        "pair_id": key,
+        "query_id": query_id,
+        "doc_id": doc_id,
+        "text": caption,
+        "media_url": media_url,
+        "guideline": guideline.name,
+    }

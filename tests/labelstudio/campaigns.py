@@ -1,0 +1,65 @@
+"""A small campaign for tests: tasks, queues, a server in this process."""
+
+from __future__ import annotations
+
+import pandas as pd
+from fake_api import TOKEN, URL, FakeServer
+
+from fire_toolkit.assignment import Assignments, assign_tasks
+from fire_toolkit.formats.guideline_files import read_guideline
+from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.campaign import Campaign, Round
+from fire_toolkit.labelstudio.config import config_sha256
+from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.tables import Qrels, Tasks, check_items, check_pool, check_qrels, check_queries
+from fire_toolkit.tasks import make_tasks
+
+GUIDELINE = read_guideline("caption-relevance-v1")
+CAMPAIGN = Campaign(
+    key="k1",
+    guideline=GUIDELINE.name,
+    guideline_sha256=GUIDELINE.sha256,
+    config_sha256=config_sha256(GUIDELINE.label_config),
+    label_config=GUIDELINE.label_config,
+    is_shared=False,
+)
+
+
+def make_api(server: FakeServer) -> Api:
+    return Api(Connection(URL, TOKEN), transport=server.transport(), pause=lambda seconds: None)
+
+
+def tasks_of(n_pairs: int, *, overlap: float = 0.0, prefix: str = "") -> Tasks:
+    ids = [f"{prefix}{number}" for number in range(n_pairs)]
+    pool = check_pool(pd.DataFrame({"query_id": [f"q{i}" for i in ids], "doc_id": [f"v{i}" for i in ids]}))
+    queries = check_queries(pool[["query_id"]].assign(text="a dog runs"))
+    items = check_items(pool[["doc_id"]].assign(media_url="http://m/x.mp4"))
+    return make_tasks(pool, queries, items=items, guideline=GUIDELINE, overlap=overlap)
+
+
+def each_once(*tables: Tasks) -> Tasks:
+    """Return the distinct pairs of several tables as one batch."""
+    joined = pd.concat(tables).drop_duplicates("pair_id")
+    return Tasks(joined.assign(batch=1, position=range(1, len(joined) + 1)))
+
+
+def round_of(
+    tasks: Tasks,
+    annotators: tuple[str, ...] = ("ann", "bob"),
+    *,
+    training: Tasks | None = None,
+    controls: Tasks | None = None,
+) -> Round:
+    assigned = assign_tasks(tasks, annotators, training=training, controls=controls, seed=1)
+    contents = each_once(*(table for table in (tasks, training, controls) if table is not None))
+    return Round(1, contents, assigned, known(controls))
+
+
+def known(controls: Tasks | None) -> Qrels:
+    pairs = tasks_of(0)[["query_id", "doc_id"]] if controls is None else controls[["query_id", "doc_id"]]
+    return check_qrels(pairs.assign(relevance=1))
+
+
+def pairs_of(assignments: Assignments, annotator_id: str) -> list[str]:
+    rows = assignments[assignments["annotator_id"] == annotator_id]
+    return list(rows.sort_values("position")["pair_id"])

@@ -1,0 +1,270 @@
+"""A push makes every task be on the server once, whatever goes wrong on the way."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import httpx
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from campaigns import CAMPAIGN, GUIDELINE, each_once, make_api, pairs_of, round_of, tasks_of
+from fake_api import FAULTS, FakeServer, Killed
+
+from fire_toolkit.errors import ServerError
+from fire_toolkit.labelstudio import push as pushing
+from fire_toolkit.labelstudio.campaign import QueueName, Round
+from fire_toolkit.labelstudio.push import Pushed, make_queues, push_queues
+from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
+
+ROUND = round_of(tasks_of(12, overlap=0.5))
+
+
+def push(server: FakeServer, entry: Round = ROUND, done: set[tuple[str, str]] | None = None) -> list[Pushed]:
+    queues = make_queues(entry, GUIDELINE, done=done or set())
+    return list(push_queues(make_api(server), CAMPAIGN, queues, guideline=GUIDELINE))
+
+
+def push_until_done(server: FakeServer, limit: int = 60) -> None:
+    for _ in range(limit):
+        try:
+            push(server)
+        except ServerError:
+            continue
+        if not server.faults:
+            return
+    raise AssertionError("the push never ended")
+
+
+def assert_all_there_once(server: FakeServer, entry: Round = ROUND) -> None:
+    names = sorted(entry.assignments["annotator_id"].unique())
+    assert len(server.projects) == len(names)
+    for name in names:
+        there = server.keys_of(server.project_of(name))
+        assert dict.fromkeys(pairs_of(entry.assignments, name), 1) == dict(there)
+
+
+def test_each_annotator_gets_a_project_with_the_queue_in_its_order() -> None:
+    server = FakeServer()
+    pushed = push(server)
+    assert [(str(p.queue), p.n_added, p.n_there) for p in pushed] == [("1/ann", 9, 0), ("1/bob", 9, 0)]
+    for name in ("ann", "bob"):
+        keys = [task["data"]["pair_id"] for task in server.tasks_of(server.project_of(name))]
+        assert keys == pairs_of(ROUND.assignments, name)
+
+
+def test_projects_are_blind_and_refuse_empty_answers() -> None:
+    server = FakeServer()
+    push(server)
+    for project in server.projects.values():
+        assert project["show_collab_predictions"] is False
+        assert project["enable_empty_annotation"] is False
+        assert project["maximum_annotations"] == 1
+        assert project["sampling"] == "Sequential sampling"
+        assert project["label_config"] == GUIDELINE.label_config
+        assert "<h1>Does the caption describe the video?</h1>" in project["expert_instruction"]
+        assert len(project["title"]) <= 50
+
+
+def test_pushing_again_adds_nothing() -> None:
+    server = FakeServer()
+    push(server)
+    assert [(p.n_added, p.n_there) for p in push(server)] == [(0, 9), (0, 9)]
+    assert_all_there_once(server)
+
+
+def test_only_what_is_missing_is_added() -> None:
+    server = FakeServer()
+    push(server)
+    for task in server.tasks_of(server.project_of("ann"))[2:5]:
+        server.delete_task(task["id"])
+    assert [(p.n_added, p.n_there) for p in push(server)] == [(3, 6), (0, 9)]
+    assert_all_there_once(server)
+
+
+def test_duplicates_foreign_tasks_and_twins_are_reported_and_left() -> None:
+    server = FakeServer()
+    push(server)
+    project = server.project_of("ann")
+    double = server.tasks_of(project)[0]["data"]
+    server._import(project, [{"data": double}, {"data": {"caption": "no key"}}, {"data": {"pair_id": 7}}])
+    server._create(dict(server.projects[project]))
+    first, _ = push(server)
+    assert first.duplicates == {double["pair_id"]: 2}
+    assert first.n_foreign == 2
+    assert first.twins == (3,)
+    assert first.n_added == 0
+
+
+def test_settings_that_somebody_changed_are_mended() -> None:
+    server = FakeServer()
+    push(server)
+    server.projects[server.project_of("bob")]["show_collab_predictions"] = True
+    assert [p.mended for p in push(server)] == [(), ("show_collab_predictions",)]
+    assert server.projects[server.project_of("bob")]["show_collab_predictions"] is False
+
+
+def test_a_changed_page_stops_the_push_with_the_difference() -> None:
+    server = FakeServer()
+    push(server)
+    project = server.projects[server.project_of("ann")]
+    project["label_config"] = project["label_config"].replace('value="ambiguous"', 'value="maybe"')
+    expected = r'gone: <Choice hotkey="3" value="ambiguous">; new: <Choice hotkey="3" value="maybe">'
+    with pytest.raises(ServerError, match=expected) as caught:
+        push(server)
+    assert caught.value.exit_code == 3
+
+
+def test_a_rewritten_page_that_says_the_same_is_no_change() -> None:
+    server = FakeServer()
+    push(server)
+    project = server.projects[server.project_of("ann")]
+    project["label_config"] = project["label_config"].replace("\n", "\n\n  ").replace("\n\n  ", " ", 1)
+    assert len(push(server)) == 2
+
+
+def test_a_wrong_token_ends_in_words_without_it() -> None:
+    server = FakeServer()
+    push(server)
+    api = make_api(server)
+    api._client._client_wrapper._tokens_client._api_key = "f" * 40
+    with pytest.raises(ServerError, match=r"GET .*/api/projects/: 401: the server does not accept the token"):
+        api.projects()
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "ok"])
+@pytest.mark.parametrize("place", range(6))
+def test_one_fault_anywhere_changes_nothing(fault: str, place: int) -> None:
+    server = FakeServer()
+    server.faults = ["ok"] * place + [fault]
+    push(server)
+    assert_all_there_once(server)
+
+
+@given(st.lists(st.sampled_from(FAULTS), max_size=25))
+@settings(max_examples=60, deadline=None)
+def test_whatever_the_faults_every_task_is_there_once(faults: list[str]) -> None:
+    server = FakeServer()
+    server.faults = list(faults)
+    push_until_done(server)
+    push(server)
+    assert_all_there_once(server)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_killed_at_any_request_the_next_push_goes_on(after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pushing, "BATCH_SIZE", 4)
+    complete = FakeServer()
+    push(complete)
+    for place in range(1, len(complete.requests) + 1):
+        server = FakeServer()
+        server.kill_at, server.kill_after = place, after
+        with pytest.raises(Killed):
+            push(server)
+        push(server)
+        assert_all_there_once(server)
+        for name in ("ann", "bob"):
+            keys = [task["data"]["pair_id"] for task in server.tasks_of(server.project_of(name))]
+            assert keys == pairs_of(ROUND.assignments, name)
+
+
+def test_a_server_that_fails_for_good_is_named_and_nothing_is_doubled() -> None:
+    server = FakeServer()
+    push(server, Round(1, ROUND.tasks, ROUND.assignments.head(0), ROUND.controls))
+    server.faults = ["ok", "ok", *["500-after"] * 200]
+    with pytest.raises(ServerError, match=r"/api/.*: 500: the server failed"):
+        push(server)
+    server.faults = []
+    push(server)
+    assert_all_there_once(server)
+
+
+def test_training_is_pushed_alone_until_it_is_done() -> None:
+    entry = round_of(tasks_of(6), training=tasks_of(2, prefix="t"), controls=tasks_of(1, prefix="c"))
+    server = FakeServer()
+    assert [(p.n_added, p.n_held) for p in push(server, entry)] == [(2, 4), (2, 4)]
+    trained = {("1/ann", pair) for pair in pairs_of(entry.assignments, "ann")[:2]}
+    assert [(p.n_added, p.n_held) for p in push(server, entry, trained)] == [(4, 0), (0, 4)]
+    keys = [task["data"]["pair_id"] for task in server.tasks_of(server.project_of("ann"))]
+    assert keys == pairs_of(entry.assignments, "ann")
+
+
+def test_nothing_that_is_sent_tells_where_a_pair_comes_from() -> None:
+    entry = round_of(
+        tasks_of(8, overlap=0.5), training=tasks_of(2, prefix="t"), controls=tasks_of(2, prefix="c")
+    )
+    server = FakeServer()
+    done = {(f"1/{name}", pair) for name in ("ann", "bob") for pair in pairs_of(entry.assignments, name)}
+    push(server, entry, done)
+    made, imported = server.bodies[0::2], server.bodies[1::2]
+    settings = set(pushing.project_settings(CAMPAIGN, QueueName(1, "ann"), GUIDELINE))
+    for body in made:
+        assert set(body) == settings
+        assert body["description"] == f"fire-toolkit campaign k1 round 1 queue {body['title'].split()[0]}"
+        assert body["title"] == f"{body['title'].split()[0]} · round 1 · caption-relevance-v1"
+    for body in imported:
+        assert {tuple(task) for task in body} == {("data",)}
+        assert {tuple(sorted(task["data"])) for task in body} == {("caption", "pair_id", "video")}
+    sent = json.dumps(server.bodies).replace(json.dumps(GUIDELINE.label_config)[1:-1], "")
+    ids = [*entry.tasks["query_id"], *entry.tasks["doc_id"]]
+    words = ["training", "control", "overlap", "adjudication", "score", "original", "is_original", "run_id"]
+    tasks_sent = json.dumps(imported)
+    assert [word for word in words if word in tasks_sent] == []
+    assert [found for found in ids if f'"{found}"' in sent] == []
+
+
+def test_the_pool_cannot_change_what_is_sent() -> None:
+    tasks = tasks_of(5)
+    one, other = FakeServer(), FakeServer()
+    push(one, round_of(tasks))
+    push(other, round_of(tasks.assign(best_rank=range(len(tasks)), n_runs=3, is_original=True, score=0.5)))
+    assert one.bodies == other.bodies
+
+
+def test_a_long_address_is_asked_for_in_smaller_portions() -> None:
+    server = FakeServer(url_limit=2_000)
+    entry = round_of(tasks_of(120), ("ann",))
+    push(server, entry)
+    keys = pairs_of(entry.assignments, "ann")
+    found = {task["data"]["pair_id"] for task in tasks_with_keys(make_api(server), 1, keys)}
+    assert found == set(keys)
+    assert len(list(tasks_with_keys(make_api(server), 1, ["unknown"]))) == 0
+
+
+@given(st.lists(st.sampled_from(["ok", "replay", "shuffle", "repeat-rows", "500", "drop"]), max_size=5))
+@settings(max_examples=40, deadline=None)
+def test_a_sweep_sees_every_task_whatever_the_pages_look_like(faults: list[str]) -> None:
+    server = FakeServer()
+    push(server, round_of(tasks_of(23), ("ann",)))
+    server.faults = list(faults)
+    pages = sweep_tasks(make_api(server), 1, include=("id",), page_size=4)
+    assert {task["id"] for page in pages for task in page} == set(range(1, 24))
+
+
+def test_pages_that_never_add_up_are_an_error() -> None:
+    server = FakeServer()
+    push(server, round_of(tasks_of(10), ("ann",)))
+
+    class Lying(FakeServer):
+        def _page(self, params: object) -> httpx.Response:
+            response = server._page(params)  # type: ignore[arg-type]
+            return httpx.Response(
+                200, json={**response.json(), "total": 99, "tasks": response.json()["tasks"][:3]}
+            )
+
+    with pytest.raises(ServerError, match="said to hold 99 such tasks, but its pages gave 10"):
+        list(sweep_tasks(make_api(Lying()), 1, include=("id",), page_size=4))
+
+
+def test_each_pair_stands_once_in_a_round() -> None:
+    tasks = tasks_of(4, overlap=1.0)
+    assert len(each_once(tasks)) == 4
+    pd.testing.assert_series_equal(
+        each_once(tasks)["position"].reset_index(drop=True), pd.Series(range(1, 5), name="position")
+    )
