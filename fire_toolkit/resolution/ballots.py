@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,9 @@ class Ballots:
 
     judgments: the answers; pair, label: their codes, row by row; pairs: query_id and doc_id of each pair
     code; labels: all labels of the guideline, in its order; relevance: their grades, 0 where there is
-    none; is_vote: whether a label has a grade, so that an answer with it is a vote.
+    none; is_vote: whether a label has a grade, so that an answer with it is a vote; truth: the code of
+    each pair's known label, −1 where none is known; is_adjudicator: for each answer, whether an
+    adjudicator gave it.
     """
 
     judgments: Judgments
@@ -35,6 +37,8 @@ class Ballots:
     labels: tuple[str, ...]
     relevance: Ints
     is_vote: npt.NDArray[np.bool_]
+    truth: Ints
+    is_adjudicator: npt.NDArray[np.bool_]
 
     @cached_property
     def answers(self) -> Ints:
@@ -53,6 +57,16 @@ class Ballots:
         """Votes on each pair."""
         return np.asarray(self.votes.sum(axis=1), dtype=np.int64)
 
+    @cached_property
+    def voting(self) -> Ints:
+        """Row numbers of the judgments that are votes."""
+        return np.flatnonzero(self.is_vote[self.label])
+
+    @cached_property
+    def annotator(self) -> Ints:
+        """The annotator's code of each judgment; codes sort as ids do."""
+        return np.asarray(pd.factorize(self.judgments["annotator_id"], sort=True)[0], dtype=np.int64)
+
 
 @dataclass(frozen=True)
 class Verdicts:
@@ -65,12 +79,18 @@ class Verdicts:
     confidence: Floats | None = None
 
 
-def count_ballots(judgments: Judgments, *, grades: Grades) -> Ballots:
+def count_ballots(
+    judgments: Judgments,
+    *,
+    grades: Grades,
+    controls: pd.DataFrame | None = None,
+    adjudicators: Collection[str] = (),
+) -> Ballots:
     """Return `judgments` as Ballots, pairs by query_id and doc_id.
 
     Raises:
-        UsageError: no grades; a grade that is no whole number.
-        TableError: a label that `grades` does not hold.
+        UsageError: no grades; a grade that is no whole number; an adjudicator without a judgment.
+        TableError: a label that `grades` does not hold, or holds as no vote where a control has it.
     """
     if not grades:
         raise UsageError("grades are empty; expected the grade of each label of the guideline")
@@ -78,7 +98,36 @@ def count_ballots(judgments: Judgments, *, grades: Grades) -> Ballots:
     relevance = np.array([_whole(label, grade) for label, grade in grades.items()], dtype=np.int64)
     is_vote = np.array([grade is not None for grade in grades.values()], dtype=np.bool_)
     pair, pairs = _pairs(judgments)
-    return Ballots(judgments, pair, _label_codes(judgments, labels), pairs, labels, relevance, is_vote)
+    label = _label_codes(judgments, labels, "judgments")
+    truth = _known_labels(controls, pairs, labels, is_vote)
+    by_adjudicator = _by_adjudicators(judgments, adjudicators)
+    return Ballots(judgments, pair, label, pairs, labels, relevance, is_vote, truth, by_adjudicator)
+
+
+def _known_labels(
+    controls: pd.DataFrame | None,
+    pairs: pd.DataFrame,
+    labels: tuple[str, ...],
+    is_vote: npt.NDArray[np.bool_],
+) -> Ints:
+    if controls is None:
+        return np.full(len(pairs), -1, dtype=np.int64)
+    key = ["query_id", "doc_id"]
+    codes = _label_codes(controls, labels, "controls")
+    if not is_vote[codes].all():
+        wrong = labels[codes[~is_vote[codes]][0]]
+        raise TableError(f"controls: label {wrong!r} has no grade; expected the pair's known label")
+    if controls[key].duplicated().any():
+        raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
+    known = pairs.merge(controls[key].assign(code=codes), on=key, how="left")["code"]
+    return np.asarray(known.fillna(-1).to_numpy(dtype=np.int64))
+
+
+def _by_adjudicators(judgments: Judgments, adjudicators: Collection[str]) -> npt.NDArray[np.bool_]:
+    silent = sorted(set(adjudicators) - set(judgments["annotator_id"].unique()))
+    if silent:
+        raise UsageError(f"adjudicator {silent[0]!r} gave no judgment; expected ids of annotators")
+    return np.asarray(judgments["annotator_id"].isin(list(adjudicators)), dtype=np.bool_)
 
 
 def _whole(label: str, grade: float | None) -> int:
@@ -91,12 +140,12 @@ def _whole(label: str, grade: float | None) -> int:
     return int(grade)
 
 
-def _label_codes(judgments: Judgments, labels: tuple[str, ...]) -> Ints:
-    codes, found = pd.factorize(judgments["label"])
+def _label_codes(table: pd.DataFrame, labels: tuple[str, ...], where: str) -> Ints:
+    codes, found = pd.factorize(table["label"])
     unknown = sorted(set(found) - set(labels))
     if unknown:
         raise TableError(
-            f"judgments: label {', '.join(map(repr, unknown[:3]))} is not in the guideline "
+            f"{where}: label {', '.join(map(repr, unknown[:3]))} is not in the guideline "
             f"({len(unknown)} unknown labels); expected one of {', '.join(map(repr, labels))}"
         )
     place = {label: code for code, label in enumerate(labels)}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fire_toolkit.resolution.adjudicator import adjudicator
 from fire_toolkit.resolution.ballots import Ballots, Verdicts
+from fire_toolkit.resolution.dawid_skene import dawid_skene
 from fire_toolkit.resolution.fire import fire
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.unanimous import unanimous
+from fire_toolkit.resolution.weighted import weighted
 
 Rule = Callable[[Ballots], Verdicts]
 
@@ -15,4 +18,7 @@ RULES: dict[str, Rule] = {
     "fire": fire,
     "majority": majority,
     "unanimous": unanimous,
+    "adjudicator": adjudicator,
+    "weighted": weighted,
+    "dawid-skene": dawid_skene,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,14 @@ ESCALATED = "escalated"
 NO_MAJORITY = "no_majority"
 
 
-def resolve(judgments: Judgments, *, grades: Grades, rule: str = "fire") -> tuple[Labels, Disputes]:
+def resolve(
+    judgments: Judgments,
+    *,
+    grades: Grades,
+    rule: str = "fire",
+    controls: pd.DataFrame | None = None,
+    adjudicators: Collection[str] = (),
+) -> tuple[Labels, Disputes]:
     """Return one label for each judged pair that `rule` can decide, and the other pairs as disputes.
 
     Args:
@@ -32,18 +40,25 @@ def resolve(judgments: Judgments, *, grades: Grades, rule: str = "fire") -> tupl
         grades: label → relevance (a whole number), in the guideline's order; None as a grade says that
             the label is no vote (an escalation, say): it never becomes a label.
         rule: `fire`: more than half of the votes, one vote stands (the FIRE paper's rule);
-            `majority`: more votes than any other label; `unanimous`: all votes.
+            `majority`: more votes than any other label; `unanimous`: all votes; `adjudicator`: more than
+            half of the votes of adjudicators, or of the latest round; `weighted`: more than half of the
+            weight of votes, by accuracy on controls; `dawid-skene`: the most probable label, by
+            Dawid and Skene's model of annotators.
+        controls: columns query_id, doc_id, label: pairs whose label is known; pairs that nobody judged
+            are ignored. `weighted` needs them, `dawid-skene` holds them fixed, other rules ignore them.
+        adjudicators: annotators whose word counts before that of others, for `adjudicator`.
 
     Returns:
         Labels (method: the rule; n_judgments: votes; n_agree: votes for the label; confidence:
-        n_agree / n_judgments) and Disputes (reason: `no_majority`, or `escalated` when no answer is a
-        vote; then a column `n_<label>` for each label of `grades`, counting answers), both by query_id
-        and doc_id. Each judged pair is in exactly one of them; a tie is a dispute. No judgments: both
-        are empty.
+        n_agree / n_judgments, of `weighted` the share of weight, of `dawid-skene` the posterior) and
+        Disputes (reason: `no_majority`, or `escalated` when no answer is a vote; then a column
+        `n_<label>` for each label of `grades`, counting answers), both by query_id and doc_id. Each
+        judged pair is in exactly one of them; a tie is a dispute. No judgments: both are empty.
 
     Raises:
-        UsageError: an unknown rule; a grade that is no whole number.
-        TableError: a label that `grades` does not hold.
+        UsageError: an unknown rule, or one without what it needs; a grade that is no whole number; an
+            adjudicator without a judgment.
+        TableError: a label that `grades` does not hold; a control whose label is no vote.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments
@@ -60,7 +75,7 @@ def resolve(judgments: Judgments, *, grades: Grades, rule: str = "fire") -> tupl
     """
     if rule not in RULES:
         raise UsageError(f"rule {rule!r} is unknown; expected one of {', '.join(RULES)}")
-    ballots = count_ballots(judgments, grades=grades)
+    ballots = count_ballots(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
     verdicts = RULES[rule](ballots)
     return _labels(ballots, verdicts, rule), _disputes(ballots, verdicts)
 

@@ -20,6 +20,13 @@ def judged(answers: dict[str, list[str]]) -> Judgments:
     return check_judgments(table)
 
 
+def ready(judgments: Judgments) -> tuple[Judgments, pd.DataFrame]:
+    """What every rule needs: judgments of round 1, and a control that annotator a0 knew."""
+    control = pd.DataFrame({"query_id": ["q"], "doc_id": ["control"], "label": ["x"]})
+    known = control.assign(annotator_id="a0")
+    return check_judgments(pd.concat([judgments, known]).assign(round=1)), control
+
+
 def decided(answers: dict[str, list[str]], rule: str) -> dict[str, str]:
     """doc_id → label, or the reason of the dispute in brackets."""
     labels, disputes = resolve(judged(answers), grades=GRADED, rule=rule)
@@ -117,7 +124,8 @@ def test_pairs_of_different_queries_are_kept_apart() -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
-    labels, disputes = resolve(judged({}), grades=GRADES, rule=rule)
+    judgments = check_judgments(judged({}).assign(round=pd.Series(dtype="int64")))
+    labels, disputes = resolve(judgments, grades=GRADES, rule=rule)
     assert (len(labels), len(disputes)) == (0, 0)
     assert list(disputes.columns) == [
         "query_id", "doc_id", "reason", "n_relevant", "n_not-relevant", "n_escalate"
@@ -125,7 +133,7 @@ def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     answers=st.dictionaries(
         st.sampled_from("abcd"), st.lists(st.sampled_from(list(GRADED)), min_size=1, max_size=5)
@@ -135,16 +143,46 @@ def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
 def test_every_judged_pair_is_a_label_or_a_dispute_whatever_the_row_order(
     rule: str, answers: dict[str, list[str]], seed: int
 ) -> None:
-    judgments = judged(answers)
+    judgments, controls = ready(judged(answers))
     before = judgments.copy()
-    labels, disputes = resolve(judgments, grades=GRADED, rule=rule)
-    assert sorted([*labels["doc_id"], *disputes["doc_id"]]) == sorted(answers)
+    labels, disputes = resolve(judgments, grades=GRADED, rule=rule, controls=controls)
+    assert sorted([*labels["doc_id"], *disputes["doc_id"]]) == sorted([*answers, "control"])
+    assert labels["confidence"].between(0, 1).all()
     assert "esc" not in set(labels["label"])
     shuffled = Judgments(judgments.sample(frac=1, random_state=seed))
-    again = resolve(shuffled, grades=GRADED, rule=rule)
+    again = resolve(shuffled, grades=GRADED, rule=rule, controls=controls)
     pd.testing.assert_frame_equal(labels, again[0])
     pd.testing.assert_frame_equal(disputes, again[1])
     pd.testing.assert_frame_equal(before, judgments)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_pair_on_which_all_agree_has_their_label_and_an_escalated_one_has_none(rule: str) -> None:
+    answers = {f"d{n}": ["xyz"[n % 3]] * 3 for n in range(30)} | {"e": ["esc", "esc"]}
+    judgments, controls = ready(judged(answers))
+    labels, disputes = resolve(judgments, grades=GRADED, rule=rule, controls=controls)
+    expected = {doc: given[0] for doc, given in answers.items() if doc != "e"} | {"control": "x"}
+    assert dict(zip(labels["doc_id"], labels["label"], strict=True)) == expected
+    assert list(zip(disputes["doc_id"], disputes["reason"], strict=True)) == [("e", "escalated")]
+
+
+@pytest.mark.parametrize(
+    ("controls", "words"),
+    [
+        ({"doc_id": ["d"], "label": ["maybe"]}, "controls: label 'maybe' is not in the guideline"),
+        ({"doc_id": ["d"], "label": ["esc"]}, "controls: label 'esc' has no grade"),
+        ({"doc_id": ["d", "d"], "label": ["x", "y"]}, "controls: query_id, doc_id given twice"),
+    ],
+)
+def test_a_control_without_one_known_label_is_an_error(controls: dict[str, list[str]], words: str) -> None:
+    known = pd.DataFrame(controls).assign(query_id="q")
+    with pytest.raises(TableError, match=words):
+        resolve(judged({"d": ["x"]}), grades=GRADED, controls=known)
+
+
+def test_an_adjudicator_without_a_judgment_is_an_error() -> None:
+    with pytest.raises(UsageError, match="adjudicator 'lead' gave no judgment"):
+        resolve(judged({"d": ["x"]}), grades=GRADED, rule="adjudicator", adjudicators=["a0", "lead"])
 
 
 def test_a_label_the_guideline_does_not_know_is_an_error() -> None:
