@@ -25,6 +25,9 @@ FILES = [
     "rank_biased_precision",
     "rank_biased_residual",
     "unjudged",
+    "nearest_neighbour",
+    "tiers",
+    "e_measure",
 ]
 
 

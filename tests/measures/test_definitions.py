@@ -130,6 +130,22 @@ def test_judged_and_unjudged_add_up_to_what_was_retrieved(join, run, relevances,
 
 @given(run=runs, relevances=qrels)
 @settings(max_examples=150, deadline=None)
+def test_the_second_tier_and_e_equal_their_definitions(join, run, relevances) -> None:
+    tiers, harmonic = [], []
+    for found, (_, docs) in zip(lists(run, relevances).values(), sorted(relevances.items()), strict=True):
+        n_positives = sum(map(is_positive, docs.values()))
+        tiers.append(sum(map(is_positive, found[: 2 * n_positives])) / max(n_positives, 1))
+        precision, recall = (
+            sum(map(is_positive, found)) / 32,
+            sum(map(is_positive, found)) / max(n_positives, 1),
+        )
+        harmonic.append(2 / (1 / precision + 1 / recall) if precision else 0.0)
+    np.testing.assert_allclose(values(join(run, relevances), "ST"), tiers, atol=1e-12)
+    np.testing.assert_allclose(values(join(run, relevances), "E"), harmonic, atol=1e-12)
+
+
+@given(run=runs, relevances=qrels)
+@settings(max_examples=150, deadline=None)
 def test_ranks_of_the_first_positive_equal_their_definition(join, run, relevances) -> None:
     ranking, found = join(run, relevances), lists(run, relevances)
     worst = max(map(len, found.values())) + 1

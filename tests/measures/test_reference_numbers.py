@@ -65,3 +65,19 @@ def test_the_residual_is_what_is_unknown_within_the_list_and_past_it(join) -> No
     ranking = join({"q": {"a": 3, "b": 2, "c": 1}}, {"q": {"a": 1, "b": -1, "c": 0}, "r": {"a": 1}})
     measure = parse_measure("RBP_residual(p=0.5)")
     assert list(measure.per_query(ranking)) == [0.25 + 0.125, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("expected", "ranks", "total"),
+    [
+        # By hand from the definitions of the Princeton Shape Benchmark (Shilane et al. 2004).
+        # 4 of the top 8, 5 of the top 16; 6 in the first 32: 2·6 / (32 + 8).
+        ({"NN": 1.0, "FT": 0.5, "ST": 0.625, "E": 0.3}, [1, 2, 4, 7, 9, 20, 33, 50], 8),
+        # 2 of the top 3, all of the top 6; 2·3 / (32 + 3).
+        ({"NN": 0.0, "FT": 0.666667, "ST": 1.0, "E": 0.171429}, [2, 3, 5], 3),
+    ],
+)
+def test_shape_retrieval(at_ranks, expected: dict[str, float], ranks: list[int], total: int) -> None:
+    ranking = at_ranks(ranks, length=60, total=total)
+    found = {name: parse_measure(name).per_query(ranking)[0] for name in expected}
+    assert expected == pytest.approx(found, abs=1e-6)

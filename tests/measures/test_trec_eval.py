@@ -25,6 +25,8 @@ TREC_NAMES = {
     "nDCG@5": "ndcg_cut_5",
     "RR": "recip_rank",
     "Rprec": "Rprec",
+    "FT": "Rprec",
+    "NN": "P_1",
     "bpref": "bpref",
     "infAP": "infAP",
     "F": "set_F",
