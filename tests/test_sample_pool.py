@@ -1,0 +1,43 @@
+"""pools/sample is what the commands make of it, and its README's commands run in it."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fire_toolkit.cli import main
+from fire_toolkit.storage import verify
+
+SAMPLE = Path(__file__).resolve().parent.parent / "pools" / "sample"
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(SAMPLE, tmp_path / "sample")
+    monkeypatch.chdir(tmp_path / "sample")
+    return tmp_path / "sample"
+
+
+def fire(*words: str) -> str:
+    result = CliRunner().invoke(main, list(words))
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_pooling_the_runs_gives_the_pool_to_the_byte(sample: Path) -> None:
+    runs = [f"runs/{path.name}" for path in sorted((sample / "runs").glob("*.run"))]
+    fire("pool", *runs, "--depth", "10", "--qrels", "qrels.txt", "--out", "again")
+    for name in ("pool.csv", "pool_sources.csv"):
+        assert (SAMPLE / name).read_bytes() == (sample / "again" / name).read_bytes()
+        verify(SAMPLE / name)
+
+
+def test_the_commands_of_its_readme_run(sample: Path) -> None:
+    (block,) = re.findall(r"```sh\n(.*?)```", (SAMPLE / "README.md").read_text(encoding="utf-8"), re.S)
+    printed = [fire(*shlex.split(line)[1:]) for line in block.splitlines()]
+    assert re.search(r"alpha +nominal +0\.83", printed[0])
+    # positives are only added under the policy union, so C@1 cannot fall
+    assert re.search(r"^C@1 +\d+\.\d \(39\.0 \+ \d+\.\d\)", printed[-1], re.M)
