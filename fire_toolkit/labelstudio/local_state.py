@@ -85,12 +85,16 @@ def read_state(folder: Path) -> LocalState | None:
 
 def write_state(folder: Path, state: LocalState) -> None:
     """Write the state as one change, readable by the owner from its first byte on."""
-    path = folder / CONNECTION_FILE
-    part = folder / f".{CONNECTION_FILE}.{os.getpid()}.tmp"
+    write_private(folder / CONNECTION_FILE, json.dumps(asdict(state), indent=1) + "\n")
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file as one change, readable by the owner only from its first byte on."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     part.unlink(missing_ok=True)
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(json.dumps(asdict(state), indent=1) + "\n")
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
         stream.flush()
         os.fsync(stream.fileno())
     part.replace(path)

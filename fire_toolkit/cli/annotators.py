@@ -1,0 +1,102 @@
+"""`annotators`: accounts on the server, and the pseudonyms that stand for them everywhere else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fire_toolkit.cli.common import drawn, json_option, say, say_next
+from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fire_toolkit.labelstudio.accounts import Accounts
+    from fire_toolkit.labelstudio.annotators import Annotator
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def annotators() -> None:
+    """Make and list annotators' accounts, or let one answer no more.
+
+    Who is who is written in .labelstudio/annotators.csv, which only you can read; elsewhere only
+    pseudonyms appear.
+    """
+
+
+def _accounts(url: str | None, token_file: Path | None) -> Accounts:
+    from fire_toolkit.labelstudio.accounts import Accounts
+
+    return Accounts(connection_from(url, token_file), private_folder())
+
+
+@annotators.command()
+@click.argument("names", nargs=-1, metavar="[PSEUDONYM[=EMAIL]]...")
+@click.option("--invite", is_flag=True, help="Print the address at which people sign up by themselves.")
+@connection_options
+@json_option
+def add(
+    names: tuple[str, ...], invite: bool, url: str | None, token_file: Path | None, as_json: bool
+) -> None:
+    """Make accounts and print how to log in; what is there already stays as it is.
+
+    Without an EMAIL the account gets an address that no mail can reach, so that the server knows no
+    names. With --invite people choose address and password themselves; `annotators list` then gives
+    them pseudonyms.
+    """
+    if bool(names) == invite:
+        raise click.UsageError("give pseudonyms (like A01 A02=jo@example.org), or --invite")
+    accounts = _accounts(url, token_file)
+    if invite:
+        click.echo(accounts.invitation_url())
+        say("whoever has this address can sign up; give it to annotators only")
+        say_next("annotators list")
+        return
+    wanted = [(name, email) for name, _, email in (text.partition("=") for text in names)]
+    rows = accounts.add(wanted)
+    keys = ("pseudonym", "email", "password")
+    _print(rows, keys, as_json=as_json)
+    say("hand each person address and password by a safe way; they stay in .labelstudio/annotators.csv")
+    say_next("push")
+
+
+@annotators.command(name="list")
+@click.option("--emails", is_flag=True, help="Show e-mail addresses too.")
+@connection_options
+@json_option
+def list_(emails: bool, url: str | None, token_file: Path | None, as_json: bool) -> None:
+    """List everybody who ever had an account, with state: active, pending, retired, deleted, owner.
+
+    Accounts made elsewhere get the next free pseudonym.
+    """
+    rows = _accounts(url, token_file).refresh()
+    _print(rows, ("pseudonym", "state", "user_id", *(("email",) if emails else ())), as_json=as_json)
+    if not any(row.state == "active" for row in rows):
+        say_next("annotators add A01 A02")
+
+
+@annotators.command()
+@click.argument("names", nargs=-1, required=True, metavar="PSEUDONYM...")
+@connection_options
+@json_option
+def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_json: bool) -> None:
+    """Let annotators answer no more; everything they answered stays theirs.
+
+    Their account is shut, not deleted: deleting one in Label Studio takes the author off its answers.
+    """
+    rows = _accounts(url, token_file).retire(names)
+    _print(rows, ("pseudonym", "state"), as_json=as_json)
+    say_next("pull")
+
+
+def _print(rows: Sequence[Annotator], keys: tuple[str, ...], *, as_json: bool) -> None:
+    records = [{key: getattr(row, key) for key in keys} for row in rows]
+    if as_json:
+        click.echo(json.dumps(records, ensure_ascii=False))
+    else:
+        click.echo(
+            drawn([list(record.values()) for record in records], keys, "table", align="left"), nl=False
+        )

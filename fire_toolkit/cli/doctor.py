@@ -1,0 +1,38 @@
+"""`doctor`: what is wrong around the server, and the command that mends it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from fire_toolkit.cli.common import here, json_option, say
+from fire_toolkit.cli.server_options import connection_options
+
+_MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
+
+
+@click.command()
+@connection_options
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json: bool) -> None:
+    """Look at SDK, codecs, disk, connection, server, clock, token and projects.
+
+    Each fault comes with what mends it. Exit code 1 if something is wrong, 3 if it is the server's fault.
+    """
+    from fire_toolkit.labelstudio.doctor import BAD, examine, exit_code
+
+    workspace = here()
+    findings = examine(workspace.root if workspace else None, url=url, token_file=token_file)
+    if as_json:
+        click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
+    for finding in [] if as_json else findings:
+        click.echo(f"{_MARKS[finding.state]}  {finding.name:<10}  {finding.words}")
+        if finding.mend:
+            click.echo(f"      {'':<10}  -> {finding.mend}")
+    n_bad = sum(finding.state == BAD for finding in findings)
+    say(f"{n_bad} of {len(findings)} checks failed" if n_bad else "all is well")
+    ctx.exit(exit_code(findings))
