@@ -2,6 +2,7 @@
 
 from fire_toolkit.agreement.annotators import annotator_matrix, leave_one_out
 from fire_toolkit.agreement.intervals import AlphaInterval, alpha_interval
+from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.table import Coefficient, agreement, krippendorff_alpha
 
@@ -12,6 +13,7 @@ __all__ = [
     "agreement",
     "alpha_interval",
     "annotator_matrix",
+    "annotator_profiles",
     "krippendorff_alpha",
     "leave_one_out",
 ]
