@@ -164,7 +164,5 @@ def _drawn_comparisons(comparisons: Comparisons, output_format: str) -> str:
     measures = list(dict.fromkeys(comparisons["measure"]))
     pairs = dict.fromkeys(zip(comparisons["run_a"], comparisons["run_b"], strict=True))
     rows = [[f"{a} & {b}", *(f"{values[a, b, measure]:.4f}" for measure in measures)] for a, b in pairs]
-    if output_format == "latex":
-        rows = [[row[0].replace("&", r"\&"), *row[1:]] for row in rows]
     header = [name.replace("(", "\n(") for name in measures] if output_format == "table" else measures
     return drawn(rows, ["runs", *header], output_format)
