@@ -204,7 +204,7 @@ def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
         ideal_query=ideal_query,
         ideal_grade=ideal_grade,
         n_nonrelevant=count_by_query(coded.query[coded.relevance == 0], len(coded.queries)),
-        worst_rank=int(n_retrieved.max(initial=0)) + 1,
+        worst_rank=int(run["rank"].to_numpy()[row_query >= 0].max(initial=0)) + 1,
         n_extra_queries=int(np.count_nonzero(n_rows[~in_universe])),
     )
 

@@ -28,6 +28,8 @@ FILES = [
     "nearest_neighbour",
     "tiers",
     "e_measure",
+    "cumulated_gain",
+    "discounted_gain",
 ]
 
 

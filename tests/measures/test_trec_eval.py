@@ -88,7 +88,7 @@ def assert_equal(ranking: JudgedRanking, run, relevances, ours: str, theirs: str
 
 
 @given(run=runs, relevances=qrels)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_equals_trec_eval_on_ties_missing_queries_odd_ids_and_grades(join, run, relevances) -> None:
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():
@@ -96,7 +96,7 @@ def test_equals_trec_eval_on_ties_missing_queries_odd_ids_and_grades(join, run, 
 
 
 @given(run=runs, relevances=qrels)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_equals_trec_eval_with_a_relevance_level(join, run, relevances) -> None:
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():
@@ -105,7 +105,7 @@ def test_equals_trec_eval_with_a_relevance_level(join, run, relevances) -> None:
 
 
 @given(run=runs, relevances=qrels)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_equals_trec_eval_on_judged_docs_only(join, run, relevances) -> None:
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():

@@ -1,0 +1,48 @@
+"""Sums of grades over a ranking and over its ideal, under a discount: what CG, DCG and nDCG share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats, share, sum_by_query
+
+Discount = Callable[[npt.NDArray[Any]], Floats]
+
+
+def no_discount(rank: npt.NDArray[Any]) -> Floats:
+    """Return 1 for every rank."""
+    return np.ones(rank.shape)
+
+
+def log_of_next(rank: npt.NDArray[Any]) -> Floats:
+    """Return log2(rank + 1), trec_eval's discount."""
+    return np.asarray(np.log2(rank + 1.0))
+
+
+def log_from_second(rank: npt.NDArray[Any]) -> Floats:
+    """Return 1 up to rank 2 and log2(rank) from there: the discount of Järvelin and Kekäläinen."""
+    return np.asarray(np.log2(np.maximum(rank, 2.0)))
+
+
+def cumulated_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
+    """Return Σ grade / discount(rank) over the positives of the top k (of all, without k)."""
+    found = ranking.found.to(k)
+    return sum_by_query(found.query, found.grade / discount(found.rank), ranking.n_queries)
+
+
+def ideal_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
+    """Return the largest `cumulated_gain` that any ranking of the query's positives can have."""
+    is_in = ranking.ideal_place <= (np.inf if k is None else k)
+    discounted = ranking.ideal_grade[is_in] / discount(ranking.ideal_place[is_in])
+    return sum_by_query(ranking.ideal_query[is_in], discounted, ranking.n_queries)
+
+
+def normalised_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
+    """Return `cumulated_gain` / `ideal_gain` for each query; 0 for a query without a positive."""
+    found = cumulated_gain(ranking, discount=discount, k=k)
+    return share(found, ideal_gain(ranking, discount=discount, k=k))
