@@ -45,7 +45,8 @@ LEDGER = TableSpec(
         Column("seen_at", "text"),
         Column("pair_id", "text", missing=True),
         Column("task", "text", missing=True),
-        Column("account", "text", missing=True),
+        Column("queue", "text", missing=True),
+        Column("annotator_id", "text", missing=True),
         Column("answer", "text"),
     ),
     ("row_id",),
@@ -59,8 +60,9 @@ def check_ledger(table: pd.DataFrame, *, where: str = "") -> Ledger:
     source: the server (or file) it was read from; project: its number there; annotation: the key of the
     answer (`annotation_key`); updated_at: the version, UTC; state: `answered` (first seen), `edited` (a later
     version), `deleted` (this version is gone from the server), `restored` (it is there again); seen_at: when
-    it was read, UTC; pair_id: the pair, empty if the task named none; task: the task's number; account:
-    the author's number, empty if deleted; answer: the annotation as the server gave it, JSON.
+    it was read, UTC; pair_id: the pair, empty if the task named none; task: the task's number; queue: the
+    round and annotator that the project was made for, empty if unknown; annotator_id: the author, empty
+    if the account was gone; answer: the annotation as the server gave it, JSON.
     """
     checked = check_table(LEDGER, table, where=where)
     unknown = sorted(set(checked["state"]) - set(STATES))
@@ -210,25 +212,25 @@ def latest_answers(ledger: Ledger) -> Ledger:
 
     Returns:
         One row for each annotation: of the versions the one with the highest updated_at (of several sources
-        of the same version one that names the author, then the first by name). Its state is `deleted` if
-        the last word on that version is a deletion; else `edited` if there are earlier versions, or
-        `answered`. The account is the last one known, also if it was deleted since.
+        of the same version one that names the author and the queue, then the first by name). Its state is
+        `deleted` if the last word on that version is a deletion; else `edited` if there are earlier
+        versions, or `answered`. The author is the last one known, also if the account was deleted since.
 
     A version that is seen again after its deletion (in an old export, say) does not come back; a server that
     shows it again is recorded as `restored`.
     """
-    by_version = ["annotation", "updated_at", "source", "project", "row_id"]
-    known = ledger.assign(is_nameless=ledger["account"] == "")
-    versions = known.sort_values(["annotation", "updated_at", "is_nameless", *by_version[2:]], kind="stable")
+    known = ledger.assign(is_nameless=ledger["annotator_id"] == "", is_loose=ledger["queue"] == "")
+    best = ["is_nameless", "is_loose", "source", "project", "row_id"]
+    versions = known.sort_values(["annotation", "updated_at", *best], kind="stable")
     versions = versions.drop_duplicates(["annotation", "updated_at"])
     last = versions.drop_duplicates("annotation", keep="last").set_index("annotation", drop=False)
     named = versions[~versions["is_nameless"]].drop_duplicates("annotation", keep="last")
-    authors = named.set_index("annotation")["account"].reindex(last.index)
+    authors = named.set_index("annotation")["annotator_id"].reindex(last.index)
     n_versions = versions["annotation"].value_counts().reindex(last.index)
     state = pd.Series(ANSWERED, index=last.index).where(n_versions == 1, EDITED)
     return _ordered(
         last.assign(
-            account=last["account"].where(last["account"] != "", authors.fillna("")),
+            annotator_id=last["annotator_id"].where(last["annotator_id"] != "", authors.fillna("")),
             state=state.where(~_is_gone(ledger, last), DELETED),
         )
     )

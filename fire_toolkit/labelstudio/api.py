@@ -24,7 +24,6 @@ Json = Any
 Task = dict[str, Any]
 Answer = TypeVar("Answer")
 
-PAGE_SIZE = 1000
 ATTEMPTS = 6
 _BUSY = (408, 409, 425, 429)
 _LONGEST_PAUSE_S = 30.0
@@ -58,6 +57,8 @@ class Api:
 
     `pause` waits a number of seconds between attempts; tests give one that does not.
     """
+
+    page_size = 1000
 
     def __init__(
         self,
@@ -134,7 +135,7 @@ class Api:
         ordering: str = "tasks:id",
         include: Sequence[str],
         with_answers: bool = False,
-        page_size: int = PAGE_SIZE,
+        page_size: int | None = None,
     ) -> tuple[list[Task], int]:
         """Return the first tasks that pass all filters, in order, and how many pass in all."""
         items = [condition.as_json() for condition in filters]
@@ -142,7 +143,7 @@ class Api:
         params = {
             "project": project,
             "page": 1,
-            "page_size": page_size,
+            "page_size": page_size or self.page_size,
             "include": ",".join(include),
             "query": json.dumps(query, ensure_ascii=True, separators=(",", ":")),
             **({"fields": "all"} if with_answers else {}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fire_toolkit.errors import ServerError
-from fire_toolkit.labelstudio.api import PAGE_SIZE, Api, Filter, Task, status_of
+from fire_toolkit.labelstudio.api import Api, Filter, Task, status_of
 from fire_toolkit.labelstudio.task_json import PAIR_ID
 
 _SWEEPS = 5
@@ -20,7 +20,6 @@ def sweep_tasks(
     include: Sequence[str],
     filters: Sequence[Filter] = (),
     with_answers: bool = False,
-    page_size: int = PAGE_SIZE,
 ) -> Iterator[list[Task]]:
     """Yield the tasks in stretches, by number; a task that changes meanwhile may come twice.
 
@@ -41,7 +40,6 @@ def sweep_tasks(
                 filters=[*filters, above],
                 include=include,
                 with_answers=with_answers,
-                page_size=page_size,
             )
             expected = total if expected is None else expected
             fresh = {task["id"]: task for task in page if task["id"] > last}

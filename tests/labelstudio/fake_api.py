@@ -10,6 +10,7 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -116,7 +117,8 @@ class FakeServer:
 
     def _now(self) -> str:
         self._ticks += 1
-        return f"2026-11-20T12:{self._ticks // 60_000_000:02d}:{self._ticks % 60:02d}.{self._ticks:06d}Z"
+        moment = datetime(2026, 11, 20, 12) + timedelta(seconds=self._ticks, microseconds=1)
+        return moment.isoformat(timespec="microseconds") + "Z"
 
     def _handle(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)

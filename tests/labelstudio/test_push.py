@@ -243,7 +243,9 @@ def test_a_sweep_sees_every_task_whatever_the_pages_look_like(faults: list[str])
     server = FakeServer()
     push(server, round_of(tasks_of(23), ("ann",)))
     server.faults = list(faults)
-    pages = sweep_tasks(make_api(server), 1, include=("id",), page_size=4)
+    api = make_api(server)
+    api.page_size = 4
+    pages = sweep_tasks(api, 1, include=("id",))
     assert {task["id"] for page in pages for task in page} == set(range(1, 24))
 
 
@@ -259,7 +261,7 @@ def test_pages_that_never_add_up_are_an_error() -> None:
             )
 
     with pytest.raises(ServerError, match="said to hold 99 such tasks, but its pages gave 10"):
-        list(sweep_tasks(make_api(Lying()), 1, include=("id",), page_size=4))
+        list(sweep_tasks(make_api(Lying()), 1, include=("id",)))
 
 
 def test_each_pair_stands_once_in_a_round() -> None:

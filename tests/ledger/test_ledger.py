@@ -42,7 +42,7 @@ def row(
     *,
     seen_at: str = "2026-02-01T00:00:00.000000Z",
     source: str = "http://server",
-    account: str = "3",
+    annotator_id: str = "ann",
     label: str = "relevant",
 ) -> dict[str, str]:
     return {
@@ -55,7 +55,8 @@ def row(
         "seen_at": seen_at,
         "pair_id": "q|d",
         "task": "5",
-        "account": account,
+        "queue": "1/ann",
+        "annotator_id": annotator_id,
         "answer": json.dumps({"label": label}),
     }
 
@@ -73,7 +74,7 @@ def states(ledger: Ledger) -> dict[str, str]:
 
 
 def test_what_is_appended_is_read_again_to_the_letter(tmp_path: Path) -> None:
-    rows = ledger_of(row("a1", label="ünï ‘x’\n,"), row("a2", account=""))
+    rows = ledger_of(row("a1", label="ünï ‘x’\n,"), row("a2", annotator_id=""))
     assert append_rows(tmp_path / "ledger", rows) == 2
     pd.testing.assert_frame_equal(rows, read_ledger(tmp_path / "ledger"))
 
@@ -149,10 +150,10 @@ def test_a_later_version_stands_though_an_earlier_one_was_called_deleted() -> No
 
 
 def test_the_author_is_known_after_the_account_was_deleted() -> None:
-    ledger = ledger_of(row("a1", day(1), account="7"), row("a1", day(2), account=""))
-    assert latest_answers(ledger)["account"].tolist() == ["7"]
-    copies = ledger_of(row("a1", account="", source="a"), row("a1", account="7", source="b"))
-    assert latest_answers(copies)["account"].tolist() == ["7"]
+    ledger = ledger_of(row("a1", day(1), annotator_id="bob"), row("a1", day(2), annotator_id=""))
+    assert latest_answers(ledger)["annotator_id"].tolist() == ["bob"]
+    copies = ledger_of(row("a1", annotator_id="", source="a"), row("a1", annotator_id="bob", source="b"))
+    assert latest_answers(copies)["annotator_id"].tolist() == ["bob"]
 
 
 def test_numbers_that_are_used_again_are_different_answers() -> None:

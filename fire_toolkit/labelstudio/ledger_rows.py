@@ -1,0 +1,162 @@
+"""Annotations, as the API or an export has them, to rows of the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.checks import is_id
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.judgments import utc_time
+from fire_toolkit.labelstudio.task_json import PAIR_ID
+from fire_toolkit.ledger import (
+    ANSWERED,
+    DELETED,
+    EDITED,
+    LEDGER,
+    RESTORED,
+    Ledger,
+    annotation_key,
+    check_ledger,
+    row_id,
+)
+from fire_toolkit.tasks import pair_id, split_pair_id
+
+Json = Mapping[str, Any]
+
+# What is kept of an annotation: all that says what was answered, by whom, when and how.
+KEPT = (
+    "id",
+    "unique_id",
+    "completed_by",
+    "updated_by",
+    "was_cancelled",
+    "ground_truth",
+    "created_at",
+    "updated_at",
+    "lead_time",
+    "result",
+    "parent_prediction",
+    "parent_annotation",
+    "last_action",
+)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where tasks were read from, for whom they were, when, and who the accounts are."""
+
+    source: str
+    project: str
+    queue: str
+    seen_at: str
+    names: Mapping[str, str]
+
+
+def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str]]:
+    """Return a row for each annotation of a task, as first answers (`with_states` tells edits apart).
+
+    A task that names no pair gives rows without pair_id; their answer keeps the task's data.
+
+    Raises:
+        FormatError: an annotation that is no object, or has no number.
+    """
+    content = task.get("data")
+    pair = pair_of(content)
+    rows = []
+    for annotation in task.get("annotations") or []:
+        if not isinstance(annotation, dict) or not isinstance(annotation.get("id"), int):
+            raise FormatError(f"{where}: task {task.get('id')}: an annotation without a number")
+        kept = {key: annotation[key] for key in KEPT if key in annotation}
+        author = _account(annotation.get("completed_by"))
+        kept["completed_by"] = author
+        if not pair:
+            kept["task_data"] = content
+        updated_at = str(annotation.get("updated_at") or annotation.get("created_at") or "")
+        unique_id = str(annotation.get("unique_id") or "")
+        key = annotation_key(origin.source, origin.project, annotation["id"], unique_id)
+        rows.append(
+            {
+                "source": origin.source,
+                "project": origin.project,
+                "annotation": key,
+                "updated_at": utc_time(updated_at) or updated_at,
+                "state": ANSWERED,
+                "seen_at": origin.seen_at,
+                "pair_id": pair,
+                "task": str(task.get("id", "")),
+                "queue": origin.queue,
+                "annotator_id": "" if author is None else origin.names.get(str(author), str(author)),
+                "answer": json.dumps(kept, sort_keys=True, separators=(",", ":")),
+            }
+        )
+    return rows
+
+
+def _account(value: object) -> int | None:
+    number = value.get("id") if isinstance(value, dict) else value
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def pair_of(content: object) -> str:
+    """Return the pair_id that a task's data holds (or that its query_id and doc_id make); empty if none."""
+    if not isinstance(content, dict):
+        return ""
+    try:
+        if "query_id" in content and "doc_id" in content:
+            ids = (str(content["query_id"]), str(content["doc_id"]))
+            return pair_id(*ids) if all(map(is_id, ids)) else ""
+        token = content.get(PAIR_ID)
+        ids = split_pair_id(token) if isinstance(token, str) else ("", "")
+        return str(token) if all(map(is_id, ids)) else ""
+    except FireError:
+        return ""
+
+
+def with_states(rows: list[dict[str, str]], latest: Mapping[str, tuple[str, str]]) -> Ledger:
+    """Return rows with their states and ids, and without those that say nothing new.
+
+    Args:
+        rows: of `answer_rows`.
+        latest: annotation → updated_at and state of the version that counts so far.
+
+    A version that counts as deleted and is seen again becomes `restored`.
+    """
+    told = []
+    for row in rows:
+        updated_at, state = latest.get(row["annotation"], ("", ""))
+        if updated_at == row["updated_at"] and state:
+            if state != DELETED:
+                continue
+            told.append({**row, "state": RESTORED})
+        else:
+            told.append({**row, "state": EDITED if state else ANSWERED})
+    return _checked(told)
+
+
+def gone_rows(rows: Ledger, seen_at: str) -> Ledger:
+    """Return for each answer of `rows` a row that says that it is not on the server any more."""
+    return _checked([{**row, "state": DELETED, "seen_at": seen_at} for row in _records(rows)])
+
+
+def _records(rows: Ledger) -> Iterator[dict[str, str]]:
+    for record in rows.to_dict("records"):
+        yield {str(name): str(value) for name, value in record.items()}
+
+
+def _checked(rows: list[dict[str, str]]) -> Ledger:
+    identified = [
+        {
+            **row,
+            "row_id": row_id(
+                *(row[name] for name in ("source", "project", "annotation", "updated_at", "state", "seen_at"))
+            ),
+        }
+        for row in rows
+    ]
+    table = pd.DataFrame(identified, columns=list(LEDGER.names), dtype="str")
+    return check_ledger(table.drop_duplicates("row_id"))

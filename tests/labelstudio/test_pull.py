@@ -1,0 +1,423 @@
+"""A pull puts every answer into the ledger once, with what became of it, and nothing is silently gone."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from campaigns import CAMPAIGN, GUIDELINE, make_api, pairs_of, round_of, tasks_of
+from fake_api import FAULTS, FakeServer, Killed, choice, comment
+
+from fire_toolkit.errors import FormatError, ServerError
+from fire_toolkit.labelstudio import api as api_module
+from fire_toolkit.labelstudio.campaign import Round
+from fire_toolkit.labelstudio.derive import judgments_from_ledger
+from fire_toolkit.labelstudio.export import ImportResult, judgments_from_export
+from fire_toolkit.labelstudio.pull import Pulled, add_export, pull_answers
+from fire_toolkit.labelstudio.push import make_queues, push_queues
+from fire_toolkit.ledger import DELETED, EDITED, latest_answers, read_ledger
+
+NAMES = {"1": "owner", "2": "ann", "3": "bob"}
+ROUND = round_of(tasks_of(10, overlap=0.4))
+
+
+def pushed_server(entry: Round = ROUND, done: set[tuple[str, str]] | None = None) -> FakeServer:
+    server = FakeServer()
+    queues = make_queues(entry, GUIDELINE, done=done or set())
+    list(push_queues(make_api(server), CAMPAIGN, queues, guideline=GUIDELINE))
+    server.requests.clear()
+    return server
+
+
+def task_for(server: FakeServer, name: str, place: int = 0) -> int:
+    return int(server.tasks_of(server.project_of(name))[place]["id"])
+
+
+class Site:
+    """A workspace's side: the ledger and the marks, kept between pulls."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "ledger"
+        self.marks: dict[str, str] = {}
+        clock = count(1)
+        self._now: Callable[[], str] = lambda: f"2026-12-01T00:00:00.{next(clock):06d}Z"
+
+    def pull(self, server: FakeServer, *, is_full: bool = False) -> Pulled:
+        def keep(marks: object) -> None:
+            self.marks = dict(marks)  # type: ignore[call-overload]
+
+        return pull_answers(
+            make_api(server),
+            CAMPAIGN,
+            self.folder,
+            names=NAMES,
+            marks=self.marks,
+            now=self._now,
+            is_full=is_full,
+            keep=keep,
+        )
+
+    def states(self) -> dict[str, int]:
+        return dict(latest_answers(read_ledger(self.folder))["state"].value_counts())
+
+    def derived(self, entry: Round = ROUND) -> ImportResult:
+        return judgments_from_ledger(read_ledger(self.folder), [entry], guideline=GUIDELINE)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def counts(pulled: Pulled) -> tuple[int, int, int, int]:
+    return pulled.n_new, pulled.n_edited, pulled.n_deleted, pulled.n_restored
+
+
+def test_answers_are_pulled_once(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    server.answer(task_for(server, "bob"), 3, "irrelevant")
+    assert counts(site.pull(server)) == (2, 0, 0, 0)
+    assert counts(site.pull(server)) == (0, 0, 0, 0)
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
+    judgments = site.derived().judgments
+    assert sorted(zip(judgments["annotator_id"], judgments["label"], strict=True)) == [
+        ("ann", "relevant"),
+        ("bob", "irrelevant"),
+    ]
+
+
+def test_an_incremental_pull_asks_for_changes_only(site: Site) -> None:
+    server = pushed_server()
+    for place in range(5):
+        server.answer(task_for(server, "ann", place), 2)
+    site.pull(server)
+    server._ticks += 600  # ten minutes later, past the look-back
+    server.answer(task_for(server, "ann", 5), 2)
+    server.requests.clear()
+    assert counts(site.pull(server)) == (1, 0, 0, 0)
+    pages = [json.loads(r.url.params["query"]) for r in server.requests if r.url.path == "/api/tasks/"]
+    fields = [[item["filter"] for item in page["filters"]["items"]] for page in pages]
+    assert fields.count(["filter:tasks:updated_at", "filter:tasks:id"]) == 2
+
+
+def test_an_edit_is_a_version_of_its_own_and_the_earlier_one_is_dropped_as_edited(site: Site) -> None:
+    server = pushed_server()
+    answer = server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    server.edit(answer, 3, "irrelevant")
+    assert counts(site.pull(server)) == (0, 1, 0, 0)
+    derived = site.derived()
+    assert derived.judgments["label"].tolist() == ["irrelevant"]
+    assert derived.judgments["flags"].tolist() == ["edited-by-other"]
+    assert derived.dropped[["reason", "label", "annotator_id"]].values.tolist() == [
+        ["edited", "relevant", "ann"]
+    ]
+
+
+def test_a_deleted_answer_is_recorded_by_the_next_pull(site: Site) -> None:
+    server = pushed_server()
+    answer = server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    server.delete_annotation(answer)
+    assert counts(site.pull(server)) == (0, 0, 1, 0)
+    assert counts(site.pull(server)) == (0, 0, 0, 0)
+    derived = site.derived()
+    assert len(derived.judgments) == 0
+    assert derived.dropped[["reason", "label"]].values.tolist() == [["deleted", "relevant"]]
+
+
+def test_deleted_tasks_and_projects_are_noticed_by_a_full_pull(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    server.answer(task_for(server, "bob"), 3)
+    site.pull(server)
+    server.delete_task(task_for(server, "ann"))
+    assert counts(site.pull(server)) == (0, 0, 0, 0)
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 1, 0)
+    project = server.project_of("bob")
+    del server.projects[project]
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 1, 0)
+    assert site.states() == {DELETED: 2}
+
+
+def test_numbers_that_are_used_again_are_other_answers(site: Site) -> None:
+    server = pushed_server()
+    first = server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    server.delete_annotation(first)
+    second = server.answer(task_for(server, "ann", 1), 2, "irrelevant")
+    assert first == second
+    assert counts(site.pull(server)) == (1, 0, 1, 0)
+    assert site.derived().judgments["label"].tolist() == ["irrelevant"]
+
+
+def test_an_answer_that_is_back_counts_again(site: Site) -> None:
+    server = pushed_server()
+    answer = server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    kept = dict(server.annotations[answer])
+    server.delete_annotation(answer)
+    site.pull(server)
+    server.annotations[answer] = kept
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 1)
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
+    assert len(site.derived().judgments) == 1
+
+
+def test_a_deleted_account_keeps_its_pseudonym(site: Site) -> None:
+    server = pushed_server()
+    answer = server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    server.delete_user(2)
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
+    server.edit(answer, 3, "irrelevant")
+    site.pull(server)
+    assert site.derived().judgments[["annotator_id", "label"]].values.tolist() == [["ann", "irrelevant"]]
+
+
+def test_an_answer_first_seen_after_its_account_was_deleted_is_kept_under_its_number(site: Site) -> None:
+    server = pushed_server()
+    answer = server.answer(task_for(server, "ann"), 2)
+    server.delete_user(2)
+    site.pull(server)
+    judgments = site.derived().judgments
+    assert judgments["annotator_id"].tolist() == [f"deleted-{answer}"]
+    assert judgments["kind"].isin(["task", "overlap"]).all()
+
+
+def test_skips_escalations_comments_times_and_preselected_answers_are_told_apart(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann", 0), 2, None)
+    server.answer(task_for(server, "ann", 1), 2, "ambiguous", more=[comment("two\nreadings")])
+    server.answer(task_for(server, "ann", 2), 2, origin="prediction", lead_time=1.5)
+    server.answer(task_for(server, "ann", 3), 2, more=[choice("flags", "sensitive")])
+    site.pull(server)
+    derived = site.derived()
+    told = derived.judgments.set_index("label")
+    assert told.loc["ambiguous", "comment"] == "two / readings"
+    assert set(derived.judgments["origin"]) == {"manual", "prediction"}
+    assert derived.judgments.loc[derived.judgments["origin"] == "prediction", "duration_s"].tolist() == [1.5]
+    assert set(derived.judgments["flags"]) == {"", "sensitive"}
+    assert derived.dropped["reason"].tolist() == ["skipped"]
+
+
+def test_answers_over_the_overlap_are_kept_and_told_apart(site: Site) -> None:
+    server = pushed_server()
+    task = task_for(server, "ann")
+    server.answer(task, 2)
+    server.answer(task, 3, "irrelevant")
+    server.answer(task, 2, "irrelevant")
+    site.pull(server)
+    derived = site.derived()
+    by_name = derived.judgments.set_index("annotator_id")
+    assert by_name.loc["bob", "kind"] == "unassigned"
+    assert by_name.loc["ann", "kind"] in ("task", "overlap")
+    assert by_name.loc["ann", "label"] == "irrelevant"
+    assert derived.dropped["reason"].tolist() == ["superseded"]
+    assert any("1 of 2 judgments were not asked of their annotator" in note for note in derived.notes)
+
+
+def test_training_and_controls_are_no_votes(site: Site) -> None:
+    entry = round_of(
+        tasks_of(2), ("ann",), training=tasks_of(1, prefix="t"), controls=tasks_of(1, prefix="c")
+    )
+    done = {("1/ann", pair) for pair in pairs_of(entry.assignments, "ann")}
+    server = pushed_server(entry, done)
+    for task in server.tasks_of(1):
+        server.answer(task["id"], 2)
+    site.pull(server)
+    derived = site.derived(entry)
+    assert len(derived.judgments) == 2
+    assert sorted(derived.dropped["reason"]) == ["control", "training"]
+
+
+def test_tasks_without_pair_id_are_kept_in_the_ledger_and_named(site: Site) -> None:
+    server = pushed_server()
+    project = server.project_of("ann")
+    server._import(project, [{"data": {"caption": "by hand"}}, {"data": {"pair_id": "damaged"}}])
+    for task in server.tasks_of(project)[-2:]:
+        server.answer(task["id"], 2)
+    server.answer(task_for(server, "ann"), 2)
+    assert counts(site.pull(server)) == (3, 0, 0, 0)
+    derived = site.derived()
+    assert len(derived.judgments) == 1
+    assert derived.dropped["reason"].tolist() == ["no_pair", "no_pair"]
+    assert any("2 answers belong to tasks without pair_id" in note for note in derived.notes)
+    answers = [json.loads(text) for text in read_ledger(site.folder)["answer"]]
+    assert {"caption": "by hand"} in [answer.get("task_data") for answer in answers]
+
+
+def test_a_changed_page_stops_the_pull_before_anything_is_read(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    project = server.projects[server.project_of("bob")]
+    project["label_config"] = project["label_config"].replace("$video", "$clip")
+    with pytest.raises(ServerError, match=r'gone: <Video .*value="\$video">; new: <Video .*value="\$clip">'):
+        site.pull(server)
+    assert len(read_ledger(site.folder)) == 0
+
+
+def test_tasks_without_their_answers_are_no_deletion(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    shown = FakeServer._shown
+    monkeypatch.setattr(
+        FakeServer, "_shown", lambda self, task, params: shown(self, task, {**params, "fields": ""})
+    )
+    with pytest.raises(ServerError, match="tasks without their answers"):
+        site.pull(server, is_full=True)
+    assert site.states() == {"answered": 1}
+
+
+def test_the_ledger_holds_no_email_and_nothing_that_was_not_asked_for(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2, completed_by={"id": 2, "email": "jo@example.org"})
+    site.pull(server)
+    text = read_ledger(site.folder).to_csv()
+    assert "jo@example.org" not in text
+    assert "never shown" not in text
+    assert read_ledger(site.folder)["annotator_id"].tolist() == ["ann"]
+
+
+def export_of(server: FakeServer) -> list[dict[str, object]]:
+    answered = {found["task"] for found in server.annotations.values()}
+    return [server._shown(server.tasks[task], {"fields": "all"}) for task in sorted(answered)]
+
+
+def test_an_export_goes_into_the_ledger_by_the_same_code(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    server.answer(task_for(server, "bob"), 3, None)
+    export = export_of(server)
+    now = "2026-12-02T00:00:00.000000Z"
+    first = add_export(export, site.folder, source="file:x.json", names=NAMES, seen_at=now)
+    again = add_export(export, site.folder, source="file:x.json", names=NAMES, seen_at=now)
+    assert (counts(first), counts(again)) == ((2, 0, 0, 0), (0, 0, 0, 0))
+    derived = site.derived()
+    direct = judgments_from_export([("x", export)], guideline=GUIDELINE)
+    columns = ["query_id", "doc_id", "label", "duration_s", "origin", "created_at"]
+    pd.testing.assert_frame_equal(direct.judgments[columns], derived.judgments[columns])
+    assert derived.judgments["kind"].isin(["task", "overlap"]).all()
+    assert counts(site.pull(server)) == (0, 0, 0, 0)  # the same versions, by their unique ids
+
+
+@pytest.mark.parametrize("content", [{}, [1], [{"data": {}}], [{"annotations": [{}]}]])
+def test_what_is_no_export_is_refused(site: Site, content: object) -> None:
+    with pytest.raises(FormatError, match=r"x\.json"):
+        add_export(content, site.folder, source="x.json", names={}, seen_at="")
+    assert not site.folder.exists()
+
+
+def busy_server() -> FakeServer:
+    server = pushed_server()
+    for name, user in (("ann", 2), ("bob", 3)):
+        for place in range(5):
+            server.answer(task_for(server, name, place), user)
+    server.edit(1, 3, "irrelevant")
+    return server
+
+
+def meaning(folder: Path) -> pd.DataFrame:
+    columns = ["annotation", "updated_at", "state", "pair_id", "queue", "annotator_id", "answer"]
+    return read_ledger(folder)[columns]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_killed_at_any_request_the_next_pull_goes_on(
+    tmp_path: Path, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_module.Api, "page_size", 3)
+    whole = Site(tmp_path / "whole")
+    server = busy_server()
+    whole.pull(server)
+    n_requests = len(server.requests)
+    assert n_requests > 8
+    for place in range(1, n_requests + 1):
+        site = Site(tmp_path / str(place))
+        server = busy_server()
+        server.kill_at, server.kill_after = place, after
+        with pytest.raises(Killed):
+            site.pull(server)
+        server.kill_at = None
+        site.pull(server)
+        pd.testing.assert_frame_equal(meaning(whole.folder), meaning(site.folder))
+
+
+Steps = st.lists(
+    st.tuples(
+        st.sampled_from(["answer", "edit", "delete", "delete_task", "skip", "pull", "full"]),
+        st.integers(0, 9),
+    ),
+    max_size=12,
+)
+
+
+def act(server: FakeServer, what: str, which: int) -> None:
+    tasks, answers = sorted(server.tasks), sorted(server.annotations)
+    if what in ("answer", "skip") and tasks:
+        server.answer(tasks[which % len(tasks)], 2 + which % 2, None if what == "skip" else "relevant")
+    if what == "edit" and answers:
+        server.edit(answers[which % len(answers)], 3, "irrelevant")
+    if what == "delete" and answers:
+        server.delete_annotation(answers[which % len(answers)])
+    if what == "delete_task" and len(tasks) > 1:
+        server.delete_task(tasks[which % len(tasks)])
+
+
+def pull_until_done(site: Site, server: FakeServer, *, is_full: bool) -> None:
+    for _ in range(60):
+        try:
+            site.pull(server, is_full=is_full)
+        except ServerError:
+            continue
+        return
+    raise AssertionError("the pull never ended")
+
+
+@given(Steps, st.lists(st.sampled_from(FAULTS), max_size=15))
+@settings(max_examples=25, deadline=None)
+def test_whatever_happens_every_version_that_was_seen_is_in_the_ledger_once(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], faults: list[str]
+) -> None:
+    site = Site(tmp_path_factory.mktemp("site"))
+    server = pushed_server()
+    server.faults = list(faults)
+    for what, which in steps:
+        if what in ("pull", "full"):
+            pull_until_done(site, server, is_full=what == "full")
+        else:
+            act(server, what, which)
+    server.faults = []
+    site.pull(server, is_full=True)
+    latest = latest_answers(read_ledger(site.folder))
+    there = latest[latest["state"] != DELETED]
+    expected = {
+        (found["unique_id"], found["updated_at"], found["completed_by"])
+        for found in server.annotations.values()
+    }
+    found = {
+        (row.annotation, row.updated_at, json.loads(row.answer)["completed_by"]) for row in there.itertuples()
+    }
+    assert found == expected
+    assert not latest["annotation"].duplicated().any()
+
+
+def test_states_of_edited_answers(site: Site) -> None:
+    server = pushed_server()
+    answer = server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    server.edit(answer, 2, "irrelevant")
+    site.pull(server)
+    assert site.states() == {EDITED: 1}
