@@ -85,7 +85,7 @@ def start(
     limit_s: float,
     as_json: bool,
 ) -> None:
-    """Start the server, or find the one that runs; on first use install it (2 minutes, 1 GB).
+    """Start the server, or find the one that runs; on first use install it (about 4 minutes, 1 GB).
 
     It listens on 127.0.0.1 only and calls nobody. Address, token and the administrator's password
     are in .labelstudio/connection.json, which only you can read. It runs on when the terminal closes.

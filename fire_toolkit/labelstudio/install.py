@@ -16,11 +16,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.labelstudio.process import hold_lock
+from fire_toolkit.labelstudio.process import hold_lock, quiet_environment
 
 VERSION = "1.23.2"
 CACHE_VARIABLE = "FIRE_TOOLKIT_CACHE"
 MARK = "complete.json"
+DATABASE = "label_studio.sqlite3"
 NEEDED_BYTES = 2_000_000_000
 LIMIT_S = 1800.0
 
@@ -71,6 +72,11 @@ def _beside(folder: Path, ending: str) -> Path:
     return folder.with_name(f"{folder.name}.{ending}")
 
 
+def template_of(program: Path) -> Path:
+    """Return where the empty database lies that was made with a program; it need not be there."""
+    return program.parent.parent / f"empty-{DATABASE}"
+
+
 def install(cache: Path, report: Report, *, limit_s: float = LIMIT_S, package: str = "") -> Path:
     """Return the `label-studio` program of the pinned version, installing it if it is not there.
 
@@ -103,24 +109,44 @@ def _make(folder: Path, lock: int, report: Report, limit_s: float, package: str)
     shutil.rmtree(folder, ignore_errors=True)
     log = _beside(folder, "log")
     deadline = time.monotonic() + limit_s
-    report(f"installing Label Studio {VERSION} into {folder} (once; about 2 minutes, 1 GB)")
+    report(f"installing Label Studio {VERSION} into {folder} (once; about 4 minutes, 1 GB)")
     log.write_bytes(b"")
     _run([sys.executable, "-m", "venv", str(folder)], log, lock, report, deadline)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--no-input", package]
     _run([*pip, "--disable-pip-version-check"], log, lock, report, deadline)
     if not _executable(folder).is_file():
         raise FireError(f"{folder}: pip installed no label-studio program; see {log}")
+    _make_template(folder, log, lock, report, deadline)
     part = folder / f"{MARK}.part"
     part.write_text(json.dumps({"package": package}) + "\n", encoding="utf-8")
     part.replace(folder / MARK)
 
 
-def _run(command: list[str], log: Path, lock: int, report: Report, deadline: float) -> None:
+def _make_template(folder: Path, log: Path, lock: int, report: Report, deadline: float) -> None:
+    """Make the empty database that each new server begins with; asking for the version makes its tables."""
+    place = folder / "template"
+    command = [str(_executable(folder)), "version", "--data-dir", str(place)]
+    environ = quiet_environment({"BASE_DATA_DIR": str(place)})
+    _run(command, log, lock, report, deadline, environ=environ)
+    if (place / DATABASE).is_file():
+        (place / DATABASE).replace(template_of(_executable(folder)))
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _run(
+    command: list[str],
+    log: Path,
+    lock: int,
+    report: Report,
+    deadline: float,
+    environ: Mapping[str, str] | None = None,
+) -> None:
     """Run a command, its words into `log`, telling now and then how long it has been going on.
 
     It inherits the lock, so that nobody begins anew while it still writes, even if we are killed.
     """
-    environ = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
+    if environ is None:
+        environ = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
     started = time.monotonic()
     with log.open("ab") as stream:
         process = subprocess.Popen(

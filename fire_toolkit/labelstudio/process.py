@@ -23,6 +23,17 @@ from fire_toolkit.errors import FireError, UsageError
 POLL_S = 0.1
 _PRIVATE = 0o600
 
+# What a program may need of our own environment. Label Studio reads bare names (DEBUG, HOST, PORT, CI …)
+# as its settings, so nothing else is handed to it.
+_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE")
+_QUIET = {
+    "SENTRY_DSN": "",
+    "FRONTEND_SENTRY_DSN": "",
+    "LABEL_STUDIO_LATEST_VERSION_CHECK": "false",
+    "LABEL_STUDIO_COLLECT_ANALYTICS": "false",
+    "PYTHONUNBUFFERED": "1",
+}
+
 # The outer shell only sends the inner one into the background; the inner writes its pid, then becomes
 # the server. Neither is left behind, and nobody has to wait for a child.
 _LAUNCH = (
@@ -113,6 +124,12 @@ def launch(
         )
     finally:
         os.close(handle)
+
+
+def quiet_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the whole environment of a Label Studio that calls nobody, with `settings` (bare names)."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, **_QUIET, **{f"LABEL_STUDIO_{name}": value for name, value in settings.items()}}
 
 
 def read_pid(pid_file: Path) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection
+from fire_toolkit.labelstudio.install import DATABASE, template_of
 from fire_toolkit.labelstudio.local_api import LocalApi
 from fire_toolkit.labelstudio.local_state import (
     ADMIN,
@@ -42,6 +44,7 @@ from fire_toolkit.labelstudio.process import (
     listens_on,
     memory_bytes,
     open_lock,
+    quiet_environment,
     read_pid,
 )
 
@@ -51,8 +54,6 @@ START_LIMIT_S = 600.0
 PATIENCE_S = 5.0
 
 Report = Callable[[str], None]
-# What a program may need of our own environment; nothing else may steer the server.
-_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "SSL_CERT_FILE")
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def start_server(
         port: on 127.0.0.1; by default the last one, else the first free one from 8080 on.
         media: the folder below which the server may serve local files; by default `media` beside `folder`.
         postgres: `postgresql://user:password@host:port/name`; by default SQLite in the folder.
-        limit_s: how long to wait until it is up; a new database takes one to two minutes.
+        limit_s: how long to wait until it is up: about 10 s, with a new PostgreSQL database 2 minutes.
         report: is told what goes on, in words.
 
     Raises:
@@ -110,6 +111,8 @@ def start_server(
         state = _settled(folder, port, media, postgres)
         write_state(folder, state)
         rotate_log(folder)
+        if not state.postgres:
+            _prepare_database(folder, program)
         launch(
             _command(program, folder, state.port),
             lock=lock,
@@ -160,6 +163,18 @@ def _chosen_port(given: int | None, last: int | None) -> int:
     return next((port for port in (*wanted, *FIRST_PORTS) if is_free_port(port)), None) or any_free_port()
 
 
+def _prepare_database(folder: Path, program: Path) -> None:
+    """Begin with the empty database that was made with the program, which saves one to two minutes."""
+    database, template = folder / DATA / DATABASE, template_of(program)
+    if database.exists() or not template.is_file():
+        return
+    database.parent.mkdir(mode=0o700, exist_ok=True)
+    part = database.with_name(f"{DATABASE}.part")
+    shutil.copyfile(template, part)
+    part.chmod(0o600)
+    part.replace(database)
+
+
 def _command(program: Path, folder: Path, port: int) -> list[str]:
     arguments = ["start", "--no-browser", "--internal-host", HOST, "--port", str(port)]
     return [str(program), *arguments, "--data-dir", str(folder / DATA), "--log-level", "WARNING"]
@@ -167,7 +182,6 @@ def _command(program: Path, folder: Path, port: int) -> list[str]:
 
 def _environment(folder: Path, state: LocalState) -> dict[str, str]:
     """Return the server's whole environment: who may enter, no calls to the outside, which database."""
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     settings = {
         "BASE_DATA_DIR": str(folder / DATA),
         "USERNAME": state.email,
@@ -175,14 +189,11 @@ def _environment(folder: Path, state: LocalState) -> dict[str, str]:
         "USER_TOKEN": state.token,
         "ENABLE_LEGACY_API_TOKEN": "true",
         "DISABLE_SIGNUP_WITHOUT_LINK": "true",
-        "LATEST_VERSION_CHECK": "false",
-        "COLLECT_ANALYTICS": "false",
         "LOCAL_FILES_SERVING_ENABLED": "true",
         "LOCAL_FILES_DOCUMENT_ROOT": state.media,
         **database_settings(state.postgres),
     }
-    quiet = {"SENTRY_DSN": "", "FRONTEND_SENTRY_DSN": "", "PYTHONUNBUFFERED": "1"}
-    return {**kept, **quiet, **{f"LABEL_STUDIO_{name}": value for name, value in settings.items()}}
+    return quiet_environment(settings)
 
 
 def database_settings(postgres: str) -> dict[str, str]:
@@ -236,7 +247,7 @@ def _await_up(folder: Path, state: LocalState, deadline: float, report: Report) 
             raise ServerError(f"Label Studio ended while starting: {_last_line(folder)}; see {folder / LOG}")
         _check_port_is_ours(folder, state)
         _check_deadline(folder, deadline)
-        report(f"starting Label Studio: {time.monotonic() - started:.0f} s (a new database takes 1 to 2 min)")
+        report(f"starting Label Studio: {time.monotonic() - started:.0f} s")
         time.sleep(POLL_S * 2)
     LocalApi(Connection(state.url, state.token)).allow_tokens()
     return status
@@ -305,7 +316,7 @@ def server_status(folder: Path) -> ServerStatus:
         state="running" if accepted else "refused",
         version=api.version(),
         memory_bytes=memory_bytes(pid),
-        database_bytes=_size(folder / DATA / "label_studio.sqlite3"),
+        database_bytes=_size(folder / DATA / DATABASE),
     )
 
 
@@ -313,7 +324,7 @@ def _database(folder: Path, state: LocalState | None) -> str:
     if state is not None and state.postgres:
         settings = database_settings(state.postgres)
         return f"PostgreSQL {settings['POSTGRE_NAME']} on {settings['POSTGRE_HOST']}"
-    return f"SQLite {folder / DATA / 'label_studio.sqlite3'}"
+    return f"SQLite {folder / DATA / DATABASE}"
 
 
 def _size(path: Path) -> int | None:

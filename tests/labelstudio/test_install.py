@@ -14,7 +14,13 @@ import pytest
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.labelstudio import install as installing
-from fire_toolkit.labelstudio.install import cache_folder, environment_folder, install, is_installed
+from fire_toolkit.labelstudio.install import (
+    cache_folder,
+    environment_folder,
+    install,
+    is_installed,
+    template_of,
+)
 
 
 def quiet(words: str) -> None:
@@ -64,9 +70,13 @@ def fake_steps(monkeypatch: pytest.MonkeyPatch, *, seconds: float = 0.0) -> list
     """Replace venv and pip by steps that note their name and make the program."""
     steps: list[str] = []
 
-    def run(command: list[str], log: Path, lock: int, report: object, deadline: float) -> None:
-        steps.append(command[2])
+    def run(command: list[str], log: Path, lock: int, report: object, deadline: float, environ=None) -> None:  # type: ignore[no-untyped-def]
+        steps.append(command[1] if environ else command[2])
         time.sleep(seconds)
+        if environ:
+            Path(command[3]).mkdir()
+            (Path(command[3]) / "label_studio.sqlite3").write_text("empty")
+            return
         if command[2] == "pip":
             (Path(command[0]).parent / "label-studio").write_text("")
         else:
@@ -83,7 +93,7 @@ def test_two_installations_at_once_install_once(tmp_path: Path, monkeypatch: pyt
         thread.start()
     for thread in threads:
         thread.join()
-    assert steps == ["venv", "pip"]
+    assert steps == ["venv", "pip", "version"]
 
 
 def test_an_installation_without_its_program_does_not_count(
@@ -92,7 +102,7 @@ def test_an_installation_without_its_program_does_not_count(
     steps = fake_steps(monkeypatch)
     (install(tmp_path, quiet)).unlink()
     install(tmp_path, quiet)
-    assert steps == ["venv", "pip"] * 2
+    assert steps == ["venv", "pip", "version"] * 2
 
 
 def test_a_package_that_cannot_be_had_names_reason_and_log(tmp_path: Path) -> None:
@@ -128,3 +138,14 @@ def test_the_mark_says_what_was_installed(tmp_path: Path, monkeypatch: pytest.Mo
     install(tmp_path, quiet)
     mark = json.loads((environment_folder(tmp_path) / "complete.json").read_text())
     assert mark == {"package": "label-studio==1.23.2"}
+
+
+def test_an_empty_database_is_made_with_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_steps(monkeypatch)
+    program = install(tmp_path, quiet)
+    assert template_of(program).read_text() == "empty"
+    assert sorted(path.name for path in environment_folder(tmp_path).iterdir()) == [
+        "bin",
+        "complete.json",
+        "empty-label_studio.sqlite3",
+    ]

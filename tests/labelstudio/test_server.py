@@ -199,6 +199,21 @@ def test_damaged_connection_data_say_what_to_keep(folder: Path) -> None:
         start(folder)
 
 
+def test_a_new_server_begins_with_the_empty_database_of_its_program(folder: Path) -> None:
+    programs = folder.parent.parent / "environment" / "bin"
+    programs.mkdir(parents=True)
+    program = fake_server.write_program(programs)
+    (programs.parent / "empty-label_studio.sqlite3").write_text("tables")
+    start_server(folder, program, port=any_free_port(), limit_s=20)
+    database = folder / "data" / "label_studio.sqlite3"
+    assert (database.read_text(), stat.S_IMODE(database.stat().st_mode)) == ("tables", 0o600)
+
+    stop_server(folder)
+    database.write_text("tables and answers")
+    start_server(folder, program, limit_s=20)
+    assert database.read_text() == "tables and answers"
+
+
 # --- the server's environment
 
 
