@@ -89,6 +89,8 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
     Exact under ties. The depth-th largest of the maxima of groups of columns bounds the depth-th largest
     score from below; what reaches the bound is sorted.
     """
+    if scores.dtype.kind != "f":
+        scores = scores.astype(np.float64)
     n_docs = scores.shape[1]
     depth = min(depth, n_docs)
     if depth == 0:
@@ -132,7 +134,7 @@ def _best_first(
     widest = int(counts.max(initial=0))
     if values.dtype != np.float32 or widest > 4 * depth + 64 or int(codes.max(initial=0)) >= 2**32:
         order = np.lexsort([-codes, -values.astype(np.float64), rows])
-        return order[_place_in_group(rows[order]) <= depth]
+        return np.asarray(order[_place_in_group(rows[order]) <= depth], dtype=np.intp)
     starts = np.cumsum(counts) - counts
     place = np.arange(len(rows)) - np.repeat(starts, counts)
     bits = values.view(np.uint32)

@@ -14,6 +14,7 @@ from fire_toolkit.cli.collection import add_collection
 from fire_toolkit.cli.common import FireGroup
 from fire_toolkit.cli.demo import demo
 from fire_toolkit.cli.doctor import doctor
+from fire_toolkit.cli.ingest import add_run
 from fire_toolkit.cli.judging import agree, augment, resolve
 from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
@@ -39,6 +40,7 @@ for command in (
     init,
     status,
     add_collection,
+    add_run,
     pool,
     tasks,
     guideline,

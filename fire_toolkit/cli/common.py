@@ -127,6 +127,13 @@ class Inputs:
         self.hashes[_name_in_manifest(path)] = sha256_of(path)
         return path
 
+    def note(self, path: Path, sha256: str | None = None) -> None:
+        """Note a file that was read, with the hash known from reading it."""
+        if sha256 is None:
+            self.use(path)
+        else:
+            self.hashes[_name_in_manifest(path)] = sha256
+
 
 def _name_in_manifest(path: Path) -> str:
     """Return `path` from the workspace's folder when it lies in one, else as it was given."""
@@ -197,7 +204,7 @@ def _with_own_names(runs: list[Run], named: Sequence[tuple[str | None, str]]) ->
 
 def write_outputs(
     out: Path,
-    texts: Mapping[str, str],
+    texts: Mapping[str, str | bytes],
     *,
     stage: str,
     parameters: Mapping[str, Any],

@@ -90,7 +90,7 @@ class ArrayShelf:
         Raises:
             FormatError: there is no matrix, or ids are no text.
         """
-        if not self.matrices:
+        if not self.matrices and self._first(MASKS) is None:
             raise FormatError(
                 f"{self.where}: no array of two or three axes; expected sims (queries × docs), "
                 "query_ids and doc_ids"
@@ -175,6 +175,8 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
     for candidates in (by_name, by_shape):
         if len(candidates) == 1:
             return candidates[0]
+    if not names:
+        raise FormatError(f"{where}: a mask and no matrix, expected sims (queries × docs)")
     raise FormatError(f"{where}: several arrays; choose one with --key: {described(arrays)}")
 
 

@@ -15,40 +15,11 @@ import numpy.typing as npt
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.matrix import Array, Ints, Matrix, n_rows_columns, rows_per_block
+from fire_toolkit.formats.oddities import FLOOD_DOCS, Oddities
 from fire_toolkit.ranking import top_of_rows
 
 _CHUNK_CELLS = 1 << 20
-_FLOOD_DOCS = 10
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
-
-
-@dataclass
-class Oddities:
-    """What a model's scores should not hold, and what to know of their ties.
-
-    n_nan, n_minus_inf, n_plus_inf: cells. flood: queries of which half the docs or more (and ten or
-    more) share the lowest score. constant: queries with one score for all docs. duplicates: queries
-    whose list equals an earlier query's, scores and all. padding: rows without any score, left out.
-    tied_in_top: queries with equal scores in the part that is kept. tied_at_cut: of those, where the
-    cut goes through a tie. tied_positives: positives that share their score with another doc.
-    first: an example of each kind: query index and doc index, or query index and an earlier query's.
-    """
-
-    n_nan: int = 0
-    n_minus_inf: int = 0
-    n_plus_inf: int = 0
-    flood: int = 0
-    constant: int = 0
-    duplicates: int = 0
-    padding: int = 0
-    tied_in_top: int = 0
-    tied_at_cut: int = 0
-    tied_positives: int = 0
-    first: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    def note(self, kind: str, example: tuple[int, int]) -> None:
-        """Keep the first example of a kind."""
-        self.first.setdefault(kind, example)
 
 
 @dataclass(frozen=True)
@@ -309,7 +280,7 @@ def _count_shapes(
 ) -> npt.NDArray[np.bool_]:
     """Count constant and flooded queries; return which are flooded."""
     constant = (low == high) & (at_low == n_docs) & (n_docs > 1)
-    flooded = (low < high) & (at_low >= _FLOOD_DOCS) & (2 * at_low >= n_docs)
+    flooded = (low < high) & (at_low >= FLOOD_DOCS) & (2 * at_low >= n_docs)
     for kind, found in (("constant", constant), ("flood", flooded)):
         n_found = int(np.count_nonzero(found))
         if n_found:

@@ -96,6 +96,19 @@ def read_npy(path: Path) -> Arrays:
     return Arrays({"": FileMatrix(str(path), path, header.length, shape, header.dtype, is_flipped)})
 
 
+def read_values(path: Path) -> Any:
+    """Return the whole array of a small `.npy` file, of booleans, numbers, text or plain objects.
+
+    Raises:
+        FormatError: damaged, or larger than 256 MiB.
+    """
+    with path.open("rb") as stream:
+        content = stream.read(_SMALL_BYTES + 1)
+    if len(content) > _SMALL_BYTES:
+        raise FormatError(f"{path}: more than {_SMALL_BYTES:,} bytes, expected a small array")
+    return _values(content, parse_header(content[:_HEADER_BYTES], str(path)), str(path))
+
+
 def _row_major(header: Header, where: str) -> tuple[tuple[int, ...], bool]:
     if not header.is_fortran or len(header.shape) < 2:
         return header.shape, False

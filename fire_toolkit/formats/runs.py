@@ -9,13 +9,14 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats import trec
 from fire_toolkit.formats.arrays import choose_matrix
-from fire_toolkit.formats.dense import QUERIES_ROWS, Oddities, Ranked, rank_matrix
+from fire_toolkit.formats.dense import QUERIES_ROWS, Ranked, rank_matrix
 from fire_toolkit.formats.ids import check_ids, ids_beside, read_ids
-from fire_toolkit.formats.listed import Listed
+from fire_toolkit.formats.list_pass import run_of_lists
 from fire_toolkit.formats.matrix import n_rows_columns
+from fire_toolkit.formats.oddities import Oddities
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.readers import find_reader
-from fire_toolkit.ranking import rank_run, top
+from fire_toolkit.ranking import top
 from fire_toolkit.tables import Run, check_run
 
 
@@ -55,13 +56,6 @@ def read_run(
     else:
         return _read_matrix(path, reader, run_id or path.stem, query_ids, doc_ids, depth)
     return top(run, depth) if depth else run
-
-
-def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
-    """Return ranked lists as a Run, ranked by the one rule unless they hold their ranks."""
-    name = run_id or listed.run_id or path.name.removesuffix(".gz").partition(".")[0]
-    named = listed.scored.assign(run_id=name)
-    return check_run(named, where=str(path)) if listed.has_ranks else rank_run(named, where=str(path))
 
 
 def _read_matrix(

@@ -180,6 +180,15 @@ def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
 
     Ranks are the run's own (score descending, doc id descending). A query that the run lacks has an
     empty ranking; the run's queries outside the universe are ignored and counted.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from fire_toolkit.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
+        >>> judge_run(rank_run(scored), code_qrels(qrels)).first_positive
+        array([2.])
     """
     run_query = run["query_id"].cat
     to_query = coded.queries.get_indexer(run_query.categories)

@@ -1,0 +1,236 @@
+"""`add-run`: predictions of any format into the workspace."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen_path,
+    here,
+    json_option,
+    say,
+    say_next,
+    shown,
+    summarise,
+    workspace_path,
+    write_outputs,
+)
+from fire_toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fire_toolkit.formats.ingest import Ingested, Request
+
+
+@click.command("add-run")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--id", "run_id", metavar="NAME", help="The run's id. [default: the file's own, or its name]")
+@click.option(
+    "--key", metavar="NAME", help="The array, part or run that is meant, where a file holds several."
+)
+@click.option(
+    "--query-ids", metavar="FILE", help="Ids of a matrix's queries: a line each, or a column query_id."
+)
+@click.option("--doc-ids", metavar="FILE", help="Ids of a matrix's docs: a line each, or a column doc_id.")
+@click.option(
+    "--orientation",
+    type=click.Choice(["queries-rows", "queries-columns"]),
+    help="Of a matrix; needed when it is square, unless --expect tells.",
+)
+@click.option(
+    "--expect",
+    "expected",
+    multiple=True,
+    metavar="M=VALUE",
+    help="A score that the model's log printed, such as R@1=46.1, which must come out (may be repeated).",
+)
+@click.option("--qrels", metavar="FILE", help="The original qrels: their positives are kept at any rank.")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=100, show_default=True, help="Docs kept of each query."
+)
+@click.option("--allow", default="", metavar="LIST", help="Some of nan, inf, flood, constant, duplicates.")
+@click.option("--embeddings", is_flag=True, help="Two FILEs: query vectors, then doc vectors.")
+@click.option("--similarity", type=click.Choice(["dot", "cosine"]), help="Of vectors.")
+@click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
+@click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
+@json_option
+def add_run(
+    files: tuple[str, ...],
+    run_id: str | None,
+    key: str | None,
+    query_ids: str | None,
+    doc_ids: str | None,
+    orientation: str | None,
+    expected: tuple[str, ...],
+    qrels: str | None,
+    top: int,
+    allow: str,
+    embeddings: bool,
+    similarity: str | None,
+    mask: str | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Bring predictions in: matrices, vectors, ranked lists, of any format in docs/formats.md.
+
+    The format is recognised by content. Each FILE becomes NAME.parquet: the top docs of every query, and
+    the positives of the qrels with their exact ranks below it. What a model cannot mean (NaN, floods of
+    one score, constant rows) is refused unless allowed.
+    """
+    from fire_toolkit.formats.expect import parse_expectation
+    from fire_toolkit.formats.ingest import Request, ingest
+    from fire_toolkit.formats.masks import read_mask
+    from fire_toolkit.formats.oddities import parse_allowances
+    from fire_toolkit.formats.trec import read_trec_qrels
+
+    folder = chosen_path(out, workspace_path("runs"), "--out")
+    _check_usage(files, run_id, embeddings)
+    inputs = Inputs()
+    qrels_path = qrels or _workspace_file("collection", "qrels")
+    request = Request(
+        run_id=run_id,
+        key=key,
+        orientation=orientation,
+        expected=[parse_expectation(text) for text in expected],
+        qrels=read_trec_qrels(inputs.use(qrels_path)) if qrels_path else None,
+        depth=top,
+        allow=parse_allowances(allow),
+        similarity=similarity,
+        mask=read_mask(inputs.use(mask)) if mask else None,
+    )
+    groups = [(Path(files[0]), Path(files[1]))] if embeddings else [(Path(file), None) for file in files]
+    reports = []
+    for path, other in groups:
+        own = Inputs()
+        own.hashes.update(inputs.hashes)
+        progress = Progress(path)
+        with_ids = _with_ids(request, path, other, query_ids, doc_ids, own, progress)
+        result = ingest(path, with_ids, doc_vectors=other)
+        progress.end()
+        for file in filter(None, (path, other)):
+            own.note(file, result.hashes.get(file))
+        reports.append(_write(folder, result, own, request))
+        _tell(path, result, as_json=as_json)
+    if as_json:
+        summarise({"runs": reports}, "", as_json=True)
+    say_next(f"fire-toolkit pool{'' if here() else ' RUN...'}")
+
+
+def _check_usage(files: tuple[str, ...], run_id: str | None, embeddings: bool) -> None:
+    if embeddings and len(files) != 2:
+        raise click.UsageError(
+            f"--embeddings takes two FILEs, query vectors and doc vectors; found {len(files)}"
+        )
+    if run_id is not None and len(files) > 1 and not embeddings:
+        raise click.UsageError("--id names one run; add several files one by one")
+
+
+def _workspace_file(section: str, key: str) -> Path | None:
+    workspace = here()
+    path = workspace.path(section, key) if workspace else None
+    return shown(path) if path and path.is_file() else None
+
+
+def _with_ids(
+    request: Request,
+    path: Path,
+    other: Path | None,
+    query_ids: str | None,
+    doc_ids: str | None,
+    inputs: Inputs,
+    progress: Progress,
+) -> Request:
+    from dataclasses import replace
+
+    from fire_toolkit.formats.ids import ids_beside, read_ids
+
+    files = {
+        "query_ids": query_ids or ids_beside(path, "query_ids") or _workspace_file("runs", "query_ids"),
+        "doc_ids": doc_ids or ids_beside(other or path, "doc_ids") or _workspace_file("runs", "doc_ids"),
+    }
+    ids = {
+        name: read_ids(inputs.use(file), name.removesuffix("s")) if file else None
+        for name, file in files.items()
+    }
+    return replace(request, query_ids=ids["query_ids"], doc_ids=ids["doc_ids"], on_read=progress.add)
+
+
+def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> dict[str, Any]:
+    from fire_toolkit.formats.parquet_runs import run_bytes
+
+    run_id = str(result.run["run_id"].iloc[0]) if len(result.run) else ""
+    name = f"{quote(run_id, safe='@+=,()').lstrip('.') or 'run'}.parquet"
+    out = folder / name
+    if out.exists() and not out.with_name(name + ".manifest.json").exists():
+        raise UsageError(f"{out}: is there already and no run that add-run wrote; give another --id or --out")
+    parameters = {
+        "top": request.depth,
+        "key": request.key,
+        "orientation": request.orientation,
+        "expect": [f"{e.name}={e.value:g}" for e in request.expected],
+        "allow": sorted(request.allow),
+        "similarity": request.similarity,
+    }
+    content = {name: run_bytes(result.run)}
+    write_outputs(out, content, stage="add-run", parameters=parameters, inputs=inputs, counts=result.report)
+    return {"run_id": run_id, "out": out.as_posix(), **result.report}
+
+
+def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
+    report = result.report
+    line = f"{path}: {report['format']} ({report['evidence']})"
+    if "orientation" in report:
+        line += f"; {report['orientation']}, by {report['orientation_from']}"
+    say(line)
+    for note in result.notes:
+        say(f"note: {note}")
+    counted = [
+        f"{report['queries']:,} queries, {report['rows']:,} rows",
+        f"{report['positives_below_top']:,} positives kept below the top {report['top']}",
+    ]
+    for name, words in _COUNTED.items():
+        if report[name]:
+            counted.append(f"{report[name]:,} {words}")
+    if not as_json:
+        say("; ".join(counted))
+
+
+_COUNTED = {
+    "padding": "rows of padding left out",
+    "duplicates": "queries that repeat another's list",
+    "tied_in_top": "queries with ties in the top",
+    "tied_at_cut": "queries cut within a tie",
+    "tied_positives": "positives tied with another doc",
+}
+
+
+class Progress:
+    """How much of a large file was read, and how fast; silent where stderr is no terminal."""
+
+    def __init__(self, path: Path) -> None:
+        self.total = path.stat().st_size if path.is_file() else 0
+        self.done = 0
+        self.began = self.told = time.monotonic()
+        self.is_on = sys.stderr.isatty()
+
+    def add(self, n_bytes: int) -> None:
+        """Count what was read; tell twice a second."""
+        self.done += n_bytes
+        now = time.monotonic()
+        if self.is_on and now - self.told > 0.5:
+            self.told = now
+            rate = self.done / 1e6 / (now - self.began)
+            click.echo(
+                f"\r{self.done / 1e9:.2f} of {self.total / 1e9:.2f} GB, {rate:.0f} MB/s ", nl=False, err=True
+            )
+
+    def end(self) -> None:
+        """End the line, if one was begun."""
+        if self.is_on and self.told > self.began:
+            click.echo("", err=True)

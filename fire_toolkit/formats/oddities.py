@@ -1,0 +1,119 @@
+"""What scores should not hold: counted where they are read, put into words and refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from fire_toolkit.errors import TableError, UsageError
+
+FLOOD_DOCS = 10
+ALLOWANCES = ("nan", "inf", "flood", "constant", "duplicates")
+
+
+@dataclass
+class Oddities:
+    """What a model's scores should not hold, and what to know of their ties.
+
+    n_nan, n_minus_inf, n_plus_inf: cells. flood: queries of which half the docs or more (and ten or
+    more) share the lowest score. constant: queries with one score for all docs. duplicates: queries
+    whose list equals an earlier query's, scores and all. padding: rows without any score, left out.
+    tied_in_top: queries with equal scores in the part that is kept. tied_at_cut: queries where the
+    cut goes through a tie. tied_positives: positives that share their score with another doc.
+    first: an example of each kind: query index and doc index, or query index and an earlier query's.
+    """
+
+    n_nan: int = 0
+    n_minus_inf: int = 0
+    n_plus_inf: int = 0
+    flood: int = 0
+    constant: int = 0
+    duplicates: int = 0
+    padding: int = 0
+    tied_in_top: int = 0
+    tied_at_cut: int = 0
+    tied_positives: int = 0
+    first: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def note(self, kind: str, example: tuple[int, int]) -> None:
+        """Keep the first example of a kind."""
+        self.first.setdefault(kind, example)
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts by name, for manifests."""
+        return {name: value for name, value in vars(self).items() if name != "first"}
+
+
+def parse_allowances(text: str) -> frozenset[str]:
+    """Return the names in a list such as `nan,flood`.
+
+    Raises:
+        UsageError: one is not known.
+    """
+    names = frozenset(name.strip() for name in text.split(",") if name.strip())
+    unknown = sorted(names - set(ALLOWANCES))
+    if unknown:
+        raise UsageError(f"--allow {', '.join(unknown)}: expected some of {', '.join(ALLOWANCES)}")
+    return names
+
+
+def said(oddities: Oddities, queries: Sequence[str], docs: Sequence[str]) -> dict[str, str]:
+    """Return, for each allowance that these oddities need, what was found, in words.
+
+    Duplicates need one when they are more than half of the queries: captions of equal text have equal
+    rows in honest matrices, five of a thousand in MSR-VTT's test.
+    """
+
+    def at(kind: str) -> str:
+        query, doc = oddities.first[kind]
+        return f"the first at query {queries[query]}, doc {docs[doc]}"
+
+    found: dict[str, str] = {}
+    if oddities.n_nan:
+        found["nan"] = f"{oddities.n_nan:,} scores are NaN ({at('nan')})"
+    if oddities.n_minus_inf:
+        found["inf"] = f"{oddities.n_minus_inf:,} scores are -inf ({at('minus_inf')})"
+    if oddities.flood:
+        query = queries[oddities.first["flood"][0]]
+        found["flood"] = (
+            f"in {oddities.flood:,} queries half of the docs or more share the lowest score ({query})"
+        )
+    if oddities.constant:
+        query = queries[oddities.first["constant"][0]]
+        found["constant"] = f"{oddities.constant:,} queries have one score for all docs ({query})"
+    if 2 * oddities.duplicates > len(queries):
+        one, two = oddities.first["duplicates"]
+        found["duplicates"] = (
+            f"{oddities.duplicates:,} of {len(queries):,} queries repeat another's list "
+            f"({queries[one]} that of {queries[two]})"
+        )
+    return found
+
+
+def refuse_oddities(
+    oddities: Oddities,
+    queries: Sequence[str],
+    docs: Sequence[str],
+    *,
+    allow: Collection[str],
+    where: str,
+) -> list[str]:
+    """Return what was found and allowed, in words.
+
+    Raises:
+        TableError: something was found that is not allowed; or plus infinity, which never is.
+    """
+    if oddities.n_plus_inf:
+        query, doc = oddities.first["plus_inf"]
+        raise TableError(
+            f"{where}: {oddities.n_plus_inf:,} scores are +inf (query {queries[query]}, doc {docs[doc]}), "
+            "which no order can hold; mend the scores"
+        )
+    found = said(oddities, queries, docs)
+    refused = [kind for kind in found if kind not in allow]
+    if refused:
+        raise TableError(
+            f"{where}: {'; '.join(found[kind] for kind in refused)}; if the model means it, give "
+            f"--allow {','.join(found)}: pairs without a score of their own are then left out of the run"
+        )
+    return list(found.values())
