@@ -19,7 +19,7 @@ Cutoff = Literal["none", "optional", "required"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number in a measure's name, strictly between `low` and `high`.
+    """A number in a measure's name, between `low` and `high`, which it may equal only where `closed`.
 
     default: left out of the printed name; None when the name must say it. example: for messages.
     """
@@ -29,6 +29,18 @@ class Parameter:
     low: float = 0.0
     high: float = float("inf")
     default: float | None = None
+    closed: bool = False
+
+    def allows(self, value: float) -> bool:
+        """Return whether the number lies in the range; nan does not."""
+        return self.low <= value <= self.high if self.closed else self.low < value < self.high
+
+    @property
+    def range(self) -> str:
+        """Return the range in words."""
+        if self.closed:
+            return f"from {self.low:g} to {self.high:g}"
+        return f"above {self.low:g} and below {self.high:g}"
 
 
 @dataclass(frozen=True)
@@ -60,6 +72,11 @@ class Definition:
     larger_is_better: bool = True
     aggregate: Aggregate = "mean"
     also_called: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Return what tells the measure from others: the name with its variant, `AP/min`."""
+        return self.name + self._suffix
 
     @property
     def pattern(self) -> str:

@@ -93,9 +93,9 @@ def _argument(name: str, definition: Definition, parameter: Parameter, text: str
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not parameter.low < value < parameter.high:
-        raise UsageError(f"measure {name!r} has {parameter.name}={text!r}; expected a number above "
-                         f"{parameter.low:g} and below {parameter.high:g}")  # fmt: skip
+    if not parameter.allows(value):
+        raise UsageError(f"measure {name!r} has {parameter.name}={text!r}; "
+                         f"expected a number {parameter.range}")  # fmt: skip
     return value
 
 

@@ -30,6 +30,7 @@ FILES = [
     "e_measure",
     "cumulated_gain",
     "discounted_gain",
+    "interpolated_precision",
 ]
 
 
@@ -41,8 +42,7 @@ def definitions() -> dict[str, Definition]:
     found: dict[str, Definition] = {}
     for file in FILES:
         for definition in import_module(f"fire_toolkit.measures.{file}").MEASURES:
-            key = definition.name + definition._suffix
-            if key in found:
-                raise RuntimeError(f"measure {key} is defined twice, the second time in {file}")
-            found[key] = definition
+            if definition.key in found:
+                raise RuntimeError(f"measure {definition.key} is defined twice, the second time in {file}")
+            found[definition.key] = definition
     return found

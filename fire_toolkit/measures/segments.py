@@ -46,6 +46,13 @@ def sum_by_query(query: Ints, values: npt.NDArray[Any], n_queries: int) -> Float
     return np.bincount(query, weights=values, minlength=n_queries).astype(np.float64)
 
 
+def max_by_query(query: Ints, values: Floats, n_queries: int) -> Floats:
+    """Return the largest of each query's values (from 0), and 0 where it has none."""
+    largest = np.zeros(n_queries)
+    np.maximum.at(largest, query, values)
+    return largest
+
+
 def running_count(query: Ints, is_counted: Bools) -> Ints:
     """Return for each entry how many of its query's entries up to and with it are counted."""
     count = np.cumsum(is_counted, dtype=np.int64)

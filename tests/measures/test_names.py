@@ -55,6 +55,11 @@ def test_modifiers_print_in_one_order_whatever_the_order_typed() -> None:
         ("measure 'RBP(p=1)' has p='1'; expected a number above 0 and below 1", "RBP(p=1)"),
         ("measure 'RBP(p=0)' has p='0'; expected a number above 0 and below 1", "RBP(p=0)"),
         ("measure 'RBP(p=nan)' has p='nan'; expected a number above 0 and below 1", "RBP(p=nan)"),
+        (
+            "measure 'IPrec(recall=1.01)' has recall='1.01'; expected a number from 0 to 1",
+            "IPrec(recall=1.01)",
+        ),
+        ("measure 'IPrec(recall=nan)' has recall='nan'; expected a number from 0 to 1", "IPrec(recall=nan)"),
         ("no measure 'zzzzzz'; expected one of C@k, ", "zzzzzz"),
         ("no measure ''; expected a name such as C@10, ", ""),
         ("no measure '@10'; expected a name", "@10"),

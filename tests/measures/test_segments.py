@@ -19,6 +19,10 @@ def test_sums_are_zero_for_queries_without_entries() -> None:
     assert list(segments.sum_by_query(EMPTY, EMPTY, 2)) == [0.0, 0.0]
 
 
+def test_the_largest_of_nothing_is_zero() -> None:
+    assert list(segments.max_by_query(np.array([1, 1, 3]), np.array([0.5, 0.2, 0.1]), 4)) == [0, 0.5, 0, 0.1]
+
+
 def test_running_count_starts_anew_with_each_query() -> None:
     query = np.array([0, 0, 0, 2, 2, 5])
     is_counted = np.array([True, False, True, False, True, True])

@@ -28,6 +28,10 @@ TREC_NAMES = {
     "FT": "Rprec",
     "NN": "P_1",
     "bpref": "bpref",
+    "IPrec(recall=0)": "iprec_at_recall_0.0",
+    "IPrec(recall=0.3)": "iprec_at_recall_0.3",
+    "IPrec(recall=0.7)": "iprec_at_recall_0.7",
+    "IPrec(recall=1)": "iprec_at_recall_1.0",
     "infAP": "infAP",
     "F": "set_F",
     "F(beta=2)": "set_F_4.0",
@@ -63,7 +67,8 @@ def trec_values(run, relevances, measure: str, **options) -> dict[str, float]:
 
 def _only(named: dict[str, float]) -> float:
     (value,) = named.values()
-    return value
+    # iprec_at_recall is 0/0 in trec_eval where a list is empty (no judged doc in it).
+    return 0.0 if np.isnan(value) else value
 
 
 def by_rank(run) -> dict[str, dict[str, float]]:
