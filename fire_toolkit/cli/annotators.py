@@ -30,7 +30,8 @@ def annotators() -> None:
 def _accounts(url: str | None, token_file: Path | None) -> Accounts:
     from fire_toolkit.labelstudio.accounts import Accounts
 
-    return Accounts(connection_from(url, token_file), private_folder())
+    folder = private_folder()
+    return Accounts(connection_from(url, token_file), folder)
 
 
 @annotators.command()

@@ -1,0 +1,117 @@
+"""`labelstudio`, `annotators` and `doctor` as commands: exit codes, words, and no secret among them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from fake_server import write_program
+
+from fire_toolkit.cli import main
+from fire_toolkit.labelstudio.local_state import read_state
+from fire_toolkit.labelstudio.process import any_free_port
+from fire_toolkit.labelstudio.server import stop_server
+
+
+def run(*arguments: str, **environ: str) -> Result:
+    return CliRunner().invoke(main, arguments, env={"FIRE_LABEL_STUDIO_URL": "", **environ})
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A workspace, which is the current folder."""
+    place = tmp_path / "work"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    assert run("init").exit_code == 0
+    yield place
+    stop_server(place / ".labelstudio")
+
+
+def started(tmp_path: Path, *arguments: str) -> Result:
+    program = write_program(tmp_path)
+    return run("labelstudio", "start", "--program", str(program), "--port", str(any_free_port()), *arguments)
+
+
+def test_start_status_stop_in_a_workspace(root: Path, tmp_path: Path) -> None:
+    result = started(tmp_path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "Label Studio 1.23.2 runs at http://127.0.0.1:" in result.stderr
+    assert result.stderr.splitlines()[-1] == "next: fire-toolkit annotators add A01 A02"
+
+    shown = run("labelstudio", "status")
+    assert shown.stdout.splitlines()[0].split() == ["state", "running"]
+    assert json.loads(run("labelstudio", "status", "--json").stdout)["state"] == "running"
+    assert run("labelstudio", "logs", "--lines", "1").exit_code == 0
+
+    assert "the server is stopped" in run("labelstudio", "stop").stderr
+    assert "no server runs here" in run("labelstudio", "stop").stderr
+    assert json.loads(run("labelstudio", "status", "--json").stdout)["state"] == "stopped"
+
+
+def test_no_secret_is_printed_or_written_elsewhere(root: Path, tmp_path: Path) -> None:
+    results = [
+        started(tmp_path, "--json"),
+        run("labelstudio", "status"),
+        run("labelstudio", "logs"),
+        run("doctor"),
+    ]
+    state = read_state(root / ".labelstudio")
+    assert state is not None
+    for result in results:
+        assert state.token not in result.output
+        assert state.password not in result.output
+    for path in root.rglob("*"):
+        if path.is_file() and ".labelstudio" not in path.parts:
+            assert state.token not in path.read_text()
+
+
+def test_outside_a_workspace_a_folder_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in ("start", "stop", "status", "logs"):
+        result = run("labelstudio", command)
+        assert (result.exit_code, "--folder is needed" in result.stderr) == (2, True)
+    assert run("annotators", "list", "--url", "http://127.0.0.1:9").exit_code == 2
+
+    there = str(tmp_path / "elsewhere")
+    try:
+        assert started(tmp_path, "--folder", there).exit_code == 0
+        assert (tmp_path / "elsewhere" / ".labelstudio" / "connection.json").is_file()
+    finally:
+        assert run("labelstudio", "stop", "--folder", there).exit_code == 0
+
+
+def test_a_server_that_fails_is_exit_code_3(root: Path, tmp_path: Path) -> None:
+    program = write_program(tmp_path, "fails")
+    result = run("labelstudio", "start", "--program", str(program))
+    assert result.exit_code == 3
+    assert result.stderr.startswith("error: Label Studio ended while starting: ")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_doctor_names_what_mends_a_missing_server(root: Path) -> None:
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "-> fire-toolkit labelstudio start" in result.stdout
+    found = json.loads(run("doctor", "--json").stdout)
+    assert [each["state"] for each in found if each["name"] == "connection"] == ["bad"]
+
+
+def test_the_doctor_ends_with_3_where_the_server_is_silent(root: Path) -> None:
+    environ = {"FIRE_LABEL_STUDIO_URL": "http://127.0.0.1:9", "FIRE_LABEL_STUDIO_TOKEN": "t" * 40}
+    result = run("doctor", **environ)
+    assert (result.exit_code, "t" * 40 in result.output) == (3, False)
+
+
+@pytest.mark.parametrize("arguments", [(), ("A01", "--invite")])
+def test_add_needs_names_or_invite(root: Path, arguments: tuple[str, ...]) -> None:
+    assert run("annotators", "add", *arguments).exit_code == 2
+
+
+def test_annotators_without_a_server_say_how_to_start_one(root: Path) -> None:
+    result = run("annotators", "list")
+    assert (result.exit_code, "fire-toolkit labelstudio start" in result.stderr) == (1, True)
