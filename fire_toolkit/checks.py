@@ -7,7 +7,7 @@ gathered into one message with a count and examples.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -128,10 +128,12 @@ def _missing_text(values: Series) -> npt.NDArray[Any]:
 
 def _text(column: Column, values: Series, problems: list[str]) -> Series:
     missing = _missing_text(values)
-    strings = values.map(lambda value: isinstance(value, str), na_action="ignore").to_numpy(dtype=object)
-    not_text = ~missing & ~np.array([flag is True for flag in strings], dtype=bool)
-    _say(problems, column, "is not text", not_text, values)
-    unwritable = np.array([isinstance(value, str) and not _is_utf8(value) for value in values], dtype=bool)
+    if isinstance(values.dtype, pd.StringDtype):
+        unwritable = _each(values, lambda text: not _is_utf8(text))
+    else:
+        not_text = ~missing & ~np.array([isinstance(value, str) for value in values], dtype=bool)
+        _say(problems, column, "is not text", not_text, values)
+        unwritable = np.array([isinstance(v, str) and not _is_utf8(v) for v in values], dtype=bool)
     _say(problems, column, "holds half of a character (a lone surrogate)", unwritable, values)
     if not column.missing:
         _say(problems, column, "is missing", missing, values)
@@ -174,7 +176,13 @@ def is_id(value: object) -> bool:
 
 
 def _bad_ids(text: Series) -> npt.NDArray[Any]:
-    return np.array([not is_id(value) for value in text], dtype=bool)
+    return _each(text, lambda value: not is_id(value))
+
+
+def _each(text: Series, test: Callable[[str], bool]) -> npt.NDArray[Any]:
+    """Return `test` of each value, made once for each distinct one; False where a value is missing."""
+    codes, distinct = pd.factorize(text)
+    return np.array([*map(test, distinct), False], dtype=bool)[codes]
 
 
 def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
