@@ -7,9 +7,14 @@ from typing import cast
 
 import numpy as np
 
+from fire_toolkit.agreement.coincidence import alphas, total_coincidences
 from fire_toolkit.agreement.votes import Floats, Ints, Level, Votes
 
 NO_PAIR = "no pair has two judgments"
+
+# The package holds pairs × values × values numbers, several times; above this many (grades from a slider,
+# say) alpha is computed from the sum of the coincidence matrices, which is the same number.
+CELLS_FOR_THE_PACKAGE = 20_000_000
 
 
 def alpha(votes: Votes, level: str) -> tuple[float, str]:
@@ -22,6 +27,8 @@ def alpha(votes: Votes, level: str) -> tuple[float, str]:
     reason = undefined_alpha(counts, votes, level)
     if reason:
         return math.nan, reason
+    if counts.size * len(domain) > CELLS_FOR_THE_PACKAGE:
+        return float(alphas(total_coincidences(counts)[None], domain, level)[0]), ""
     import krippendorff
 
     measured = krippendorff.alpha(

@@ -48,6 +48,12 @@ def coincidences(counts: Ints) -> Floats:
     return np.asarray(products / (n_votes - 1)[:, None, None])
 
 
+def total_coincidences(counts: Ints) -> Floats:
+    """Return the sum of the coincidence matrices of all units: values × values, in little memory."""
+    weighted = counts / (np.maximum(counts.sum(axis=1), 2) - 1)[:, None]
+    return np.asarray(weighted.T @ counts - np.diag(weighted.sum(axis=0)))
+
+
 def alphas(matrices: Floats, values: Floats, level: str) -> Floats:
     """Return the alpha of each coincidence matrix; nan where all of it is one value.
 
