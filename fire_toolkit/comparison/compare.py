@@ -86,8 +86,7 @@ def compare_runs(
     rows: list[pd.DataFrame] = []
     notes: list[str] = []
     for (run_a, a), (run_b, b) in combinations(zip(ranked, lists, strict=True), 2):
-        common = np.flatnonzero((a.length > 0) & (b.length > 0))
-        _check_common(common, run_a, run_b, (a, b), queries)
+        common = _common_queries(run_a, run_b, (a, b), queries)
         notes += _left_out(run_a, run_b, a, b)
         values = _values(packing, a, b, common, rbo_p)
         rows.append(_rows(run_a, run_b, ["all"], values.mean(axis=0, keepdims=True), names))
@@ -118,11 +117,12 @@ def _common_codes(ids: list[Any]) -> tuple[pd.Index, list[Ints]]:
     return union, codes
 
 
-def _check_common(
-    common: Ints, run_a: str, run_b: str, lists: tuple[RankedLists, RankedLists], queries: pd.Index
-) -> None:
+def _common_queries(
+    run_a: str, run_b: str, lists: tuple[RankedLists, RankedLists], queries: pd.Index
+) -> Ints:
+    common = np.flatnonzero((lists[0].length > 0) & (lists[1].length > 0))
     if len(common):
-        return
+        return common
     first = [next(iter(queries[side.length > 0]), "none") for side in lists]
     raise JoinError(
         f"runs {run_a!r} and {run_b!r} have no query in common (first queries: {first[0]!r} and "
