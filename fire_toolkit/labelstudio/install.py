@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from fire_toolkit.errors import FireError
@@ -107,67 +108,66 @@ def _make(folder: Path, lock: int, report: Report, limit_s: float, package: str)
             f"free some, or name another place by {CACHE_VARIABLE}"
         )
     shutil.rmtree(folder, ignore_errors=True)
-    log = _beside(folder, "log")
-    deadline = time.monotonic() + limit_s
+    steps = _Steps(_beside(folder, "log"), lock, report, time.monotonic() + limit_s)
+    steps.log.write_bytes(b"")
     report(f"installing Label Studio {VERSION} into {folder} (once; about 4 minutes, 1 GB)")
-    log.write_bytes(b"")
-    _run([sys.executable, "-m", "venv", str(folder)], log, lock, report, deadline)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--no-input", package]
-    _run([*pip, "--disable-pip-version-check"], log, lock, report, deadline)
+    steps.run("making an environment", [sys.executable, "-m", "venv", str(folder)])
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    steps.run(f"installing Label Studio {VERSION}", [*pip, "install", package])
     if not _executable(folder).is_file():
-        raise FireError(f"{folder}: pip installed no label-studio program; see {log}")
-    _make_template(folder, log, lock, report, deadline)
+        raise FireError(f"{folder}: pip installed no label-studio program; see {steps.log}")
+    _make_template(folder, steps)
     part = folder / f"{MARK}.part"
     part.write_text(json.dumps({"package": package}) + "\n", encoding="utf-8")
     part.replace(folder / MARK)
 
 
-def _make_template(folder: Path, log: Path, lock: int, report: Report, deadline: float) -> None:
+def _make_template(folder: Path, steps: _Steps) -> None:
     """Make the empty database that each new server begins with; asking for the version makes its tables."""
     place = folder / "template"
     command = [str(_executable(folder)), "version", "--data-dir", str(place)]
-    environ = quiet_environment({"BASE_DATA_DIR": str(place)})
-    _run(command, log, lock, report, deadline, environ=environ)
+    steps.run("making an empty database", command, quiet_environment({"BASE_DATA_DIR": str(place)}))
     if (place / DATABASE).is_file():
         (place / DATABASE).replace(template_of(_executable(folder)))
     shutil.rmtree(place, ignore_errors=True)
 
 
-def _run(
-    command: list[str],
-    log: Path,
-    lock: int,
-    report: Report,
-    deadline: float,
-    environ: Mapping[str, str] | None = None,
-) -> None:
-    """Run a command, its words into `log`, telling now and then how long it has been going on.
+@dataclass(frozen=True)
+class _Steps:
+    """How the steps of an installation run: their words go to `log`, and they inherit the lock.
 
-    It inherits the lock, so that nobody begins anew while it still writes, even if we are killed.
+    So nobody begins anew while a step still writes, even if we are killed.
     """
-    if environ is None:
-        environ = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
-    started = time.monotonic()
-    with log.open("ab") as stream:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-            env=environ,
-            pass_fds=(lock,),
-        )
-        try:
-            while _still_runs(process, 1.0):
-                now = time.monotonic()
-                if now > deadline:
-                    raise FireError(f"installing Label Studio took too long; see {log}, then start again")
-                report(f"installing Label Studio {VERSION}: {now - started:.0f} s")
-        finally:
-            process.kill()
-            process.wait()
-    if process.returncode != 0:
-        raise FireError(f"Label Studio cannot be installed: {_last_words(log)}; see {log}, then start again")
+
+    log: Path
+    lock: int
+    report: Report
+    deadline: float
+
+    def run(self, what: str, command: list[str], environ: Mapping[str, str] | None = None) -> None:
+        """Run a command, telling now and then how long it has been going on."""
+        if environ is None:
+            environ = {name: value for name, value in os.environ.items() if name not in _MISLEADING}
+        started = time.monotonic()
+        with self.log.open("ab") as stream:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env=environ,
+                pass_fds=(self.lock,),
+            )
+            try:
+                while _still_runs(process, 1.0):
+                    if time.monotonic() > self.deadline:
+                        raise FireError(f"{what} took too long; see {self.log}, then start again")
+                    self.report(f"{what}: {time.monotonic() - started:.0f} s")
+            finally:
+                process.kill()
+                process.wait()
+        if process.returncode != 0:
+            raise FireError(f"{what} failed: {_last_words(self.log)}; see {self.log}, then start again")
 
 
 def _still_runs(process: subprocess.Popen[bytes], seconds: float) -> bool:
