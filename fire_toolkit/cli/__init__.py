@@ -20,6 +20,9 @@ from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
 from fire_toolkit.cli.pooling import pool
 from fire_toolkit.cli.project import init, status
+from fire_toolkit.cli.pull import pull
+from fire_toolkit.cli.push import push
+from fire_toolkit.cli.rounds import next_round, progress
 from fire_toolkit.cli.scoring import compare, score
 
 
@@ -46,9 +49,13 @@ for command in (
     guideline,
     labelstudio,
     annotators,
+    push,
+    progress,
+    pull,
     import_,
     agree,
     resolve,
+    next_round,
     augment,
     score,
     measures,

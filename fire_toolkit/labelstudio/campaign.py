@@ -170,3 +170,21 @@ def write_round(root: Path, entry: Round) -> None:
             )
         return
     write_files(contents)
+
+
+def read_marks(root: Path) -> dict[str, str]:
+    """Return up to which time the changes of each project were pulled; empty if none were.
+
+    A damaged file counts as none: everything is read again then, and the ledger takes nothing twice.
+    """
+    try:
+        content = json.loads((root / FOLDER / "pulled.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {str(key): str(value) for key, value in content.items()} if isinstance(content, dict) else {}
+
+
+def write_marks(root: Path, marks: Mapping[str, str]) -> None:
+    """Write up to which time the changes of each project were pulled."""
+    content = json.dumps(dict(sorted(marks.items())), indent=1) + "\n"
+    write_files({root / FOLDER / "pulled.json": content.encode()})

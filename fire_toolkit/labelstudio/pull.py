@@ -47,6 +47,23 @@ class Pulled:
     n_projects: int = 0
     marks: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows of each state were added."""
+        numbers = (self.n_new, self.n_edited, self.n_deleted, self.n_restored)
+        return dict(zip(("new", "edited", "deleted", "restored"), numbers, strict=True))
+
+    def plus(self, other: Pulled) -> Pulled:
+        """Return what both found together."""
+        return Pulled(
+            self.n_new + other.n_new,
+            self.n_edited + other.n_edited,
+            self.n_deleted + other.n_deleted,
+            self.n_restored + other.n_restored,
+            self.n_projects + other.n_projects,
+            {**self.marks, **other.marks},
+        )
+
 
 class Book:
     """A ledger that is being written: what it holds of each answer, kept up to date."""

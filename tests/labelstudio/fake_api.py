@@ -46,6 +46,7 @@ class FakeServer:
         self.projects: dict[int, dict[str, Any]] = {}
         self.tasks: dict[int, dict[str, Any]] = {}
         self.annotations: dict[int, dict[str, Any]] = {}
+        self.users = [1, 2, 3, 4]
         self.faults: list[str] = []
         self.kill_at: int | None = None
         self.kill_after = False
@@ -170,6 +171,10 @@ class FakeServer:
         project = re.fullmatch(r"/api/projects/(\d+)/(import)?", path)
         if path == "/api/organizations/":
             return httpx.Response(200, json=[{"id": 1, "title": "x", "created_at": "2026-01-01T00:00:00Z"}])
+        if path == "/api/current-user/whoami":
+            return httpx.Response(200, json={**user_of(1), "active_organization": 1})
+        if path == "/api/users/":
+            return httpx.Response(200, json=[user_of(number) for number in self.users])
         if path == "/api/projects/":
             return self._create(body) if request.method == "POST" else self._listed(params)
         if path == "/api/tasks/":
@@ -257,6 +262,12 @@ def _disordered(response: httpx.Response, fault: str) -> httpx.Response:
     if fault == "repeat-rows":
         content["tasks"] = content["tasks"] + content["tasks"][:2]
     return httpx.Response(200, json=content)
+
+
+def user_of(number: int) -> dict[str, Any]:
+    """An account: the owner, then A02, A03, ... as the register names them."""
+    name = "owner@example.org" if number == 1 else f"a0{number}@annotators.invalid"
+    return {"id": number, "email": name, "date_joined": f"2026-11-0{number}T00:00:00Z", "avatar": None}
 
 
 def choice(control: str, label: str, origin: str = "manual") -> dict[str, Any]:

@@ -1,0 +1,317 @@
+"""`push`: tasks to annotators' queues on a server."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen,
+    drawn,
+    here,
+    json_option,
+    n_of,
+    say,
+    say_next,
+    shown,
+    summarise,
+)
+from fire_toolkit.cli.meter import Meter, workspace_root
+from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fire_toolkit.guidelines import Guideline
+    from fire_toolkit.labelstudio.campaign import Campaign, Round
+    from fire_toolkit.labelstudio.connection import Connection
+    from fire_toolkit.labelstudio.push import Pushed
+    from fire_toolkit.tables import Qrels, Tasks
+
+
+@click.command()
+@click.argument("tasks", required=False, metavar="[TASKS.json]", type=click.Path(path_type=Path))
+@click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    metavar="NAME[=LOAD]",
+    help="Who judges; a LOAD of 2 gets twice the tasks. [default: everybody active in `annotators list`]",
+)
+@click.option(
+    "--training",
+    type=click.Path(path_type=Path),
+    metavar="TASKS.json",
+    help="Tasks that everybody judges first; the rest is held back until they are done.",
+)
+@click.option(
+    "--controls",
+    type=click.Path(path_type=Path),
+    metavar="QRELS",
+    help="Pairs whose answer is known, positive or not, mixed in for everybody.",
+)
+@click.option("--guideline", metavar="NAME", help="[default: caption-relevance-v1]")
+@click.option("--seed", type=int, help="Seed of the queues. [default: 0]")
+@click.option(
+    "--shared-project",
+    "is_shared",
+    is_flag=True,
+    help="One project for all: everybody sees everybody's answers, and nobody is kept from a pair twice.",
+)
+@click.option("--seconds", type=click.FloatRange(min=0), help="Time of a judgment, for --dry-run. [measured]")
+@click.option("--dry-run", is_flag=True, help="Say who would judge how much, and send nothing.")
+@connection_options
+@json_option
+def push(
+    tasks: Path | None,
+    annotators: tuple[str, ...],
+    training: Path | None,
+    controls: Path | None,
+    guideline: str | None,
+    seed: int | None,
+    is_shared: bool,
+    seconds: float | None,
+    dry_run: bool,
+    url: str | None,
+    token_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Send tasks to Label Studio: one project for each annotator, blind, in an order of its own.
+
+    Who judges what is drawn once and kept in campaign/; another push adds only what is missing, and never
+    a task twice. Tasks come from `tasks` (and the pairs to judge twice from the .overlap.json beside).
+    """
+    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.labelstudio.campaign import read_rounds
+
+    root = workspace_root()
+    rules = read_guideline(chosen(guideline, "tasks", "guideline"))
+    rounds = read_rounds(root)
+    campaign = _campaign(root, rules, is_shared=is_shared)
+    if not rounds or tasks or annotators or training or controls:
+        entry = _first_round(root, rules, tasks, annotators, training, controls, seed, campaign.is_shared)
+        rounds = [entry, *rounds[1:]]
+        if not dry_run:
+            _begin(root, campaign, entry)
+    if dry_run:
+        _say_loads(root, rounds, seconds, as_json=as_json)
+        return
+    pushed = _push(connection_from(url, token_file), root, campaign, rounds, rules)
+    _say_pushed(pushed, as_json=as_json)
+    say_next("pull, and `fire-toolkit progress` while they judge")
+
+
+def _campaign(root: Path, rules: Guideline, *, is_shared: bool) -> Campaign:
+    """Return the workspace's campaign, or a new one (not yet written)."""
+    import uuid
+
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.labelstudio.campaign import Campaign, read_campaign
+    from fire_toolkit.labelstudio.config import config_sha256
+
+    found = read_campaign(root)
+    digest = config_sha256(rules.label_config)
+    if found is None:
+        key = uuid.uuid4().hex[:12]
+        return Campaign(key, rules.name, rules.sha256, digest, rules.label_config, is_shared)
+    if found.guideline != rules.name or found.config_sha256 != digest:
+        raise UsageError(
+            f"the campaign was begun with another page (guideline {found.guideline}, now {rules.name}); "
+            "answers to two pages cannot be mixed: use that guideline, or a workspace of its own"
+        )
+    return found
+
+
+def _begin(root: Path, campaign: Campaign, entry: Round) -> None:
+    from fire_toolkit.labelstudio.campaign import write_campaign, write_round
+
+    write_round(root, entry)
+    write_campaign(root, campaign)
+
+
+def _first_round(
+    root: Path,
+    rules: Guideline,
+    tasks: Path | None,
+    annotators: Sequence[str],
+    training: Path | None,
+    controls: Path | None,
+    seed: int | None,
+    is_shared: bool,
+) -> Round:
+    """Return the first round as the inputs make it."""
+    import pandas as pd
+
+    from fire_toolkit.assignment import assign_tasks
+    from fire_toolkit.labelstudio.campaign import SHARED, SHARED_OVERLAP, Round, share_queues
+    from fire_toolkit.labelstudio.task_files import read_task_files
+    from fire_toolkit.tables import Tasks, check_qrels
+
+    inputs = Inputs()
+    file = inputs.use(tasks or shown(root / "tasks" / "tasks.json"))
+    asked = read_task_files(file, rules)
+    taught = read_task_files(inputs.use(training), rules, with_overlap=False) if training else None
+    known, answers = _controls(inputs, controls, rules) if controls else (None, None)
+    if is_shared:
+        loads = dict.fromkeys((SHARED, SHARED_OVERLAP), 1.0)
+    else:
+        loads = _loads(annotators) if annotators else active_annotators()
+    drawn_queues = assign_tasks(
+        asked,
+        loads,
+        training=taught,
+        controls=known,
+        seed=int(chosen(seed, "tasks", "seed")),
+    )
+    queues = share_queues(drawn_queues) if is_shared else drawn_queues
+    contents = pd.concat([table for table in (asked, taught, known) if table is not None])
+    once = contents.drop_duplicates("pair_id").sort_values("pair_id")
+    contents = Tasks(once.assign(batch=1, position=range(1, len(once) + 1)).reset_index(drop=True))
+    nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
+    return Round(1, contents, queues, nothing if answers is None else answers)
+
+
+def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
+    """Return the tasks of pairs whose answer is known, and the answers; −1 says that none is known."""
+    from fire_toolkit.formats.table_files import read_items, read_queries
+    from fire_toolkit.formats.trec import read_trec_qrels
+    from fire_toolkit.tables import check_pool, check_qrels
+    from fire_toolkit.tasks import make_tasks
+
+    workspace = here()
+    qrels = read_trec_qrels(inputs.use(path))
+    answers = check_qrels(qrels[qrels["relevance"] >= 0])
+    queries = workspace.path("collection", "queries") if workspace else None
+    items = workspace.path("collection", "items") if workspace else None
+    made = make_tasks(
+        check_pool(answers[["query_id", "doc_id"]]),
+        read_queries(inputs.use(shown(queries or Path("collection/queries.tsv")))),
+        items=read_items(inputs.use(shown(items))) if items else None,
+        guideline=rules,
+        overlap=0,
+    )
+    return made, answers
+
+
+def _loads(annotators: Sequence[str]) -> dict[str, float]:
+    loads: dict[str, float] = {}
+    for text in annotators:
+        name, equals, load = text.partition("=")
+        try:
+            weight = float(load) if equals else 1.0
+        except ValueError:
+            raise click.BadParameter(f"{text!r}: expected NAME or NAME=LOAD, a number") from None
+        if name in loads:
+            raise click.BadParameter(f"{name} is named twice")
+        loads[name] = weight
+    return loads
+
+
+def active_annotators() -> dict[str, float]:
+    """Return everybody whose account is active, with equal loads."""
+    from fire_toolkit.labelstudio.annotators import ACTIVE, read_register
+
+    names = [row.pseudonym for row in read_register(private_folder()) if row.state == ACTIVE]
+    if not names:
+        raise click.UsageError(
+            "no annotator is known: make accounts with `fire-toolkit annotators add A01 A02`, "
+            "or give --annotator"
+        )
+    return dict.fromkeys(names, 1.0)
+
+
+def _say_loads(root: Path, rounds: Sequence[Round], seconds: float | None, *, as_json: bool) -> None:
+    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER
+    from fire_toolkit.labelstudio.progress import judgment_seconds, load_of
+    from fire_toolkit.ledger import read_ledger
+
+    if seconds is None:
+        seconds = judgment_seconds(read_ledger(root / LEDGER_FOLDER), rounds)
+    rows: list[dict[str, Any]] = [
+        {"annotator": name, "round": str(entry.number), **kinds, "all": sum(kinds.values())}
+        for entry in rounds
+        for name, kinds in load_of(entry).items()
+    ]
+    for row in rows:
+        row["hours"] = row["all"] * seconds / 3600
+    if as_json:
+        plain = [{**row, "hours": None if math.isnan(seconds) else row["hours"]} for row in rows]
+        click.echo(json.dumps(plain))
+        return
+    kinds = sorted({key for row in rows for key in row} - {"annotator", "round", "all", "hours"})
+    header = ["annotator", "round", *kinds, "all", "hours"]
+    click.echo(drawn([[_cell(row.get(key, 0)) for key in header] for row in rows], header, "table"), nl=False)
+    n_tasks = sum(row["all"] for row in rows)
+    if math.isnan(seconds):
+        say(f"{n_of(n_tasks, 'task')}; nothing was measured yet: give --seconds for the hours")
+    else:
+        say(f"{n_of(n_tasks, 'task')}, {n_tasks * seconds / 3600:,.1f} hours at {seconds:.1f} s a judgment")
+    say("nothing was sent")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.1f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _push(
+    connection: Connection, root: Path, campaign: Campaign, rounds: Sequence[Round], rules: Guideline
+) -> list[Pushed]:
+    from fire_toolkit.labelstudio.api import Api
+    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER
+    from fire_toolkit.labelstudio.progress import answered_pairs
+    from fire_toolkit.labelstudio.push import make_queues, push_queues
+    from fire_toolkit.ledger import read_ledger
+
+    done = answered_pairs(read_ledger(root / LEDGER_FOLDER), rounds)
+    queues = [queue for entry in rounds for queue in make_queues(entry, rules, done=done)]
+    with Meter("tasks", sum(len(queue.tasks) for queue in queues)) as meter:
+        return list(push_queues(Api(connection), campaign, queues, guideline=rules, report=meter))
+
+
+def _say_pushed(pushed: Sequence[Pushed], *, as_json: bool) -> None:
+    counts: dict[str, Any] = {
+        "projects": len(pushed),
+        "added": sum(p.n_added for p in pushed),
+        "there": sum(p.n_there for p in pushed),
+        "held": sum(p.n_held for p in pushed),
+        "duplicates": sum(len(p.duplicates) for p in pushed),
+        "foreign": sum(p.n_foreign for p in pushed),
+    }
+    words = (
+        f"{n_of(counts['added'], 'task')} added, {counts['there']:,} there before, "
+        f"in {n_of(len(pushed), 'project')}"
+    )
+    summarise(counts, words, as_json=as_json)
+    for entry in pushed:
+        for note in _notes(entry):
+            say(f"note: project {entry.project} ({entry.queue}): {note}")
+
+
+def _notes(entry: Pushed) -> list[str]:
+    notes = []
+    if entry.n_held:
+        notes.append(
+            f"{n_of(entry.n_held, 'task')} held back until the training is done: pull, then push again"
+        )
+    if entry.duplicates:
+        pairs = ", ".join(list(entry.duplicates)[:3])
+        notes.append(
+            f"{n_of(len(entry.duplicates), 'pair')} there more than once ({pairs}); delete the copies "
+            "without answers in the Data Manager, or leave them: the latest answer counts"
+        )
+    if entry.n_foreign:
+        notes.append(
+            f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers are no judgments of it"
+        )
+    if entry.twins:
+        notes.append(f"projects {', '.join(map(str, entry.twins))} say that they are the same; delete them")
+    if entry.mended:
+        notes.append(f"{', '.join(entry.mended)} had been changed by hand and were put back")
+    return notes

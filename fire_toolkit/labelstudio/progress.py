@@ -1,0 +1,181 @@
+"""How far a campaign is: for each queue what is done and left, its pace, how controls were judged."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from fire_toolkit.assignment import TRAINING
+from fire_toolkit.errors import FormatError
+from fire_toolkit.guidelines import Grades, Guideline
+from fire_toolkit.labelstudio.answers import read_answers
+from fire_toolkit.labelstudio.campaign import QueueName, Round, queue_named
+from fire_toolkit.labelstudio.derive import classify_answers
+from fire_toolkit.ledger import DELETED, Ledger, latest_answers
+from fire_toolkit.tasks import split_pair_id
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class QueueProgress:
+    """The state of a queue.
+
+    n_done: tasks with an answer; n_skipped: tasks that were only skipped; n_left; n_training_left: of
+    these, training; n_escalated: answers that are no vote; seconds: median time of an answer, nan if
+    unknown; hours_left: at that time (or everybody's), nan if unknown; n_controls: votes on pairs whose
+    answer is known; n_right: of these, right.
+    """
+
+    round: int
+    annotator_id: str
+    n_tasks: int
+    n_done: int
+    n_skipped: int
+    n_left: int
+    n_training_left: int
+    n_escalated: int
+    seconds: float
+    hours_left: float
+    n_controls: int
+    n_right: int
+
+    @property
+    def control_accuracy(self) -> float:
+        """The share of controls that were judged right; nan if none was judged."""
+        return self.n_right / self.n_controls if self.n_controls else math.nan
+
+
+@dataclass(frozen=True)
+class _Seen:
+    label: str
+    is_skipped: bool
+    seconds: float
+
+
+def measure_progress(rounds: Sequence[Round], ledger: Ledger, *, guideline: Guideline) -> list[QueueProgress]:
+    """Return the progress of each queue, by round and annotator.
+
+    Args:
+        rounds: what was asked of whom.
+        ledger: all rows.
+        guideline: the grades of labels: a control is right if label and known answer are both positive (from
+            grade 1), or neither; an escalated control counts as neither right nor wrong.
+    """
+    seen = _answers_by_queue(ledger, rounds)
+    everybody = median_seconds(seen.values())
+    progress = []
+    for entry in rounds:
+        relevances = {
+            (query_id, doc_id): int(relevance)
+            for query_id, doc_id, relevance in entry.controls[["query_id", "doc_id", "relevance"]].itertuples(
+                index=False
+            )
+        }
+        for annotator_id, rows in entry.assignments.groupby("annotator_id", sort=True):
+            name = QueueName(entry.number, str(annotator_id))
+            kinds = dict(zip(rows["pair_id"], rows["kind"], strict=True))
+            answered = {pair: found for (queue, pair), found in seen.items() if queue == name}
+            progress.append(_queue_progress(name, kinds, answered, relevances, guideline.grades, everybody))
+    return progress
+
+
+def answered_pairs(ledger: Ledger, rounds: Sequence[Round]) -> set[tuple[str, str]]:
+    """Return (queue, pair) of every answer that is there and no skip."""
+    found = _answers_by_queue(ledger, rounds)
+    return {(str(queue), pair) for (queue, pair), answer in found.items() if not answer.is_skipped}
+
+
+def judgment_seconds(ledger: Ledger, rounds: Sequence[Round]) -> float:
+    """Return the median time of an answer, in seconds; nan if there is none."""
+    return median_seconds(_answers_by_queue(ledger, rounds).values())
+
+
+def median_seconds(answers: Iterable[_Seen]) -> float:
+    """Return the median time of answers that are no skips and have one; nan if there is none."""
+    known = [a.seconds for a in answers if not a.is_skipped and not math.isnan(a.seconds)]
+    return median(known) if known else math.nan
+
+
+def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[QueueName, str], _Seen]:
+    """Return the answer of each queue to each pair: a vote before a skip, a later before an earlier one."""
+    told = classify_answers(latest_answers(ledger), rounds)
+    told = told[(told["state"] != DELETED) & (told["pair_id"] != "")].sort_values("updated_at")
+    found: dict[tuple[QueueName, str], _Seen] = {}
+    columns = (told[name] for name in ("queue", "round", "annotator_id", "pair_id", "answer"))
+    for queue, number, annotator_id, pair, answer in zip(*columns, strict=True):
+        name = queue_named(queue) or QueueName(number, annotator_id)
+        content = _seen(json.loads(answer), pair)
+        earlier = found.get((name, pair))
+        if earlier is None or earlier.is_skipped or not content.is_skipped:
+            found[name, pair] = content
+    return found
+
+
+def _seen(annotation: dict[str, Any], pair: str) -> _Seen:
+    task = {"data": {"pair_id": pair}, "annotations": [{**annotation, "completed_by": None}]}
+    try:
+        (answer,) = read_answers([task], where="ledger")
+    except FormatError:
+        return _Seen("", True, math.nan)
+    label = answer.labels[0] if len(answer.labels) == 1 else ""
+    return _Seen(label, answer.is_skipped, answer.duration_s)
+
+
+def _queue_progress(
+    name: QueueName,
+    kinds: Mapping[str, str],
+    answered: Mapping[str, _Seen],
+    relevances: Mapping[Pair, int],
+    grades: Grades,
+    everybody: float,
+) -> QueueProgress:
+    asked = {pair: found for pair, found in answered.items() if pair in kinds}
+    done = {pair for pair, found in asked.items() if not found.is_skipped}
+    own = median_seconds(asked.values())
+    seconds = everybody if math.isnan(own) else own
+    n_left = len(kinds) - len(asked)
+    judged = [
+        (relevances[split_pair_id(pair)] >= 1) == (grade >= 1)
+        for pair in sorted(done)
+        if split_pair_id(pair) in relevances and (grade := grades.get(asked[pair].label)) is not None
+    ]
+    return QueueProgress(
+        round=name.round,
+        annotator_id=name.annotator_id,
+        n_tasks=len(kinds),
+        n_done=len(done),
+        n_skipped=len(asked) - len(done),
+        n_left=n_left,
+        n_training_left=len([pair for pair in kinds if kinds[pair] == TRAINING and pair not in asked]),
+        n_escalated=len([pair for pair in done if grades.get(asked[pair].label, 0) is None]),
+        seconds=own,
+        hours_left=n_left * seconds / 3600 if n_left else 0.0,
+        n_controls=len(judged),
+        n_right=sum(judged),
+    )
+
+
+def total_progress(queues: Sequence[QueueProgress]) -> QueueProgress:
+    """Return the sum over queues, under the name `all` and round 0; seconds: the median of the medians."""
+    known = [queue.seconds for queue in queues if not math.isnan(queue.seconds)]
+    sums = {
+        name: sum(getattr(queue, name) for queue in queues)
+        for name in QueueProgress.__annotations__
+        if name.startswith("n_") or name == "hours_left"
+    }
+    return QueueProgress(round=0, annotator_id="all", seconds=median(known) if known else math.nan, **sums)
+
+
+def load_of(entry: Round) -> dict[str, dict[str, int]]:
+    """Return how many tasks of each kind each annotator has."""
+    found: dict[str, dict[str, int]] = {}
+    columns = (entry.assignments[name] for name in ("annotator_id", "kind"))
+    for annotator_id, kind in zip(*columns, strict=True):
+        kinds = found.setdefault(annotator_id, {})
+        kinds[kind] = kinds.get(kind, 0) + 1
+    return found

@@ -1,0 +1,272 @@
+"""push, pull, progress and next-round as a person uses them, against a server in this process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
+
+from fake_api import TOKEN, URL, FakeServer
+
+from fire_toolkit.cli import main
+from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.labelstudio import accounts, api
+from fire_toolkit.labelstudio.connection import open_client
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
+    fake = FakeServer()
+    opened = partial(open_client, transport=fake.transport())
+    monkeypatch.setattr(api, "open_client", lambda connection, timeout_s, transport: opened(connection))
+    monkeypatch.setattr(accounts, "open_client", lambda connection, transport: opened(connection))
+    monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", URL)
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_TOKEN", TOKEN)
+    return fake
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    run("init", ".")
+    pairs = [(f"q{n}", f"v{n}") for n in range(8)]
+    (tmp_path / "pool").mkdir()
+    (tmp_path / "pool" / "pool.csv").write_text("query_id,doc_id\n" + "".join(f"{q},{d}\n" for q, d in pairs))
+    queries = "".join(f"q{n}\ta dog runs {n}\n" for n in range(12))
+    (tmp_path / "collection" / "queries.tsv").write_text("query_id\ttext\n" + queries)
+    (tmp_path / "controls.txt").write_text("q8 0 v8 1\nq9 0 v9 0\n")
+    run("tasks", "pool/pool.csv", "--overlap", "0.5")
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == code, result.output
+    assert TOKEN not in result.output
+    return result
+
+
+def push_all(*more: str) -> Result:
+    return run("push", "--annotator", "A02", "--annotator", "A03", *more)
+
+
+def answer_all(server: FakeServer, labels: dict[int, str], *, seconds: float = 6.0) -> None:
+    """Let each annotator answer her whole project with one label."""
+    for user, label in labels.items():
+        answered = {found["task"] for found in server.annotations.values()}
+        for number, project in list(server.projects.items()):
+            if not project["description"].endswith(f"queue A0{user}"):
+                continue
+            for task in server.tasks_of(number):
+                if task["id"] not in answered:
+                    server.answer(task["id"], user, label, lead_time=seconds)
+
+
+def test_the_whole_way(server: FakeServer, workspace: Path) -> None:
+    pushed = push_all("--controls", "controls.txt", "--json")
+    assert json.loads(pushed.stdout) == {
+        "projects": 2,
+        "added": 16,
+        "there": 0,
+        "held": 0,
+        "duplicates": 0,
+        "foreign": 0,
+    }
+    assert json.loads(run("push", "--json").stdout)["added"] == 0
+
+    answer_all(server, {2: "relevant", 3: "irrelevant"})
+    pulled = json.loads(run("pull", "--json").stdout)
+    assert (pulled["new"], pulled["judgments"], pulled["dropped"]) == (16, 12, {"control": 4})
+    judgments = read_delimited(workspace / "judgments" / "judgments.csv")
+    assert set(judgments["annotator_id"]) == {"A02", "A03"}
+    assert set(judgments["kind"]) == {"task", "overlap"}
+    assert set(judgments["round"]) == {"1"}
+
+    queues = {queue["annotator_id"]: queue for queue in json.loads(run("progress", "--json").stdout)}
+    assert (queues["A02"]["n_done"], queues["A02"]["n_left"], queues["all"]["n_done"]) == (8, 0, 16)
+    assert (queues["A02"]["n_right"], queues["A02"]["n_controls"]) == (1, 2)
+    assert queues["A02"]["seconds"] == 6.0
+
+    run("resolve")
+    planned = json.loads(run("next-round", "--annotator", "A04", "--json").stdout)
+    assert planned == {"round": 2, "pairs": 4, "waiting": 0, "annotators": {"A04": 4}}
+    assert json.loads(run("push", "--json").stdout)["added"] == 4
+    again = json.loads(run("next-round", "--annotator", "A04", "--json").stdout)
+    assert (again["pairs"], again["waiting"]) == (0, 4)
+
+    answer_all(server, {4: "relevant"})
+    run("pull")
+    judgments = read_delimited(workspace / "judgments" / "judgments.csv")
+    later = judgments[judgments["round"] == "2"]
+    assert (set(later["kind"]), set(later["annotator_id"]), len(later)) == ({"adjudication"}, {"A04"}, 4)
+    run("resolve")
+    assert len(read_delimited(workspace / "labels" / "disputes.csv")) == 0
+
+
+def test_unverified_positives_are_asked_again_when_wanted(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    answer_all(server, {2: "relevant", 3: "relevant"})
+    run("pull")
+    run("resolve")
+    assert json.loads(run("next-round", "--annotator", "A04", "--json").stdout)["pairs"] == 0
+    asked = run("next-round", "--annotator", "A04", "--unverified-positives", "--dry-run", "--json")
+    assert json.loads(asked.stdout)["pairs"] == 4
+    assert not (workspace / "campaign" / "round-2").exists()
+
+
+def test_those_who_have_seen_a_pair_cannot_decide_it(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    answer_all(server, {2: "relevant", 3: "irrelevant"})
+    run("pull")
+    run("resolve")
+    refused = run("next-round", "--annotator", "A02", "--annotator", "A03", code=1)
+    assert "4 of 4 pairs have been seen by every annotator" in refused.output
+
+
+def test_active_annotators_of_the_register_are_the_default(server: FakeServer, workspace: Path) -> None:
+    refused = run("push", code=2)
+    assert "no annotator is known: make accounts with `fire-toolkit annotators add A01 A02`" in refused.output
+    run("annotators", "list")
+    assert json.loads(run("push", "--json").stdout)["projects"] == 3
+
+
+def test_a_dry_run_says_who_would_judge_how_much_and_sends_nothing(
+    server: FakeServer, workspace: Path
+) -> None:
+    dry = push_all("--dry-run", "--seconds", "30")
+    assert "12 tasks, 0.1 hours at 30.0 s a judgment" in dry.stderr
+    assert "nothing was sent" in dry.stderr
+    assert server.requests == []
+    assert not (workspace / "campaign").exists()
+    rows = json.loads(push_all("--dry-run", "--json").stdout)
+    assert [(row["annotator"], row["all"], row["hours"]) for row in rows] == [
+        ("A02", 6, None),
+        ("A03", 6, None),
+    ]
+
+
+def test_hours_are_those_that_were_measured(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    answer_all(server, {2: "relevant"}, seconds=9.0)
+    run("pull")
+    assert "12 tasks, 0.0 hours at 9.0 s a judgment" in run("push", "--dry-run").stderr
+
+
+def test_other_tasks_or_annotators_do_not_mix_with_a_round_that_has_begun(
+    server: FakeServer, workspace: Path
+) -> None:
+    push_all()
+    refused = run("push", "--annotator", "A02", "--annotator", "A04", code=1)
+    assert "round 1 was assigned otherwise (assignments.csv would change)" in refused.output
+    assert (
+        "begun with another page" in run("push", "--guideline", "caption-image-relevance-v1", code=1).output
+    )
+
+
+def test_training_is_done_first(server: FakeServer, workspace: Path) -> None:
+    Path("t").mkdir()
+    Path("t/pool.csv").write_text("query_id,doc_id\nq10,v10\nq11,v11\n")
+    run("tasks", "t", "--overlap", "0", "--out", "training.json")
+    first = push_all("--training", "training.json")
+    assert "6 tasks held back until the training is done" in first.stderr
+    assert len(server.tasks) == 4
+    answer_all(server, {2: "relevant"})
+    run("pull")
+    assert json.loads(run("push", "--json").stdout)["added"] == 6
+    queues = {queue["annotator_id"]: queue for queue in json.loads(run("progress", "--json").stdout)}
+    assert (queues["A02"]["n_training_left"], queues["A03"]["n_training_left"]) == (0, 2)
+
+
+def test_a_shared_project_holds_each_pair_once_and_second_answers_apart(
+    server: FakeServer, workspace: Path
+) -> None:
+    pushed = json.loads(run("push", "--shared-project", "--json").stdout)
+    assert (pushed["projects"], pushed["added"]) == (2, 12)
+    for task in list(server.tasks):
+        server.answer(task, 2 + task % 2)
+    run("pull")
+    judgments = read_delimited(workspace / "judgments" / "judgments.csv")
+    assert set(judgments["kind"]) <= {"task", "overlap"}
+
+
+def test_exports_go_the_same_way(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    answer_all(server, {2: "relevant", 3: "irrelevant"})
+    tasks = [server._shown(task, {"fields": "all"}) for task in server.tasks.values()]
+    Path("export.json").write_text(json.dumps(tasks))
+    run("annotators", "list")
+    pulled = json.loads(run("pull", "--from-export", "export.json", "--json").stdout)
+    assert (pulled["new"], pulled["judgments"]) == (12, 12)
+    assert json.loads(run("pull", "--json").stdout)["new"] == 0
+    assert set(read_delimited(workspace / "judgments" / "judgments.csv")["kind"]) == {"task", "overlap"}
+
+
+def test_a_full_pull_notices_deletions(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    answer_all(server, {2: "relevant"})
+    run("pull")
+    server.delete_task(1)
+    assert json.loads(run("pull", "--json").stdout)["deleted"] == 0
+    full = json.loads(run("pull", "--full", "--json").stdout)
+    assert (full["deleted"], full["dropped"]) == (1, {"deleted": 1})
+
+
+def test_the_next_pull_asks_for_changes_only(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    answer_all(server, {2: "relevant"})
+    run("pull")
+    server.requests.clear()
+    run("pull")
+    queries = [r.url.params.get("query", "") for r in server.requests if r.url.path == "/api/tasks/"]
+    assert sum("filter:tasks:updated_at" in query for query in queries) == 2
+    Path("campaign/pulled.json").write_text("damaged")
+    assert json.loads(run("pull", "--json").stdout)["new"] == 0
+
+
+def test_a_server_that_refuses_ends_with_code_3(
+    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push_all()
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_TOKEN", "f" * 40)
+    assert "401: the server does not accept the token" in run("pull", code=3).output
+    assert "401: the server does not accept the token" in run("push", code=3).output
+
+
+def test_what_has_not_begun_is_said(server: FakeServer, workspace: Path) -> None:
+    assert "nothing was pushed from this workspace" in run("pull", code=1).output
+    assert "nothing was pushed from this workspace" in run("progress", code=1).output
+    assert "no round has begun here" in run("next-round", code=1).output
+
+
+def test_outside_a_workspace_it_is_a_usage_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in ("push", "pull", "progress", "next-round"):
+        assert "fire-toolkit init" in run(command, code=2).output
+
+
+def test_tasks_that_would_tell_are_refused(server: FakeServer, workspace: Path) -> None:
+    tasks = json.loads(Path("tasks/tasks.json").read_text())
+    tasks[0]["data"]["score"] = 0.7
+    Path("told.json").write_text(json.dumps(tasks))
+    refused = run("push", "told.json", "--annotator", "A02", code=1)
+    assert "told.json: task 1: score would be seen by annotators" in refused.output
+    Path("bare.json").write_text('[{"data": {"caption": "x", "video": "y"}}]')
+    assert "task 1: no data.pair_id" in run("push", "bare.json", "--annotator", "A02", code=1).output
+
+
+def test_words_for_what_was_found_on_the_server(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    project = next(iter(server.projects))
+    server._import(project, [{"data": server.tasks_of(project)[0]["data"]}, {"data": {"caption": "hand"}}])
+    server.projects[project]["enable_empty_annotation"] = True
+    words = run("push").stderr
+    assert "1 pair there more than once" in words
+    assert "1 task not of this queue" in words
+    assert "enable_empty_annotation had been changed by hand and were put back" in words
