@@ -18,6 +18,7 @@ from fire_toolkit.cli.ingest import add_run
 from fire_toolkit.cli.judging import agree, augment, resolve
 from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
+from fire_toolkit.cli.media import media
 from fire_toolkit.cli.pooling import pool
 from fire_toolkit.cli.project import init, status
 from fire_toolkit.cli.pull import pull
@@ -49,6 +50,7 @@ for command in (
     guideline,
     labelstudio,
     annotators,
+    media,
     push,
     progress,
     pull,

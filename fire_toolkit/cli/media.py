@@ -1,0 +1,192 @@
+"""`media`: will people's browsers play the items, make those that they do not, serve them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen,
+    chosen_path,
+    drawn,
+    format_option,
+    formatted,
+    here,
+    n_of,
+    say,
+    say_next,
+    shown,
+)
+from fire_toolkit.cli.server_options import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fire_toolkit.tables import Items
+
+
+def media_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument ITEMS and `--root`."""
+    for decorate in (
+        click.option(
+            "--root",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            metavar="DIR",
+            help="Where relative paths of items start. [default: the workspace, else this folder]",
+        ),
+        click.argument("items", required=False),
+    ):
+        command = decorate(command)
+    return command
+
+
+def origin_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--origin`."""
+    return click.option(
+        "--origin",
+        metavar="URL",
+        help="Where Label Studio's pages come from. [default: FIRE_LABEL_STUDIO_URL, else the workspace's "
+        "server]",
+    )(command)
+
+
+def media_root(given: Path | None) -> Path:
+    """Return the folder where relative paths of items start, without links and dots."""
+    workspace = here()
+    return (given or (workspace.root if workspace else Path.cwd())).resolve()
+
+
+def used_items(given: str | None, inputs: Inputs) -> Items:
+    """Return the items of the file given, else of the workspace's."""
+    from fire_toolkit.formats.table_files import read_items
+
+    workspace = here()
+    path = workspace.path("collection", "items") if workspace else None
+    if not given and workspace and path is None:
+        raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
+    return read_items(inputs.use(chosen_path(given, shown(path) if path else None, "ITEMS")))
+
+
+def known_origin(given: str | None) -> str:
+    """Return scheme, host and port of Label Studio as given, else as known here; empty if it is not."""
+    import os
+    from urllib.parse import urlsplit
+
+    from fire_toolkit.labelstudio.connection import (
+        CONNECTION_FILE,
+        SERVER_FOLDER,
+        URL_VARIABLE,
+        checked_url,
+        read_connection_file,
+    )
+
+    url = given or os.environ.get(URL_VARIABLE)
+    workspace = here()
+    stored = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
+    if not url and stored is not None and stored.exists():
+        url = read_connection_file(stored).url
+    if not url:
+        return ""
+    parts = urlsplit(checked_url(url))
+    return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def media() -> None:
+    """Look whether browsers play the items, transcode those that they do not, serve them.
+
+    The annotation page says nothing when a video does not play; look before people do.
+    """
+
+
+@media.command()
+@media_arguments
+@origin_option
+@click.option(
+    "--guideline",
+    metavar="NAME",
+    help="Also look whether items are what its page shows. [default: the workspace's]",
+)
+@click.option("--all", "show_all", is_flag=True, help="Show the items that play, too.")
+@format_option
+@click.pass_context
+def check(
+    ctx: click.Context,
+    items: str | None,
+    root: Path | None,
+    origin: str | None,
+    guideline: str | None,
+    show_all: bool,
+    output_format: str,
+) -> None:
+    """Look at every item: is it there, will a browser play it, does its address answer as it must.
+
+    ITEMS is a CSV or TSV with doc_id and media_url, a path or an address. An address must answer a
+    page of Label Studio (CORS) and in parts (Range). Prints each item that will not play, why, and
+    what mends it; exit code 1 if there is one.
+    """
+    from fire_toolkit.media.check import check_media
+    from fire_toolkit.media.places import place_of
+    from fire_toolkit.media.playable import NO
+
+    table = used_items(items, Inputs())
+    folder = media_root(root)
+    pages_from = known_origin(origin)
+    kinds = [place_of(url, folder).kind for url in table["media_url"]]
+    if "url" in kinds and not pages_from:
+        raise click.UsageError("--origin is needed: some items are addresses, which must allow its pages")
+    with Progress() as progress:
+        found = check_media(
+            table,
+            root=folder,
+            origin=pages_from,
+            kind=_page_kind(guideline),
+            report=lambda n: progress(f"{n:,} of {table['media_url'].nunique():,} looked at"),
+        )
+    _print(found if show_all else found[found["mend"] != ""], output_format)
+    _say_result(found, n_files=kinds.count("file"))
+    ctx.exit(1 if (found["state"] == NO).any() else 0)
+
+
+def _page_kind(guideline: str | None) -> str:
+    """Return the kind of item that the guideline's page shows; empty where none is named."""
+    from fire_toolkit.formats.guideline_files import read_guideline
+
+    if guideline is None and here() is None:
+        return ""
+    return read_guideline(chosen(guideline, "tasks", "guideline")).item_kind
+
+
+def _print(found: pd.DataFrame, output_format: str) -> None:
+    if output_format not in ("table", "latex"):
+        click.echo(formatted(found, output_format), nl=False)
+        return
+    columns = ["doc_id", "media_url", "state", "reason", "mend"]
+    rows = [list(map(str, row)) for row in found[columns].itertuples(index=False)]
+    if rows:
+        click.echo(drawn(rows, columns, output_format, align="left"), nl=False)
+
+
+def _say_result(found: pd.DataFrame, *, n_files: int) -> None:
+    counts = found["state"].value_counts()
+    parts = [f"{counts[state]:,} {words}" for state, words in _WORDS.items() if counts.get(state)]
+    say(f"{n_of(len(found), 'item')}: {', '.join(parts) or 'none'}")
+    if (found["mend"] == "fire-toolkit media transcode").any():
+        say_next("media transcode", "ITEMS --out DIR")
+    elif n_files:
+        say(
+            "note: a path is no address for a browser; `media serve` or `media local-storage` makes addresses"
+        )
+        say_next("media serve --write-items FILE", "ITEMS")
+
+
+_WORDS = {
+    "plays": "play",
+    "some browsers": "play in some browsers only",
+    "no": "do not play",
+    "not looked at": "were not looked at",
+}

@@ -1,0 +1,44 @@
+"""Where an item is: a file here, an address on the network, or something that Label Studio looks up."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_OF_LABEL_STUDIO = ("/data/local-files/", "/data/upload/")
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a media_url leads to: a `file` (with its path), a `url`, or `stored` (Label Studio's own)."""
+
+    kind: Literal["file", "url", "stored"]
+    path: Path = Path()
+
+
+def place_of(media_url: str, root: Path) -> Place:
+    """Return where `media_url` leads; a relative path starts at `root`.
+
+    `stored` are the addresses that Label Studio resolves itself: its local files and uploads, and
+    buckets (`s3://`, `gs://`, ...).
+
+    Examples:
+        >>> place_of("videos/v1.mp4", Path("/data")).path.as_posix()
+        '/data/videos/v1.mp4'
+        >>> place_of("https://example.org/v1.mp4", Path("/data")).kind
+        'url'
+        >>> place_of("s3://bucket/v1.mp4", Path("/data")).kind
+        'stored'
+    """
+    if media_url.startswith(_OF_LABEL_STUDIO):
+        return Place("stored")
+    if not _SCHEME.match(media_url):
+        return Place("file", root / media_url)
+    scheme = media_url.partition(":")[0].lower()
+    if scheme == "file":
+        return Place("file", Path(unquote(urlsplit(media_url).path)))
+    return Place("url") if scheme in ("http", "https") else Place("stored")

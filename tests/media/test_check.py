@@ -1,0 +1,163 @@
+"""Every item is looked at: files by their content, addresses as a page of Label Studio meets them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pandas as pd
+import pytest
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.media.check import COLUMNS, check_media
+from fire_toolkit.media.places import place_of
+from fire_toolkit.tables import Items
+
+PAGE = "http://127.0.0.1:8080"
+MakeItems = Callable[..., Items]
+
+
+class Web:
+    """A server in this process: what it answers at each path is fixed in its behaviours."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        behaviour, _, name = request.url.path.strip("/").partition("/")
+        if behaviour == "down":
+            raise httpx.ConnectError("refused", request=request)
+        if behaviour in ("401", "404", "500"):
+            return httpx.Response(int(behaviour))
+        if behaviour == "moved":
+            target = f"https://elsewhere.example.org/{name}"
+            return httpx.Response(302, headers={"Location": target, "Access-Control-Allow-Origin": "*"})
+        return self._file(request, behaviour, (self.folder / name).read_bytes())
+
+    def _file(self, request: httpx.Request, behaviour: str, content: bytes) -> httpx.Response:
+        allowed = {"nocors": "", "other": "https://other.example.org", "good": PAGE}.get(behaviour, "*")
+        headers = {"Access-Control-Allow-Origin": allowed} if allowed else {}
+        if behaviour == "norange":
+            return httpx.Response(200, headers=headers, content=content)
+        first, _, last = request.headers["Range"].removeprefix("bytes=").partition("-")
+        part = content[int(first) : int(last) + 1]
+        headers["Content-Range"] = f"bytes {first}-{int(first) + len(part) - 1}/{len(content)}"
+        return httpx.Response(206, headers=headers, content=part)
+
+
+def look(items: Items, clips: Path, *, origin: str = PAGE, kind: str = "") -> pd.DataFrame:
+    return check_media(items, root=clips, origin=origin, kind=kind, transport=httpx.MockTransport(Web(clips)))
+
+
+def row(found: pd.DataFrame, number: int = 0) -> dict[str, str]:
+    return {str(name): value for name, value in found.iloc[number].items()}
+
+
+def test_a_row_for_each_item_in_their_order(clips: Path, items_of: MakeItems) -> None:
+    items = items_of("mpeg4.avi", "h264.mp4", "gone.mp4", "mpeg4.avi", str(clips / "a.png"))
+    before = items.copy()
+    found = look(items, clips)
+    assert list(COLUMNS) == list(found.columns)
+    assert list(found["state"]) == ["no", "plays", "no", "no", "plays"]
+    assert list(found["doc_id"]) == ["v0", "v1", "v2", "v3", "v4"]
+    assert found["mend"][0] == "fire-toolkit media transcode"
+    assert found["mend"][1] == ""
+    assert str(clips / "gone.mp4") in found["mend"][2]
+    pd.testing.assert_frame_equal(before, items)
+
+
+def test_no_items_give_an_empty_table(clips: Path, items_of: MakeItems) -> None:
+    found = look(items_of(), clips)
+    assert (0, list(COLUMNS)) == (len(found), list(found.columns))
+
+
+@pytest.mark.parametrize(
+    ("path", "state", "reason"),
+    [
+        ("good/h264.mp4", "plays", ""),
+        ("any/vp9.webm", "plays", ""),
+        ("good/mpeg4.avi", "no", "MPEG-4 part 2 in AVI: Chromium does not play it"),
+        ("good/text.mp4", "no", "neither video nor picture, or damaged from the start"),
+        ("nocors/h264.mp4", "no", f"allows no other page (CORS), expected {PAGE}"),
+        ("other/h264.mp4", "no", f"allows https://other.example.org (CORS), expected {PAGE}"),
+        ("norange/h264.mp4", "no", "does not answer parts (Range): no seeking"),
+        ("down/h264.mp4", "no", "does not answer (ConnectError)"),
+        ("401/h264.mp4", "no", "answers 401"),
+        ("404/h264.mp4", "no", "answers 404"),
+        ("nocors/a.png", "plays", ""),
+        ("norange/a.png", "plays", ""),
+        ("moved/any/h264.mp4", "plays", ""),
+        ("moved/good/h264.mp4", "no", f"allows {PAGE} (CORS), expected null"),
+    ],
+)
+def test_an_address_must_answer_pages_and_parts(
+    clips: Path, items_of: MakeItems, path: str, state: str, reason: str
+) -> None:
+    found = row(look(items_of(f"http://media.example.org/{path}"), clips))
+    assert (state, reason) == (found["state"], found["reason"])
+    assert (state == "plays") == (found["mend"] == "")
+
+
+def test_the_page_is_named_and_a_part_asked_for(clips: Path, items_of: MakeItems) -> None:
+    web = Web(clips)
+    items = items_of("http://media.example.org/good/h264.mp4")
+    check_media(items, root=clips, origin=PAGE, transport=httpx.MockTransport(web))
+    assert {PAGE} == {request.headers["Origin"] for request in web.requests}
+    assert all(request.headers["Range"].startswith("bytes=") for request in web.requests)
+
+
+def test_a_page_by_https_may_not_load_by_http(clips: Path, items_of: MakeItems) -> None:
+    items = items_of("http://media.example.org/any/h264.mp4", "http://127.0.0.1:9/any/h264.mp4")
+    found = look(items, clips, origin="https://labels.example.org")
+    assert list(found["state"]) == ["no", "plays"]
+    assert "https" in found["reason"][0]
+
+
+def test_media_of_the_pages_own_address_need_no_permission(clips: Path, items_of: MakeItems) -> None:
+    assert row(look(items_of(f"{PAGE}/nocors/h264.mp4"), clips))["state"] == "plays"
+
+
+def test_what_label_studio_stores_is_not_looked_at(clips: Path, items_of: MakeItems) -> None:
+    found = look(items_of("/data/local-files/?d=v/1.mp4", "s3://bucket/1.mp4"), clips)
+    assert list(found["state"]) == ["not looked at"] * 2
+
+
+def test_pictures_do_not_go_with_a_page_for_videos(clips: Path, items_of: MakeItems) -> None:
+    found = look(items_of("a.png", "h264.mp4"), clips, kind="video")
+    assert list(found["state"]) == ["no", "plays"]
+    assert found["reason"][0] == "is an image, and the guideline's page shows a video"
+
+
+def test_an_item_without_media_url_is_told(clips: Path, items_of: MakeItems) -> None:
+    assert row(look(items_of(""), clips))["reason"] == "no media_url"
+
+
+def test_missing_pyav_ends_the_check(
+    clips: Path, items_of: MakeItems, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def absent() -> None:
+        raise FireError("PyAV is not installed")
+
+    monkeypatch.setattr("fire_toolkit.media.probe.load_pyav", absent)
+    with pytest.raises(FireError, match="PyAV"):
+        look(items_of("h264.mp4"), clips)
+    assert row(look(items_of("a.png"), clips))["state"] == "plays"
+
+
+def test_progress_counts_each_address_once(clips: Path, items_of: MakeItems) -> None:
+    counts: list[int] = []
+    check_media(items_of("a.png", "a.png", "a.jpg"), root=clips, report=counts.append)
+    assert counts == [1, 2]
+
+
+def test_places(tmp_path: Path) -> None:
+    assert tmp_path / "a b#c.mp4" == place_of("a b#c.mp4", tmp_path).path
+    assert Path("/x y.mp4") == place_of("file:///x%20y.mp4", tmp_path).path
+    kinds = {
+        "HTTP://h/v": "url",
+        "gs://b/v": "stored",
+        "/data/upload/1/v.mp4": "stored",
+        "/abs/v.mp4": "file",
+    }
+    assert kinds == {url: place_of(url, tmp_path).kind for url in kinds}

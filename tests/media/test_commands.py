@@ -1,0 +1,103 @@
+"""The commands of `media`, as a person types them."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+
+Fire = Callable[..., Result]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, clips: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with videos below it, and no workspace around."""
+    (tmp_path / "videos").mkdir()
+    for name in ("h264.mp4", "vp9.webm", "mpeg4.avi", "a.png", "text.mp4"):
+        shutil.copy(clips / name, tmp_path / "videos" / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FIRE_LABEL_STUDIO_URL", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def fire() -> Fire:
+    def run(*arguments: object, code: int = 0) -> Result:
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert code == result.exit_code, result.output
+        return result
+
+    return run
+
+
+def write_items(folder: Path, *urls: str, name: str = "items.tsv") -> Path:
+    path = folder / name
+    path.write_text("doc_id\tmedia_url\n" + "".join(f"{Path(url).stem}\t{url}\n" for url in urls))
+    return path
+
+
+def test_check_shows_what_will_not_play_and_ends_with_1(folder: Path, fire: Fire) -> None:
+    write_items(folder, "videos/h264.mp4", "videos/mpeg4.avi", "videos/gone.mp4")
+    result = fire("media", "check", "items.tsv", code=1)
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines[2:]] == ["gone", "mpeg4"]
+    assert lines[3].rstrip().endswith("fire-toolkit media transcode")
+    assert "3 items: 1 play, 2 do not play" in result.stderr
+    assert "next: fire-toolkit media transcode" in result.stderr
+
+
+def test_check_ends_with_0_when_all_play(folder: Path, fire: Fire) -> None:
+    write_items(folder, "videos/h264.mp4", "videos/vp9.webm", "videos/a.png")
+    result = fire("media", "check", "items.tsv")
+    assert result.stdout == ""
+    assert "next: fire-toolkit media serve" in result.stderr
+
+
+def test_check_gives_every_item_to_programs(folder: Path, fire: Fire) -> None:
+    write_items(folder, "videos/h264.mp4", "videos/text.mp4")
+    result = fire("media", "check", "items.tsv", "--all", "--format", "json", code=1)
+    assert [(row["doc_id"], row["state"]) for row in json.loads(result.stdout)] == [
+        ("h264", "plays"),
+        ("text", "no"),
+    ]
+    rows = list(
+        csv.DictReader(io.StringIO(fire("media", "check", "items.tsv", "--format", "csv", code=1).stdout))
+    )
+    assert [row["doc_id"] for row in rows] == ["text"]
+
+
+def test_paths_start_at_root(folder: Path, fire: Fire) -> None:
+    write_items(folder, "h264.mp4")
+    fire("media", "check", "items.tsv", code=1)
+    fire("media", "check", "items.tsv", "--root", "videos")
+
+
+def test_addresses_cannot_be_checked_without_the_page(folder: Path, fire: Fire) -> None:
+    write_items(folder, "http://127.0.0.1:9/v.mp4")
+    assert "--origin is needed" in fire("media", "check", "items.tsv", code=2).stderr
+    result = fire("media", "check", "items.tsv", "--origin", "http://127.0.0.1:8080", code=1)
+    assert "does not answer (ConnectError)" in result.stdout
+
+
+def test_a_workspace_knows_items_root_and_page(folder: Path, fire: Fire) -> None:
+    (folder / "fire.toml").write_text('[collection]\nitems = "collection/items.tsv"\n')
+    (folder / "collection").mkdir()
+    write_items(folder / "collection", "videos/h264.mp4", "videos/a.png")
+    result = fire("media", "check", code=1)
+    assert "a.png" in result.stdout
+    assert "is an image, and the guideline's page shows a video" in result.stdout
+    assert "h264.mp4" not in result.stdout
+
+
+def test_bad_input_is_named(folder: Path, fire: Fire) -> None:
+    assert "gone.tsv: no such file" in fire("media", "check", "gone.tsv", code=1).stderr
+    (folder / "bad.tsv").write_text("doc_id\turl\nv\tx\n")
+    assert "no column media_url" in fire("media", "check", "bad.tsv", code=1).stderr
+    assert "ITEMS is needed" in fire("media", "check", code=2).stderr

@@ -1,0 +1,132 @@
+"""What a file is comes from its content, and whether a browser plays it from what it is."""
+
+import builtins
+from pathlib import Path
+
+import pytest
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.media.playable import MediaFacts, judge_media
+from fire_toolkit.media.probe import image_format, probe_file
+
+
+# States as seen in Chromium 156: the files marked "some browsers" play there too, but not everywhere.
+@pytest.mark.parametrize(
+    ("name", "container", "codec", "state"),
+    [
+        ("h264.mp4", "mp4", "h264", "plays"),
+        ("fast.mp4", "mp4", "h264", "plays"),
+        ("vp9.webm", "webm", "vp9", "plays"),
+        ("vp8.webm", "webm", "vp8", "plays"),
+        ("h264-deep.mp4", "mp4", "h264", "some browsers"),
+        ("h264.mkv", "mkv", "h264", "some browsers"),
+        ("h264.mov", "mov", "h264", "some browsers"),
+        ("hevc.mp4", "mp4", "hevc", "no"),
+        ("mpeg4.avi", "avi", "mpeg4", "no"),
+        ("mpeg4.mp4", "mp4", "mpeg4", "no"),
+        ("mjpeg.avi", "avi", "mjpeg", "no"),
+    ],
+)
+def test_a_video_is_known_by_its_content(
+    clips: Path, name: str, container: str, codec: str, state: str
+) -> None:
+    if not (clips / name).exists():
+        pytest.skip(f"this FFmpeg cannot make {name}")
+    facts = probe_file(clips / name)
+    assert ("video", container, codec, "") == (facts.kind, facts.container, facts.codec, facts.fault)
+    assert (facts.width, facts.height) == (64, 48)
+    assert facts.duration_s == pytest.approx(2.0, abs=0.1)
+    assert state == judge_media(facts).state
+
+
+def test_the_name_says_nothing(clips: Path, tmp_path: Path) -> None:
+    (tmp_path / "video.mp4").write_bytes((clips / "mpeg4.avi").read_bytes())
+    assert probe_file(tmp_path / "video.mp4").container == "avi"
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("empty.mp4", "empty file"),
+        ("text.mp4", "neither video nor picture, or damaged from the start"),
+        ("list.mp4", "neither video nor picture, or damaged from the start"),
+        ("cut-h264.mp4", "neither video nor picture, or damaged from the start"),
+        ("sound.mp4", "sound without pictures"),
+        ("cut.png", "damaged PNG picture"),
+        ("nothing.mp4", "no such file"),
+        (".", "not a file"),
+    ],
+)
+def test_what_is_no_video_is_told_apart(clips: Path, name: str, fault: str) -> None:
+    facts = probe_file(clips / name)
+    assert facts.fault.startswith(fault)
+    assert judge_media(facts).state == "no"
+
+
+@pytest.mark.parametrize("name", ["cut-fast.mp4", "cut-vp9.webm"])
+def test_a_file_cut_short_is_noticed_though_it_begins_well(clips: Path, name: str) -> None:
+    assert "of 2.0 s" in probe_file(clips / name).fault
+    assert probe_file(clips / name).fault.startswith("cut short: ends after 1.")
+
+
+def test_every_cut_of_a_file_is_a_fault_and_never_an_error(clips: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cut.mp4"
+    whole = (clips / "fast.mp4").read_bytes()
+    for percent in range(0, 75, 5):
+        path.write_bytes(whole[: len(whole) * percent // 100])
+        assert probe_file(path).fault, percent
+    path.write_bytes(whole)
+    assert probe_file(path).fault == ""
+
+
+def test_noise_after_a_good_start_is_a_fault_and_never_an_error(tmp_path: Path) -> None:
+    import random
+
+    noise = random.Random(3)
+    starts = [b"\0\0\0\x18ftypisom", b"\x1aE\xdf\xa3\x9fB\x86\x81\x01", b"RIFF\0\x01\0\0AVI LIST", b""]
+    for number in range(40):
+        path = tmp_path / f"{number}.bin"
+        path.write_bytes(starts[number % 4] + noise.randbytes(noise.randrange(2000)))
+        assert probe_file(path).fault, number
+
+
+@pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.webp", "a.gif"])
+def test_pictures_that_browsers_show(clips: Path, name: str) -> None:
+    facts = probe_file(clips / name)
+    assert (facts.kind, facts.width, facts.height) == ("image", 50, 40)
+    assert judge_media(facts).state == "plays"
+
+
+@pytest.mark.parametrize("name", ["a.bmp", "a.tiff"])
+def test_pictures_that_not_every_browser_shows(clips: Path, name: str) -> None:
+    assert probe_file(clips / name).kind == "image"
+    assert judge_media(probe_file(clips / name)).state == "no"
+
+
+def test_image_formats_by_their_first_bytes() -> None:
+    starts = {b"\xff\xd8\xff\xe0": "jpeg", b"\0\0\0 ftypavif": "avif", b"\0\0\0 ftypheic": "heic", b"": ""}
+    assert starts == {start: image_format(start) for start in starts}
+
+
+def test_other_pixel_formats_and_codecs() -> None:
+    def state(container: str, codec: str, pixel_format: str = "yuv420p") -> str:
+        return judge_media(MediaFacts("video", container, codec, pixel_format)).state
+
+    assert state("mp4", "av1", "yuv420p10le") == "plays"
+    assert state("webm", "vp9", "yuv444p") == "some browsers"
+    assert state("ogg", "theora") == "no"
+    assert state("flv", "h264") == "no"
+
+
+def test_without_pyav_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    real = builtins.__import__
+
+    def without_av(name: str, *args: object, **kwargs: object) -> object:
+        if name == "av":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)  # type: ignore[arg-type]
+
+    (tmp_path / "v.mp4").write_bytes(b"\0\0\0\x18ftypisom")
+    monkeypatch.setattr(builtins, "__import__", without_av)
+    with pytest.raises(FireError, match=r"pip install 'fire-toolkit\[video\]'"):
+        probe_file(tmp_path / "v.mp4")
