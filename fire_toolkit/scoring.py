@@ -56,7 +56,7 @@ def score_runs(
 
     The queries that count are those of `qrels`, also those without a positive, which score 0. A query
     missing from a run scores 0, and has the worst rank under MedR and MnR: one past the run's deepest
-    list. Queries that only the run has are ignored. A doc is a positive from relevance 1; below 0 it
+    rank. Queries that only the run has are ignored. A doc is a positive from relevance 1; below 0 it
     is pooled but not judged. Ties were broken where the run was made (score descending, doc id descending).
 
     Args:

@@ -74,7 +74,7 @@ class JudgedRanking:
         ideal_query, ideal_grade: (n_positives,) the qrels' positives, retrieved or not, by query, then
             grade descending.
         n_nonrelevant: (n_queries,) docs judged not relevant, retrieved or not.
-        worst_rank: one past the deepest ranking: a lower bound for the rank of what was not retrieved.
+        worst_rank: one past the deepest rank: a lower bound for the rank of what was not retrieved.
         n_extra_queries: queries of the run that the qrels do not hold; they are ignored.
     """
 

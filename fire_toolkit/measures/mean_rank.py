@@ -19,7 +19,7 @@ MNR = Definition(
     summary="The rank of the first positive, averaged over queries.",
     source="Mean rank of text-video retrieval papers (MMT, CLIP4Clip).",
     convention="Where no positive was retrieved, or the query is missing from the run: one past the run's "
-    "deepest list, which is a lower bound; exact for runs that rank the whole collection.",
+    "deepest rank, which is a lower bound; exact for runs that rank the whole collection.",
     per_query=first_rank,
     unit="rank",
     larger_is_better=False,

@@ -10,7 +10,7 @@ MEDR = Definition(
     summary="The median over queries of the rank of the first positive.",
     source="Median rank of text-video retrieval papers (HGR, MMT, CLIP4Clip).",
     convention="Where no positive was retrieved, or the query is missing from the run: one past the run's "
-    "deepest list, which is a lower bound. For an even number of queries the mean of the middle two.",
+    "deepest rank, which is a lower bound. For an even number of queries the mean of the middle two.",
     per_query=first_rank,
     unit="rank",
     larger_is_better=False,
