@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from fire_toolkit import read_pool
 from fire_toolkit.cli import main
 from fire_toolkit.storage import verify
 
@@ -35,9 +36,21 @@ def test_pooling_the_runs_gives_the_pool_to_the_byte(sample: Path) -> None:
         verify(SAMPLE / name)
 
 
+def commands(page: Path) -> list[list[str]]:
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    return [shlex.split(line)[1:] for line in "\n".join(blocks).splitlines() if line.strip()]
+
+
 def test_the_commands_of_its_readme_run(sample: Path) -> None:
-    (block,) = re.findall(r"```sh\n(.*?)```", (SAMPLE / "README.md").read_text(encoding="utf-8"), re.S)
-    printed = [fire(*shlex.split(line)[1:]) for line in block.splitlines()]
+    printed = [fire(*words) for words in commands(SAMPLE / "README.md")]
     assert re.search(r"alpha +nominal +0\.83", printed[0])
     # positives are only added under the policy union, so C@1 cannot fall
     assert re.search(r"^C@1 +\d+\.\d \(39\.0 \+ \d+\.\d\)", printed[-1], re.M)
+
+
+def test_the_tutorial_runs_and_its_numbers_are_printed(sample: Path) -> None:
+    page = SAMPLE.parent.parent / "docs" / "tutorial.md"
+    printed = {words[0]: fire(*words) for words in commands(page)}
+    assert len(printed) == 8
+    assert re.search(r"^AP .*\(35\.9 \+", printed["score"], re.M)
+    assert len(read_pool("pool")) == 2_244
