@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -326,7 +327,7 @@ def count_duplicates(ranked: Ranked, depth: int) -> None:
     query, doc, score = ranked.query[top], ranked.doc[top], ranked.score[top]
     starts = np.flatnonzero(_places(query) == 1).tolist()
     seen: dict[bytes, int] = {}
-    for start, end in zip(starts, [*starts[1:], len(query)], strict=True):
+    for start, end in pairwise([*starts, len(query)]):
         content = doc[start:end].tobytes() + score[start:end].tobytes()
         earlier = seen.setdefault(content, int(query[start]))
         if earlier != query[start]:

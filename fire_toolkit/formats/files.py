@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import sys
 import zlib
 from pathlib import Path
@@ -12,6 +13,8 @@ from fire_toolkit.errors import FormatError
 
 STDIN = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_BYTES = 256 << 20
+_GZIP_RATIO = 200
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -19,7 +22,8 @@ def read_bytes(path: str | Path) -> bytes:
     """Return the bytes of `path` (`-`: standard input), gunzipped if they are gzip by content.
 
     Raises:
-        FormatError: the file is not there, is a folder, cannot be read, or is damaged gzip.
+        FormatError: the file is not there, is a folder, cannot be read, is damaged gzip, or is gzip that
+            unpacks to more than 256 MiB and 200 times its size.
     """
     try:
         raw = sys.stdin.buffer.read() if str(path) == STDIN else Path(path).read_bytes()
@@ -29,10 +33,17 @@ def read_bytes(path: str | Path) -> bytes:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
     if not raw.startswith(_GZIP_MAGIC):
         return raw
+    most = max(_GZIP_BYTES, _GZIP_RATIO * len(raw))
     try:
-        return gzip.decompress(raw)
+        with gzip.open(io.BytesIO(raw)) as stream:
+            content = stream.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise FormatError(f"{path}: damaged gzip file ({error}); copy it again from its source") from None
+    if len(content) > most:
+        raise FormatError(
+            f"{path}: unpacks to more than {most:,} bytes: a trap, or unpack it with gunzip first"
+        )
+    return content
 
 
 def read_text(path: str | Path) -> str:

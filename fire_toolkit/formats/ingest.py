@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.embeddings import product_matrix
@@ -36,8 +36,8 @@ class Request:
     run_id: the run's id, by default the file's. key: the array or part that is meant. query_ids,
     doc_ids: the ids of a matrix's axes. orientation: `queries-rows` or `queries-columns`. expected:
     logged scores that the run must give by `qrels`. depth: how many docs of a query are kept; positives
-    of `qrels` are kept at any rank. allow: see `oddities`. similarity: `dot` or `cosine`, of vectors. mask: one flag a row,
-    False for padding. on_read: told the number of bytes of each block.
+    of `qrels` are kept at any rank. allow: see `oddities`. similarity: `dot` or `cosine`, of vectors.
+    mask: one flag a row, False for padding. on_read: told the number of bytes of each block.
     """
 
     run_id: str | None = None
@@ -107,8 +107,14 @@ def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str,
     run, oddities = rank_lists(listed, path, run_id=request.run_id, depth=request.depth, positives=positives)
     queries, docs = ids_of(listed)
     notes = [*listed.notes, *_allowed(oddities, queries, docs, request, path)]
+    _refuse_empty(run, path)
     _check_expected(run, request, notes, about, where=str(path))
     return _ingested(run, about, oddities, notes, request)
+
+
+def _refuse_empty(run: Run, path: Path) -> None:
+    if run.empty:
+        raise TableError(f"{path}: no pair of a query and a doc has a score, expected at least one")
 
 
 def _allowed(
@@ -339,6 +345,7 @@ def _rank(
     )
     notes += _allowed(ranked.oddities, queries, docs, request, path)
     run = run_of_ranked(ranked, run_id, queries, docs, where=str(path))
+    _refuse_empty(run, path)
     if n_outside:
         notes.append(f"{n_outside:,} positives of the qrels name a query or doc that the ids do not have")
     _check_expected(run, request, notes, about, where=str(path))

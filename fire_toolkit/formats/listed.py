@@ -42,11 +42,9 @@ def from_columns(
     """
     if not query_ids:
         raise FormatError(f"{where}: no query with a ranked doc, expected at least one")
-    scored = pd.DataFrame(
-        {
-            "query_id": pd.Series(query_ids, dtype="str"),
-            "doc_id": pd.Series(doc_ids, dtype="str"),
-            "score": pd.Series(scores, dtype="float64"),
-        }
-    )
+    try:
+        ids = {"query_id": pd.Series(query_ids, dtype="str"), "doc_id": pd.Series(doc_ids, dtype="str")}
+    except UnicodeEncodeError:
+        raise FormatError(f"{where}: an id holds half of a surrogate pair, which is no character") from None
+    scored = pd.DataFrame({**ids, "score": pd.Series(scores, dtype="float64")})
     return Listed(scored, run_id, notes)

@@ -1,0 +1,129 @@
+"""A matrix gives the same lists in either orientation and any blocks, with true ranks below the top."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats import dense
+from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, Ranked, rank_matrix
+from fire_toolkit.formats.matrix import HeldMatrix, held
+
+DOCS = ["d2", "d10", "a", "Z", "d1"]
+
+
+def brute_force(scores: Any, docs: list[str], depth: int, positives: set[tuple[int, int]]) -> list[Any]:
+    """The rule, one query after the other: score descending, doc id descending; what has no score is out."""
+    found = []
+    for query, row in enumerate(scores.tolist()):
+        order = [d for d in range(len(docs)) if np.isfinite(row[d])]
+        order.sort(key=lambda d: (row[d], docs[d]), reverse=True)
+        for rank, doc in enumerate(order, start=1):
+            if rank <= depth or (query, doc) in positives:
+                found.append((query, doc, rank, row[doc]))
+    return found
+
+
+def rows_of(ranked: Ranked) -> list[Any]:
+    columns = (ranked.query, ranked.doc, ranked.rank, ranked.score)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    depth=st.integers(1, 6),
+    orientation=st.sampled_from([QUERIES_ROWS, QUERIES_COLUMNS]),
+    block_cells=st.sampled_from([4, 12, 1 << 20]),
+    n_missing=st.integers(0, 3),
+    dtype=st.sampled_from([np.float32, np.float64, np.int8]),
+)
+def test_any_matrix_is_ranked_as_by_brute_force(
+    seed: int, depth: int, orientation: str, block_cells: int, n_missing: int, dtype: Any
+) -> None:
+    random = np.random.default_rng(seed)
+    scores = random.integers(-2, 3, size=(4, 5)).astype(dtype)
+    if scores.dtype.kind == "f":
+        scores[random.integers(4, size=n_missing), random.integers(5, size=n_missing)] = -np.inf
+        scores[random.integers(4, size=n_missing), random.integers(5, size=n_missing)] = np.nan
+    positives = {divmod(int(cell), 5) for cell in random.integers(20, size=3)}
+    values = scores if orientation == QUERIES_ROWS else np.ascontiguousarray(scores.T)
+    before = values.copy()
+    with (
+        mock.patch.object(dense, "_CHUNK_CELLS", block_cells),
+        mock.patch.object(dense, "rows_per_block", lambda matrix: max(1, block_cells // matrix.shape[-1])),
+    ):
+        ranked = rank_matrix(
+            held("m", values),
+            orientation=orientation,
+            n_queries=4,
+            docs=DOCS,
+            depth=depth,
+            positives=tuple(np.array(list(positives)).T),
+        )
+    assert brute_force(scores.astype(np.float64), DOCS, depth, positives) == rows_of(ranked)
+    assert np.array_equal(before, values, equal_nan=True)
+    n_nan = int(np.isnan(scores).sum()) if scores.dtype.kind == "f" else 0
+    assert n_nan == ranked.oddities.n_nan
+
+
+def rank(scores: Any, **options: Any) -> Ranked:
+    values = np.array(scores, dtype=np.float32)
+    matrix = HeldMatrix("m", values)
+    docs = [f"d{n}" for n in range(values.shape[-1])]
+    given = {"orientation": QUERIES_ROWS, "n_queries": len(values), "docs": docs, "depth": 2} | options
+    return rank_matrix(matrix, **given)
+
+
+@pytest.mark.parametrize("orientation", [QUERIES_ROWS, QUERIES_COLUMNS])
+def test_ties_are_counted_where_they_matter(orientation: str) -> None:
+    scores = np.array([[3, 3, 1, 0], [4, 3, 3, 0], [1, 2, 3, 0]], dtype=np.float32)
+    values = scores if orientation == QUERIES_ROWS else scores.T.copy()
+    pairs = (np.array([0, 1, 2]), np.array([1, 3, 0]))
+    odd = rank(values, orientation=orientation, n_queries=3, docs=[*"abcd"], positives=pairs).oddities
+    assert (odd.tied_in_top, odd.tied_at_cut, odd.tied_positives) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("orientation", [QUERIES_ROWS, QUERIES_COLUMNS])
+def test_floods_and_constant_rows_are_counted_and_a_flood_is_not_ranked(orientation: str) -> None:
+    # a reranker fills what it did not score with -100
+    scores = np.full((3, 21), -100.0, dtype=np.float32)
+    scores[0, :9] = np.arange(9)
+    scores[1] = np.arange(21)
+    scores[2] = 5
+    values = scores if orientation == QUERIES_ROWS else scores.T.copy()
+    ranked = rank(
+        values, orientation=orientation, n_queries=3, docs=[f"d{n:02}" for n in range(21)], depth=15
+    )
+    assert (ranked.oddities.flood, ranked.oddities.constant) == (1, 1)
+    assert np.bincount(ranked.query).tolist() == [9, 15, 15]
+
+
+def test_equal_rows_are_counted_as_duplicates() -> None:
+    assert rank([[1, 2, 3], [1, 2, 3], [3, 2, 1], [1, 2, 3]]).oddities.duplicates == 2
+
+
+def test_rows_of_padding_are_left_out_by_content_or_by_mask() -> None:
+    scores = [[1, 2], [-np.inf, np.nan], [2, 1]]
+    expected = [(0, 1, 1, 2.0), (0, 0, 2, 1.0), (1, 0, 1, 2.0), (1, 1, 2, 1.0)]
+    assert expected == rows_of(rank(scores, n_queries=2))
+    filled = [[1, 2], [9, 9], [2, 1]]
+    assert expected == rows_of(rank(filled, n_queries=2, mask=np.array([True, False, True])))
+    with pytest.raises(FormatError, match="3 rows or more with scores, expected 2"):
+        rank(filled, n_queries=2)
+    with pytest.raises(FormatError, match="the mask keeps 1 of 3 rows, expected 2 queries"):
+        rank(filled, n_queries=2, mask=np.array([True, False, False]))
+
+
+def test_three_axes_are_rows_of_the_last(tmp_path: Path) -> None:
+    scores = np.full((2, 2, 3), -np.inf)
+    scores[0, 0], scores[0, 1], scores[1, 0] = [1, 2, 3], [3, 2, 1], [1, 3, 2]
+    ranked = rank(scores, n_queries=3, depth=1)
+    assert ranked.doc.tolist() == [2, 0, 1]
+    assert ranked.oddities.padding == 1

@@ -1,0 +1,116 @@
+"""Bytes of any kind give a FireError or a right table: no other exception, no hang."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.formats.ingest import Request, ingest
+from fire_toolkit.formats.readers import READERS
+from fire_toolkit.formats.runs import read_run
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.tables import Run
+
+GOLDEN = Path(__file__).parent / "golden"
+HAS_H5PY = importlib.util.find_spec("h5py") is not None
+FILES = [path for path in sorted(GOLDEN.iterdir()) if path.suffix != ".h5" or HAS_H5PY]
+QUERIES, DOCS = ["007", "q:1|x", "frage-ü"], ["NA", "d10", "d9", "null"]
+ALLOW = frozenset(["nan", "inf", "flood", "constant", "duplicates"])
+STARTS = [
+    b"PK\x03\x04",
+    b"\x93NUMPY\x01\x00",
+    b"\x80\x04",
+    b"PAR1",
+    b'{"q":',
+    b"[",
+    b"<videoAdhocSearchResults",
+]
+STARTS += [b"query_id,doc_id,score\n", b"query_id\tdoc_id\trank\n", b"q Q0 d 1 1 m\n", b"\x1f\x8b\x08", b""]
+
+
+def attempt(reading: Callable[[], Run]) -> Run | str:
+    try:
+        return reading()
+    except FireError as error:
+        return str(error)
+
+
+def read(content: bytes) -> None:
+    request = Request(query_ids=QUERIES, doc_ids=DOCS, allow=ALLOW, similarity="dot", depth=2)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m"
+        path.write_bytes(content)
+        for result in (attempt(lambda: ingest(path, request).run), attempt(lambda: read_run(path))):
+            if isinstance(result, str):
+                assert "\n" not in result
+                continue
+            by_rule = rank_run(result)
+            for name in ("query_id", "doc_id"):
+                assert by_rule[name].astype(str).tolist() == result[name].astype(str).tolist()
+        assert [entry.name for entry in Path(folder).iterdir()] == ["m"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=5000)
+@given(content=st.data())
+def test_damaged_golden_files(path: Path, content: st.DataObject) -> None:
+    raw = path.read_bytes()
+    start = content.draw(st.integers(0, len(raw)), label="start")
+    width = content.draw(st.integers(0, 12), label="width")
+    new = content.draw(st.binary(max_size=12), label="new")
+    end = content.draw(st.sampled_from([len(raw), len(raw) // 2, start + width]), label="end")
+    read(raw[:start] + new + raw[start + width : end])
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=5000)
+@given(
+    start=st.sampled_from(STARTS),
+    rest=st.one_of(st.binary(max_size=200), st.text(max_size=80).map(str.encode)),
+)
+def test_arbitrary_bytes(start: bytes, rest: bytes) -> None:
+    read(start + rest)
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=5000)
+@given(value=JSON)
+def test_arbitrary_json(value: object) -> None:
+    read(json.dumps(value).encode())
+
+
+@settings(max_examples=100, deadline=5000)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.text(max_size=3), st.text(max_size=3), st.one_of(st.floats().map(str), st.text(max_size=4))
+        ),
+        max_size=5,
+    ),
+    mark=st.sampled_from(",\t"),
+)
+def test_arbitrary_tables(rows: list[tuple[str, str, str]], mark: str) -> None:
+    text = "\n".join(mark.join(row) for row in [("query_id", "doc_id", "score"), *rows])
+    read(text.encode("utf-8", errors="surrogatepass"))
+
+
+@given(start=st.binary(max_size=64))
+def test_sniffing_never_fails_on_bytes_that_are_no_zip_or_parquet(start: bytes) -> None:
+    if not start.startswith((b"PK", b"PAR1")):
+        for reader in READERS:
+            assert reader.sniff(start, Path("none")) in (True, False)
