@@ -14,7 +14,7 @@ from fire_toolkit.cli.collection import add_collection
 from fire_toolkit.cli.common import FireGroup
 from fire_toolkit.cli.demo import demo
 from fire_toolkit.cli.doctor import doctor
-from fire_toolkit.cli.ingest import add_run
+from fire_toolkit.cli.ingest import add_run, snippet
 from fire_toolkit.cli.judging import agree, augment, resolve
 from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
@@ -45,6 +45,7 @@ for command in (
     status,
     add_collection,
     add_run,
+    snippet,
     pool,
     tasks,
     guideline,

@@ -234,3 +234,19 @@ class Progress:
         """End the line, if one was begun."""
         if self.is_on and self.told > self.began:
             click.echo("", err=True)
+
+
+@click.command()
+@click.argument("name", required=False)
+def snippet(name: str | None) -> None:
+    """Print the lines that make a model's own code save its predictions with ids.
+
+    NAME is a repository (clip4clip, lavis, mteb, ...); without it the list is printed.
+    """
+    from fire_toolkit.snippets import SNIPPETS, find_snippet
+
+    if name is None:
+        for known in SNIPPETS.values():
+            click.echo(f"{known.name:<16}{known.project}")
+        return
+    click.echo(find_snippet(name).text, nl=False)

@@ -148,7 +148,9 @@ def _open(path: Path) -> Any:
 
 
 def _read(path: Path, file: Any) -> Any:
-    return _guarded(path, file.read)
+    table = _guarded(path, file.read)
+    _guarded(path, lambda: table.validate(full=True))  # lengths, offsets, and that text is UTF-8
+    return table
 
 
 def _guarded(path: Path, read: Callable[[], _T]) -> _T:

@@ -1,0 +1,194 @@
+"""Lines to paste into a model's evaluation code, which save its predictions with their ids.
+
+Most retrieval repositories print scores and keep nothing. Each snippet stands behind a named line of a
+repository's evaluation and uses the names that are in scope there. What it saves says its orientation.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from fire_toolkit.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """Lines of Python for one repository.
+
+    name: as typed; project: the repository; place: the file and line behind which the lines go; lines:
+    the code; saves: the file it makes; note: what to look at before it is brought in.
+    """
+
+    name: str
+    project: str
+    place: str
+    lines: str
+    saves: str
+    note: str
+
+    @property
+    def text(self) -> str:
+        """Return the snippet with its place and the next command as comments."""
+        return (
+            f"# {self.project}: {self.place}\n{self.lines}\n"
+            f"# {self.note}\n# then: fire-toolkit add-run {self.saves} --expect R@1=VALUE_OF_THE_LOG\n"
+        )
+
+
+_SAVE = 'np.savez("run.npz", sims={sims}, query_ids=query_ids, doc_ids=doc_ids, orientation="queries-rows")'
+_IDS = "The ids must be those of the collection; change the lines above if yours are named otherwise."
+
+_CLIP4CLIP = """\
+rows = test_dataloader.dataset
+if multi_sentence_:
+    videos = [rows.sentences_dict[n][0] for n in range(len(rows.sentences_dict))]
+    query_ids, seen = [], {}
+    for video in videos:
+        seen[video] = seen.get(video, -1) + 1
+        query_ids.append(f"{video}#{seen[video]}")
+    doc_ids = list(dict.fromkeys(videos))
+else:
+    query_ids, doc_ids = rows.data["key"].astype(str).tolist(), rows.data["video_id"].tolist()
+""" + _SAVE.format(sims="np.asarray(sim_matrix)")
+
+_BY_IMAGE = """\
+import numpy as np
+media_root = ""  # what the loader put before every path of the annotation file
+doc_ids = [str(path).removeprefix(media_root) for path in data_loader.dataset.image]
+query_ids = [""] * len(data_loader.dataset.text)
+for i, captions in data_loader.dataset.img2txt.items():
+    for n, t in enumerate(captions):
+        query_ids[t] = f"{{doc_ids[i]}}#{{n}}"
+{save}"""
+
+_ALL = (
+    Snippet(
+        "clip4clip",
+        "CLIP4Clip",
+        "main_task_retrieval.py, eval_epoch: before the `if multi_sentence_:` that reshapes sim_matrix",
+        _CLIP4CLIP,
+        "run.npz",
+        _IDS + " With one GPU first do: sim_matrix = np.concatenate(tuple(sim_matrix), axis=0)",
+    ),
+    Snippet(
+        "x-clip",
+        "X-CLIP",
+        "main_xclip.py, eval_epoch: before the `if multi_sentence_:` that reshapes sim_matrix",
+        _CLIP4CLIP,
+        "run.npz",
+        _IDS,
+    ),
+    Snippet(
+        "languagebind",
+        "LanguageBind",
+        "vl_ret/retrieval.py, evaluate_vl_ret: before the `if multi_sentence_:` that reshapes sim_matrix",
+        _CLIP4CLIP,
+        "run.npz",
+        _IDS,
+    ),
+    Snippet(
+        "umt",
+        "Unmasked Teacher (also VINDLU)",
+        "multi_modality/tasks/retrieval_utils.py, evaluation_wrapper: behind the call of evaluation",
+        _BY_IMAGE.format(save=_SAVE.format(sims="t2i_x")),
+        "run.npz",
+        "t2i_x is the reranked matrix, filled with -100 where nothing was reranked: add --allow flood, "
+        "or save t2i_emb.",
+    ),
+    Snippet(
+        "internvideo",
+        "InternVideo2 (multi_modality)",
+        "multi_modality/tasks/retrieval_utils.py, evaluation_wrapper: behind the call of the evaluation",
+        _BY_IMAGE.format(
+            save="t2i = t2i_sim if t2i_match is None else t2i_match\n"
+            + _SAVE.format(sims="np.asarray(t2i, dtype=np.float32)")
+        ),
+        "run.npz",
+        "A reranked matrix (t2i_match) is filled with -100 where nothing was reranked: add --allow flood.",
+    ),
+    Snippet(
+        "teachtext",
+        "TeachText, Collaborative Experts",
+        "test.py, evaluation: behind the line `dataset = data_loaders.dataset_name`",
+        """\
+masks = np.asarray(meta["query_masks"])
+doc_ids = [Path(path).stem for path in meta["paths"]]
+query_ids = [f"{doc_ids[v]}#{n}" for v, n in zip(*np.nonzero(masks))]
+"""
+        + _SAVE.format(sims="sims, query_masks=masks"),
+        "run.npz",
+        "Rows of padding are left out by the mask. " + _IDS,
+    ),
+    Snippet(
+        "frozen-in-time",
+        "Frozen in Time",
+        "test.py, run: behind the line `sims = sims.numpy()`",
+        """\
+doc_ids = [str(path) for data in meta_arr for path in data["paths"]]
+query_ids = [f"{doc}#0" for doc in doc_ids]
+"""
+        + _SAVE.format(sims="sims"),
+        "run.npz",
+        "For one caption a video, without sliding windows. " + _IDS,
+    ),
+    Snippet(
+        "lavis",
+        "LAVIS (BLIP, ALBEF)",
+        "lavis/tasks/retrieval.py, RetrievalTask.evaluation: behind the line that calls compute_sim_matrix",
+        _BY_IMAGE.format(save=_SAVE.format(sims="score_t2i")),
+        "run.npz",
+        "score_t2i is filled with -100 where nothing was reranked: add --allow flood.",
+    ),
+    Snippet(
+        "openclip",
+        "OpenCLIP models, by CLIP_benchmark",
+        "clip_benchmark/metrics/zeroshot_retrieval.py, evaluate: behind the line `scores = ...`",
+        """\
+import numpy as np
+doc_ids = [str(n) for n in range(len(images_emb))]  # or the names of the images, in the dataset's order
+query_ids, seen = [], {}
+for n in map(int, texts_image_index):
+    seen[n] = seen.get(n, -1) + 1
+    query_ids.append(f"{doc_ids[n]}#{seen[n]}")
+"""
+        + _SAVE.format(sims="scores.float().numpy()"),
+        "run.npz",
+        _IDS,
+    ),
+    Snippet(
+        "mteb",
+        "MTEB",
+        "where mteb.evaluate is called",
+        'results = mteb.evaluate(model, tasks=tasks, prediction_folder="predictions")',
+        "predictions/TASK_predictions.json",
+        "Query and doc ids are those of the task; several subsets or splits are told apart with --key.",
+    ),
+    Snippet(
+        "any",
+        "Any model",
+        "where sims (queries × docs, NumPy), query_ids and doc_ids are at hand",
+        "import numpy as np\n" + _SAVE.format(sims="sims"),
+        "run.npz",
+        "For a torch tensor: sims.float().cpu().numpy().",
+    ),
+)
+SNIPPETS: dict[str, Snippet] = {snippet.name: snippet for snippet in _ALL}
+
+
+def find_snippet(name: str) -> Snippet:
+    """Return the snippet of that name, in any case.
+
+    Raises:
+        UsageError: there is none; the message names the nearest.
+
+    Examples:
+        >>> find_snippet("X-CLIP").project
+        'X-CLIP'
+    """
+    found = SNIPPETS.get(name.lower())
+    if found is None:
+        near = difflib.get_close_matches(name.lower(), SNIPPETS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(SNIPPETS)}"
+        raise UsageError(f"no snippet {name!r}; {hint}")
+    return found
