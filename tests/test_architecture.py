@@ -23,6 +23,7 @@ STAGES: dict[str, set[str]] = {
     "measures": set(),
     "scoring": {"measures"},
     "comparison": {"measures", "scoring"},
+    "certainty": {"measures", "qrels"},
     "planning": set(),
     "collections": set(),
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fire_toolkit.cli.benchmark import POLICIES, read_benchmark, read_clusters, resampling_options
 from fire_toolkit.cli.common import (
     Inputs,
     chosen,
@@ -23,6 +24,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.honest import augmented_cell, show_honest
 
 if TYPE_CHECKING:
     from fire_toolkit.tables import Comparisons, Scores
@@ -36,6 +38,17 @@ if TYPE_CHECKING:
     "-m", "--measure", "measures", multiple=True, metavar="MEASURE", help="Such as C@10 (may be repeated)."
 )
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
+@click.option("--honest", is_flag=True, help="Each score with intervals, bounds, Judged@k and more.")
+@click.option("--labels", metavar="FILE", help="For --honest: labels.csv, or the folder that holds it.")
+@click.option("--pool-sources", metavar="FILE", help="For --honest: pool_sources.csv, or the pool's folder.")
+@click.option(
+    "--policy",
+    "policies",
+    type=click.Choice(POLICIES),
+    multiple=True,
+    help="For --honest: what becomes of rejected originals (may be repeated). [default: union]",
+)
+@resampling_options
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
 def score(
@@ -46,6 +59,14 @@ def score(
     augmented: str | None,
     measures: tuple[str, ...],
     per_query: bool,
+    honest: bool,
+    labels: str | None,
+    pool_sources: str | None,
+    policies: tuple[str, ...],
+    clusters: str | None,
+    queries: str | None,
+    resamples: int,
+    seed: int,
     output_format: str,
     out: str | None,
 ) -> None:
@@ -53,7 +74,27 @@ def score(
 
     The table shows augmented (original + gain), shares times 100. The other formats are long:
     run_id, qrels (original, augmented, delta), query_id (`all` for the mean), measure, value.
+
+    --honest takes labels in the place of augmented qrels. Beside each score it shows the 95% interval of
+    the score and of its gain, the score with unjudged docs left out (condensed), what it could be
+    whatever the unjudged docs are, how much of what it reads was judged, and the score without the
+    judgments that only this run contributed. --clusters, --resamples and --seed are for its intervals.
     """
+    if honest:
+        benchmark = read_benchmark(
+            runs, query_ids, doc_ids, qrels=qrels, labels=labels, pool_sources=pool_sources
+        )
+        show_honest(
+            benchmark,
+            tuple(chosen(measures, "score", "measures")),
+            policies=policies or (str(chosen(None, "augment", "policy")),),
+            clusters=read_clusters(clusters, queries, benchmark.inputs),
+            resamples=resamples,
+            seed=seed,
+            output_format=output_format,
+            out=Path(out) if out else None if runs else workspace_path("scores/honest.csv"),
+        )
+        return
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.trec import read_trec_qrels
     from fire_toolkit.scoring import score_runs
@@ -110,8 +151,7 @@ def _cell(values: dict[str, float]) -> str:
     """Return FIRE's form: augmented (original + gain)."""
     if "augmented" not in values:
         return f"{values['original']:.1f}"
-    gain = round(values["delta"], 1)
-    return f"{values['augmented']:.1f} ({values['original']:.1f} {'-' if gain < 0 else '+'} {abs(gain):.1f})"
+    return augmented_cell(values["augmented"], values["original"], values["delta"])
 
 
 @click.command()

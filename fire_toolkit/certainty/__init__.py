@@ -1,0 +1,15 @@
+"""What corrected labels mean: scores with their bounds and intervals, and differences that hold."""
+
+from fire_toolkit.certainty.binomial import clopper_pearson, mcnemar, wilson
+from fire_toolkit.certainty.bounds import is_bounded, score_bounds
+from fire_toolkit.certainty.honest import Honest, honest_scores
+
+__all__ = [
+    "Honest",
+    "clopper_pearson",
+    "honest_scores",
+    "is_bounded",
+    "mcnemar",
+    "score_bounds",
+    "wilson",
+]

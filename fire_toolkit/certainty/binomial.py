@@ -1,0 +1,110 @@
+"""Exact binomial tails and intervals, for shares of queries such as C@k."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fire_toolkit.errors import UsageError
+
+
+def upper_tail(n_least: int, n: int, p: float) -> float:
+    """Return P(X ≥ n_least) of the binomial distribution of n draws with probability p.
+
+    Examples:
+        >>> round(upper_tail(2, 3, 0.5), 4)
+        0.5
+    """
+    if n_least <= 0:
+        return 1.0
+    if n_least > n or p <= 0:
+        return 0.0
+    if p >= 1:
+        return 1.0
+    if n_least > n * p:
+        return _sum_of_terms(n_least, n, p)
+    return 1.0 - _sum_of_terms(n - n_least + 1, n, 1 - p)
+
+
+def _sum_of_terms(n_least: int, n: int, p: float) -> float:
+    """Return the sum of the terms from `n_least` up, which fall: n_least lies above the mean."""
+    first = math.lgamma(n + 1) - math.lgamma(n_least + 1) - math.lgamma(n - n_least + 1)
+    first += n_least * math.log(p) + (n - n_least) * math.log1p(-p)
+    number = np.arange(n_least, n)
+    ratios = (n - number) / (number + 1) * (p / (1 - p))
+    return float(math.exp(first) * (1 + np.cumprod(ratios).sum()))
+
+
+def clopper_pearson(n_positive: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the exact interval of Clopper and Pearson (1934) for a share: it covers at least as said.
+
+    Args:
+        n_positive: how many of the queries score 1; n: how many there are.
+        confidence: strictly between 0 and 1.
+
+    Returns:
+        The lower and upper limit; (nan, nan) when n is 0.
+
+    Examples:
+        >>> [round(limit, 4) for limit in clopper_pearson(7, 10)]
+        [0.3475, 0.9333]
+    """
+    check_confidence(confidence)
+    if n == 0:
+        return math.nan, math.nan
+    alpha = 1 - confidence
+    low = 0.0 if n_positive == 0 else _solve(lambda p: upper_tail(n_positive, n, p), alpha / 2)
+    high = 1.0 if n_positive == n else _solve(lambda p: upper_tail(n_positive + 1, n, p), 1 - alpha / 2)
+    return low, high
+
+
+def _solve(tail: object, wanted: float) -> float:
+    """Return the p at which a tail, which grows with p, has the wanted value."""
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(middle) < wanted else (low, middle)  # type: ignore[operator]
+    return (low + high) / 2
+
+
+def wilson(n_positive: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's score interval (1927) for a share: it covers about as said, on average.
+
+    Examples:
+        >>> [round(limit, 4) for limit in wilson(7, 10)]
+        [0.3968, 0.8922]
+    """
+    check_confidence(confidence)
+    if n == 0:
+        return math.nan, math.nan
+    z, share = normal_quantile((1 + confidence) / 2), n_positive / n
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def normal_quantile(share: float) -> float:
+    """Return the quantile of the standard normal distribution."""
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(share)
+
+
+def mcnemar(n_better: int, n_worse: int) -> float:
+    """Return the exact two-sided p of McNemar's test: of the discordant queries, half go each way.
+
+    Without a discordant query p is 1.
+
+    Examples:
+        >>> mcnemar(9, 1)
+        0.021484375
+    """
+    n = n_better + n_worse
+    return min(1.0, 2 * upper_tail(max(n_better, n_worse), n, 0.5)) if n else 1.0
+
+
+def check_confidence(confidence: float) -> None:
+    """Raise a UsageError for a confidence that does not lie strictly between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise UsageError(f"confidence is {confidence}; expected a number strictly between 0 and 1")

@@ -1,0 +1,84 @@
+"""Intervals for means over queries: bootstrap over queries or clusters, exact for shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.certainty.binomial import check_confidence, clopper_pearson
+from fire_toolkit.certainty.joined import Floats, Ints
+from fire_toolkit.certainty.resampling import bootstrap_sums, summable
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.measures import Measure
+
+
+def bootstrap_means(
+    values: Floats, *, clusters: Ints | None = None, n_resamples: int = 10_000, seed: int = 0
+) -> Floats:
+    """Return the column means of resamples of queries, or of whole clusters of queries.
+
+    Args:
+        values: (n_queries, n_columns).
+        clusters: (n_queries,) code of each query's cluster from 0; clusters are drawn with replacement
+            and the mean is over the queries drawn. None: each query is its own.
+        n_resamples: 1 or more; seed: 0 or more.
+
+    Returns:
+        (n_resamples, n_columns): all columns share the draws.
+    """
+    if clusters is None:
+        return bootstrap_sums(summable(values), n_resamples=n_resamples, seed=seed) / max(len(values), 1)
+    sums = bootstrap_sums(summable(cluster_sums(values, clusters)), n_resamples=n_resamples, seed=seed)
+    return np.asarray(sums[:, :-1] / sums[:, -1:])
+
+
+def cluster_sums(values: Floats, clusters: Ints) -> Floats:
+    """Return for each cluster the sum of each column, and last the number of its queries."""
+    n_clusters = int(clusters.max(initial=-1)) + 1
+    columns = [np.bincount(clusters, weights=column, minlength=n_clusters) for column in values.T]
+    return np.column_stack([*columns, np.bincount(clusters, minlength=n_clusters)])
+
+
+def percentiles(draws: Floats, *, confidence: float) -> tuple[Floats, Floats]:
+    """Return for each column the limits between which the middle `confidence` of the draws lie."""
+    check_confidence(confidence)
+    rest = (1 - confidence) / 2
+    low, high = np.quantile(draws, [rest, 1 - rest], axis=0)
+    return np.asarray(low), np.asarray(high)
+
+
+def is_share_of_queries(measure: Measure) -> bool:
+    """Return whether a measure is 0 or 1 for each query, so that its mean is a binomial share."""
+    return measure.definition.name in {"C", "hit", "Success", "NN"}
+
+
+def exact_limits(values: Floats, *, confidence: float) -> tuple[float, float]:
+    """Return the Clopper–Pearson interval of the mean of values that are 0 or 1."""
+    return clopper_pearson(int(values.sum()), len(values), confidence=confidence)
+
+
+def code_clusters(queries: Sequence[str] | pd.Index[str], clusters: pd.Series | None) -> Ints | None:
+    """Return the cluster of each query as a code from 0; None where no clusters are given.
+
+    Args:
+        queries: the universe.
+        clusters: index query_id, values of any kind (a column of Queries: a video, an annotator).
+
+    Raises:
+        JoinError: a query has no cluster.
+        UsageError: there are fewer than two clusters.
+    """
+    if clusters is None:
+        return None
+    known = clusters[~clusters.index.duplicated()]
+    found = known.reindex(pd.Index(queries))
+    if found.isna().any():
+        missing = found.index[found.isna()]
+        raise JoinError(f"clusters: {len(missing):,} of {len(found):,} queries have none "
+                        f"({', '.join(map(str, missing[:3]))}); expected one for each query")  # fmt: skip
+    codes, values = pd.factorize(found)
+    if len(values) < 2:
+        raise UsageError(f"clusters: all queries are in one ({values[0]!r}); expected two or more")
+    return np.asarray(codes, dtype=np.int64)

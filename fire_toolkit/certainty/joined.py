@@ -1,0 +1,188 @@
+"""Runs joined once with every pair that any qrels hold; then relabelled as often as needed.
+
+A labelling is one relevance for each pair of the union, `ABSENT` where its qrels do not hold the pair.
+Original, augmented, and all qrels with somebody's judgments left out are labellings of one join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, judge_run, parse_measure
+from fire_toolkit.ranking import split_runs
+from fire_toolkit.tables import PoolSources, Qrels, Run
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+ABSENT = int(np.iinfo(np.int64).min)
+PAIR = ["query_id", "doc_id"]
+# A run with fewer of the queries than this share is a run for something else.
+LEAST_SHARED = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Labelling:
+    """One relevance for each pair of a join, and what follows from it for every run.
+
+    relevance: (n_pairs,), `ABSENT` where there is none; query: (n_pairs,) ascending.
+    """
+
+    relevance: Ints
+    query: Ints
+    n_queries: int
+
+    @cached_property
+    def ideal(self) -> tuple[Ints, Ints]:
+        """Return query and grade of the positives, by query, then grade descending."""
+        kept = self.relevance >= 1
+        query, grade = self.query[kept], self.relevance[kept]
+        order = np.lexsort((-grade, query))
+        return query[order], grade[order]
+
+    @cached_property
+    def n_nonrelevant(self) -> Ints:
+        """Return for each query how many docs are judged not relevant."""
+        return np.bincount(self.query[self.relevance == 0], minlength=self.n_queries).astype(np.int64)
+
+    def reverted(self, to: Labelling, pairs: Bools) -> Labelling:
+        """Return this labelling with the chosen pairs as `to` has them."""
+        return replace(self, relevance=np.where(pairs, to.relevance, self.relevance))
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """What `join_runs` returns.
+
+    queries: the universe, sorted; docs: ids; keys: `query * len(docs) + doc` of each pair, ascending;
+    places: run → its join, whose `relevance` is the place of the entry's pair in `keys`.
+    """
+
+    queries: pd.Index[str]
+    docs: pd.Index[str]
+    keys: Ints
+    places: Mapping[str, JudgedRanking] = field(default_factory=dict)
+
+    @cached_property
+    def query(self) -> Ints:
+        """Return the query of each pair."""
+        return self.keys // max(len(self.docs), 1)
+
+    def pairs_of(self, table: pd.DataFrame) -> Ints:
+        """Return the place of each row's pair, -1 where the join does not hold it."""
+        query = self.queries.get_indexer(pd.Index(table["query_id"]))
+        doc = self.docs.get_indexer(pd.Index(table["doc_id"]))
+        keys = query * len(self.docs) + doc
+        place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
+        is_known = (query >= 0) & (doc >= 0)
+        if len(self.keys):
+            is_known &= self.keys[place] == keys
+        return np.where(is_known, place, -1).astype(np.int64)
+
+    def label(self, qrels: Qrels) -> Labelling:
+        """Return the labelling of qrels whose pairs were part of the join."""
+        relevance = np.full(len(self.keys), ABSENT, dtype=np.int64)
+        relevance[self.pairs_of(qrels)] = qrels["relevance"].to_numpy(dtype=np.int64)
+        return Labelling(relevance, self.query, len(self.queries))
+
+    def ranking(self, run_id: str, labelling: Labelling) -> JudgedRanking:
+        """Return a run as the qrels of that labelling judge it; equal to joining the two anew."""
+        run = self.places[run_id]
+        relevance = labelling.relevance[run.relevance]
+        kept = relevance != ABSENT
+        return replace(
+            run,
+            query=run.query[kept],
+            rank=run.rank[kept],
+            relevance=relevance[kept],
+            ideal_query=labelling.ideal[0],
+            ideal_grade=labelling.ideal[1],
+            n_nonrelevant=labelling.n_nonrelevant,
+        )
+
+
+def join_runs(runs: Run | Sequence[Run], original: Qrels, *others: pd.DataFrame) -> Joined:
+    """Return runs joined with every pair of `original` and of `others`.
+
+    Args:
+        runs: one Run table or several.
+        original: its queries are the universe.
+        others: tables with query_id and doc_id: corrected qrels, labels.
+
+    Raises:
+        UsageError: no run.
+        JoinError: no query; `others` have queries of their own; a run has fewer than half of the
+            queries, or none of the docs of the qrels: it is for another split or collection.
+    """
+    by_id = split_runs(runs)
+    if not by_id:
+        raise UsageError("no run given; expected at least one that is not empty")
+    queries = pd.Index(np.unique(original["query_id"].to_numpy(dtype=object)), dtype="str")
+    if queries.empty:
+        raise JoinError("qrels: no query found, expected at least one judged pair")
+    both = pd.concat([original[PAIR], *(table[PAIR] for table in others)], ignore_index=True)
+    query = queries.get_indexer(pd.Index(both["query_id"]))
+    if (query < 0).any():
+        extra = both.loc[query < 0, "query_id"].unique()
+        raise JoinError(f"augmented qrels or labels: {len(extra):,} queries are not in the original qrels "
+                        f"({', '.join(extra[:3])}); expected labels for the same collection")  # fmt: skip
+    doc, docs = pd.factorize(both["doc_id"], sort=True)
+    keys = np.unique(query.astype(np.int64) * len(docs) + doc)
+    coded = CodedQrels(queries, pd.Index(docs), keys, np.arange(len(keys), dtype=np.int64))
+    places = {run_id: judge_run(run, coded) for run_id, run in by_id.items()}
+    for run_id, place in places.items():
+        _check_fits(run_id, by_id[run_id], place, queries)
+    return Joined(queries, coded.docs, keys, places)
+
+
+def _check_fits(run_id: str, run: Run, place: JudgedRanking, queries: pd.Index[str]) -> None:
+    n_shared = int(np.count_nonzero(place.n_retrieved))
+    if n_shared < LEAST_SHARED * len(queries):
+        first = run["query_id"].cat.categories[0]
+        raise JoinError(
+            f"run {run_id}: has {n_shared:,} of the {len(queries):,} queries of the qrels (its first: "
+            f"{first!r}, theirs: {queries[0]!r}); is it a run for another split?"
+        )
+    if not place.query.size:
+        first = run["doc_id"].cat.categories[0]
+        raise JoinError(f"run {run_id}: none of its docs ({first!r}, ...) is in the qrels; "
+                        "is it a run for another collection?")  # fmt: skip
+
+
+def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:
+    """Return a measure's value of each query, its modifiers applied."""
+    return measure.per_query(measure.view(ranking))
+
+
+def parse_measures(measures: Sequence[str | Measure]) -> list[Measure]:
+    """Return measures by name, each once; a UsageError where there is none."""
+    if isinstance(measures, str) or not measures:
+        raise UsageError(f"measures: found {measures!r}, expected a list of names such as ['C@1', 'AP@20']")
+    return list(dict.fromkeys(parse_measure(m) if isinstance(m, str) else m for m in measures))
+
+
+def depth_read(measure: Measure) -> int | None:
+    """Return how deep a measure reads a ranking; None where it reads all of it."""
+    return {"NN": 1, "E": 32}.get(measure.definition.name, measure.k)
+
+
+def own_pairs(joined: Joined, sources: PoolSources, members: set[str]) -> Bools:
+    """Return which pairs were pooled by `members` alone.
+
+    Pairs that no run pooled (originals added to the pool, say) are nobody's own.
+    """
+    place = joined.pairs_of(sources)
+    is_member = sources["run_id"].isin(members).to_numpy()
+    kept = place >= 0
+    n_pairs = len(joined.keys)
+    by_members = np.bincount(place[kept & is_member], minlength=n_pairs)
+    by_others = np.bincount(place[kept & ~is_member], minlength=n_pairs)
+    return np.asarray((by_members > 0) & (by_others == 0))

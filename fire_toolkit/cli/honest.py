@@ -1,0 +1,119 @@
+"""`score --honest`: the scores with all that a reader must know to believe them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fire_toolkit.cli.benchmark import Benchmark
+from fire_toolkit.cli.common import drawn, formatted, say, write_outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def show_honest(
+    benchmark: Benchmark,
+    measures: tuple[str, ...],
+    *,
+    policies: tuple[str, ...],
+    clusters: pd.Series | None,
+    resamples: int,
+    seed: int,
+    output_format: str,
+    out: Path | None,
+) -> None:
+    """Print the honest rows and, if asked for, write them as CSV."""
+    from fire_toolkit.certainty import honest_scores
+    from fire_toolkit.formats.delimited import delimited_text
+
+    scores, notes = honest_scores(
+        benchmark.runs,
+        benchmark.original,
+        benchmark.labels,
+        measures,
+        sources=benchmark.sources,
+        policies=policies,
+        clusters=clusters,
+        n_resamples=resamples,
+        seed=seed,
+    )
+    for note in notes:
+        say(f"note: {note}")
+    if benchmark.sources is None:
+        say("note: no pool sources given, so nothing is said about each run's own contributions")
+    if output_format in ("table", "latex"):
+        click.echo(drawn_honest(scores, output_format), nl=False)
+        for line in counted(scores):
+            say(line)
+    else:
+        click.echo(formatted(scores, output_format), nl=False)
+    if out:
+        parameters = {"measures": list(measures), "policies": list(policies), "resamples": resamples}
+        parameters |= {"seed": seed, "clusters": None if clusters is None else str(clusters.name)}
+        text = {out.name: delimited_text(scores, nan="nan")}
+        write_outputs(out, text, stage="score", parameters=parameters, inputs=benchmark.inputs)
+
+
+def counted(scores: pd.DataFrame) -> list[str]:
+    """Return for each policy what became of the original positives, as a sentence."""
+    return [
+        f"policy {row.policy}: of the original positives {row.confirmed:,} confirmed, "
+        f"{row.rejected:,} rejected, {row.never_judged:,} never judged; {row.new:,} new positives"
+        for row in scores.drop_duplicates("policy").itertuples()
+    ]
+
+
+def drawn_honest(scores: pd.DataFrame, output_format: str) -> str:
+    """Return the rows as a table: shares times 100, one decimal."""
+    from fire_toolkit.measures import parse_measure
+
+    header = [
+        "measure",
+        "run",
+        "score",
+        "95%",
+        "95% of gain",
+        "condensed",
+        "if unjudged",
+        "judged",
+        "w/o own",
+    ]
+    several = scores["policy"].nunique() > 1
+    rows = []
+    for row in scores.to_dict("records"):
+        scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
+        value = {name: scale * row[name] for name in _SCALED}
+        cells = [
+            row["measure"],
+            row["run_id"] + (" (not pooled)" if row["pooled"] == "no" else ""),
+            augmented_cell(value["augmented"], value["original"], value["delta"]),
+            _range(value["low"], value["high"]),
+            _range(value["delta_low"], value["delta_high"]),
+            f"{value['condensed']:.1f}",
+            _range(value["lower"], value["upper"]),
+            f"{100 * row['judged']:.0f}%" if output_format == "table" else f"{100 * row['judged']:.0f}",
+            _number(value["without_own"]),
+        ]
+        rows.append([row["policy"], *cells] if several else cells)
+    return drawn(rows, ["policy", *header] if several else header, output_format)
+
+
+_SCALED = ("original", "augmented", "delta", "low", "high", "delta_low", "delta_high", "condensed", "lower",
+           "upper", "without_own")  # fmt: skip
+
+
+def augmented_cell(augmented: float, original: float, delta: float) -> str:
+    """Return FIRE's form: augmented (original + gain)."""
+    gain = round(delta, 1)
+    return f"{augmented:.1f} ({original:.1f} {'-' if gain < 0 else '+'} {abs(gain):.1f})"
+
+
+def _number(value: float) -> str:
+    return "" if value != value else f"{value:.1f}"
+
+
+def _range(low: float, high: float) -> str:
+    return "" if low != low else f"{low:.1f} to {high:.1f}"

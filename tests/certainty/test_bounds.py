@@ -1,0 +1,105 @@
+"""Bounds are the true extremes: every assignment of the unjudged docs is tried."""
+
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.certainty import is_bounded, score_bounds
+from fire_toolkit.measures import JudgedRanking, Measure, code_qrels, judge_run, list_measures, parse_measure
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.tables import Qrels, Run, check_qrels
+
+BOUNDED = [
+    "C@1", "C@4", "R@4", "P@4", "F@4", "F(beta=2)@4", "AP@4", "AP", "AP@4/min", "AP_fire@4", "nDCG@4", "nDCG",
+    "nDCG_J@4", "nCG@4", "CG@4", "DCG@4", "RR", "RR@3", "RBP(p=0.8)", "Rprec", "FT", "ST", "MedR", "MnR", "E",
+    "NN", "hit@2", "Success@2", "DCG_J@4", "F", "nDCG@4:rel=2", "C@4:rel=2",
+]  # fmt: skip
+
+
+def random_case(seed: int) -> tuple[Run, Qrels]:
+    rng = np.random.default_rng(seed)
+    docs = [f"d{number}" for number in range(9)]
+    n_retrieved = int(rng.integers(1, 7))
+    ranked = rng.permutation(9)[:n_retrieved]
+    rows = [("m", "q", docs[doc], float(-place)) for place, doc in enumerate(ranked)]
+    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+    judged = rng.permutation(9)[: int(rng.integers(1, 6))]
+    relevance = rng.choice([-1, 0, 1, 1, 2, 3], size=len(judged))
+    qrels = pd.DataFrame({"query_id": "q", "doc_id": [docs[d] for d in judged], "relevance": relevance})
+    return run, check_qrels(qrels)
+
+
+@cache
+def assigned(seed: int, depth: int, level: int) -> JudgedRanking:
+    """Every assignment of the unjudged docs down to `depth`, each as a query of its own."""
+    run, qrels = random_case(seed)
+    judged = dict(zip(qrels["doc_id"], qrels["relevance"], strict=True))
+    docs = run["doc_id"].astype(str).tolist()
+    unjudged = [d for d in docs[:depth] if judged.get(d, -1) < 0]
+    rows, copies = [], []
+    for number, grades in enumerate(product([0, level], repeat=len(unjudged))):
+        query = f"q{number:03}"
+        relevances = judged | dict(zip(unjudged, grades, strict=True))
+        rows += [(query, doc, relevance) for doc, relevance in relevances.items()]
+        copies += [("m", query, doc, float(-place)) for place, doc in enumerate(docs)]
+    table = check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+    many = rank_run(pd.DataFrame(copies, columns=["run_id", "query_id", "doc_id", "score"]))
+    return judge_run(many, code_qrels(table))
+
+
+def all_values(seed: int, measure: Measure) -> list[float]:
+    depth = {"NN": 1, "E": 6}.get(measure.definition.name, measure.k) or 6
+    return [float(value) for value in measure.per_query(measure.view(assigned(seed, depth, measure.level)))]
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_bounds_are_the_extremes_over_all_assignments(name: str) -> None:
+    for seed in range(25):
+        run, qrels = random_case(seed)
+        measure = parse_measure(name)
+        low, high = score_bounds(judge_run(run, code_qrels(qrels)), measure)
+        values = all_values(seed, measure)
+        assert (min(values), max(values)) == pytest.approx((low[0], high[0]), abs=1e-12), (name, seed)
+
+
+def test_many_queries_at_once_are_bounded_as_each_alone(make_world: Callable[..., Any]) -> None:
+    world = make_world(3)
+    run = world.runs[world.runs["run_id"] == "r1"].reset_index(drop=True)
+    qrels = check_qrels(world.labels[["query_id", "doc_id", "relevance"]])
+    whole = score_bounds(judge_run(run, code_qrels(qrels)), parse_measure("AP@5"))
+    for place, query in enumerate(sorted(qrels["query_id"].unique())):
+        alone = code_qrels(check_qrels(qrels[qrels["query_id"] == query]))
+        low, high = score_bounds(judge_run(run, alone), parse_measure("AP@5"))
+        assert (low[0], high[0]) == (whole[0][place], whole[1][place])
+
+
+def test_average_precision_is_not_greatest_with_all_positive() -> None:
+    """A positive at rank 1 and unjudged docs from 2 to 10: AP@10 is 1 when none of them is a positive."""
+    rows = [("m", "q", f"d{place}", float(-place)) for place in range(10)]
+    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+    qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d0"], "relevance": [1]}))
+    low, high = score_bounds(judge_run(run, code_qrels(qrels)), parse_measure("AP@10"))
+    assert high[0] == 1.0
+    assert low[0] < (1 + 2 / 10) / 2  # one positive at rank 10 is not the worst
+    assert pytest.approx((1 + 2 / 8 + 3 / 9 + 4 / 10) / 4) == low[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["bpref", "infAP", "Judged@4", "unjudged@4", "RBP_residual(p=0.8)", "C@4:condensed"]
+)
+def test_what_has_no_exact_bound_gives_nan(name: str) -> None:
+    measure = parse_measure(name)
+    assert not is_bounded(measure)
+    run, qrels = random_case(1)
+    assert np.isnan(score_bounds(judge_run(run, code_qrels(qrels)), measure)).all()
+
+
+def test_every_measure_is_either_bounded_or_refused() -> None:
+    tried = {name.split("@")[0].split("(")[0].split(":")[0] for name in BOUNDED}
+    bounded = {d.name for d in list_measures() if is_bounded(parse_measure(d.example))}
+    assert bounded <= tried, "a measure is offered bounds that no test has tried"

@@ -1,0 +1,156 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.certainty import honest_scores
+from fire_toolkit.certainty.joined import join_runs, own_pairs
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.measures import code_qrels, judge_run
+from fire_toolkit.qrels import augment_qrels
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import check_labels, check_qrels
+
+MEASURES = ["C@1", "C@3", "R@3", "AP@3", "nDCG@3", "MnR", "bpref", "Judged@3"]
+MakeWorld = Callable[..., Any]
+
+
+def honest(world: Any, measures: list[str] = MEASURES, **options: Any) -> pd.DataFrame:
+    options = {"sources": world.sources, "n_resamples": 200} | options
+    return honest_scores(world.runs, world.original, world.labels, measures, **options).scores
+
+
+def means(world: Any, qrels: Any, measures: list[str]) -> dict[tuple[str, str], float]:
+    scores = score_runs(world.runs, world.original, measures, augmented=qrels).scores
+    kept = scores[scores["qrels"] == "augmented"]
+    return {(r, m): v for r, m, v in zip(kept["run_id"], kept["measure"], kept["value"], strict=True)}
+
+
+@pytest.mark.parametrize("policy", ["union", "override", "drop"])
+@pytest.mark.parametrize("seed", range(5))
+def test_scores_are_those_of_score_runs(make_world: MakeWorld, seed: int, policy: str) -> None:
+    world = make_world(seed)
+    table = honest(world, policies=[policy])
+    augmented, _ = augment_qrels(world.original, world.labels, policy=policy)
+    expected = means(world, augmented, MEASURES)
+    condensed = means(world, augmented, [f"{name}:condensed" for name in MEASURES])
+    for row in table.itertuples():
+        assert expected[row.run_id, row.measure] == row.augmented
+        assert condensed[row.run_id, f"{row.measure}:condensed"] == row.condensed
+        assert row.delta == row.augmented - row.original
+
+
+@pytest.mark.parametrize("policy", ["union", "override", "drop"])
+@pytest.mark.parametrize("seed", range(5))
+def test_leaving_out_the_own_is_labelling_without_them(make_world: MakeWorld, seed: int, policy: str) -> None:
+    """By brute force: drop the labels of pairs that only this run pooled, augment and score anew."""
+    world = make_world(seed)
+    table = honest(world, policies=[policy])
+    for run_id in world.run_ids:
+        finders: dict[tuple[str, str], set[str]] = {}
+        for row in world.sources.itertuples():
+            finders.setdefault((row.query_id, row.doc_id), set()).add(row.run_id)
+        pairs = zip(world.labels["query_id"], world.labels["doc_id"], strict=True)
+        kept = [finders[pair] != {run_id} for pair in pairs]
+        without, _ = augment_qrels(world.original, check_labels(world.labels[kept]), policy=policy)
+        expected = means(world, without, MEASURES)
+        for row in table[table["run_id"] == run_id].itertuples():
+            assert expected[run_id, row.measure] == row.without_own, (run_id, row.measure)
+            assert row.own_change == row.without_own - row.augmented
+
+
+def test_a_relabelled_ranking_is_the_joined_one(make_world: MakeWorld) -> None:
+    world = make_world(2)
+    augmented, _ = augment_qrels(world.original, world.labels, policy="drop")
+    joined = join_runs(world.runs, world.original, world.labels)
+    run = world.runs[world.runs["run_id"] == "r2"].reset_index(drop=True)
+    queries = pd.Index(sorted(world.original["query_id"].unique()), dtype="str")
+    expected = judge_run(run, code_qrels(augmented, queries=queries))
+    found = joined.ranking("r2", joined.label(augmented))
+    for name in ("query", "rank", "relevance", "n_retrieved", "ideal_query", "ideal_grade", "n_nonrelevant"):
+        assert getattr(expected, name).tolist() == getattr(found, name).tolist(), name
+    assert expected.worst_rank == found.worst_rank
+
+
+def test_every_score_lies_within_its_bounds_and_its_interval_within_reason(make_world: MakeWorld) -> None:
+    table = honest(make_world(0), ["C@3", "R@3", "AP@3", "nDCG@3", "P@3"])
+    assert (table["lower"] <= table["augmented"]).all()
+    assert (table["augmented"] <= table["upper"]).all()
+    assert (table["low"] <= table["augmented"]).all()
+    assert (table["augmented"] <= table["high"]).all()
+
+
+def test_a_pooled_run_judged_to_its_depth_has_no_room_left(make_world: MakeWorld) -> None:
+    table = honest(make_world(1, pool_depth=3), ["C@3", "AP@3"])
+    assert table["judged"].tolist() == [1.0] * 6
+    assert table["lower"].tolist() == table["augmented"].tolist() == table["upper"].tolist()
+
+
+def test_originals_are_counted_beside_each_score() -> None:
+    original = check_qrels(
+        pd.DataFrame({"query_id": ["1", "2", "3", "4"], "doc_id": ["a", "b", "c", "d"], "relevance": 1})
+    )
+    labels = check_labels(
+        pd.DataFrame(
+            {"query_id": ["1", "2", "2"], "doc_id": ["a", "b", "x"], "label": "l", "relevance": [1, 0, 1]}
+        )
+    )
+    from fire_toolkit.ranking import rank_run
+
+    run = rank_run(
+        pd.DataFrame({"run_id": "m", "query_id": ["1", "2", "3"], "doc_id": ["a", "x", "c"], "score": 1.0})
+    )
+    row = honest_scores(run, original, labels, ["C@1"], n_resamples=10).scores.iloc[0]
+    assert (row["confirmed"], row["rejected"], row["never_judged"], row["new"]) == (1, 1, 2, 1)
+    assert row["n_queries"] == 4
+    assert (row["original"], row["augmented"], row["pooled"]) == (0.5, 0.75, "")
+    assert np.isnan(row["without_own"])
+
+
+def test_a_run_that_fed_no_pool_is_marked(make_world: MakeWorld) -> None:
+    world = make_world(4)
+    sources = world.sources[world.sources["run_id"] != "r3"].reset_index(drop=True)
+    found = honest_scores(world.runs, world.original, world.labels, ["C@3"], sources=sources, n_resamples=10)
+    assert found.scores["pooled"].tolist() == ["yes", "yes", "no"]
+    assert found.scores["own_change"].iloc[2] == 0
+    assert any(note.startswith("r3: fed no pool") for note in found.notes)
+
+
+def test_the_order_of_rows_and_the_inputs_stay(make_world: MakeWorld) -> None:
+    world = make_world(5)
+    before = [table.copy() for table in (world.runs, world.original, world.labels, world.sources)]
+    first = honest(world)
+    for table, copy in zip((world.runs, world.original, world.labels, world.sources), before, strict=True):
+        pd.testing.assert_frame_equal(copy, table)
+    world.labels = world.labels.sample(frac=1, random_state=1)
+    world.sources = world.sources.sample(frac=1, random_state=1)
+    pd.testing.assert_frame_equal(first, honest(world))
+
+
+def test_own_pairs_of_a_group_are_those_that_no_other_run_pooled(make_world: MakeWorld) -> None:
+    world = make_world(6)
+    joined = join_runs(world.runs, world.original, world.labels)
+    both = own_pairs(joined, world.sources, {"r1", "r2"})
+    assert (both >= own_pairs(joined, world.sources, {"r1"})).all()
+    assert own_pairs(joined, world.sources, set(world.run_ids)).sum() == len(world.labels)
+
+
+def test_a_run_for_another_split_is_refused(make_world: MakeWorld) -> None:
+    world = make_world(7)
+    few = world.runs[world.runs["query_id"].isin(["q00", "q01"])].reset_index(drop=True)
+    with pytest.raises(JoinError, match=r"run r1: has 2 of the 6 queries .* another split\?"):
+        honest_scores(few, world.original, world.labels, ["C@1"])
+
+
+def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
+    world = make_world(8)
+    with pytest.raises(UsageError, match="no policy given"):
+        honest(world, policies=[])
+    with pytest.raises(UsageError, match="policy 'both' is unknown"):
+        honest(world, policies=["both"])
+    with pytest.raises(JoinError, match=r"clusters: 5 of 6 queries have none \(q01, q02, q03\)"):
+        honest(world, clusters=pd.Series({"q00": "v"}))
+    with pytest.raises(UsageError, match=r"clusters: all queries are in one \('v'\)"):
+        honest(world, clusters=pd.Series("v", index=world.original["query_id"]))

@@ -1,0 +1,124 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fire_toolkit.certainty.intervals import bootstrap_means, percentiles
+from fire_toolkit.certainty.resampling import bootstrap_sums, flipped_sums, summable
+from fire_toolkit.errors import UsageError
+
+
+def values(n: int, *, n_levels: int | None, seed: int = 1) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    drawn = rng.random((n, 2)) if n_levels is None else rng.integers(n_levels, size=(n, 2)) / n_levels
+    return summable(drawn)
+
+
+@pytest.mark.parametrize("n_levels", [None, 2, 3])
+def test_bootstrap_sums_have_the_moments_of_the_bootstrap(n_levels: int | None) -> None:
+    """Mean n·m and variance n·σ² of the drawn rows, and the covariance of the columns likewise."""
+    rows = values(200, n_levels=n_levels)
+    sums = bootstrap_sums(rows, n_resamples=20_000, seed=2)
+    assert 200 * rows.mean(axis=0) == pytest.approx(sums.mean(axis=0), rel=3e-3)
+    assert 200 * np.cov(rows.T, bias=True) == pytest.approx(np.cov(sums.T), abs=0.04 * 200 * rows.var())
+
+
+@pytest.mark.parametrize("n_levels", [None, 2, 3])
+def test_flipped_sums_have_the_moments_of_random_signs(n_levels: int | None) -> None:
+    rows = summable(values(300, n_levels=n_levels) - values(300, n_levels=n_levels, seed=5))
+    sums = flipped_sums(rows, n_resamples=20_000, seed=3)
+    spread = rows.T @ rows
+    assert np.abs(sums.mean(axis=0)) == pytest.approx(0, abs=4 * np.sqrt(spread[0, 0] / 20_000))
+    assert spread == pytest.approx(np.cov(sums.T), abs=0.04 * spread[0, 0])
+
+
+def test_flipped_sums_of_few_rows_are_all_sums_of_signs() -> None:
+    """Three rows alike and one of its own: the 8 possible sums with their shares."""
+    rows = np.array([[1.0], [1.0], [-1.0], [0.5]])
+    sums = flipped_sums(rows, n_resamples=40_000, seed=0)[:, 0]
+    found, count = np.unique(sums, return_counts=True)
+    assert list(found) == [-3.5, -2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5]
+    assert count / 40_000 == pytest.approx(np.array([1, 1, 3, 3, 3, 3, 1, 1]) / 16, abs=0.01)
+
+
+def test_shared_rows_take_words_and_give_the_binomial() -> None:
+    """100 equal rows go through words of random bits: kept ~ Binomial(100, 1/2)."""
+    sums = flipped_sums(np.ones((100, 1)), n_resamples=50_000, seed=1)[:, 0]
+    assert set(sums) <= set(range(-100, 101, 2))
+    assert pytest.approx(100, rel=0.03) == sums.var()
+
+
+def test_sums_are_exact_in_any_order() -> None:
+    rows = values(5000, n_levels=None)
+    assert rows.sum(axis=0).tolist() == rows[::-1].sum(axis=0).tolist()
+    assert np.abs(rows - np.random.default_rng(1).random((5000, 2))).max() < 1e-11
+
+
+def test_a_column_gets_the_same_draws_whatever_stands_beside_it() -> None:
+    rows = values(100, n_levels=None)
+    both = bootstrap_sums(rows, n_resamples=50, seed=4)
+    assert both[:, 0].tolist() == bootstrap_sums(rows[:, :1], n_resamples=50, seed=4)[:, 0].tolist()
+
+
+def test_the_number_of_threads_changes_nothing() -> None:
+    code = (
+        "import numpy as np; from fire_toolkit.certainty.resampling import *;"
+        "v = summable(np.random.default_rng(0).random((3000, 8)));"
+        "print(hash(bootstrap_sums(v, n_resamples=400, seed=1).tobytes()),"
+        "hash(flipped_sums(summable(v - .5), n_resamples=400, seed=1).tobytes()))"
+    )
+    found = set()
+    for threads in ("1", "2"):
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": threads, "PYTHONHASHSEED": "0"}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+def test_clusters_are_drawn_whole() -> None:
+    """Two clusters of two equal queries: a resampled mean is 0, 1/2 or 1, with shares 1/4, 1/2, 1/4."""
+    means = bootstrap_means(
+        np.array([[0.0], [0.0], [1.0], [1.0]]), clusters=np.array([0, 0, 1, 1]), n_resamples=20_000, seed=0
+    )
+    found, count = np.unique(means, return_counts=True)
+    assert list(found) == [0, 0.5, 1]
+    assert count / 20_000 == pytest.approx([0.25, 0.5, 0.25], abs=0.015)
+
+
+@pytest.mark.parametrize("kind", ["discrete", "skewed"])
+def test_bootstrap_intervals_cover_95_percent(kind: str) -> None:
+    """1,000 samples of 200 queries from a known distribution."""
+    rng = np.random.default_rng(7)
+    n_covered = 0
+    for sample in range(1000):
+        if kind == "discrete":
+            drawn, truth = rng.choice([0.0, 0.2, 0.5, 1.0], p=[0.4, 0.2, 0.2, 0.2], size=(200, 1)), 0.34
+        else:
+            drawn, truth = rng.random((200, 1)) ** 3, 0.25
+        low, high = percentiles(bootstrap_means(drawn, n_resamples=1000, seed=sample), confidence=0.95)
+        n_covered += int(low[0] <= truth <= high[0])
+    assert 930 <= n_covered <= 970
+
+
+def test_cluster_intervals_cover_95_percent_where_query_intervals_do_not() -> None:
+    """100 clusters of 5 queries that share half of their variance."""
+    rng = np.random.default_rng(11)
+    clusters = np.repeat(np.arange(100), 5)
+    covered = {"clusters": 0, "queries": 0}
+    for sample in range(600):
+        drawn = (rng.standard_normal(100)[clusters] + rng.standard_normal(500))[:, None]
+        for name, codes in (("clusters", clusters), ("queries", None)):
+            means = bootstrap_means(drawn, clusters=codes, n_resamples=600, seed=sample)
+            low, high = percentiles(means, confidence=0.95)
+            covered[name] += int(low[0] <= 0 <= high[0])
+    assert 0.93 <= covered["clusters"] / 600 <= 0.97
+    assert covered["queries"] / 600 < 0.85
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    with pytest.raises(UsageError, match="0 resamples; expected 1 or more"):
+        bootstrap_sums(np.ones((2, 1)), n_resamples=0, seed=0)
+    with pytest.raises(UsageError, match="seed -1; expected 0 or more"):
+        flipped_sums(np.ones((2, 1)), n_resamples=1, seed=-1)

@@ -1,0 +1,75 @@
+"""The commands on certainty, run on the sample pool."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+
+SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
+Fire = Callable[..., Result]
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fire:
+    """A copy of the sample pool with its labels resolved, and the commands in it."""
+    shutil.copytree(SAMPLE, tmp_path / "pool")
+    monkeypatch.chdir(tmp_path / "pool")
+
+    def run(*arguments: object, code: int = 0) -> Result:
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    run("resolve", "judgments.csv", "--out", "labels")
+    return run
+
+
+def rows(result: Result) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
+BENCHMARK = ("--qrels", "qrels.txt", "--labels", "labels", "--pool-sources", ".")
+
+
+def test_an_honest_score_says_what_is_uncertain(sample: Fire) -> None:
+    measures = ("-m", "C@1", "-m", "AP@10", "--resamples", 200)
+    found = rows(sample("score", "--honest", *RUNS, *BENCHMARK, *measures, "--format", "csv"))
+    assert [(row["run_id"], row["measure"]) for row in found][:3] == [
+        ("fused", "C@1"),
+        ("fused", "AP@10"),
+        ("motion-track", "C@1"),
+    ]
+    for row in found:
+        assert float(row["lower"]) <= float(row["augmented"]) <= float(row["upper"])
+        assert float(row["low"]) <= float(row["augmented"]) <= float(row["high"])
+        assert int(row["confirmed"]) + int(row["rejected"]) + int(row["never_judged"]) == 100
+    table = sample("score", "--honest", *RUNS, *BENCHMARK, *measures).output
+    assert "74.0 (39.0 + 35.0)" in table
+    assert "of the original positives 75 confirmed, 17 rejected, 8 never judged; 313 new positives" in table
+
+
+def test_an_honest_score_shows_each_policy(sample: Fire) -> None:
+    policies = [word for policy in ("union", "override", "drop") for word in ("--policy", policy)]
+    found = rows(sample("score", "--honest", RUNS[0], *BENCHMARK, *policies, "-m", "C@1", "--format", "csv"))
+    assert [(row["policy"], row["augmented"]) for row in found] == [
+        ("union", "0.74"),
+        ("override", "0.68"),
+        ("drop", "0.68"),
+    ]
+
+
+def test_clusters_are_a_column_of_the_queries(sample: Fire) -> None:
+    arguments = ("score", "--honest", RUNS[0], *BENCHMARK, "-m", "C@1", "--queries", "queries.tsv")
+    found = json.loads(sample(*arguments, "--clusters", "level", "--format", "json").stdout)
+    assert found[0]["interval"] == "clusters"
+    refused = sample(*arguments, "--clusters", "video", code=1)
+    assert "queries have no column 'video'; found query_id, text, level" in refused.output
