@@ -16,10 +16,14 @@ from fire_toolkit.cli.common import (
     format_option,
     formatted,
     here,
+    json_option,
     n_of,
     say,
     say_next,
     shown,
+    summarise,
+    workspace_path,
+    write_outputs,
 )
 from fire_toolkit.cli.server_options import Progress
 
@@ -190,3 +194,70 @@ _WORDS = {
     "no": "do not play",
     "not looked at": "were not looked at",
 }
+
+
+@media.command()
+@media_arguments
+@click.option(
+    "--to",
+    "codec",
+    type=click.Choice(["h264", "vp9"]),
+    default="h264",
+    show_default=True,
+    help="Which codec.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder for the videos, items.tsv and the record. [default: media/transcoded of the workspace]",
+)
+@json_option
+@click.pass_context
+def transcode(
+    ctx: click.Context, items: str | None, root: Path | None, codec: str, out: Path | None, as_json: bool
+) -> None:
+    """Make videos that browsers do not all play into H.264 or VP9, without sound, and a new items.tsv.
+
+    Those that play stay as they are. A run that was killed goes on where it stopped: what is finished
+    is known by its hash. One encoder thread, so the same video gives the same bytes. Exit code 1 if a
+    video cannot be done; its item keeps the old media_url.
+    """
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.media.encode import check_target
+    from fire_toolkit.media.transcode import FAILED, transcode_media
+
+    folder = chosen_path(out, workspace_path("media/transcoded"), "--out")
+    inputs = Inputs()
+    table = used_items(items, inputs)
+    target = check_target(codec)
+    n_media = table["media_url"].nunique()
+    with Progress() as progress:
+        done = transcode_media(
+            table,
+            root=media_root(root),
+            out=folder,
+            target=target,
+            report=lambda n, name: progress(f"{n:,} of {n_media:,}: {name}"),
+        )
+    counts = done.counts
+    texts = {"items.tsv": delimited_text(done.items, delimiter="\t")}
+    parameters = {"to": str(target)}
+    write_outputs(folder / "items.tsv", texts, stage="media transcode", parameters=parameters, inputs=inputs)
+    for url, reason in zip(done.files["media_url"], done.files["reason"], strict=True):
+        if reason:
+            say(f"{url}: {reason}")
+    words = ", ".join(f"{n:,} {state}" for state, n in counts.items()) or "nothing to do"
+    summarise(counts, f"{words}; {shown(folder / 'items.tsv')} names what is to be shown", as_json=as_json)
+    say_items(folder / "items.tsv")
+    say_next("media check", str(folder / "items.tsv"))
+    ctx.exit(1 if counts.get(FAILED) else 0)
+
+
+def say_items(path: Path) -> None:
+    """Say how a workspace comes to use new items."""
+    workspace = here()
+    if workspace and workspace.path("collection", "items") != Path.cwd() / path:
+        whole = (Path.cwd() / path).resolve()
+        name = whole.relative_to(workspace.root) if whole.is_relative_to(workspace.root) else whole
+        say(f'to use it, write in fire.toml under [collection]: items = "{name.as_posix()}"')

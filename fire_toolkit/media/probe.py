@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from fire_toolkit.media.playable import MediaFacts
-from fire_toolkit.media.pyav import load_pyav, open_media
+from fire_toolkit.media.pyav import first_video, load_pyav, open_media
 
 _HEAD_BYTES = 64
 _MAX_MISSING_S = 0.5
@@ -99,11 +99,10 @@ def _probe_video(stream: BinaryIO, head: bytes, is_whole: bool) -> MediaFacts:
 
 def _facts_of(container: Any, head: bytes, is_whole: bool) -> MediaFacts:
     name = _container_name(container, head)
-    videos = [stream for stream in container.streams.video if not _is_cover(stream)]
-    if not videos:
+    stream = first_video(container)
+    if stream is None:
         has_audio = len(container.streams.audio) > 0
         return MediaFacts("", name, fault="sound without pictures" if has_audio else "no video in it")
-    stream = videos[0]
     context = stream.codec_context
     facts = MediaFacts(
         "video",
@@ -115,12 +114,6 @@ def _facts_of(container: Any, head: bytes, is_whole: bool) -> MediaFacts:
         (container.duration or 0) / _MICROSECONDS,
     )
     return replace(facts, fault=_fault_inside(container, stream, facts.duration_s, is_whole))
-
-
-def _is_cover(stream: Any) -> bool:
-    """Whether a video stream is only the cover picture of a piece of music."""
-    flags = stream.disposition
-    return bool(flags & type(flags).attached_pic)
 
 
 def _container_name(container: Any, head: bytes) -> str:

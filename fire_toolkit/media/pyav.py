@@ -35,3 +35,13 @@ def open_media(source: Path | BinaryIO) -> Any:
     av = load_pyav()
     target = str(source) if isinstance(source, Path) else source
     return av.open(target, options={"format_whitelist": ",".join(_FORMATS.split())})
+
+
+def first_video(container: Any) -> Any:
+    """Return the first video stream that is no cover picture of a piece of music, or None."""
+    return next((stream for stream in container.streams.video if not _is_cover(stream)), None)
+
+
+def _is_cover(stream: Any) -> bool:
+    flags = stream.disposition
+    return bool(flags & type(flags).attached_pic)

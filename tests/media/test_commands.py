@@ -101,3 +101,35 @@ def test_bad_input_is_named(folder: Path, fire: Fire) -> None:
     (folder / "bad.tsv").write_text("doc_id\turl\nv\tx\n")
     assert "no column media_url" in fire("media", "check", "bad.tsv", code=1).stderr
     assert "ITEMS is needed" in fire("media", "check", code=2).stderr
+
+
+def test_transcode_makes_new_items_that_play(folder: Path, fire: Fire) -> None:
+    write_items(folder, "videos/h264.mp4", "videos/mpeg4.avi")
+    result = fire("media", "transcode", "items.tsv", "--out", "new", "--json")
+    assert json.loads(result.stdout) == {"plays": 1, "transcoded": 1}
+    assert "next: fire-toolkit media check new/items.tsv" in result.stderr
+    fire("media", "check", "new/items.tsv")
+    again = fire("media", "transcode", "items.tsv", "--out", "new", "--json")
+    assert json.loads(again.stdout) == {"plays": 1, "done before": 1}
+
+
+def test_transcode_ends_with_1_and_names_what_failed(folder: Path, fire: Fire) -> None:
+    write_items(folder, "videos/text.mp4", "videos/mpeg4.avi")
+    result = fire("media", "transcode", "items.tsv", "--out", "new", "--to", "vp9", code=1)
+    assert "videos/text.mp4: neither video nor picture" in result.stderr
+    assert "1 transcoded" in result.stderr
+    assert "videos/text.mp4" in (folder / "new/items.tsv").read_text()
+
+
+def test_in_a_workspace_the_videos_go_to_media(folder: Path, fire: Fire) -> None:
+    (folder / "fire.toml").write_text('[collection]\nitems = "items.tsv"\n')
+    write_items(folder, "videos/mpeg4.avi")
+    result = fire("media", "transcode")
+    assert 'items = "media/transcoded/items.tsv"' in result.stderr
+    assert "media/transcoded/mpeg4-" in (folder / "media/transcoded/items.tsv").read_text()
+    assert "--out is needed outside a workspace" in _outside(folder, fire).stderr
+
+
+def _outside(folder: Path, fire: Fire) -> Result:
+    (folder / "fire.toml").unlink()
+    return fire("media", "transcode", "items.tsv", code=2)
