@@ -174,7 +174,7 @@ def _megabytes(size: int | None) -> str:
 )
 def logs(folder: Path | None, lines: int) -> None:
     """Print the end of the server's log, without secrets."""
-    from fire_toolkit.labelstudio.server import read_log
+    from fire_toolkit.labelstudio.local_state import read_log
 
     found = read_log(_server_folder(folder), lines=lines)
     if not found:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -214,6 +215,9 @@ def open_client(
         event_hooks={"request": [note_request]},
     )
     with server_errors(connection):
-        return LabelStudio(  # type: ignore[no-untyped-call]
+        client = LabelStudio(  # type: ignore[no-untyped-call]
             base_url=connection.url + "/", api_key=connection.token, timeout=timeout_s, httpx_client=http
         )
+    # The SDK closes nothing. All parts of its client share this object, and it goes with the last of them.
+    weakref.finalize(client._client_wrapper, http.close)
+    return client

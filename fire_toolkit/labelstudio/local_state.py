@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import stat
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -105,3 +106,17 @@ def rotate_log(folder: Path) -> None:
     log = folder / LOG
     if log.is_file() and log.stat().st_size > _LOG_LIMIT:
         log.replace(folder / f"{LOG}.1")
+
+
+def read_log(folder: Path, *, lines: int) -> list[str]:
+    """Return the last lines of the server's log, with whatever is secret masked."""
+    path = folder / LOG
+    if not path.is_file():
+        return []
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - 1_000_000))
+        text = stream.read().decode("utf-8", errors="replace")
+    state = read_state(folder)
+    for secret in (state.token, state.password) if state else ():
+        text = text.replace(secret, "***")
+    return re.sub(r"(token=)[^\s&\"]+", r"\1***", text).splitlines()[-lines:]

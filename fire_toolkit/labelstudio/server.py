@@ -8,7 +8,6 @@ only and calls nobody.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from fire_toolkit.labelstudio.local_state import (
     PID,
     LocalState,
     prepare_folder,
+    read_log,
     read_state,
     rotate_log,
     write_state,
@@ -52,6 +52,7 @@ HOST = "127.0.0.1"
 FIRST_PORTS = range(8080, 8100)
 START_LIMIT_S = 600.0
 PATIENCE_S = 5.0
+_TRIES = 3
 
 Report = Callable[[str], None]
 
@@ -102,6 +103,29 @@ def start_server(
     folder = folder.absolute()
     prepare_folder(folder)
     deadline = time.monotonic() + limit_s
+    for _ in range(_TRIES):
+        try:
+            return _find_or_start(folder, program, port, media, postgres, deadline, report)
+        except _PortTaken as error:
+            if port is not None:
+                raise
+            last = error
+    raise last
+
+
+class _PortTaken(ServerError):
+    """Somebody took the port between our look and the server's."""
+
+
+def _find_or_start(
+    folder: Path,
+    program: Path,
+    port: int | None,
+    media: Path | None,
+    postgres: str | None,
+    deadline: float,
+    report: Report,
+) -> ServerStatus:
     while (lock := open_lock(folder / LOCK)) is None:
         _check_same(folder, port, media, postgres)
         existing = _await_existing(folder, deadline, report)
@@ -277,7 +301,7 @@ def _check_port_is_ours(folder: Path, state: LocalState) -> None:
         return
     if listens_on(pid, state.port) is False:
         end(pid, folder / LOCK)
-        raise ServerError(
+        raise _PortTaken(
             f"port {state.port} was taken by another program while Label Studio was starting; start it again"
         )
 
@@ -361,17 +385,3 @@ def _patiently(ask: Callable[[], int | None]) -> int | None:
 def _last_line(folder: Path) -> str:
     lines = read_log(folder, lines=1)
     return lines[0] if lines else "it said nothing"
-
-
-def read_log(folder: Path, *, lines: int) -> list[str]:
-    """Return the last lines of the server's log, with whatever is secret masked."""
-    path = folder / LOG
-    if not path.is_file():
-        return []
-    with path.open("rb") as stream:
-        stream.seek(max(0, path.stat().st_size - 1_000_000))
-        text = stream.read().decode("utf-8", errors="replace")
-    state = read_state(folder)
-    for secret in (state.token, state.password) if state else ():
-        text = text.replace(secret, "***")
-    return re.sub(r"(token=)[^\s&\"]+", r"\1***", text).splitlines()[-lines:]

@@ -26,8 +26,9 @@ if BEHAVIOUR == "slow":
     time.sleep(1.5)
 if BEHAVIOUR == "never up":
     time.sleep(120)
-if BEHAVIOUR == "moves":
-    port += 1
+with socket.socket() as probe:  # as the real one does, unasked
+    if probe.connect_ex(("127.0.0.1", port)) == 0:
+        port += 1
 if BEHAVIOUR == "stubborn":
     import signal
     signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import dataclasses
+import gc
 import json
 import logging
 import os
@@ -208,6 +209,20 @@ def test_an_expired_personal_token_is_said_without_asking() -> None:
     with pytest.raises(ServerError, match=r"^http://127.0.0.1:8080: 401: .*expired") as caught:
         open_client(Connection(URL, token))
     assert token not in str(caught.value)
+
+
+def test_a_client_that_is_let_go_closes_its_connections() -> None:
+    closed: list[bool] = []
+
+    class Transport(httpx.MockTransport):
+        def close(self) -> None:
+            closed.append(True)
+
+    client = open_client(Connection(URL, TOKEN), transport=Transport(lambda request: httpx.Response(500)))
+    assert closed == []
+    del client
+    gc.collect()
+    assert closed == [True]
 
 
 # --- what failures say

@@ -20,11 +20,12 @@ import pytest
 
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio.connection import read_connection
-from fire_toolkit.labelstudio.local_state import read_state
+from fire_toolkit.labelstudio.local_state import read_log, read_state
 from fire_toolkit.labelstudio.process import (
     any_free_port,
     command_of,
     hold_lock,
+    is_free_port,
     is_locked,
     launch,
     listens_on,
@@ -35,7 +36,6 @@ from fire_toolkit.labelstudio.server import (
     ServerStatus,
     database_settings,
     our_pid,
-    read_log,
     server_status,
     start_server,
     stop_server,
@@ -295,28 +295,46 @@ def test_a_taken_last_port_is_left_for_another(folder: Path) -> None:
         assert second.state == "running"
 
 
-def test_a_stranger_on_the_port_is_never_taken_for_ours(folder: Path) -> None:
-    """As Label Studio does when its port was taken meanwhile: it moves on to the next one, unasked."""
-    port = any_free_port()
-    stranger = start(folder.parent.parent / "other" / ".labelstudio", port=port)
-    try:
-        state_before = server_status(folder)
-        program = fake_server.write_program(folder.parent.parent, "moves")
-        with pytest.raises(ServerError, match=f"port {port} was taken by another program while"):
-            _start_on_a_port_taken_meanwhile(folder, program, port)
-        assert server_status(folder).state == state_before.state == "stopped"
-        assert stranger.pid is not None
-        assert command_of(stranger.pid)
-    finally:
-        stop_server(folder.parent.parent / "other" / ".labelstudio")
-
-
-def _start_on_a_port_taken_meanwhile(folder: Path, program: Path, port: int) -> None:
+def _blind_once(monkeypatch: pytest.MonkeyPatch, taken: int) -> None:
+    """Let the manager take a taken port for free, as if it had been taken right after the look."""
     from fire_toolkit.labelstudio import server
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(server, "is_free_port", lambda port: True)
-        start_server(folder, program, port=port, limit_s=20)
+    looks: list[int] = []
+
+    def look(port: int) -> bool:
+        looks.append(port)
+        return looks == [taken] or is_free_port(port)
+
+    monkeypatch.setattr(server, "is_free_port", look)
+    monkeypatch.setattr(server, "FIRST_PORTS", (taken,))
+
+
+def test_a_stranger_on_the_given_port_is_never_taken_for_ours(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Label Studio moves on to the next port when its own was taken meanwhile, and tells nobody."""
+    other = folder.parent.parent / "other" / ".labelstudio"
+    stranger = start(other)
+    try:
+        port = int(stranger.url.rsplit(":", 1)[1])
+        _blind_once(monkeypatch, port)
+        with pytest.raises(ServerError, match=f"port {port} was taken by another program while"):
+            start(folder, port=port)
+        assert server_status(folder).state == "stopped"
+        assert server_status(other).state == "running"
+    finally:
+        stop_server(other)
+
+
+def test_a_chosen_port_that_is_taken_meanwhile_is_left_for_another(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        _blind_once(monkeypatch, port)
+        status = start(folder, port=None)
+        assert status.state == "running"
+        assert not status.url.endswith(f":{port}")
 
 
 def test_a_running_server_is_not_given_another_port(folder: Path) -> None:

@@ -1,0 +1,102 @@
+"""The stage against the real Label Studio; it runs where FIRE_LIVE=1 is set.
+
+FIRE_TOOLKIT_CACHE keeps the installed Label Studio between runs; FIRE_LIVE_ARTEFACTS names a folder for
+screenshots and the server's log (by default `.live-artefacts` in the current folder).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from live_browser import programs  # noqa: E402
+from live_server import LiveServer  # noqa: E402
+
+from fire_toolkit.labelstudio.install import cache_folder, install  # noqa: E402
+from fire_toolkit.labelstudio.server import server_status, start_server, stop_server  # noqa: E402
+
+_seconds: dict[str, float] = {}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("FIRE_LIVE") == "1":
+        return
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.skip(reason="needs the real Label Studio: set FIRE_LIVE=1"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _seconds:
+        words = ", ".join(f"{what} {seconds:.0f} s" for what, seconds in _seconds.items())
+        terminalreporter.write_line(f"real Label Studio: {words}")
+
+
+def _in_memory() -> str | None:
+    """Return a folder in memory with room for a database; its many small writes take half the time there."""
+    place = Path("/dev/shm")
+    is_usable = place.is_dir() and os.access(place, os.W_OK) and shutil.disk_usage(place).free > 500_000_000
+    return str(place) if is_usable else None
+
+
+@pytest.fixture(scope="session")
+def artefacts() -> Path:
+    folder = Path(os.environ.get("FIRE_LIVE_ARTEFACTS", ".live-artefacts")).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def live_program() -> Path:
+    """The installed `label-studio` program."""
+    started = time.monotonic()
+    program = install(cache_folder(), lambda words: None)
+    _seconds["install"] = time.monotonic() - started
+    return program
+
+
+@pytest.fixture
+def live_server(one_live_server: LiveServer) -> LiveServer:
+    """The run's server, started again if the test before left it dead."""
+    if server_status(one_live_server.folder).state == "stopped":
+        start_server(one_live_server.folder, one_live_server.program)
+    return one_live_server
+
+
+@pytest.fixture(scope="session")
+def one_live_server(live_program: Path, artefacts: Path) -> Iterator[LiveServer]:
+    """One running server with an empty database; tests make projects and annotators of their own."""
+    root = Path(tempfile.mkdtemp(prefix="fire-live-", dir=_in_memory()))
+    server = LiveServer(root, live_program)
+    started = time.monotonic()
+    try:
+        start_server(server.folder, live_program)
+        _seconds["start"] = time.monotonic() - started
+        yield server
+    finally:
+        _seconds["until stop"] = time.monotonic() - started
+        server.opened.close()
+        stop_server(server.folder)
+        if (server.folder / "server.log").is_file():
+            shutil.copy(server.folder / "server.log", artefacts / "label-studio.log")
+        shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def chromium() -> None:
+    """Skip, or in CI fail, where there is no browser."""
+    if programs() is None:
+        words = "no chromium and chromedriver: apt-get install chromium chromium-driver"
+        if os.environ.get("CI") == "true":
+            pytest.fail(words)
+        pytest.skip(words)

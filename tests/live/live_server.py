@@ -1,0 +1,90 @@
+"""A real Label Studio for tests: one for the whole run, and what tests need to act as its users."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from fire_toolkit.labelstudio.accounts import Accounts
+from fire_toolkit.labelstudio.annotators import Annotator
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection, read_connection
+
+_CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+
+
+@dataclass(frozen=True)
+class LiveServer:
+    """A workspace whose server runs; program: the `label-studio` that was started."""
+
+    root: Path
+    program: Path
+    opened: ExitStack = field(default_factory=ExitStack, repr=False)
+
+    @property
+    def folder(self) -> Path:
+        return self.root / SERVER_FOLDER
+
+    @property
+    def connection(self) -> Connection:
+        return read_connection(self.root, environ={})
+
+    def accounts(self) -> Accounts:
+        return Accounts(self.connection, self.folder)
+
+    def annotator(self, pseudonym: str) -> Annotator:
+        """Return an annotator of that pseudonym, made if it is not there."""
+        return self.accounts().add([(pseudonym, "")])[0]
+
+    def as_admin(self) -> httpx.Client:
+        """Return a client with the administrator's token."""
+        return _client(self.connection.url, self.connection.token)
+
+    def as_annotator(self, pseudonym: str) -> httpx.Client:
+        """Return a client, closed with the server, with the annotator's own token."""
+        person = self.annotator(pseudonym)
+        browser = self.logged_in(person.email, person.password)
+        token = browser.get("/api/current-user/token").raise_for_status().json()["token"]
+        return self.opened.enter_context(_client(self.connection.url, token))
+
+    def logged_in(self, email: str, password: str) -> httpx.Client:
+        """Return a client, closed with the server, with the session that the login form gives.
+
+        Raises:
+            PermissionError: the server does not let this person in.
+        """
+        http = httpx.Client(base_url=self.connection.url, timeout=60, trust_env=False)
+        browser = self.opened.enter_context(http)
+        found = _CSRF.search(browser.get("/user/login/").text)
+        assert found is not None
+        form = {"email": email, "password": password, "csrfmiddlewaretoken": found[1]}
+        answer = browser.post("/user/login/", data=form, headers={"Referer": self.connection.url})
+        if answer.status_code != 302:
+            raise PermissionError(email)
+        return browser
+
+    def project(self, title: str, config: str, tasks: Sequence[dict[str, str]], **settings: Any) -> int:
+        """Make a project with tasks (the `data` of each) and return its number."""
+        with self.as_admin() as http:
+            content = {"title": title, "label_config": config, **settings}
+            number = http.post("/api/projects/", json=content).raise_for_status().json()["id"]
+            content_of_tasks = [{"data": data} for data in tasks]
+            http.post(f"/api/projects/{number}/import", json=content_of_tasks).raise_for_status()
+        return int(number)
+
+    def answers(self, project: int) -> dict[str, list[dict[str, Any]]]:
+        """Return the annotations of each pair_id that has one."""
+        with self.as_admin() as http:
+            export = http.get(f"/api/projects/{project}/export", params={"exportType": "JSON"})
+        return {task["data"]["pair_id"]: task["annotations"] for task in export.raise_for_status().json()}
+
+
+def _client(url: str, token: str) -> httpx.Client:
+    return httpx.Client(
+        base_url=url, headers={"Authorization": f"Token {token}"}, timeout=60, trust_env=False
+    )

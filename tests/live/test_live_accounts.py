@@ -1,0 +1,92 @@
+"""Annotators' accounts on the real server: made, invited, retired, deleted; what becomes of their answers."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+from live_server import LiveServer
+
+from fire_toolkit.labelstudio.annotators import pseudonyms
+
+CONFIG = '<View><Text name="t" value="$t"/><Choices name="c" toName="t"><Choice value="a"/></Choices></View>'
+ANSWER: dict[str, Any] = {
+    "result": [{"from_name": "c", "to_name": "t", "type": "choices", "value": {"choices": ["a"]}}]
+}
+
+
+def answer_first_task(http: httpx.Client, project: int) -> httpx.Response:
+    tasks = http.get("/api/tasks/", params={"project": project}).json()
+    number = tasks["tasks"][0]["id"] if "tasks" in tasks else 0
+    return http.post(f"/api/tasks/{number}/annotations/", params={"project": project}, json=ANSWER)
+
+
+def test_a_retired_annotator_may_answer_no_more_and_loses_nothing(live_server: LiveServer) -> None:
+    project = live_server.project("retire", CONFIG, [{"t": "x", "pair_id": "q|d"}])
+    person = live_server.annotator("R01")
+    http = live_server.as_annotator("R01")
+    assert answer_first_task(http, project).status_code == 201
+    session = live_server.logged_in(person.email, person.password)
+
+    rows = live_server.accounts().retire(["R01"])
+    assert [(row.pseudonym, row.state, row.email) for row in rows] == [("R01", "retired", person.email)]
+
+    assert answer_first_task(http, project).status_code == 404  # no task is shown any more
+    task = answer_task_number(live_server, project)
+    for client in (http, session, live_server.logged_in(person.email, person.password)):
+        assert client.get(f"/api/tasks/{task}/").status_code == 403
+        assert client.get(f"/api/projects/{project}/next").status_code == 403
+    (annotation,) = live_server.answers(project)["q|d"]
+    assert pseudonyms(rows)[str(annotation["completed_by"])] == "R01"
+
+
+def answer_task_number(live_server: LiveServer, project: int) -> int:
+    with live_server.as_admin() as http:
+        tasks = http.get("/api/tasks/", params={"project": project}).json()["tasks"]
+    return int(tasks[0]["id"])
+
+
+def test_a_deleted_account_keeps_its_row_and_its_answer_loses_the_author(live_server: LiveServer) -> None:
+    project = live_server.project("delete", CONFIG, [{"t": "x", "pair_id": "q|d"}])
+    person = live_server.annotator("D01")
+    assert answer_first_task(live_server.as_annotator("D01"), project).status_code == 201
+    with live_server.as_admin() as http:
+        assert http.delete(f"/api/users/{person.user_id}/").status_code == 204
+
+    rows = live_server.accounts().refresh()
+    assert {row.pseudonym: row.state for row in rows}["D01"] == "deleted"
+    assert person.user_id not in pseudonyms(rows)
+    (annotation,) = live_server.answers(project)["q|d"]
+    assert annotation["completed_by"] is None
+
+
+def test_who_signs_up_by_the_invitation_gets_a_pseudonym(live_server: LiveServer) -> None:
+    known = {row.pseudonym for row in live_server.accounts().refresh()}
+    url = live_server.accounts().invitation_url()
+    with httpx.Client(trust_env=False, timeout=60) as browser:
+        found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', browser.get(url).text)
+        assert found is not None
+        form = {"email": "guest@example.org", "password": "own-secret-1", "csrfmiddlewaretoken": found[1]}
+        assert browser.post(url, data=form, headers={"Referer": url}).status_code == 302
+    (new,) = [row for row in live_server.accounts().refresh() if row.pseudonym not in known]
+    assert re.fullmatch(r"A\d\d", new.pseudonym)
+    assert (new.email, new.state, new.password) == ("guest@example.org", "active", "")
+
+
+def test_nobody_signs_up_without_an_invitation(live_server: LiveServer) -> None:
+    url = f"{live_server.connection.url}/user/signup/"
+    with httpx.Client(trust_env=False, timeout=60) as browser:
+        found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', browser.get(url).text)
+        assert found is not None
+        form = {"email": "x@example.org", "password": "own-secret-1", "csrfmiddlewaretoken": found[1]}
+        assert browser.post(url, data=form, headers={"Referer": url}).status_code == 403
+
+
+def test_an_account_whose_answer_got_lost_is_not_made_twice(live_server: LiveServer) -> None:
+    first = live_server.annotator("T01")
+    assert live_server.annotator("T01") == first
+    assert live_server.logged_in(first.email, first.password)
+    with pytest.raises(PermissionError):
+        live_server.logged_in(first.email, "another password")

@@ -1,0 +1,118 @@
+"""An annotator at work in a real browser: logs in, sees the video play, answers by keys, skips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from live_browser import CONTROL, ENTER, SPACE, Browser, open_browser
+from live_server import LiveServer
+
+from fire_toolkit.formats.guideline_files import read_guideline
+
+VIDEO = "let v = document.querySelector('video'); return v && v[arguments[0]]"
+SUBMIT = "[data-testid='bottombar-submit-button']"
+PLAY = "[data-testid='playback-button:play']"
+
+
+@pytest.fixture
+def project(live_server: LiveServer) -> int:
+    """Three tasks on two clips of the demo, which the server itself serves."""
+    from fire_toolkit.demo.clips import make_clips
+    from fire_toolkit.demo.encode import encode_clip
+    from fire_toolkit.demo.render import render_clip
+
+    folder = live_server.root / "media" / "clips"
+    folder.mkdir(parents=True)
+    for number, clip in enumerate(make_clips(2, rng=np.random.default_rng(0))):
+        (folder / f"v{number}.webm").write_bytes(encode_clip(render_clip(clip)))
+    tasks = [
+        {
+            "caption": f"caption {number}",
+            "video": f"/data/local-files/?d=clips/v{number % 2}.webm",
+            "pair_id": f"q{number}|v{number % 2}",
+        }
+        for number in range(3)
+    ]
+    settings = {"enable_empty_annotation": False, "show_collab_predictions": False}
+    config = read_guideline("caption-relevance-v1").label_config
+    made = live_server.project("in the browser", config, tasks, **settings)
+    with live_server.as_admin() as http:
+        storage = {"project": made, "path": str(folder), "use_blob_urls": True, "title": "clips"}
+        http.post("/api/storages/localfiles/", json=storage).raise_for_status()
+    return made
+
+
+def test_an_annotator_sees_the_video_play_and_answers_by_keys(
+    live_server: LiveServer, project: int, chromium: None, artefacts: Path, tmp_path: Path
+) -> None:
+    person = live_server.annotator("W01")
+    with open_browser(tmp_path) as browser:
+        log_in(browser, live_server.connection.url, person.email, person.password)
+        browser.open(f"{live_server.connection.url}/projects/{project}/data?labeling=1")
+        shows_task(browser, 0)
+        plays(browser)
+        assert is_disabled(browser, SUBMIT)
+        browser.press("1")
+        browser.wait_for("an answer can be sent", lambda: not is_disabled(browser, SUBMIT))
+        browser.screenshot(artefacts / "labeling.png")
+        browser.press(CONTROL, ENTER)
+        shows_task(browser, 1)
+        browser.press("2")
+        browser.wait_for("an answer can be sent", lambda: not is_disabled(browser, SUBMIT))
+        browser.press(CONTROL, ENTER)
+        shows_task(browser, 2)
+        browser.press(CONTROL, SPACE)
+        browser.wait_for("the queue's end", lambda: "No More Tasks" in text(browser))
+        browser.screenshot(artefacts / "end-of-queue.png")
+
+    answers = live_server.answers(project)
+    assert {pair: [choices(each) for each in found] for pair, found in answers.items()} == {
+        "q0|v0": [["relevant"]],
+        "q1|v1": [["irrelevant"]],
+        "q2|v0": [[]],
+    }
+    annotations = [each for found in answers.values() for each in found]
+    assert [each["was_cancelled"] for each in annotations] == [False, False, True]
+    assert {str(each["completed_by"]) for each in annotations} == {person.user_id}
+    assert all(0 < each["lead_time"] < 120 for each in annotations)
+    origins = [result["origin"] for each in annotations for result in each["result"]]
+    assert origins == ["manual", "manual"]
+
+
+def log_in(browser: Browser, url: str, email: str, password: str) -> None:
+    browser.open(f"{url}/user/login/")
+    browser.type("#email", email)
+    browser.type("#password", password)
+    browser.click("button[type=submit]")
+    browser.wait_for("being logged in", lambda: "/user/login" not in browser.url)
+
+
+def shows_task(browser: Browser, number: int) -> None:
+    """Wait until a task is there as a whole: its caption, its video, and the keys of its page."""
+    browser.wait_for(f"task {number}", lambda: f"caption {number}" in text(browser), seconds=60)
+    browser.wait_for("the video's data", lambda: (browser.run(VIDEO, "readyState") or 0) >= 3)
+    browser.wait_for_element(PLAY)
+    browser.wait_for("an unanswered page", lambda: is_disabled(browser, SUBMIT))
+
+
+def plays(browser: Browser) -> None:
+    browser.click(PLAY)
+    start = browser.run(VIDEO, "currentTime")
+    browser.wait_for("the video's time going on", lambda: browser.run(VIDEO, "currentTime") > start + 0.3)
+    assert browser.run("return document.querySelector('video').error") is None
+
+
+def is_disabled(browser: Browser, selector: str) -> bool:
+    script = "let e = document.querySelector(arguments[0]); return !!e && e.disabled"
+    return bool(browser.run(script, selector))
+
+
+def text(browser: Browser) -> str:
+    return str(browser.run("return document.body ? document.body.innerText : ''"))
+
+
+def choices(annotation: dict[str, Any]) -> list[str]:
+    return [choice for result in annotation["result"] for choice in result["value"]["choices"]]

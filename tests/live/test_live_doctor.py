@@ -1,0 +1,55 @@
+"""The doctor at the real server: a good one, a wrong token, legacy tokens switched off, a personal token."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from live_server import LiveServer
+
+from fire_toolkit.labelstudio.doctor import Finding, examine, exit_code
+
+
+def found(live_server: LiveServer, token: str) -> dict[str, Finding]:
+    environ = {"FIRE_LABEL_STUDIO_TOKEN": token}
+    findings = examine(live_server.root, environ=environ)
+    assert not any(token in repr(finding) for finding in findings)
+    return {finding.name: finding for finding in findings}
+
+
+def test_a_fresh_server_is_well(live_server: LiveServer) -> None:
+    findings = examine(live_server.root, environ={})
+    assert [finding for finding in findings if finding.state != "good"] == []
+    assert {finding.name for finding in findings} >= {"server", "clock", "token"}
+
+
+def test_a_wrong_token_is_the_servers_refusal(live_server: LiveServer) -> None:
+    findings = found(live_server, "0" * 40)
+    assert "401: the server does not accept the token" in findings["token"].words
+    assert exit_code(findings.values()) == 3
+
+
+# The SDK itself calls a method of pydantic that is going away.
+@pytest.mark.filterwarnings("ignore:The `parse_obj` method is deprecated:DeprecationWarning")
+def test_tokens_that_were_switched_off_are_refused_and_personal_ones_accepted(
+    live_server: LiveServer,
+) -> None:
+    with live_server.as_admin() as http:
+        personal = http.post("/api/token/", json={}).raise_for_status().json()["token"]
+        url = live_server.connection.url
+        access = http.post("/api/token/refresh/", json={"refresh": personal}).json()["access"]
+        _allow_legacy_tokens(url, access, allowed=False)
+        try:
+            refused = found(live_server, live_server.connection.token)["token"]
+            assert (refused.state, "401" in refused.words) == ("bad", True)
+            assert "API Tokens Settings" in refused.mend
+            accepted = found(live_server, personal)["token"]
+            assert (accepted.state, accepted.words.startswith("personal, accepted")) == ("good", True)
+        finally:
+            _allow_legacy_tokens(url, access, allowed=True)
+
+
+def _allow_legacy_tokens(url: str, access: str, *, allowed: bool) -> None:
+    content = {"legacy_api_tokens_enabled": allowed, "api_tokens_enabled": True}
+    headers = {"Authorization": f"Bearer {access}"}
+    with httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as http:
+        http.post("/api/jwt/settings", json=content).raise_for_status()
