@@ -1,19 +1,18 @@
-"""How certain an alpha is: bootstrap over pairs or clusters of pairs, and jackknife."""
+"""How certain a statistic is: bootstrap over pairs or clusters of pairs, and jackknife."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-import pandas as pd
 
-from fire_toolkit.agreement.alpha import graded_counts, undefined_alpha
-from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
+from fire_toolkit.agreement.coincidence import count_patterns
+from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
-from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments
 
 METHODS = ("bootstrap", "jackknife")
@@ -21,13 +20,13 @@ CELLS_AT_ONCE = 200_000
 
 
 @dataclass(frozen=True)
-class AlphaInterval:
-    """Alpha with an interval.
+class Interval:
+    """A statistic with an interval.
 
-    value: alpha, weighted if pairs were; low, high: its interval; below_667, below_800: the probability
-    that alpha is below .667 and below .8, the customary bounds for tentative and for firm conclusions;
-    n_resampled: how many pairs (or clusters) were drawn from; n_undefined: resamples without an alpha,
-    left out; note: why a number is nan, or what to beware of.
+    value: weighted if pairs were; low, high: its interval; below_667, below_800: the probability that
+    alpha is below .667 and below .8, the customary bounds for tentative and for firm conclusions, nan
+    for other statistics; n_resampled: how many pairs (or clusters) were drawn from; n_undefined:
+    resamples without a value, left out; note: why a number is nan, or what to beware of.
     """
 
     value: float
@@ -40,24 +39,41 @@ class AlphaInterval:
     note: str
 
 
-def _no_interval(value: float, n_resampled: int, note: str, n_undefined: int = 0) -> AlphaInterval:
+@dataclass(frozen=True)
+class Resampling:
+    """How an interval is had; the arguments of `alpha_interval` of these names."""
+
+    method: str = "bootstrap"
+    n_resamples: int = 10_000
+    confidence: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_arguments(self.method, self.n_resamples, self.confidence)
+
+
+def _no_interval(value: float, n_resampled: int, note: str, n_undefined: int = 0) -> Interval:
     nan = math.nan
-    return AlphaInterval(value, nan, nan, nan, nan, n_resampled, n_undefined, note)
+    return Interval(value, nan, nan, nan, nan, n_resampled, n_undefined, note)
 
 
 @dataclass(frozen=True)
 class _Sample:
-    """Coincidence matrices of kinds of draws (kinds × values²) and how many draws are of each kind."""
+    """Kinds of draws (kinds × columns that are summed), how many draws are of each, and what sums make."""
 
-    matrices: Floats
+    columns: Floats
     n_drawn: Ints
-    values: Floats
-    level: str
+    value: Callable[[Floats], Floats]
+    statistic: str
 
-    def alphas(self, weights: Floats) -> Floats:
-        """Return the alpha of each row of `weights` (rows × kinds)."""
-        n_values = len(self.values)
-        return alphas((weights @ self.matrices).reshape(-1, n_values, n_values), self.values, self.level)
+    def values(self, weights: Floats) -> Floats:
+        """Return the statistic for each row of `weights` (rows × kinds)."""
+        return self.value(weights @ self.columns)
+
+    @property
+    def words(self) -> str:
+        """The statistic's name in a sentence."""
+        return self.statistic.replace("_", " ")
 
 
 def alpha_interval(
@@ -71,7 +87,7 @@ def alpha_interval(
     n_resamples: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
-) -> AlphaInterval:
+) -> Interval:
     """Return Krippendorff's alpha with an interval and the probability of falling short of .667 and .8.
 
     Args:
@@ -87,7 +103,7 @@ def alpha_interval(
         seed: of the bootstrap; the same seed gives the same numbers.
 
     Returns:
-        An `AlphaInterval`, all nan with a note when alpha is undefined.
+        An `Interval`, all nan with a note when alpha is undefined.
 
     Raises:
         UsageError: an argument out of range, a column that is not there; as `krippendorff_alpha`.
@@ -95,6 +111,7 @@ def alpha_interval(
             cluster, differs within a pair.
 
     Examples:
+        >>> import pandas as pd
         >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
@@ -104,30 +121,12 @@ def alpha_interval(
         >>> round(interval.value, 3), round(interval.low, 2) < 0.8 < round(interval.high, 2)
         (0.801, True)
     """
-    _check_arguments(judgments, (cluster, inclusion), method, n_resamples, confidence)
-    votes = code_votes(judgments, grades=grades, level=level)
-    counts, values = graded_counts(votes, level)
-    reason = undefined_alpha(counts, votes, level)
-    if reason:
-        return _no_interval(math.nan, 0, reason)
-    weights = np.ones(len(counts)) if inclusion is None else _inverse_inclusion(judgments, votes, inclusion)
-    groups = None if cluster is None else _codes(_of_pairs(judgments, votes, cluster))
-    sample = _sample(counts, values, level, weights, groups)
-    value = float(sample.alphas(sample.n_drawn[None].astype(np.float64))[0])
-    if sample.n_drawn.sum() < 2:
-        what = "pair has two judgments" if cluster is None else f"{cluster} has pairs with two judgments"
-        return _no_interval(value, 1, f"only one {what}")
-    if method == "jackknife":
-        return _jackknife(sample, value, confidence)
-    return _bootstrap(sample, value, n_resamples, confidence, np.random.default_rng(seed))
+    resampling = Resampling(method, n_resamples, confidence, seed)
+    votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
+    return interval_of(votes, "alpha", level=level, resampling=resampling)
 
 
-def _check_arguments(
-    judgments: Judgments, columns: tuple[str | None, ...], method: str, n_resamples: int, confidence: float
-) -> None:
-    for column in columns:
-        if column is not None and column not in judgments.columns:
-            raise UsageError(f"judgments have no column {column!r}; found {', '.join(judgments.columns)}")
+def _check_arguments(method: str, n_resamples: int, confidence: float) -> None:
     if method not in METHODS:
         raise UsageError(f"method {method!r} is unknown; expected one of {', '.join(METHODS)}")
     if n_resamples < 1:
@@ -136,67 +135,75 @@ def _check_arguments(
         raise UsageError(f"confidence is {confidence}; expected a number strictly between 0 and 1")
 
 
-def _of_pairs(judgments: Judgments, votes: Votes, column: str) -> pd.Series:
-    """Return the value that `column` has for each pairable pair, in the order of `votes.counts`."""
-    by_pair = judgments[column].groupby(votes.unit)
-    varied = by_pair.nunique(dropna=False) > 1
-    if varied.any():
-        row = int(np.flatnonzero(votes.unit == varied.index[varied][0])[0])
-        pair = f"{judgments['query_id'].iloc[row]} {judgments['doc_id'].iloc[row]}"
-        raise TableError(
-            f"judgments: {column} differs within {int(varied.sum())} pairs ({pair}); "
-            "expected one value for each pair"
-        )
-    return by_pair.first().reindex(pd.Index(votes.units[votes.is_pairable]))
+def interval_of(votes: Votes, statistic: str, *, level: str, resampling: Resampling) -> Interval:
+    """Return the named statistic of `votes` with its interval, by their weights and clusters."""
+    value, reason = STATISTICS[statistic].compute(votes, level)
+    sums_of = STATISTICS[statistic].sums
+    if math.isnan(value):
+        return _no_interval(value, 0, reason)
+    if sums_of is None:
+        return _no_interval(value, 0, "no interval: it rests on annotators' habits, not on pairs alone")
+    sample = _sample(votes, statistic, level)
+    value = float(sample.values(sample.n_drawn[None].astype(np.float64))[0])
+    if sample.n_drawn.sum() < 2:
+        what = "pair has two judgments" if votes.cluster is None else "cluster has pairs with two judgments"
+        return _no_interval(value, 1, f"only one {what}")
+    if resampling.method == "jackknife":
+        return _jackknife(sample, value, resampling.confidence)
+    draw = np.random.default_rng(resampling.seed)
+    return _bootstrap(sample, value, resampling.n_resamples, resampling.confidence, draw)
 
 
-def _codes(values: pd.Series) -> Ints:
-    return np.asarray(pd.factorize(values, use_na_sentinel=False)[0], dtype=np.int64)
+def weighted_value(votes: Votes, statistic: str, level: str) -> float:
+    """Return the named statistic of `votes` with pairable pairs weighted; it must have sums."""
+    sample = _sample(votes, statistic, level)
+    return float(sample.values(sample.n_drawn[None].astype(np.float64))[0])
 
 
-def _inverse_inclusion(judgments: Judgments, votes: Votes, column: str) -> Floats:
-    """Return weights of pairable pairs, of mean 1, by inverse inclusion probability."""
-    chance = _of_pairs(judgments, votes, column).to_numpy(dtype=np.float64)
-    bad = ~((chance > 0) & (chance <= 1))
-    if bad.any():
-        raise TableError(
-            f"judgments: {column} is {chance[bad][0]} ({int(bad.sum())} of {len(chance)} pairs with two "
-            "judgments); expected a probability above 0 and at most 1"
-        )
-    return np.asarray((1 / chance) / (1 / chance).mean())
-
-
-def _sample(counts: Ints, values: Floats, level: str, weights: Floats, groups: Ints | None) -> _Sample:
-    patterns = count_patterns(counts)
-    matrices = coincidences(patterns.counts).reshape(len(patterns.counts), -1)
-    if groups is not None:
-        by_group = np.zeros((groups.max() + 1, matrices.shape[1]))
-        np.add.at(by_group, groups, matrices[patterns.place] * weights[:, None])
+def _sample(votes: Votes, statistic: str, level: str) -> _Sample:
+    """Return what can be drawn: patterns of counts with one weight, or clusters, and how often each is."""
+    of_all, sums_of = STATISTICS[statistic].of_all, STATISTICS[statistic].sums
+    assert sums_of is not None
+    kept = np.ones(len(votes.units), dtype=np.bool_) if of_all else votes.is_pairable
+    patterns = count_patterns(votes.all_counts[kept])
+    weights = votes.weights[kept]
+    sums = sums_of(patterns.counts, votes, level)
+    clusters = votes.clusters
+    if clusters is not None:
+        of_unit = np.where(sums.is_weighted, weights[:, None], 1.0) * sums.columns[patterns.place]
+        _, group = np.unique(clusters[kept], return_inverse=True)
+        by_group = np.zeros((int(group.max(initial=-1)) + 1, of_unit.shape[1]))
+        np.add.at(by_group, group, of_unit)
         _, first, n_drawn = np.unique(by_group.round(10), axis=0, return_index=True, return_counts=True)
-        return _Sample(by_group[first], n_drawn, values, level)
+        return _Sample(by_group[first], n_drawn, sums.value, statistic)
     strata, stratum = np.unique(weights, return_inverse=True)
     kinds, n_drawn = np.unique(patterns.place * len(strata) + stratum, return_counts=True)
-    weighted = matrices[kinds // len(strata)] * strata[kinds % len(strata)][:, None]
-    return _Sample(weighted, n_drawn, values, level)
+    factors = np.where(sums.is_weighted, strata[kinds % len(strata)][:, None], 1.0)
+    return _Sample(factors * sums.columns[kinds // len(strata)], n_drawn, sums.value, statistic)
 
 
 def _bootstrap(
     sample: _Sample, value: float, n_resamples: int, confidence: float, draw: np.random.Generator
-) -> AlphaInterval:
+) -> Interval:
     n_units = int(sample.n_drawn.sum())
     resampled = np.concatenate(
-        [sample.alphas(weights) for weights in _draws(sample.n_drawn, n_resamples, draw)]
+        [sample.values(weights) for weights in _draws(sample.n_drawn, n_resamples, draw)]
     )
     defined = resampled[~np.isnan(resampled)]
     n_undefined = n_resamples - len(defined)
     if not len(defined):
-        return _no_interval(value, n_units, "no resample has an alpha", n_undefined)
+        return _no_interval(value, n_units, f"no resample has a {sample.words}", n_undefined)
     low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
-    note = "every resample gives the same alpha" if low == high else ""
+    note = f"every resample gives the same {sample.words}" if low == high else ""
     if n_undefined:
-        note = f"{n_undefined} of {n_resamples} resamples have no alpha and are left out"
-    below = [float((defined < bound).mean()) for bound in (0.667, 0.8)]
-    return AlphaInterval(value, float(low), float(high), below[0], below[1], n_units, n_undefined, note)
+        note = f"{n_undefined} of {n_resamples} resamples have no {sample.words} and are left out"
+    below = _below(sample, lambda bound: float((defined < bound).mean()))
+    return Interval(value, float(low), float(high), *below, n_units, n_undefined, note)
+
+
+def _below(sample: _Sample, chance: Callable[[float], float]) -> tuple[float, float]:
+    """Return the chances of a value below .667 and below .8, which are customary for alpha alone."""
+    return (chance(0.667), chance(0.8)) if sample.statistic == "alpha" else (math.nan, math.nan)
 
 
 def _draws(n_drawn: Ints, n_resamples: int, draw: np.random.Generator) -> Iterator[Floats]:
@@ -219,19 +226,20 @@ def _draws(n_drawn: Ints, n_resamples: int, draw: np.random.Generator) -> Iterat
             yield draw.multinomial(n_units, n_drawn / n_units, size=n).astype(np.float64)
 
 
-def _jackknife(sample: _Sample, value: float, confidence: float) -> AlphaInterval:
+def _jackknife(sample: _Sample, value: float, confidence: float) -> Interval:
     """Tukey's jackknife: each unit left out once; kinds that occur n times count n times."""
     n_drawn = sample.n_drawn
     n_units = int(n_drawn.sum())
-    left = sample.alphas(n_drawn - np.eye(len(n_drawn)))
+    left = sample.values(n_drawn - np.eye(len(n_drawn)))
     if np.isnan(left).any():
-        note = "alpha rests on one pair: without it there is nothing to disagree about"
+        note = f"{sample.words} rests on one pair: it has no value without it"
         return _no_interval(value, n_units, note, int(n_drawn[np.isnan(left)].sum()))
     mean = np.average(left, weights=n_drawn)
     error = math.sqrt((n_units - 1) / n_units * float((n_drawn * (left - mean) ** 2).sum()))
     if error == 0:
         note = "leaving a pair out changes nothing"
-        return AlphaInterval(value, value, value, float(value < 0.667), float(value < 0.8), n_units, 0, note)
+        below = _below(sample, lambda bound: float(value < bound))
+        return Interval(value, value, value, *below, n_units, 0, note)
     normal = NormalDist(value, error)
     low, high = normal.inv_cdf((1 - confidence) / 2), min(1.0, normal.inv_cdf((1 + confidence) / 2))
-    return AlphaInterval(value, low, high, normal.cdf(0.667), normal.cdf(0.8), n_units, 0, "")
+    return Interval(value, low, high, *_below(sample, normal.cdf), n_units, 0, "")

@@ -14,33 +14,52 @@ from fire_toolkit.agreement.percent import percent_agreement
 from fire_toolkit.agreement.prevalence import prevalence, prevalence_pairable, resolved, unanimous
 from fire_toolkit.agreement.scott import scott_pi
 from fire_toolkit.agreement.specific import negative_agreement, positive_agreement
-from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.agreement.sums import (
+    Sums,
+    ac1_sums,
+    ac2_sums,
+    alpha_sums,
+    brennan_prediger_sums,
+    fleiss_sums,
+    negative_sums,
+    percent_sums,
+    positive_sums,
+    prevalence_pairable_sums,
+    prevalence_sums,
+    resolved_sums,
+    unanimous_sums,
+)
+from fire_toolkit.agreement.votes import Ints, Votes
 
 
 @dataclass(frozen=True)
 class Statistic:
     """How a statistic is computed: votes and a level to a value and a note (when it is nan, the reason).
 
-    has_levels: whether the level of measurement changes it; otherwise it is nominal.
+    has_levels: whether the level of measurement changes it; otherwise it is nominal. sums: the same
+    number from sums over pairs, for weights and intervals; None where it rests on who voted, not on the
+    votes of each pair. of_all: whether pairs with a single vote enter.
     """
 
     compute: Callable[[Votes, str], tuple[float, str]]
+    sums: Callable[[Ints, Votes, str], Sums] | None = None
     has_levels: bool = False
+    of_all: bool = False
 
 
 STATISTICS: dict[str, Statistic] = {
-    "alpha": Statistic(alpha, has_levels=True),
-    "percent_agreement": Statistic(percent_agreement),
-    "positive_agreement": Statistic(positive_agreement),
-    "negative_agreement": Statistic(negative_agreement),
+    "alpha": Statistic(alpha, alpha_sums, has_levels=True),
+    "percent_agreement": Statistic(percent_agreement, percent_sums),
+    "positive_agreement": Statistic(positive_agreement, positive_sums),
+    "negative_agreement": Statistic(negative_agreement, negative_sums),
     "cohen_kappa": Statistic(cohen_kappa),
     "scott_pi": Statistic(scott_pi),
-    "fleiss_kappa": Statistic(fleiss_kappa),
-    "gwet_ac1": Statistic(gwet_ac1),
-    "gwet_ac2": Statistic(gwet_ac2, has_levels=True),
-    "brennan_prediger": Statistic(brennan_prediger),
-    "prevalence": Statistic(prevalence),
-    "prevalence_pairable": Statistic(prevalence_pairable),
-    "unanimous": Statistic(unanimous),
-    "resolved": Statistic(resolved),
+    "fleiss_kappa": Statistic(fleiss_kappa, fleiss_sums, of_all=True),
+    "gwet_ac1": Statistic(gwet_ac1, ac1_sums, of_all=True),
+    "gwet_ac2": Statistic(gwet_ac2, ac2_sums, has_levels=True, of_all=True),
+    "brennan_prediger": Statistic(brennan_prediger, brennan_prediger_sums),
+    "prevalence": Statistic(prevalence, prevalence_sums, of_all=True),
+    "prevalence_pairable": Statistic(prevalence_pairable, prevalence_pairable_sums),
+    "unanimous": Statistic(unanimous, unanimous_sums),
+    "resolved": Statistic(resolved, resolved_sums, of_all=True),
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of, weighted_value
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.errors import UsageError
@@ -22,6 +24,14 @@ COLUMNS = {
     "n_pairable": "int64",
     "n_annotators": "int64",
     "note": "str",
+}
+INTERVAL_COLUMNS = {
+    "low": "float64",
+    "high": "float64",
+    "below_667": "float64",
+    "below_800": "float64",
+    "n_resampled": "int64",
+    "interval_note": "str",
 }
 
 
@@ -81,6 +91,7 @@ def agreement(
     level: str = "nominal",
     by: str | None = None,
     statistics: Sequence[str] = ("alpha", "percent_agreement"),
+    inclusion: str | None = None,
 ) -> Agreement:
     """Return the statistics of agreement of `judgments`, for all of them or for each group.
 
@@ -95,6 +106,9 @@ def agreement(
             `positive_agreement` and `negative_agreement` (PA+ and PA−) look at one side of it;
             `unanimous` is the share of pairable pairs with one label, `resolved` that of all pairs on
             which a label has more than half of the votes.
+        inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
+            judgment; pairable pairs then weigh its inverse, where the statistic is one of pairs (not
+            `cohen_kappa`, `scott_pi`). Pairs with one vote keep weight 1. None: all weigh the same.
 
     Returns:
         Columns group, statistic, level, value, n_units, n_pairable, n_annotators, note (see
@@ -115,28 +129,104 @@ def agreement(
         0   all              alpha  0.4444           3
         1   all  percent_agreement  0.6667           3
     """
+    rows = [
+        (*key, *astuple(measure_agreement(votes, key[1], level=level)))
+        for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, None)
+    ]
+    return Agreement(pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS))
+
+
+def agreement_intervals(
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    level: str = "nominal",
+    by: str | None = None,
+    statistics: Sequence[str] = ("alpha", "percent_agreement"),
+    inclusion: str | None = None,
+    cluster: str | None = None,
+    method: str = "bootstrap",
+    n_resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return what `agreement` returns, and an interval beside each value.
+
+    Args:
+        judgments, grades, level, by, statistics, inclusion: as in `agreement`.
+        cluster, method, n_resamples, confidence, seed: as in `alpha_interval`.
+
+    Returns:
+        The columns and rows of `agreement`; then low, high, below_667, below_800, n_resampled and
+        interval_note (see `Interval`). Pairs with one vote are drawn too where they enter the value.
+
+    Raises:
+        UsageError, TableError: as `agreement` and `alpha_interval`.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
+        ...     "annotator_id": ["u", "v"] * 40,
+        ...     "label": (["1", "1"] * 4 + ["0", "0"] * 5 + ["1", "0"]) * 4}))
+        >>> table = agreement_intervals(judgments, statistics=["percent_agreement"], method="jackknife")
+        >>> table[["statistic", "value", "low", "high"]].round(3)
+                   statistic  value    low   high
+        0  percent_agreement    0.9  0.806  0.994
+    """
+    resampling = Resampling(method, n_resamples, confidence, seed)
+    rows = [
+        (
+            *key,
+            *astuple(measure_agreement(votes, key[1], level=level)),
+            *_beside(interval_of(votes, key[1], level=level, resampling=resampling)),
+        )
+        for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, cluster)
+    ]
+    columns = COLUMNS | INTERVAL_COLUMNS
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+
+
+def _beside(interval: Interval) -> tuple[float, float, float, float, int, str]:
+    """Return what stands in INTERVAL_COLUMNS."""
+    numbers = (interval.low, interval.high, interval.below_667, interval.below_800)
+    return (*numbers, interval.n_resampled, interval.note)
+
+
+def _measured(
+    judgments: Judgments,
+    grades: Grades | None,
+    level: str,
+    by: str | None,
+    statistics: Sequence[str],
+    inclusion: str | None,
+    cluster: str | None,
+) -> Iterator[tuple[tuple[str, str, str], Votes]]:
+    """Yield group, statistic and level shown of each row of the table, and the votes behind it."""
     if by is not None and by not in judgments.columns:
         raise UsageError(f"judgments have no column {by!r}; found {', '.join(judgments.columns)}")
     unknown = [name for name in statistics if name not in STATISTICS]
     if unknown:
         raise UsageError(f"statistic {unknown[0]!r} is unknown; expected some of {', '.join(STATISTICS)}")
-    votes = code_votes(judgments, grades=grades, level=level)
-    groups = [("all", votes)] if by is None else _groups(votes, judgments, by)
-    rows = []
-    for group, members in groups:
+    votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
+    for group, members in [("all", votes)] if by is None else _groups(votes, judgments, by):
         for name in statistics:
-            coefficient = measure_agreement(members, name, level=level)
-            shown_level = level if STATISTICS[name].has_levels else "nominal"
-            rows.append((group, name, shown_level, *astuple(coefficient)))
-    return Agreement(pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS))
+            yield (group, name, level if STATISTICS[name].has_levels else "nominal"), members
 
 
 def measure_agreement(votes: Votes, statistic: str, *, level: str) -> Coefficient:
-    """Return the named statistic of `votes` with the numbers of units behind it."""
+    """Return the named statistic of `votes`, weighted if they are, with the numbers behind it."""
     value, reason = STATISTICS[statistic].compute(votes, level)
+    notes = [reason]
+    if votes.inclusion is not None and not math.isnan(value):
+        if STATISTICS[statistic].sums is None:
+            notes.append("not weighted by inclusion probability")
+        else:
+            value = weighted_value(votes, statistic, level)
     n_left = votes.n_without_vote
-    left_out = f"{n_left} answer{'s' * (n_left != 1)} without a vote left out" if n_left else ""
-    note = "; ".join(part for part in (reason, left_out) if part)
+    if n_left:
+        notes.append(f"{n_left} answer{'s' * (n_left != 1)} without a vote left out")
+    note = "; ".join(note for note in notes if note)
     return Coefficient(value, len(votes.units), len(votes.counts), votes.n_annotators, note)
 
 

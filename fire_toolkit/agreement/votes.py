@@ -29,7 +29,9 @@ class Votes:
     """Answers as codes: `unit` is the pair, `value` the label, −1 for an answer that is no vote.
 
     labels: the label of each value code, in the guideline's order; grades: their grades, nan where
-    there is none. A pair is pairable when it has two votes or more.
+    there is none. A pair is pairable when it has two votes or more. inclusion: for each answer the
+    probability with which its pair was chosen for a second judgment; cluster: the code of what its pair
+    belongs to. Both are None where nothing is known of them.
     """
 
     unit: Ints
@@ -37,6 +39,8 @@ class Votes:
     annotator: Ints
     labels: tuple[str, ...]
     grades: Floats
+    inclusion: Floats | None = None
+    cluster: Ints | None = None
 
     @cached_property
     def _counted(self) -> tuple[Ints, Ints]:
@@ -67,6 +71,26 @@ class Votes:
         """Votes for each label on each pairable pair: pairable × labels, int64."""
         return np.asarray(self.all_counts[self.is_pairable])
 
+    @cached_property
+    def weights(self) -> Floats:
+        """Weight of each of `units`: inverse inclusion probability, of mean 1 over pairable pairs; else 1."""
+        weights = np.ones(len(self.units))
+        if self.inclusion is not None and self.is_pairable.any():
+            inverse = 1 / self.inclusion[self._first_rows[self.is_pairable]]
+            weights[self.is_pairable] = inverse / inverse.mean()
+        return weights
+
+    @property
+    def clusters(self) -> Ints | None:
+        """Cluster code of each of `units`."""
+        return None if self.cluster is None else np.asarray(self.cluster[self._first_rows])
+
+    @cached_property
+    def _first_rows(self) -> Ints:
+        """A row of each of `units`."""
+        units, first = np.unique(self.unit, return_index=True)
+        return np.asarray(first[np.searchsorted(units, self.units)], dtype=np.int64)
+
     @property
     def n_annotators(self) -> int:
         """How many annotators cast a vote."""
@@ -79,7 +103,14 @@ class Votes:
 
     def select(self, rows: npt.NDArray[Any]) -> Votes:
         """Return the answers at `rows` (a mask or row numbers), under the same codes."""
-        return replace(self, unit=self.unit[rows], value=self.value[rows], annotator=self.annotator[rows])
+        return replace(
+            self,
+            unit=self.unit[rows],
+            value=self.value[rows],
+            annotator=self.annotator[rows],
+            inclusion=None if self.inclusion is None else self.inclusion[rows],
+            cluster=None if self.cluster is None else self.cluster[rows],
+        )
 
     def of_annotator(self, annotator: int) -> Votes:
         """Return all answers on the pairs that `annotator` voted on."""
@@ -88,14 +119,29 @@ class Votes:
         return self.select(has_voted[self.unit])
 
 
-def code_votes(judgments: Judgments, *, grades: Grades | None = None, level: str = "nominal") -> Votes:
-    """Return `judgments` as Votes, in the same row order; check that labels and level fit.
+def code_votes(
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    level: str = "nominal",
+    inclusion: str | None = None,
+    cluster: str | None = None,
+) -> Votes:
+    """Return `judgments` as Votes, in the same row order; check that labels, level and columns fit.
+
+    Args:
+        judgments, grades, level: as in `krippendorff_alpha`.
+        inclusion, cluster: columns of `judgments`, constant within a pair.
 
     Raises:
         UsageError: an unknown level; a level other than nominal and a label without a grade; a grade
-            that is not finite; a negative grade at the ratio level.
-        TableError: a label that `grades` does not hold.
+            that is not finite; a negative grade at the ratio level; a column that is not there.
+        TableError: a label that `grades` does not hold; an inclusion probability out of (0, 1] on a
+            pairable pair; one that, like a cluster, differs within a pair.
     """
+    for column in (inclusion, cluster):
+        if column is not None and column not in judgments.columns:
+            raise UsageError(f"judgments have no column {column!r}; found {', '.join(judgments.columns)}")
     if level not in LEVELS:
         raise UsageError(f"level of measurement {level!r} is unknown; expected one of {', '.join(LEVELS)}")
     codes, found = pd.factorize(judgments["label"])
@@ -106,7 +152,41 @@ def code_votes(judgments: Judgments, *, grades: Grades | None = None, level: str
     value = np.array([place.get(label, -1) for label in found], dtype=np.int64)[codes]
     numbers = np.array([known[label] for label in labels], dtype=np.float64)
     annotator = np.asarray(pd.factorize(judgments["annotator_id"])[0], dtype=np.int64)
-    return Votes(unit_codes(judgments), value, annotator, labels, numbers)
+    votes = Votes(unit_codes(judgments), value, annotator, labels, numbers)
+    if cluster is not None:
+        votes = replace(votes, cluster=_of_pairs(judgments, votes, cluster))
+    if inclusion is not None:
+        _of_pairs(judgments, votes, inclusion)
+        chance = pd.to_numeric(judgments[inclusion], errors="coerce").to_numpy(dtype=np.float64)
+        votes = replace(votes, inclusion=chance)
+        _check_inclusion(votes, inclusion)
+    return votes
+
+
+def _of_pairs(judgments: Judgments, votes: Votes, column: str) -> Ints:
+    """Return the code of `column`'s value for each answer, after a look that it is one for each pair."""
+    codes = np.asarray(pd.factorize(judgments[column], use_na_sentinel=False)[0], dtype=np.int64)
+    _, first, place = np.unique(votes.unit, return_index=True, return_inverse=True)
+    varied = np.flatnonzero(codes != codes[first][place])
+    if len(varied):
+        row = int(first[place[varied[0]]])
+        pair = f"{judgments['query_id'].iloc[row]} {judgments['doc_id'].iloc[row]}"
+        raise TableError(
+            f"judgments: {column} differs within {len(np.unique(votes.unit[varied]))} pairs ({pair}); "
+            "expected one value for each pair"
+        )
+    return codes
+
+
+def _check_inclusion(votes: Votes, column: str) -> None:
+    assert votes.inclusion is not None
+    chance = votes.inclusion[votes._first_rows[votes.is_pairable]]
+    bad = ~((chance > 0) & (chance <= 1))
+    if bad.any():
+        raise TableError(
+            f"judgments: {column} is {chance[bad][0]} ({int(bad.sum())} of {len(chance)} pairs with two "
+            "judgments); expected a probability above 0 and at most 1"
+        )
 
 
 def unit_codes(judgments: pd.DataFrame) -> Ints:

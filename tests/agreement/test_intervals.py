@@ -5,8 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import AlphaInterval, alpha_interval, intervals, krippendorff_alpha
+from fire_toolkit.agreement import Interval, alpha_interval, intervals, krippendorff_alpha
 from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
+from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, check_judgments
 
@@ -33,6 +34,12 @@ def two_raters(n: int, seed: int, *, prevalence: float = 0.13, error: float = 0.
     draw = np.random.default_rng(seed)
     truth = draw.random((n, 1)) < prevalence
     return (truth ^ (draw.random((n, 2)) < error)).astype(np.int64)
+
+
+def coded(answers: np.ndarray) -> Votes:
+    """The answers of two raters (pairs × 2) as votes."""
+    unit, rater = np.indices(answers.shape).reshape(2, -1)
+    return Votes(unit, answers.ravel(), rater, ("0", "1"), np.arange(2.0))
 
 
 def true_alpha(prevalence: float, error: float) -> float:
@@ -106,10 +113,9 @@ def test_a_95_percent_interval_covers_the_truth_in_about_95_percent_of_samples(m
     truth, n, trials = true_alpha(0.13, 0.04), 500, 300
     covered = 0
     for seed in range(trials):
-        answers = two_raters(n, seed)
-        counts = np.stack([(answers == 0).sum(axis=1), (answers == 1).sum(axis=1)], axis=1)
-        sample = intervals._sample(counts, np.arange(2.0), "nominal", np.ones(n), None)
-        value = float(sample.alphas(sample.n_drawn[None].astype(float))[0])
+        votes = coded(two_raters(n, seed))
+        sample = intervals._sample(votes, "alpha", "nominal")
+        value = float(sample.values(sample.n_drawn[None].astype(float))[0])
         if method == "jackknife":
             found = intervals._jackknife(sample, value, 0.95)
         else:
@@ -211,8 +217,8 @@ def test_perfect_agreement_says_that_its_interval_is_a_point() -> None:
     answers = ["11"] * 50 + ["00"] * 50
     bootstrap = alpha_interval(doubled(answers), n_resamples=100)
     jackknife = alpha_interval(doubled(answers), method="jackknife")
-    assert bootstrap == AlphaInterval(1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "every resample gives the same alpha")
-    assert jackknife == AlphaInterval(1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "leaving a pair out changes nothing")
+    assert bootstrap == Interval(1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "every resample gives the same alpha")
+    assert jackknife == Interval(1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "leaving a pair out changes nothing")
 
 
 @pytest.mark.parametrize(

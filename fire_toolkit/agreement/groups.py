@@ -1,0 +1,104 @@
+"""Which judgments agreement is of, and by what they can be grouped."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, TableError, UsageError
+from fire_toolkit.tables import Judgments
+
+PAIR = ["query_id", "doc_id"]
+KEYS = [*PAIR, "annotator_id"]
+UNASSIGNED = "unassigned"
+LENGTHS = (5, 10, 15, 20)
+
+
+def first_round(judgments: Judgments) -> Judgments:
+    """Return the judgments of each pair's first round, which were asked without knowing any answer.
+
+    A pair is asked again because of what was said of it, so later answers are no even sample: with them
+    agreement is too high or too low, by how the pairs were chosen.
+
+    Args:
+        judgments: with a column round (whole numbers), else all are returned; with a column kind,
+            answers that were not asked of their annotator (`unassigned`) are left out too.
+
+    Returns:
+        The rows kept, in the order given.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
+        ...     "label": list("1010"), "round": [1, 1, 2, 2]}))
+        >>> first_round(judgments)[["doc_id", "annotator_id", "round"]].values.tolist()
+        [['a', 'u', 1], ['a', 'v', 1], ['b', 'u', 2]]
+    """
+    kept = np.ones(len(judgments), dtype=np.bool_)
+    if "kind" in judgments.columns:
+        kept &= np.asarray(judgments["kind"] != UNASSIGNED)
+    asked = judgments[kept]
+    if "round" in asked.columns:
+        first = asked.groupby(PAIR, sort=False)["round"].transform("min")
+        asked = asked[asked["round"] == first]
+    return Judgments(asked.reset_index(drop=True))
+
+
+def join_columns(judgments: Judgments, table: pd.DataFrame, *, by: str | None = None) -> Judgments:
+    """Return `judgments` with the columns of another table of queries, docs, pairs or annotators.
+
+    Args:
+        judgments: columns that they have stay as they are.
+        table: with some of query_id, doc_id, annotator_id, which join it, and columns to group by. From
+            a column text a column text_words is made: the number of words, in steps of five.
+        by: the column that will group. If it is of `table`, a pair may stand there several times, and
+            its judgments are then in several groups: of each run that pooled it, say.
+
+    Returns:
+        Rows by query_id, doc_id, annotator_id and the order of `table`; values without a partner are
+        missing.
+
+    Raises:
+        TableError: `table` has none of the ids, or nothing else.
+        JoinError: no judgment has a partner in `table`.
+        UsageError: `table` has several rows for a judgment and does not hold `by`.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": list("ab"), "annotator_id": "u", "label": "1"}))
+        >>> sources = pd.DataFrame({"query_id": "q", "doc_id": list("aab"), "run_id": ["x", "y", "x"]})
+        >>> join_columns(judgments, sources, by="run_id")[["doc_id", "run_id"]].values.tolist()
+        [['a', 'x'], ['a', 'y'], ['b', 'x']]
+    """
+    on = [name for name in KEYS if name in table.columns]
+    new = [name for name in table.columns if name not in judgments.columns]
+    if not on or not new:
+        raise TableError(
+            f"joined table has columns {', '.join(map(str, table.columns))}; expected some of "
+            f"{', '.join(KEYS)}, and a column that judgments do not have"
+        )
+    added = table[[*on, *new]].drop_duplicates()
+    if "text" in new:
+        added = added.assign(text_words=_text_words(added["text"]))
+    joined = judgments.merge(added, on=on, how="left", indicator="_partner")
+    if len(judgments) and not (joined["_partner"] == "both").any():
+        raise JoinError(f"no judgment has its {', '.join(on)} in the joined table; is it of these judgments?")
+    if len(joined) > len(judgments) and by not in added.columns:
+        raise UsageError(
+            f"joined table has several rows for one {', '.join(on)}, so its judgments would count several "
+            f"times; group by one of {', '.join(new)}"
+        )
+    return Judgments(joined.drop(columns="_partner"))
+
+
+def _text_words(text: pd.Series) -> Any:
+    """Return the number of words in steps, in the order of numbers."""
+    labels = [f"{low + 1}-{high}" for low, high in pairwise((0, *LENGTHS))]
+    n_words = [len(words.split()) for words in text]
+    bins = [-1, *LENGTHS, np.inf]
+    return pd.cut(n_words, bins=bins, labels=[*labels, f"{LENGTHS[-1] + 1} or more"])

@@ -1,0 +1,135 @@
+"""Weighted and resampled values are those of the statistics themselves."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.agreement import STATISTICS, agreement, agreement_intervals, alpha_interval
+from fire_toolkit.agreement.intervals import Resampling, interval_of, weighted_value
+from fire_toolkit.agreement.votes import Votes, code_votes
+from fire_toolkit.tables import Judgments, check_judgments
+
+WITH_SUMS = [name for name, statistic in STATISTICS.items() if statistic.sums]
+PAIRABLE = [name for name in WITH_SUMS if not STATISTICS[name].of_all]
+LEVELS = ["nominal", "ordinal", "interval", "ratio"]
+
+
+def random_votes(draw: np.random.Generator) -> Votes:
+    """Sparse votes of up to five annotators on up to twelve pairs, labels 0, 1, 3 or fewer, 1 or more."""
+    shape = (draw.integers(1, 13), 5)
+    given = draw.random(shape) < draw.uniform(0.2, 0.9)
+    unit, annotator = np.nonzero(given)
+    n_labels = draw.integers(1, 4)
+    value = draw.integers(0, n_labels, size=len(unit))
+    return Votes(unit, value, annotator, ("0", "1", "3")[:n_labels], np.array([0.0, 1.0, 3.0])[:n_labels])
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", WITH_SUMS)
+def test_sums_give_the_statistic_on_random_sparse_tables(name: str, level: str) -> None:
+    draw = np.random.default_rng(11)
+    compared = 0
+    for _ in range(150):
+        votes = random_votes(draw)
+        expected, _ = STATISTICS[name].compute(votes, level)
+        if math.isnan(expected):
+            continue
+        assert expected == pytest.approx(weighted_value(votes, name, level), abs=1e-10)
+        compared += 1
+    assert compared > 80
+
+
+def pairs(answers: list[str], **columns: list[object]) -> Judgments:
+    """Judgments from the answers on each pair, a character an answer; columns: one value a pair."""
+    rows = [(unit, rater, label) for unit, given in enumerate(answers) for rater, label in enumerate(given)]
+    table = pd.DataFrame(
+        {
+            "query_id": [f"q{unit % 5}" for unit, _, _ in rows],
+            "doc_id": [f"d{unit:05d}" for unit, _, _ in rows],
+            "annotator_id": [f"a{rater}" for _, rater, _ in rows],
+            "label": [label for _, _, label in rows],
+        }
+    )
+    extra = {name: [values[unit] for unit, _, _ in rows] for name, values in columns.items()}
+    return check_judgments(table.assign(**extra))
+
+
+ANSWERS = ["11", "11", "10", "00", "00", "00", "110", "1", "0", "0"]
+
+
+@pytest.mark.parametrize("name", PAIRABLE)
+def test_a_pair_drawn_with_probability_one_third_counts_three_times(name: str) -> None:
+    chance = [1, 1 / 3, 1 / 3, 1, 1 / 3, 1, 1, 1, 1, 1] * 100
+    answers = ANSWERS * 100
+    copies = [answer for answer, p in zip(answers, chance, strict=True) for _ in range(round(1 / p))]
+    expected = agreement(pairs(copies), statistics=[name])["value"][0]
+    found = agreement(pairs(answers, p=chance), statistics=[name], inclusion="p")["value"][0]
+    # alpha has a factor (n - 1) / n, in which copies count and weights do not
+    assert expected == pytest.approx(found, abs=5e-4 if name == "alpha" else 1e-12)
+
+
+@pytest.mark.parametrize("name", ["prevalence", "resolved"])
+def test_shares_of_all_pairs_do_not_depend_on_how_second_judgments_were_drawn(name: str) -> None:
+    chance = [0.5] * 4 + [1.0] * 6
+    plain = agreement(pairs(ANSWERS), statistics=[name])["value"][0]
+    weighted = agreement(pairs(ANSWERS, p=chance), statistics=[name], inclusion="p")["value"][0]
+    assert plain == pytest.approx(weighted, abs=1e-12)
+
+
+def test_a_statistic_of_annotators_says_that_it_is_not_weighted() -> None:
+    row = agreement(pairs(ANSWERS, p=[0.5] * 10), statistics=["cohen_kappa"], inclusion="p").iloc[0]
+    assert row["note"] == "not weighted by inclusion probability"
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "jackknife"])
+@pytest.mark.parametrize("name", WITH_SUMS)
+def test_the_value_of_every_statistic_lies_in_its_interval(name: str, method: str) -> None:
+    judgments = pairs(ANSWERS * 20)
+    row = agreement_intervals(judgments, statistics=[name], method=method, n_resamples=400).iloc[0]
+    assert row["low"] < row["value"] < row["high"]
+    assert row["n_resampled"] == (200 if STATISTICS[name].of_all else 140)
+    assert math.isnan(row["below_667"]) == (name != "alpha")
+
+
+@pytest.mark.parametrize("name", WITH_SUMS)
+def test_a_95_percent_interval_covers_the_statistic_of_the_whole(name: str) -> None:
+    draw = np.random.default_rng(5)
+    kinds = np.array(ANSWERS)
+    truth = agreement(pairs(list(kinds)), statistics=[name])["value"][0]
+    covered = 0
+    for seed in range(60):
+        votes = code_votes(pairs(list(draw.choice(kinds, size=200))))
+        found = interval_of(votes, name, level="nominal", resampling=Resampling(n_resamples=300, seed=seed))
+        covered += found.low <= truth <= found.high
+    assert covered >= 51  # fewer has a chance below .001 at .95
+
+
+def test_a_statistic_without_pairs_of_its_own_says_why_it_has_no_interval() -> None:
+    row = agreement_intervals(pairs(ANSWERS), statistics=["scott_pi"]).iloc[0]
+    assert math.isnan(row["low"])
+    assert row["interval_note"].startswith("no interval: it rests on annotators")
+
+
+def test_an_undefined_value_says_why_beside_its_interval() -> None:
+    row = agreement_intervals(pairs(["1", "0"])).iloc[0]
+    assert row["note"] == row["interval_note"] == "no pair has two judgments"
+
+
+def test_the_columns_of_agreement_come_first_and_unchanged() -> None:
+    judgments = pairs(ANSWERS)
+    plain = agreement(judgments, statistics=list(STATISTICS), by="annotator_id")
+    table = agreement_intervals(judgments, statistics=list(STATISTICS), by="annotator_id", n_resamples=20)
+    pd.testing.assert_frame_equal(plain, table[list(plain.columns)])
+
+
+def test_clusters_within_a_group_are_those_of_the_group() -> None:
+    judgments = pairs(ANSWERS * 6, half=["x", "y"] * 30)
+    whole = agreement_intervals(judgments, by="half", cluster="query_id", n_resamples=200)
+    alone = alpha_interval(
+        Judgments(judgments[judgments["half"] == "x"]), cluster="query_id", n_resamples=200
+    )
+    row = whole[(whole["group"] == "x") & (whole["statistic"] == "alpha")].iloc[0]
+    assert (alone.value, alone.n_resampled) == (pytest.approx(row["value"]), row["n_resampled"])
+    assert (alone.low, alone.high) == (pytest.approx(row["low"]), pytest.approx(row["high"]))
