@@ -38,7 +38,7 @@ _QUIET = {
 # the server. Neither is left behind, and nobody has to wait for a child.
 _LAUNCH = (
     "umask 077; "
-    """/bin/sh -c 'echo "$$" > "$1.part" && mv "$1.part" "$1" && shift && exec "$@"' sh "$@" &"""
+    """/bin/sh -c 'echo "$$" > "$1" && shift && exec "$@"' sh "$@" &"""
 )
 
 

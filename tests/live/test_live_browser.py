@@ -46,7 +46,7 @@ def project(live_server: LiveServer) -> int:
 
 
 def test_an_annotator_sees_the_video_play_and_answers_by_keys(
-    live_server: LiveServer, project: int, chromium: None, artefacts: Path, tmp_path: Path
+    chromium: None, live_server: LiveServer, project: int, artefacts: Path, tmp_path: Path
 ) -> None:
     person = live_server.annotator("W01")
     with open_browser(tmp_path) as browser:
