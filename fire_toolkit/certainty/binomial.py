@@ -97,8 +97,8 @@ def mcnemar(n_better: int, n_worse: int) -> float:
     Without a discordant query p is 1.
 
     Examples:
-        >>> mcnemar(9, 1)
-        0.021484375
+        >>> round(mcnemar(9, 1), 6)
+        0.021484
     """
     n = n_better + n_worse
     return min(1.0, 2 * upper_tail(max(n_better, n_worse), n, 0.5)) if n else 1.0

@@ -139,11 +139,13 @@ def join_runs(runs: Run | Sequence[Run], original: Qrels, *others: pd.DataFrame)
     coded = CodedQrels(queries, pd.Index(docs), keys, np.arange(len(keys), dtype=np.int64))
     places = {run_id: judge_run(run, coded) for run_id, run in by_id.items()}
     for run_id, place in places.items():
-        _check_fits(run_id, by_id[run_id], place, queries)
+        _check_fits(run_id, by_id[run_id], place, queries, coded.docs)
     return Joined(queries, coded.docs, keys, places)
 
 
-def _check_fits(run_id: str, run: Run, place: JudgedRanking, queries: pd.Index[str]) -> None:
+def _check_fits(
+    run_id: str, run: Run, place: JudgedRanking, queries: pd.Index[str], docs: pd.Index[str]
+) -> None:
     n_shared = int(np.count_nonzero(place.n_retrieved))
     if n_shared < LEAST_SHARED * len(queries):
         first = run["query_id"].cat.categories[0]
@@ -151,7 +153,7 @@ def _check_fits(run_id: str, run: Run, place: JudgedRanking, queries: pd.Index[s
             f"run {run_id}: has {n_shared:,} of the {len(queries):,} queries of the qrels (its first: "
             f"{first!r}, theirs: {queries[0]!r}); is it a run for another split?"
         )
-    if not place.query.size:
+    if docs.get_indexer(run["doc_id"].cat.categories).max(initial=-1) < 0:
         first = run["doc_id"].cat.categories[0]
         raise JoinError(f"run {run_id}: none of its docs ({first!r}, ...) is in the qrels; "
                         "is it a run for another collection?")  # fmt: skip

@@ -13,6 +13,7 @@ from fire_toolkit.cli.annotators import annotators
 from fire_toolkit.cli.collection import add_collection
 from fire_toolkit.cli.common import FireGroup
 from fire_toolkit.cli.demo import demo
+from fire_toolkit.cli.difference import difference
 from fire_toolkit.cli.doctor import doctor
 from fire_toolkit.cli.ingest import add_run, snippet
 from fire_toolkit.cli.judging import agree, augment, resolve
@@ -63,6 +64,7 @@ for command in (
     score,
     measures,
     compare,
+    difference,
     doctor,
 ):
     main.add_command(command)

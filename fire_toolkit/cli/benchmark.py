@@ -69,6 +69,12 @@ def read_original(qrels: str | None, inputs: Inputs) -> Qrels:
     )
 
 
+def existing_augmented(given_qrels: str | None) -> Path | None:
+    """Return the workspace's augmented qrels, if they are there and the originals are its own too."""
+    path = workspace_path("augmented/qrels.txt")
+    return path if path and given_qrels is None and path.is_file() else None
+
+
 def read_queries_file(queries: str | None, inputs: Inputs) -> pd.DataFrame:
     """Return the queries given, else the workspace's."""
     from fire_toolkit.formats.table_files import read_queries

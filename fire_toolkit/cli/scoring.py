@@ -7,26 +7,31 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.benchmark import POLICIES, read_benchmark, read_clusters, resampling_options
+from fire_toolkit.cli.benchmark import (
+    POLICIES,
+    existing_augmented,
+    read_benchmark,
+    read_clusters,
+    read_original,
+    resampling_options,
+)
 from fire_toolkit.cli.common import (
     Inputs,
     chosen,
-    chosen_path,
     drawn,
     format_option,
     formatted,
-    here,
     read_runs,
     run_arguments,
     say,
     say_next,
-    shown,
     workspace_path,
     write_outputs,
 )
 from fire_toolkit.cli.honest import augmented_cell, show_honest
 
 if TYPE_CHECKING:
+    from fire_toolkit.scoring import Scoring
     from fire_toolkit.tables import Comparisons, Scores
 
 
@@ -95,16 +100,12 @@ def score(
             out=Path(out) if out else None if runs else workspace_path("scores/honest.csv"),
         )
         return
-    from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.trec import read_trec_qrels
     from fire_toolkit.scoring import score_runs
 
-    workspace = here()
     inputs = Inputs()
-    in_workspace = workspace.path("collection", "qrels") if workspace else None
-    original_path = chosen_path(qrels, shown(in_workspace) if in_workspace else None, "--qrels")
-    original = read_trec_qrels(inputs.use(original_path))
-    augmented_path = augmented or _existing(workspace_path("augmented/qrels.txt"), qrels)
+    original = read_original(qrels, inputs)
+    augmented_path = augmented or existing_augmented(qrels)
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
     names = tuple(chosen(measures, "score", "measures"))
     scoring = score_runs(
@@ -114,23 +115,32 @@ def score(
         augmented=read_trec_qrels(inputs.use(augmented_path)) if augmented_path else None,
         per_query=per_query,
     )
+    place = Path(out) if out else None if runs or per_query else workspace_path("scores/scores.csv")
+    _show_scores(scoring, names, output_format, per_query=per_query, place=place, inputs=inputs)
+
+
+def _show_scores(
+    scoring: Scoring,
+    names: tuple[str, ...],
+    output_format: str,
+    *,
+    per_query: bool,
+    place: Path | None,
+    inputs: Inputs,
+) -> None:
+    from fire_toolkit.formats.delimited import delimited_text
+
     for note in scoring.notes:
         say(f"note: {note}")
     if output_format in ("table", "latex") and not per_query:
         click.echo(_drawn_scores(scoring.scores, output_format), nl=False)
     else:
         click.echo(formatted(scoring.scores, "csv" if output_format == "table" else output_format), nl=False)
-    place = Path(out) if out else None if runs or per_query else workspace_path("scores/scores.csv")
     if place:
         text = delimited_text(scoring.scores, nan="nan")
         parameters = {"measures": list(names)}
         write_outputs(place, {place.name: text}, stage="score", parameters=parameters, inputs=inputs)
     say_next("compare", "RUN RUN...")
-
-
-def _existing(path: Path | None, given_qrels: str | None) -> Path | None:
-    """The workspace's augmented qrels, if they are there and the originals are the workspace's too."""
-    return path if path and given_qrels is None and path.is_file() else None
 
 
 def _drawn_scores(scores: Scores, output_format: str) -> str:

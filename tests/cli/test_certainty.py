@@ -73,3 +73,18 @@ def test_clusters_are_a_column_of_the_queries(sample: Fire) -> None:
     assert found[0]["interval"] == "clusters"
     refused = sample(*arguments, "--clusters", "video", code=1)
     assert "queries have no column 'video'; found query_id, text, level" in refused.output
+
+
+def test_differences_come_with_tests_and_intervals(sample: Fire) -> None:
+    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+    files = (*RUNS, "--qrels", "qrels.txt", "--augmented", "augmented.txt", "--resamples", 500)
+    found = rows(sample("difference", *files, "-m", "C@1", "-m", "AP@20", "--format", "csv"))
+    assert len(found) == 3 * 3 * 2
+    row = next(
+        r for r in found if (r["qrels"], r["measure"], r["run_b"]) == ("augmented", "C@1", "motion-track")
+    )
+    assert (row["run_a"], row["test"], float(row["difference"])) == ("fused", "mcnemar", pytest.approx(0.21))
+    assert float(row["low"]) < 0.21 < float(row["high"])
+    assert "fused & motion-track" in sample("difference", *files, "-m", "C@1").stdout
+    for command in ("difference", *files, "-m", "C@1"), ("compare", *RUNS):
+        assert r" fused \& motion-track " in sample(*command, "--format", "latex").stdout
