@@ -8,18 +8,20 @@ from __future__ import annotations
 import click
 
 from fire_toolkit import __version__
+from fire_toolkit.cli.agreement import agree
 from fire_toolkit.cli.annotation import guideline, import_, tasks
 from fire_toolkit.cli.annotators import annotators
+from fire_toolkit.cli.auditing import audit, fire_release, suggest
 from fire_toolkit.cli.collection import add_collection
 from fire_toolkit.cli.common import FireGroup
 from fire_toolkit.cli.demo import demo
 from fire_toolkit.cli.difference import difference
 from fire_toolkit.cli.doctor import doctor
 from fire_toolkit.cli.ingest import add_run, snippet
-from fire_toolkit.cli.judging import agree, augment, resolve
+from fire_toolkit.cli.judging import augment, resolve
 from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
-from fire_toolkit.cli.media import media
+from fire_toolkit.cli.media_serving import media
 from fire_toolkit.cli.pooling import pool
 from fire_toolkit.cli.project import init, status
 from fire_toolkit.cli.pull import pull
@@ -45,6 +47,9 @@ for command in (
     init,
     status,
     add_collection,
+    audit,
+    suggest,
+    fire_release,
     add_run,
     snippet,
     pool,

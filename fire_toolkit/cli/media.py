@@ -64,15 +64,18 @@ def media_root(given: Path | None) -> Path:
     return (given or (workspace.root if workspace else Path.cwd())).resolve()
 
 
-def used_items(given: str | None, inputs: Inputs) -> Items:
-    """Return the items of the file given, else of the workspace's."""
+def used_items(given: str | None, inputs: Inputs, *, written: Path | None = None) -> Items:
+    """Return the items of the file given, else of the workspace's; it must not be `written` over."""
     from fire_toolkit.formats.table_files import read_items
 
     workspace = here()
     path = workspace.path("collection", "items") if workspace else None
     if not given and workspace and path is None:
         raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
-    return read_items(inputs.use(chosen_path(given, shown(path) if path else None, "ITEMS")))
+    file = chosen_path(given, shown(path) if path else None, "ITEMS")
+    if written and written.resolve() == file.resolve():
+        raise click.UsageError(f"{written} holds the paths, which are needed again; write to another file")
+    return read_items(inputs.use(file))
 
 
 def known_origin(given: str | None) -> str:

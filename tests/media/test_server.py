@@ -1,0 +1,289 @@
+"""The media server on a real socket: the collection's files, to its page, in parts, and nothing else."""
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.media.answers import url_path
+from fire_toolkit.media.check import check_media
+from fire_toolkit.media.server import MediaServer, served_files, serving
+from fire_toolkit.tables import Items
+
+PAGE = "http://127.0.0.1:8080"
+BIG = bytes(number % 251 for number in range(3_000_000))
+NAMES = ("big.mp4", "sub/50% off? é.webm", "empty.png")
+MakeItems = Callable[..., Items]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "collection"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "big.mp4").write_bytes(BIG)
+    (folder / "sub" / "50% off? é.webm").write_bytes(b"small")
+    (folder / "empty.png").write_bytes(b"")
+    (folder / "notes.txt").write_text("not of the collection")
+    (tmp_path / "secret.txt").write_text("secret")
+    return folder
+
+
+@pytest.fixture
+def refusals() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def server(root: Path, refusals: list[str]) -> Iterator[MediaServer]:
+    with serving(MediaServer(root, NAMES, origins=[PAGE], port=0, report=refusals.append)) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: MediaServer) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=server.base_url, trust_env=False, timeout=20) as client:
+        yield client
+
+
+def raw(server: MediaServer, text: bytes) -> bytes:
+    """Return all that is answered to bytes written as they are."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+        connection.sendall(text)
+        connection.shutdown(socket.SHUT_WR)
+        found = b""
+        while piece := connection.recv(65536):
+            found += piece
+        return found
+
+
+def test_files_are_sent_whole_and_in_parts(client: httpx.Client) -> None:
+    whole = client.get("/big.mp4")
+    assert (whole.status_code, whole.content) == (200, BIG)
+    assert whole.headers["Content-Type"] == "video/mp4"
+    part = client.get("/big.mp4", headers={"Range": "bytes=1000000-1000099"})
+    assert (part.status_code, part.content) == (206, BIG[1_000_000:1_000_100])
+    assert part.headers["Content-Range"] == "bytes 1000000-1000099/3000000"
+    assert client.get("/big.mp4", headers={"Range": "bytes=-7"}).content == BIG[-7:]
+    beyond = client.get("/big.mp4", headers={"Range": "bytes=3000000-"})
+    assert (beyond.status_code, beyond.headers["Content-Range"]) == (416, "bytes */3000000")
+    assert client.get("/empty.png").content == b""
+    assert client.get(url_path(NAMES[1])).content == b"small"
+
+
+def test_head_tells_the_same_and_sends_nothing(client: httpx.Client) -> None:
+    head = client.head("/big.mp4", headers={"Range": "bytes=0-9"})
+    part = client.get("/big.mp4", headers={"Range": "bytes=0-9"})
+    assert (head.status_code, head.content) == (206, b"")
+    differing = {"date"}
+    assert {k: v for k, v in head.headers.items() if k not in differing} == {
+        k: v for k, v in part.headers.items() if k not in differing
+    }
+
+
+def test_a_kept_copy_is_not_sent_again_until_the_file_changes(client: httpx.Client, root: Path) -> None:
+    tag = client.get("/big.mp4").headers["ETag"]
+    assert client.get("/big.mp4", headers={"If-None-Match": tag}).status_code == 304
+    (root / "big.mp4").write_bytes(BIG + b"more")
+    changed = client.get("/big.mp4", headers={"If-None-Match": tag, "Range": "bytes=0-1", "If-Range": tag})
+    assert (changed.status_code, len(changed.content)) == (200, len(BIG) + 4)
+
+
+def test_only_the_given_page_may_read(client: httpx.Client) -> None:
+    def allowed(origin: str) -> str | None:
+        found = client.get("/empty.png", headers={"Origin": origin})
+        assert found.headers["Vary"] == "Origin"
+        return found.headers.get("Access-Control-Allow-Origin")
+
+    assert allowed(PAGE) == PAGE
+    assert allowed("http://evil.example") is None
+    asked = client.options("/big.mp4", headers={"Origin": PAGE, "Access-Control-Request-Headers": "range"})
+    assert (asked.status_code, asked.headers["Access-Control-Allow-Origin"]) == (204, PAGE)
+    assert "Range" in asked.headers["Access-Control-Allow-Headers"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/",
+        "/notes.txt",
+        "/sub",
+        "/sub/",
+        "/gone.mp4",
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "/..%2fsecret.txt",
+        "/sub/../big.mp4",
+        "//etc/passwd",
+        "/%2fetc%2fpasswd",
+        "/big.mp4%00.txt",
+        "/big.mp4/",
+        "/%ff",
+        "/..\\secret.txt",
+        "http://127.0.0.1/big.mp4",
+        "*",
+    ],
+)
+def test_nothing_else_is_served(server: MediaServer, refusals: list[str], target: str) -> None:
+    found = raw(server, f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    assert found.startswith((b"HTTP/1.1 404 ", b"HTTP/1.1 400 "))
+    assert b"secret" not in found
+    assert len(refusals) == 1
+
+
+def test_links_that_leave_the_folder_are_not_followed(
+    server: MediaServer, client: httpx.Client, root: Path, tmp_path: Path
+) -> None:
+    assert client.get("/big.mp4").status_code == 200
+    (root / "big.mp4").unlink()
+    (root / "big.mp4").symlink_to(tmp_path / "secret.txt")
+    assert client.get("/big.mp4").status_code == 404
+    (root / "sub").rename(tmp_path / "elsewhere")
+    (root / "sub").symlink_to(tmp_path / "elsewhere")
+    assert client.get(url_path(NAMES[1])).status_code == 404
+    (root / "empty.png").unlink()
+    os.mkfifo(root / "empty.png")
+    assert client.get("/empty.png").status_code == 404
+
+
+def test_a_page_of_another_name_that_leads_here_is_refused(client: httpx.Client) -> None:
+    assert client.get("/empty.png", headers={"Host": "evil.example"}).status_code == 421
+    assert client.get("/empty.png", headers={"Host": "localhost:1234"}).status_code == 200
+
+
+def test_other_methods_and_no_http_at_all(server: MediaServer) -> None:
+    found = raw(server, b"POST /big.mp4 HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\nhi")
+    assert found.startswith(b"HTTP/1.1 405 ")
+    assert b"Allow: GET, HEAD, OPTIONS" in found
+    body = raw(server, b"GET /big.mp4 HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\nhi")
+    assert body.startswith(b"HTTP/1.1 400 ")
+    assert raw(server, b"GET /big.mp4 HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 421 ")
+    assert raw(server, b"\x16\x03\x01\x02\x00\r\n\r\n") == b""
+    assert b"small" not in raw(server, b"GET /sub/50%25%20off%3F%20%C3%A9.webm\r\n\r\n")
+    assert raw(server, b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 414 ")
+    assert raw(server, b"") == b""
+
+
+def test_one_connection_carries_many_requests(server: MediaServer) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    for start in range(0, 1000, 100):
+        connection.request("GET", "/big.mp4", headers={"Range": f"bytes={start}-{start + 99}"})
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (206, BIG[start : start + 100])
+    connection.close()
+
+
+def test_many_clients_at_once_each_get_their_part(server: MediaServer) -> None:
+    def fetch(number: int) -> bool:
+        with httpx.Client(base_url=server.base_url, trust_env=False, timeout=60) as client:
+            start = number * 40_000
+            found = client.get("/big.mp4", headers={"Range": f"bytes={start}-{start + 1_499_999}"})
+            return found.content == BIG[start : start + 1_500_000]
+
+    with ThreadPoolExecutor(24) as pool:
+        assert list(pool.map(fetch, range(24))) == [True] * 24
+
+
+def test_a_player_that_stops_listening_harms_nobody(
+    server: MediaServer, client: httpx.Client, refusals: list[str]
+) -> None:
+    for _ in range(5):
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=10) as connection:
+            connection.sendall(b"GET /big.mp4 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            connection.recv(1000)
+    assert client.get("/big.mp4").content == BIG
+    assert refusals == []
+
+
+def test_closing_ends_open_connections(root: Path) -> None:
+    with serving(MediaServer(root, NAMES, origins=[PAGE], port=0)) as server:
+        idle = socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
+        idle.sendall(b"GET /empty.png HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert idle.recv(1000).startswith(b"HTTP/1.1 200")
+    assert idle.recv(1000) == b""
+    idle.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", server.server_port), timeout=2)
+
+
+def test_a_taken_port_is_told(server: MediaServer, root: Path) -> None:
+    with pytest.raises(UsageError, match="choose another with --port"):
+        MediaServer(root, NAMES, origins=[PAGE], port=server.server_port)
+
+
+def test_what_is_served_passes_the_check(clips: Path, items_of: MakeItems) -> None:
+    items = items_of("h264.mp4", "vp9.webm", "a.png", "mpeg4.avi")
+    served = served_files(items, root=clips)
+    with serving(MediaServer(clips, served.names.values(), origins=[PAGE], port=0)) as server:
+        found = check_media(served.items_at(items, server.base_url), root=clips, origin=PAGE)
+        assert list(found["state"]) == ["plays", "plays", "plays", "no"]
+        assert found["reason"][3] == "MPEG-4 part 2 in AVI: Chromium does not play it"
+        other = check_media(served.items_at(items, server.base_url), root=clips, origin="http://h:1")
+        assert list(other["state"]) == ["no", "no", "plays", "no"]
+
+
+def test_which_files_are_served(root: Path, tmp_path: Path, items_of: MakeItems) -> None:
+    items = items_of("big.mp4", "./sub/../big.mp4", "gone.mp4", "https://h/v.mp4", str(root / "empty.png"))
+    served = served_files(items, root=root)
+    assert served.names == {
+        "big.mp4": "big.mp4",
+        "./sub/../big.mp4": "big.mp4",
+        str(root / "empty.png"): "empty.png",
+    }
+    assert served.n_missing == 1
+    moved = dict(zip(items["media_url"], served.items_at(items, "http://h:1/")["media_url"], strict=True))
+    assert moved["./sub/../big.mp4"] == "http://h:1/big.mp4"
+    assert moved["https://h/v.mp4"] == "https://h/v.mp4"
+    assert moved["gone.mp4"] == "gone.mp4"
+
+
+def test_files_outside_of_the_folder_are_refused(root: Path, tmp_path: Path, items_of: MakeItems) -> None:
+    (root / "link.mp4").symlink_to(tmp_path / "secret.txt")
+    for url in ("link.mp4", "../secret.txt", str(tmp_path / "secret.txt")):
+        with pytest.raises(FireError, match="1 files lie outside of"):
+            served_files(items_of("big.mp4", url), root=root)
+    with pytest.raises(FireError, match="no file of the items"):
+        served_files(items_of("gone.mp4"), root=root)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_serves_until_it_is_stopped(root: Path, sign: signal.Signals) -> None:
+    (root / "items.tsv").write_text("doc_id\tmedia_url\nb\tbig.mp4\n")
+    words = ["media", "serve", "items.tsv", "--port", "0", "--origin", PAGE, "--write-items", "served.tsv"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fire_toolkit", *words],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        base_url = process.stdout.readline().strip()
+        assert (
+            root / "served.tsv"
+        ).read_text() == f"doc_id\tmedia_url\tstart_s\tend_s\nb\t{base_url}/big.mp4\t\t\n"
+        for _ in range(100):
+            try:
+                answer = httpx.get(f"{base_url}/big.mp4", headers={"Range": "bytes=0-3"}, trust_env=False)
+                break
+            except httpx.ConnectError:
+                time.sleep(0.05)
+        assert answer.content == BIG[:4]
+        process.send_signal(sign)
+        _, errors = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert "1 file for pages of http://127.0.0.1:8080; Ctrl-C stops" in errors
+    assert errors.rstrip().endswith("stopped")
