@@ -12,6 +12,8 @@ import httpx
 import pytest
 
 from fire_toolkit.labelstudio import doctor
+from fire_toolkit.labelstudio.campaign import Campaign, QueueName, project_mark, write_campaign
+from fire_toolkit.labelstudio.config import config_sha256
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.doctor import Finding, check_way, examine, exit_code
 
@@ -118,6 +120,39 @@ def test_missing_codecs_are_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_token_on_an_open_line_is_a_note(url: str, state: str) -> None:
     assert check_way(Connection(url, "t")).state == state
+
+
+PAGE = '<View><Choices name="c" toName="t"><Choice value="a"/></Choices></View>'
+
+
+@pytest.mark.parametrize(
+    ("shown", "state", "words"),
+    [
+        (PAGE, "good", "1 of this campaign, their pages unchanged"),
+        (PAGE.replace('"a"', '"b"'), "bad", 'gone: <Choice value="a">; new: <Choice value="b">'),
+    ],
+)
+def test_a_page_that_was_edited_by_hand_is_said(tmp_path: Path, shown: str, state: str, words: str) -> None:
+    campaign = Campaign("key", "g-v1", "0" * 64, config_sha256(PAGE), PAGE, False)
+    write_campaign(tmp_path, campaign)
+    project = {
+        "id": 7,
+        "title": "A01",
+        "description": project_mark(campaign, QueueName(1, "A01")),
+        "label_config": shown,
+    }
+    foreign = {"id": 8, "title": "other", "description": "", "label_config": "<View/>"}
+    well = server()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/api/projects/":
+            return httpx.Response(200, json={"results": [project, foreign], "next": None})
+        return well(request)
+
+    findings = examine(tmp_path, environ=ENVIRON, transport=httpx.MockTransport(answer))
+    last = findings[-1]
+    assert (last.name, last.state, words in last.words) == ("projects", state, True)
+    assert exit_code(findings) == (0 if state == "good" else 3)
 
 
 def test_a_file_that_others_can_read_is_said(tmp_path: Path) -> None:

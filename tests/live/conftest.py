@@ -92,7 +92,7 @@ def one_live_server(live_program: Path, artefacts: Path) -> Iterator[LiveServer]
         shutil.rmtree(root, ignore_errors=True)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def chromium() -> None:
     """Skip, or in CI fail, where there is no browser."""
     if programs() is None:
