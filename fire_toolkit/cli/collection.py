@@ -68,7 +68,7 @@ def add_collection(
     counts = collection.counts
     write_outputs(folder, texts, stage="add-collection", parameters=parameters, inputs=inputs, counts=counts)
     summarise(counts, _words(collection), as_json=as_json)
-    say_next(f"fire-toolkit audit --queries {folder / 'queries.tsv'} --qrels {folder / 'qrels.txt'}")
+    say_next("audit", f"--queries {folder / 'queries.tsv'} --qrels {folder / 'qrels.txt'}")
 
 
 def _words(collection: Collection) -> str:

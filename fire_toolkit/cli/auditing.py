@@ -1,0 +1,277 @@
+"""`audit`, `suggest` and `fire-release`: what a collection's ids hide, guesses, released judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen_path,
+    drawn,
+    here,
+    json_option,
+    read_runs,
+    say,
+    say_next,
+    shown,
+    summarise,
+    workspace_path,
+    write_outputs,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fire_toolkit.collections.audit import Audit
+    from fire_toolkit.tables import Items, Qrels, Queries
+
+_queries = click.option("--queries", metavar="FILE", help="Queries: CSV or TSV with query_id and text.")
+_items = click.option("--items", metavar="FILE", help="Items: CSV or TSV with doc_id and media_url.")
+_qrels = click.option("--qrels", metavar="FILE", help="The original qrels, in any form.")
+
+
+def _of_workspace(key: str) -> Path | None:
+    """Return a file of the collection that the workspace names, or has in its place; None otherwise."""
+    workspace = here()
+    path = workspace.path("collection", key) if workspace else None
+    if workspace and path is None:
+        path = workspace.root / "collection" / f"{key}.tsv"
+    return shown(path) if path and path.is_file() else None
+
+
+def _collection(
+    inputs: Inputs, queries: str | None, items: str | None, qrels: str | None
+) -> tuple[Queries, Items | None, Qrels | None]:
+    from fire_toolkit.formats.collections.qrels import read_qrels
+    from fire_toolkit.formats.table_files import read_items, read_queries
+
+    query_file = chosen_path(queries, _of_workspace("queries"), "--queries")
+    item_file, qrels_file = items or _of_workspace("items"), qrels or _of_workspace("qrels")
+    return (
+        read_queries(inputs.use(query_file)),
+        read_items(inputs.use(item_file)) if item_file else None,
+        read_qrels(inputs.use(qrels_file)) if qrels_file else None,
+    )
+
+
+@click.command()
+@click.argument("runs", nargs=-1, metavar="[RUN...]")
+@_queries
+@_items
+@_qrels
+@click.option("--media", metavar="DIR", help="Folder of the items' files, to find equal ones by their bytes.")
+@click.option("--labels", metavar="FILE", help="Labels, to say what sharing them among equal captions adds.")
+@click.option(
+    "--share-judgments",
+    "sharing",
+    type=click.Choice(["same-text", "same-text-any-case"]),
+    help="Write shared_labels.csv: labels given to every caption of the same text.",
+)
+@click.option(
+    "--train", metavar="FILE", help="Training captions (any collection file): nearness to the queries."
+)
+@click.option(
+    "--similarity",
+    type=click.FloatRange(0.5, 1),
+    default=0.9,
+    show_default=True,
+    help="Cosine of near duplicates.",
+)
+@click.option("--out", metavar="DIR", help="Folder for findings.csv and one table for each finding.")
+@json_option
+def audit(
+    runs: tuple[str, ...],
+    queries: str | None,
+    items: str | None,
+    qrels: str | None,
+    media: str | None,
+    labels: str | None,
+    sharing: str | None,
+    train: str | None,
+    similarity: float,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Find what a collection's ids hide: equal captions, free positives, dangling and confusable ids.
+
+    Nothing is changed. Each finding says how many of how many and what follows from it; its table is
+    DIR/<finding>.csv.
+    """
+    from fire_toolkit.collections import audit as audits
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.formats.delimited import delimited_text
+
+    if sharing and not labels:
+        raise UsageError("--share-judgments shares labels: name them with --labels")
+    folder = chosen_path(out, workspace_path("audit"), "--out")
+    inputs = Inputs()
+    query_table, item_table, qrels_table = _collection(inputs, queries, items, qrels)
+    found = audits.Audit()
+    audits.audit_captions(found, query_table, min_similarity=similarity)
+    if qrels_table is not None:
+        audits.audit_qrels(found, query_table, qrels_table, item_table)
+    ids = {"queries": query_table["query_id"].tolist()}
+    if item_table is not None:
+        ids["items"] = item_table["doc_id"].tolist()
+    audits.audit_ids(found, ids)
+    if media and item_table is not None:
+        audits.audit_items(found, _hashes(item_table, Path(media)), len(item_table))
+    if runs:
+        read = read_runs(runs, inputs, query_ids=None, doc_ids=None)
+        audits.audit_runs(found, read, query_table, item_table, qrels_table)
+    if train:
+        audits.audit_training(found, query_table, _training_texts(train, inputs))
+    if labels:
+        _add_sharing(found, query_table, labels, sharing, inputs)
+    texts = {f"{name}.csv": delimited_text(table) for name, table in found.tables.items()}
+    summary = found.summary()
+    texts["findings.csv"] = delimited_text(summary)
+    parameters = {"similarity": similarity, "share_judgments": sharing}
+    counts = dict(zip(summary["finding"], summary["count"].tolist(), strict=True))
+    write_outputs(folder, texts, stage="audit", parameters=parameters, inputs=inputs, counts=counts)
+    summarise(counts, _drawn(found), as_json=as_json)
+    say_next("pool", "RUN... --qrels QRELS --out pool")
+
+
+def _drawn(found: Audit) -> str:
+    rows = [[f"{f.count:,}", f"{f.of:,}", f.name, f.meaning] for f in found.findings]
+    return drawn(rows, ["count", "of", "finding", "what it means"], "table", align="left").rstrip()
+
+
+def _hashes(items: Items, media: Path) -> pd.DataFrame:
+    """Return the sha256 of the items' files; only files of one size are read."""
+    import pandas as pd
+
+    from fire_toolkit.formats.files import sha256_of
+
+    paths = {doc: media / url for doc, url in zip(items["doc_id"], items["media_url"], strict=True)}
+    there = {doc: path for doc, path in paths.items() if path.is_file()}
+    if len(there) < len(paths):
+        say(f"note: {len(paths) - len(there):,} of {len(paths):,} items have no file in {media}")
+    sizes = pd.Series({doc: path.stat().st_size for doc, path in there.items()}, dtype="int64")
+    alike = sizes[sizes.duplicated(keep=False)].index
+    rows = [(doc, sha256_of(there[doc])) for doc in alike]
+    return pd.DataFrame(rows, columns=["doc_id", "sha256"], dtype="str")
+
+
+def _training_texts(train: str, inputs: Inputs) -> list[str]:
+    from fire_toolkit.formats.collections import read_collection
+
+    collection, recognised = read_collection([train], split=None)
+    for file in recognised:
+        inputs.use(file.path)
+    return [str(text) for text in collection.queries["text"]]
+
+
+def _add_sharing(found: Audit, queries: Queries, labels: str, sharing: str | None, inputs: Inputs) -> None:
+    from fire_toolkit.collections.sharing import CHOICES, share_labels
+    from fire_toolkit.formats.table_files import read_labels
+
+    path = Path(labels) / "labels.csv" if Path(labels).is_dir() else Path(labels)
+    table = read_labels(inputs.use(path))
+    for choice in CHOICES:
+        shared = share_labels(table, queries, choice=choice)
+        conflicts = f"{shared.n_conflicts:,} in conflict are not shared"
+        meaning = f"labelled pairs that --share-judgments {choice} adds; {conflicts}"
+        found.add(f"shared_by_{choice}", table.iloc[:0], len(table), meaning, count=shared.n_added)
+        if choice == sharing:
+            found.tables["shared_labels"] = shared.table
+
+
+@click.command()
+@_queries
+@_qrels
+@click.option("--similarity", type=float, metavar="X", help="Captions are alike from this TF-IDF cosine on.")
+@click.option("--percentile", type=float, metavar="P", help="... from this percentile of all cosines on.")
+@click.option("--edits", type=click.IntRange(0, 8), metavar="N", help="... up to this edit distance.")
+@click.option("--out", metavar="DIR", help="Folder for pool.csv and suggestions.csv.")
+@json_option
+def suggest(
+    queries: str | None,
+    qrels: str | None,
+    similarity: float | None,
+    percentile: float | None,
+    edits: int | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Suggest pairs to judge: each query with the items of captions like its own. Never judgments.
+
+    Choose one threshold. Caption similarity is a poor judge: what it says must be looked at by people.
+    """
+    from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_pool
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.formats.delimited import delimited_text
+
+    folder = chosen_path(out, workspace_path("suggestions"), "--out")
+    inputs = Inputs()
+    query_table, _, qrels_table = _collection(inputs, queries, None, qrels)
+    if qrels_table is None:
+        raise click.UsageError("--qrels is needed outside a workspace (see `fire-toolkit init`)")
+    if sum(value is not None for value in (similarity, percentile, edits)) != 1:
+        raise UsageError("choose one of --similarity, --percentile and --edits")
+    if edits is not None:
+        suggestions, threshold = match_by_edits(query_table, qrels_table, max_distance=edits), float(edits)
+    else:
+        suggestions, threshold = match_by_similarity(
+            query_table, qrels_table, min_similarity=similarity, percentile=percentile
+        )
+    texts = {
+        "pool.csv": delimited_text(suggestion_pool(suggestions)),
+        "suggestions.csv": delimited_text(suggestions),
+    }
+    n_queries = int(suggestions["query_id"].nunique())
+    counts = {"pairs": len(suggestions), "queries": n_queries, "threshold": round(threshold, 6)}
+    parameters = {"similarity": similarity, "percentile": percentile, "edits": edits}
+    write_outputs(folder, texts, stage="suggest", parameters=parameters, inputs=inputs, counts=counts)
+    words = (
+        f"{len(suggestions):,} pairs suggested for {n_queries:,} of {len(query_table):,} queries, "
+        f"{len(suggestions) / max(1, len(query_table)):.1f} each; threshold {threshold:.6g}; not judgments"
+    )
+    summarise(counts, words, as_json=as_json)
+    say_next(f"tasks {folder}", "--queries QUERIES --guideline NAME --out tasks.json")
+
+
+@click.command("fire-release")
+@click.argument("file", metavar="FILE")
+@_queries
+@_items
+@click.option("--out", metavar="DIR", help="Folder for judgments, labels, disputes, provenance and qrels.")
+@json_option
+def fire_release(file: str, queries: str | None, items: str | None, out: str | None, as_json: bool) -> None:
+    """Read the judgments of FIRE's release (its JSON) into tables of a collection.
+
+    Its text keys become the ids of all captions with that text; disagreements are kept as disputes;
+    what is outside of the collection is listed in outside.csv.
+    """
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.fire_release import read_fire_release
+    from fire_toolkit.formats.trec import trec_qrels_text
+
+    folder = chosen_path(out, None, "--out")
+    inputs = Inputs()
+    query_table, item_table, _ = _collection(inputs, queries, items, None)
+    release = read_fire_release(inputs.use(file), query_table, items=item_table)
+    for note in release.notes:
+        say(f"note: {note}")
+    tables: dict[str, pd.DataFrame] = {
+        "judgments.csv": release.judgments,
+        "labels.csv": release.labels,
+        "disputes.csv": release.disputes,
+        "provenance.csv": release.provenance,
+        "outside.csv": release.outside,
+    }
+    texts = {name: delimited_text(table) for name, table in tables.items()}
+    texts["qrels.txt"] = trec_qrels_text(release.qrels)
+    counts = {name.removesuffix(".csv"): len(table) for name, table in tables.items()}
+    parameters: dict[str, Sequence[str]] = {"notes": release.notes}
+    write_outputs(folder, texts, stage="fire-release", parameters=parameters, inputs=inputs, counts=counts)
+    words = ", ".join(
+        f"{n:,} {'entries outside' if name == 'outside' else name}" for name, n in counts.items()
+    )
+    summarise(counts, words, as_json=as_json)
+    say_next("augment", f"--qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")

@@ -1,0 +1,145 @@
+"""Captions that are the same, or nearly: what a benchmark keyed by captions cannot tell apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.collections.edits import edit_distances
+from fire_toolkit.collections.minhash import candidate_pairs
+from fire_toolkit.collections.ngrams import Floats, Ints, index_texts, pair_similarities
+from fire_toolkit.collections.similarity import similar_pairs
+from fire_toolkit.collections.texts import normal_text
+from fire_toolkit.tables import Qrels, Queries
+
+N_EXACT = 5000
+_MAX_EDITS = 8
+_LOWER = 0.4  # by how much a pair's share of common n-grams may lie below its cosine
+
+
+def text_groups(queries: Queries, *, ignore_case: bool = True) -> pd.Series:
+    """Return a number for each query, the same for queries of the same text, in the order of the table.
+
+    ignore_case: letters of either case and runs of white space are the same.
+    """
+    texts = queries["text"].map(normal_text) if ignore_case else queries["text"]
+    return pd.Series(pd.factorize(texts)[0], index=queries.index)
+
+
+def duplicate_captions(queries: Queries) -> pd.DataFrame:
+    """Return every query whose text an earlier query has, with that query.
+
+    Returns:
+        Columns query_id, same_as (the first id, in order, with that text), same (`text`, or `case` where
+        only case or white space differs), text. By same_as and query_id; empty when all texts differ.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_queries
+        >>> queries = check_queries(pd.DataFrame({"query_id": ["a", "c"], "text": ["A dog", "a dog"]}))
+        >>> duplicate_captions(queries)[["query_id", "same_as", "same"]]
+          query_id same_as  same
+        0        c       a  case
+    """
+    groups = text_groups(queries)
+    first = ~groups.duplicated()
+    first_row = pd.Series(queries.index[first], index=groups[first])
+    repeated = queries[~first]
+    like = queries.loc[first_row.loc[groups[~first]]]
+    found = pd.DataFrame(
+        {
+            "query_id": repeated["query_id"].to_numpy(),
+            "same_as": like["query_id"].to_numpy(),
+            "same": np.where(repeated["text"].to_numpy() == like["text"].to_numpy(), "text", "case"),
+            "text": repeated["text"].to_numpy(),
+        }
+    )
+    return found.sort_values(["same_as", "query_id"]).reset_index(drop=True)
+
+
+def shared_positives(queries: Queries, qrels: Qrels, *, ignore_case: bool = True) -> pd.DataFrame:
+    """Return positives that a query lacks and another query of the same text has.
+
+    They are false negatives known for free: the same caption cannot be right for one query's item
+    and wrong for the other's.
+
+    Returns:
+        Columns query_id, doc_id, relevance, from_query_id (the first that has the pair), by query_id and
+        doc_id. A pair that the query's own qrels hold, with any grade, is not among them.
+    """
+    named = pd.DataFrame(
+        {"query_id": queries["query_id"], "group": text_groups(queries, ignore_case=ignore_case)}
+    )
+    named = named[named["group"].duplicated(keep=False)]
+    positives = qrels.loc[qrels["relevance"] >= 1, ["query_id", "doc_id", "relevance"]]
+    of_group = positives.merge(named, on="query_id").sort_values("query_id")
+    of_group = of_group.drop_duplicates(["group", "doc_id"]).rename(columns={"query_id": "from_query_id"})
+    wanted = named.merge(of_group, on="group")
+    own = qrels[["query_id", "doc_id"]].assign(own=True)
+    wanted = wanted.merge(own, on=["query_id", "doc_id"], how="left")
+    missing = wanted[wanted["own"].isna()]
+    columns = ["query_id", "doc_id", "relevance", "from_query_id"]
+    return missing[columns].sort_values(columns[:2]).reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class NearDuplicates:
+    """Pairs of texts alike; `is_exact`: all pairs were compared; else n_unchecked agreeing ones were not."""
+
+    pairs: pd.DataFrame
+    is_exact: bool
+    n_compared: int
+    n_unchecked: int
+
+
+def near_duplicates(
+    queries: Queries, *, min_similarity: float = 0.9, n_exact: int = N_EXACT
+) -> NearDuplicates:
+    """Return pairs of different captions whose character TF-IDF cosine is at least `min_similarity`.
+
+    Up to `n_exact` different texts all pairs are compared; above, those that min-hashing proposes
+    (see `minhash`: it may miss pairs, the more the lower `min_similarity`).
+
+    Returns:
+        pairs: columns query_id, other_id, similarity, edit_distance (missing above 8), text, other_text;
+        by similarity descending. A text that several queries have stands for them by its first id.
+    """
+    first = ~text_groups(queries).duplicated()
+    distinct = queries[first].assign(normal=queries.loc[first, "text"].map(normal_text))
+    distinct = distinct.sort_values("normal").reset_index(drop=True)
+    texts = distinct["normal"].tolist()
+    index = index_texts(texts)
+    if len(texts) <= n_exact:
+        left, right, cosines = similar_pairs(index, min_similarity=min_similarity)
+        n_compared, n_unchecked = len(texts) * (len(texts) - 1) // 2, 0
+    else:
+        left, right, n_unchecked = candidate_pairs(index, min_agreement=min_similarity - _LOWER)
+        n_compared = len(left)
+        cosines = pair_similarities(index, left, right)
+        near = cosines >= min_similarity
+        left, right, cosines = left[near], right[near], cosines[near]
+    pairs = _described(distinct, texts, left, right, cosines)
+    return NearDuplicates(pairs, len(texts) <= n_exact, n_compared, n_unchecked)
+
+
+def _described(
+    distinct: pd.DataFrame, texts: list[str], left: Ints, right: Ints, cosines: Floats
+) -> pd.DataFrame:
+    edits = edit_distances(texts, left, right, max_distance=_MAX_EDITS)
+    ids, shown = distinct["query_id"].to_numpy(), distinct["text"].to_numpy()
+    swap = ids[left] > ids[right]
+    left, right = np.where(swap, right, left), np.where(swap, left, right)
+    pairs = pd.DataFrame(
+        {
+            "query_id": ids[left],
+            "other_id": ids[right],
+            "similarity": np.round(cosines, 6),
+            "edit_distance": pd.array(np.where(edits > _MAX_EDITS, -1, edits), dtype="Int64"),
+            "text": shown[left],
+            "other_text": shown[right],
+        }
+    )
+    pairs["edit_distance"] = pairs["edit_distance"].mask(pairs["edit_distance"] < 0)
+    order = ["similarity", "query_id", "other_id"]
+    return pairs.sort_values(order, ascending=[False, True, True]).reset_index(drop=True)

@@ -1,0 +1,132 @@
+"""Automatic matchers: pairs suggested because captions are alike; suggestions, never judgments.
+
+A query is matched to the items of captions like its own. On real captions these stand in badly for
+people (Rodriguez et al., arXiv 2210.05038: from far too few pairs to one video in ten), so what they
+say goes into a pool to be judged, or beside a task as a guess, and carries its matcher's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.collections.edits import pairs_within
+from fire_toolkit.collections.ngrams import Floats, Ints, NgramIndex, index_texts, text_norms
+from fire_toolkit.collections.similarity import similarity_blocks
+from fire_toolkit.errors import UsageError
+from fire_toolkit.tables import Pool, Qrels, Queries, check_pool
+
+MAX_PAIRS = 20_000_000
+_N_BINS = 1 << 20
+_COLUMNS = ["query_id", "doc_id", "matcher", "score", "via_query_id"]
+
+
+def match_by_similarity(
+    queries: Queries, qrels: Qrels, *, min_similarity: float | None = None, percentile: float | None = None
+) -> tuple[pd.DataFrame, float]:
+    """Return pairs of queries with the items of similar captions, and the threshold used.
+
+    Args:
+        queries: the captions.
+        qrels: original positives; a caption stands for each of its positives.
+        min_similarity: the character TF-IDF cosine from which captions are alike, in (0, 1]; or
+        percentile: take the threshold from the cosines of all pairs of captions: in [0, 100), to within
+            a millionth.
+
+    Returns:
+        Columns query_id, doc_id, matcher (`tfidf`), score (the highest cosine of the query with a caption
+        of the item), via_query_id (that caption; of equals the first), by query_id and doc_id. Pairs
+        that the qrels hold are left out. Similarity blocks keep memory to the pairs suggested.
+
+    Raises:
+        UsageError: neither or both thresholds, one out of range, or more than 20 million captions alike.
+    """
+    _check_threshold(min_similarity, percentile)
+    index = index_texts(queries["text"].tolist())
+    norms = text_norms(index)
+    if min_similarity is None:
+        min_similarity = _threshold(index, norms, float(percentile or 0))
+    found: list[pd.DataFrame] = []
+    n_alike = 0
+    for left, right, scores in _alike(index, norms, min_similarity):
+        n_alike += len(left)
+        if n_alike > MAX_PAIRS:
+            raise UsageError(
+                f"more than {MAX_PAIRS:,} captions are alike from {min_similarity:.6f} on; raise it"
+            )
+        found.append(_items_of(queries, qrels, left, right, scores))
+    return _suggestions(found, qrels, "tfidf"), min_similarity
+
+
+def match_by_edits(queries: Queries, qrels: Qrels, *, max_distance: int) -> pd.DataFrame:
+    """Return pairs of queries with the items of captions at an edit distance of at most `max_distance`.
+
+    As `match_by_similarity`; matcher is `edits` and score the lowest distance, negative, so that a
+    higher score is nearer.
+    """
+    left, right, distances = pairs_within(queries["text"].tolist(), max_distance=max_distance)
+    both = np.concatenate([left, right]), np.concatenate([right, left])
+    scores = -np.concatenate([distances, distances]).astype(np.float64)
+    return _suggestions([_items_of(queries, qrels, *both, scores)], qrels, "edits")
+
+
+def suggestion_pool(suggestions: pd.DataFrame) -> Pool:
+    """Return suggestions as a pool to be judged; no run pooled them, so n_runs is 0."""
+    return check_pool(suggestions[["query_id", "doc_id"]].assign(n_runs=0, is_original=False))
+
+
+def _check_threshold(min_similarity: float | None, percentile: float | None) -> None:
+    if (min_similarity is None) == (percentile is None):
+        raise UsageError("give a similarity or a percentile as the threshold, one of the two")
+    if min_similarity is not None and not 0 < min_similarity <= 1:
+        raise UsageError(f"similarity {min_similarity}, expected above 0 and at most 1")
+    if percentile is not None and not 0 <= percentile < 100:
+        raise UsageError(f"percentile {percentile}, expected from 0 to below 100")
+
+
+def _blocks(index: NgramIndex, norms: Floats) -> Iterator[tuple[Ints, Ints, Floats]]:
+    every = np.arange(len(index))
+    return similarity_blocks(index, every, every, norms)
+
+
+def _threshold(index: NgramIndex, norms: Floats, percentile: float) -> float:
+    """Return the cosine below which `percentile` of all pairs of different captions lie."""
+    counts = np.zeros(_N_BINS + 1, dtype=np.int64)
+    for left, right, cosines in _blocks(index, norms):
+        others = cosines[left[:, None] != right[None, :]]
+        counts += np.bincount((others * _N_BINS).astype(np.int64), minlength=_N_BINS + 1)
+    wanted = percentile / 100 * counts.sum()
+    return float(np.searchsorted(np.cumsum(counts), wanted, side="right")) / _N_BINS
+
+
+def _alike(index: NgramIndex, norms: Floats, min_similarity: float) -> Iterator[tuple[Ints, Ints, Floats]]:
+    for left, right, cosines in _blocks(index, norms):
+        i, j = np.nonzero((cosines >= min_similarity) & (left[:, None] != right[None, :]))
+        yield left[i], right[j], cosines[i, j]
+
+
+def _items_of(queries: Queries, qrels: Qrels, left: Ints, right: Ints, scores: Floats) -> pd.DataFrame:
+    """Return the items of the captions `right` for the queries `left`, each pair once, at its best."""
+    ids = queries["query_id"].to_numpy()
+    alike = pd.DataFrame({"query_id": ids[left], "via_query_id": ids[right], "score": scores})
+    positives = qrels.loc[qrels["relevance"] >= 1, ["query_id", "doc_id"]]
+    pairs = alike.merge(positives.rename(columns={"query_id": "via_query_id"}), on="via_query_id")
+    return _best(pairs)
+
+
+def _best(pairs: pd.DataFrame) -> pd.DataFrame:
+    order = ["query_id", "doc_id", "score", "via_query_id"]
+    ordered = pairs.sort_values(order, ascending=[True, True, False, True])
+    return ordered.drop_duplicates(["query_id", "doc_id"])
+
+
+def _suggestions(found: list[pd.DataFrame], qrels: Qrels, matcher: str) -> pd.DataFrame:
+    pairs = (
+        _best(pd.concat(found, ignore_index=True)) if found else pd.DataFrame({name: [] for name in _COLUMNS})
+    )
+    known = qrels[["query_id", "doc_id"]].assign(known=True)
+    new = pairs.merge(known, on=["query_id", "doc_id"], how="left")
+    new = new[new["known"].isna()].assign(matcher=matcher)
+    return new[_COLUMNS].reset_index(drop=True)

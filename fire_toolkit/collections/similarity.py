@@ -1,0 +1,134 @@
+"""Cosine similarity of texts against texts, block by block, so that memory does not grow with pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fire_toolkit.collections.ngrams import (
+    DIGITS,
+    Floats,
+    Ints,
+    NgramIndex,
+    expand,
+    index_texts,
+    text_norms,
+    vectors,
+)
+
+_VALUES = 1 << 22  # numbers in a block of cosines
+_CACHED = 1 << 16  # numbers summed at a time
+_N_LEFT = 128  # texts compared with all others at a time
+
+
+def similarity_blocks(
+    index: NgramIndex, left: Ints, right: Ints, norms: Floats
+) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Yield (places in `left`, places in `right`, cosines), every pair of them once.
+
+    Args:
+        index: the texts.
+        left, right: rows of the index.
+        norms: of all texts, as `text_norms` gives them.
+
+    Yields:
+        Blocks in the order of `left`, then of `right`; cosines are left × right, in [0, 1], and 0 where
+        a text has no words; rounded to 12 digits, so that they do not depend on the blocks.
+    """
+    for start in range(0, len(left), _N_LEFT):
+        chosen = left[start : start + _N_LEFT]
+        by_word = _word_scores(index, chosen)
+        n_right = max(1, _VALUES // len(chosen))
+        for begin in range(0, len(right), n_right):
+            others = right[begin : begin + n_right]
+            cosines = _summed(by_word, index, others, norms)
+            places = np.arange(start, start + len(chosen)), np.arange(begin, begin + len(others))
+            yield *places, np.minimum(np.round(cosines.T, DIGITS), 1.0)
+
+
+def _word_scores(index: NgramIndex, rows: Ints) -> Floats:
+    """Return words × rows: the product of each word's n-grams with each row's unit vector."""
+    row, code, weight = vectors(index, rows)
+    present = np.zeros(len(index.ngrams), dtype=bool)
+    present[code] = True
+    place = np.cumsum(present) - 1
+    weights = np.zeros((int(present.sum()), len(rows)))
+    weights[place[code], row] = weight
+    entries = np.flatnonzero(present[index.word_ngrams])
+    codes = index.word_ngrams[entries]
+    own = index.idf[codes][:, None]
+    starts = np.searchsorted(entries, index.word_starts)
+    return _summed_rows(weights, place[codes], starts, own)
+
+
+def _summed_rows(values: Floats, places: Ints, starts: Ints, own: Floats | None = None) -> Floats:
+    """Return, for each row of a ragged array of places in `values`, the sum there (times `own`).
+
+    Done in pieces that stay in the processor's cache.
+    """
+    found = np.zeros((len(starts) - 1, values.shape[1]))
+    filled = np.flatnonzero(np.diff(starts))
+    begins, ends = starts[filled], starts[filled + 1]
+    per_piece = max(1, _CACHED // values.shape[1])
+    first = 0
+    while first < len(filled):
+        last = max(first + 1, int(np.searchsorted(ends, begins[first] + per_piece, side="right")))
+        part = slice(int(begins[first]), int(ends[last - 1]))
+        gathered = values[places[part]]
+        if own is not None:
+            gathered *= own[part]
+        found[filled[first:last]] = np.add.reduceat(gathered, begins[first:last] - part.start, axis=0)
+        first = last
+    return found
+
+
+def _summed(by_word: Floats, index: NgramIndex, rows: Ints, norms: Floats) -> Floats:
+    """Return rows × columns: the words' scores summed over each row's words, divided by its norm."""
+    owner, token = expand(index.text_starts, rows)
+    starts = np.searchsorted(owner, np.arange(len(rows) + 1))
+    sums = _summed_rows(by_word, index.text_words[token].astype(np.int64), starts)
+    return np.asarray(sums / norms[rows][:, None])
+
+
+def similar_pairs(index: NgramIndex, *, min_similarity: float) -> tuple[Ints, Ints, Floats]:
+    """Return all pairs of rows i < j whose cosine is at least `min_similarity`, by i and j."""
+    norms = text_norms(index)
+    found: list[tuple[Ints, Ints, Floats]] = []
+    for start in range(0, len(index), _N_LEFT):
+        rows = np.arange(start, min(start + _N_LEFT, len(index)))
+        for left, right, cosines in similarity_blocks(index, rows, np.arange(start, len(index)), norms):
+            i, j = np.nonzero((cosines >= min_similarity) & (right[None, :] > left[:, None]))
+            found.append((rows[left[i]], right[j] + start, cosines[i, j]))
+    return _concatenated(found)
+
+
+def _concatenated(found: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
+    if not found:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
+    left, right, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.lexsort([right, left])
+    return left[order], right[order], cosines[order]
+
+
+def nearest_mean(texts: Sequence[str], others: Sequence[str], *, n_nearest: int) -> Floats:
+    """Return for each text the mean cosine with its `n_nearest` nearest among `others`.
+
+    Weights come from both sets of texts together. With fewer others than `n_nearest` all of them
+    count; without any the mean is nan.
+    """
+    if not len(others):
+        return np.full(len(texts), np.nan)
+    index = index_texts([*texts, *others])
+    rows, compared = np.arange(len(texts)), np.arange(len(texts), len(index))
+    norms = text_norms(index)
+    means = np.empty(len(texts))
+    for start in range(0, len(texts), _N_LEFT):
+        chosen = rows[start : start + _N_LEFT]
+        best: Floats = np.zeros((len(chosen), 0))
+        for _, _, cosines in similarity_blocks(index, chosen, compared, norms):
+            best = np.concatenate([best, cosines], axis=1)
+            n_kept = min(n_nearest, best.shape[1])
+            best = -np.partition(-best, n_kept - 1, axis=1)[:, :n_kept]
+        means[chosen] = np.sort(best, axis=1).mean(axis=1)
+    return means

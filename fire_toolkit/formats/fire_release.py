@@ -1,0 +1,268 @@
+"""The JSON in which FIRE's judgments were released, read and written.
+
+It names captions by their text and keeps disputes apart from annotations. Here a text becomes the ids
+of all captions that have it, every annotator's answer becomes a judgment, disputes are kept, and what
+lies outside of the collection is listed. The released data are CC BY-NC: reading them is one thing,
+passing them on under another licence is not allowed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.collections.texts import normal_text
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.collections.entries import as_entry, as_id, as_list, as_text, need
+from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.tables import (
+    Disputes,
+    Items,
+    Judgments,
+    Labels,
+    Qrels,
+    Queries,
+    check_disputes,
+    check_labels,
+    check_qrels,
+)
+
+LICENCE = "CC BY-NC"
+METHOD = "fire-release"
+POSITIVE = ("relevant", "yes", "true", "1")
+NEGATIVE = ("irrelevant", "not_relevant", "no", "false", "0")
+_PAIR = ["query_id", "doc_id"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release as tables; provenance: query_id, doc_id, model; outside: what is not in the collection."""
+
+    judgments: Judgments
+    labels: Labels
+    disputes: Disputes
+    provenance: pd.DataFrame
+    outside: pd.DataFrame
+    notes: list[str]
+
+    @property
+    def qrels(self) -> Qrels:
+        """Return the labels as qrels: what was judged, without the original positives."""
+        return check_qrels(self.labels[[*_PAIR, "relevance"]].assign(source="judged"))
+
+
+def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None = None) -> Release:
+    """Return FIRE's release as judgments, labels, disputes and provenance of a collection.
+
+    Args:
+        path: the JSON with `annotations` and `disagreements`.
+        queries: the captions; a text of the release stands for every caption that has it (to the
+            letter, else but for case and white space).
+        items: when given, pairs with other items are left out.
+
+    Returns:
+        A Release. Labels `true`, `1`, `yes` (any case) mean relevance 1, `false`, `0`, `no`,
+        `irrelevant` 0. An annotator's second answer to a pair replaces the first. A pair given twice
+        with different labels, or also among the disagreements, is a dispute. notes count what was
+        joined, repeated, left out, and what the licence says.
+
+    Raises:
+        FormatError: no such JSON, lists of one entry of different lengths, or a label of unknown grade.
+    """
+    entries = pd.DataFrame(list(_entries(Source(path))), columns=_COLUMNS)
+    notes = [_licence_note(Source(path).json)]
+    joined, outside = _joined(entries, queries, items, notes)
+    judgments, repeated = latest_judgments(_votes(joined), where=str(path))
+    if len(repeated):
+        notes.append(f"{len(repeated):,} answers replaced by a later one of the same annotator")
+    labels, disputes = _verdicts(joined, judgments)
+    sources = joined[[*_PAIR, "models"]].explode("models").dropna().rename(columns={"models": "model"})
+    provenance = sources.drop_duplicates().sort_values([*_PAIR, "model"]).reset_index(drop=True)
+    return Release(judgments, labels, disputes, provenance, outside, notes)
+
+
+_COLUMNS = ["text", "doc_id", "label", "votes", "models"]
+_Entry = tuple[str, str, str | None, list[tuple[str, str, str, str]], list[str]]
+
+
+def _entries(source: Source) -> Iterator[_Entry]:
+    found = source.json
+    if not isinstance(found, dict) or "annotations" not in found:
+        raise FormatError(f"{source.path}: no field 'annotations', expected the JSON of FIRE's release")
+    for part in ("annotations", "disagreements"):
+        for n, value in enumerate(as_list(found.get(part, []), f"{source.path}: {part}")):
+            where = f"{source.path}: {part}[{n}]"
+            yield _entry(as_entry(value, where), where, is_labelled=part == "annotations")
+
+
+def _entry(entry: dict[str, Any], where: str, *, is_labelled: bool) -> _Entry:
+    annotators = [as_id(value, where) for value in as_list(need(entry, "annotator_ids", where), where)]
+    answers = [_label(value, where) for value in as_list(need(entry, "annotator_labels", where), where)]
+    more = [_ids(entry, name, len(annotators), where) for name in ("response_ids", "queue_ids")]
+    if len(answers) != len(annotators):
+        raise FormatError(f"{where}: {len(annotators)} annotators and {len(answers)} labels")
+    text = as_text(need(entry, "query", where), where)
+    doc_id = as_id(need(entry, "video_id", where), where)
+    label = _label(need(entry, "label", where), where) if is_labelled else None
+    models = sorted({as_id(model, where) for model in as_list(entry.get("models", []), where)})
+    return text, doc_id, label, list(zip(annotators, answers, *more, strict=True)), models
+
+
+def _ids(entry: dict[str, Any], name: str, n_expected: int, where: str) -> list[str]:
+    values = [as_id(value, where) for value in as_list(entry.get(name, []), where)]
+    return values if len(values) == n_expected else [";".join(values)] * n_expected
+
+
+def _label(value: object, where: str) -> str:
+    label = "_".join(str(value).split()) if isinstance(value, str | int) else ""
+    if label.casefold() not in POSITIVE + NEGATIVE:
+        expected = ", ".join(POSITIVE + NEGATIVE)
+        raise FormatError(f"{where}: label {value!r}, expected one of {expected}")
+    return label
+
+
+def relevance_of(label: str) -> int:
+    """Return 1 for a label that means relevant, 0 for one that means irrelevant."""
+    return int(label.casefold() in POSITIVE)
+
+
+def _licence_note(found: Any) -> str:
+    licence = found.get("license") if isinstance(found, dict) else None
+    said = repr(licence)[:60] if licence else "nothing"
+    return (
+        f"licence: the file says {said}; FIRE's repository says {LICENCE} for its data: do not pass these "
+        "judgments on under a licence that allows commercial use"
+    )
+
+
+def _joined(
+    entries: pd.DataFrame, queries: Queries, items: Items | None, notes: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the entries with the ids of their captions, one row a caption, and those outside."""
+    exact, loose = _ids_by_text(queries, to_the_letter=True), _ids_by_text(queries, to_the_letter=False)
+    found = [exact.get(text) or loose.get(normal_text(text)) or [] for text in entries["text"]]
+    named = entries.assign(query_id=pd.Series(found, index=entries.index, dtype=object))
+    known = named["query_id"].map(len) > 0
+    inside = known & (named["doc_id"].isin(items["doc_id"]) if items is not None else True)
+    why = pd.Series("no caption has this text", index=named.index).where(~known, "no such item")
+    outside = named[["text", "doc_id"]].assign(reason=why)[~inside].reset_index(drop=True)
+    kept = named[inside]
+    shared = kept[kept["query_id"].map(len) > 1]
+    if len(shared):
+        n_captions = shared["query_id"].explode().nunique()
+        notes.append(
+            f"{shared['text'].nunique():,} texts are shared by {n_captions:,} captions: their "
+            f"{len(shared):,} entries hold for each of them"
+        )
+    if len(outside):
+        notes.append(f"{len(outside):,} of {len(entries):,} entries are outside of the collection")
+    return kept.explode("query_id").reset_index(drop=True), outside
+
+
+def _ids_by_text(queries: Queries, *, to_the_letter: bool) -> dict[str, list[str]]:
+    ids: dict[str, list[str]] = {}
+    for query_id, text in zip(queries["query_id"], queries["text"], strict=True):
+        ids.setdefault(text if to_the_letter else normal_text(text), []).append(query_id)
+    return ids
+
+
+def _votes(joined: pd.DataFrame) -> pd.DataFrame:
+    columns = [*_PAIR, "annotator_id", "label", "response_id", "queue_id", "origin"]
+    rows = [
+        (query_id, doc_id, *vote, METHOD)
+        for query_id, doc_id, votes in zip(joined["query_id"], joined["doc_id"], joined["votes"], strict=True)
+        for vote in votes
+    ]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Disputes]:
+    """Return one label a pair, and the pairs that have none or several."""
+    said = joined.assign(label=joined["label"].fillna("")).groupby(_PAIR)["label"]
+    pairs = said.agg(["nunique", "first"]).reset_index()
+    pairs["relevance"] = pairs["first"].map(relevance_of)
+    is_label = (pairs["nunique"] == 1) & (pairs["first"] != "")
+    votes = judgments.merge(pairs[[*_PAIR, "first"]], on=_PAIR)
+    votes["agrees"] = votes["label"] == votes["first"]
+    counts = votes.groupby(_PAIR)["agrees"].agg(["size", "sum"]).reset_index()
+    counted = pairs[is_label].merge(counts, on=_PAIR, how="left")
+    n_judgments, n_agree = (counted[name].fillna(0).astype("int64") for name in ("size", "sum"))
+    labels = counted[[*_PAIR, "relevance"]].assign(
+        label=counted["first"],
+        method=METHOD,
+        n_judgments=n_judgments,
+        n_agree=n_agree,
+        confidence=n_agree / n_judgments.where(n_judgments > 0, 1),
+    )
+    return check_labels(labels), _disputes(pairs[~is_label], judgments)
+
+
+def _disputes(pairs: pd.DataFrame, judgments: Judgments) -> Disputes:
+    disputed = pairs[_PAIR].assign(reason=["no_majority"] * len(pairs))
+    for name in sorted(set(judgments["label"])):
+        votes = judgments[judgments["label"] == name].groupby(_PAIR).size().rename(f"n_{name}").reset_index()
+        disputed = disputed.merge(votes, on=_PAIR, how="left").fillna({f"n_{name}": 0})
+        disputed[f"n_{name}"] = disputed[f"n_{name}"].astype("int64")
+    return check_disputes(disputed)
+
+
+def fire_release_json(
+    judgments: Judgments,
+    labels: Labels,
+    disputes: Disputes,
+    queries: Queries,
+    *,
+    provenance: pd.DataFrame | None = None,
+    dataset: str = "",
+    licence: str = LICENCE,
+    about: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Return judgments in the shape of FIRE's release: what reads its JSON reads this too.
+
+    Args:
+        judgments, labels, disputes: of the same pairs; columns response_id and queue_id are kept.
+        queries: gives each entry its text; `query_id` stands beside it, so that equal texts stay apart.
+        provenance: query_id, doc_id, model.
+        dataset: the name in every entry.
+        licence: of the judgments.
+        about: further fields at the top (creator, website, created_ds), in the order given.
+
+    Returns:
+        JSON text with one line end at its end; the same tables give the same bytes.
+    """
+    texts = dict(zip(queries["query_id"], queries["text"], strict=True))
+    models: dict[tuple[str, str], list[str]] = {}
+    if provenance is not None:
+        for query_id, doc_id, model in provenance[[*_PAIR, "model"]].itertuples(index=False):
+            models.setdefault((query_id, doc_id), []).append(model)
+    votes = dict(iter(judgments.groupby(_PAIR)))
+    empty = judgments.iloc[:0]
+
+    def entry(pair: tuple[str, str]) -> dict[str, Any]:
+        rows = votes.get(pair, empty)
+        return {
+            "query_id": pair[0],
+            "query": texts[pair[0]],
+            "video_id": pair[1],
+            "annotator_ids": rows["annotator_id"].tolist(),
+            "annotator_labels": rows["label"].tolist(),
+            "response_ids": rows["response_id"].tolist() if "response_id" in rows else [],
+            "queue_ids": rows["queue_id"].tolist() if "queue_id" in rows else [],
+            "models": sorted(models.get(pair, [])),
+            "dataset": dataset,
+        }
+
+    pairs = zip(labels["query_id"], labels["doc_id"], labels["label"], strict=True)
+    annotations = [entry((query_id, doc_id)) | {"label": label} for query_id, doc_id, label in pairs]
+    disagreements = [entry(pair) for pair in zip(disputes["query_id"], disputes["doc_id"], strict=True)]
+    content = {"annotations": annotations, "disagreements": disagreements}
+    digest = hashlib.md5(json.dumps(content).encode(), usedforsecurity=False).hexdigest()
+    top = {**content, "source_data_md5": digest, "license": licence, "datasets": [dataset], **dict(about)}
+    return json.dumps(top, ensure_ascii=False, indent=1) + "\n"

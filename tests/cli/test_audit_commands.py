@@ -1,0 +1,106 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.formats.table_files import read_judgments, read_labels, read_pool
+
+RELEASE = Path(__file__).parents[1] / "golden" / "fire-release"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "qrels.txt").write_text("ret0 0 v1 1\nret1 0 v2 1\nret2 0 v02 1\n")
+    (tmp_path / "items.tsv").write_text("doc_id\tmedia_url\nv1\ta.mp4\nv2\tb.mp4\nv02\tc.mp4\nv3\tnone.mp4\n")
+    (tmp_path / "m.run").write_text("ret0 Q0 v1 1 2 m\nret0 Q0 V02 2 1 m\n")
+    (tmp_path / "media").mkdir()
+    for name, content in (("a.mp4", "x"), ("b.mp4", "yy"), ("c.mp4", "x")):
+        (tmp_path / "media" / name).write_text(content)
+    return tmp_path
+
+
+def collection(folder: Path) -> list[object]:
+    return [
+        "--queries",
+        RELEASE / "queries.tsv",
+        "--qrels",
+        folder / "qrels.txt",
+    ]
+
+
+def test_the_audit_writes_its_findings_and_a_table_for_each(folder: Path) -> None:
+    out = folder / "audit"
+    options = ["--items", folder / "items.tsv", "--media", folder / "media", "--out", out, "--json"]
+    result = run("audit", folder / "m.run", *collection(folder), *options)
+    assert result.exit_code == 0, result.output
+    counts = json.loads(result.stdout)
+    assert {name: n for name, n in counts.items() if n} == {
+        "duplicate_captions": 1,
+        "missing_positives": 2,
+        "confusable_ids": 1,
+        "duplicate_items": 1,
+        "runs_coverage": 1,
+        "items_without_query": 1,
+    }
+    assert "note: 1 of 4 items have no file" in result.stderr
+    assert read_delimited(out / "duplicate_items.csv")["same_as"].tolist() == ["v02"]
+    assert list(counts) == read_delimited(out / "findings.csv")["finding"].tolist()
+    assert (out / "manifest.json").is_file()
+    assert not (out / "dangling_doc_ids.csv").exists()
+
+
+def test_sharing_labels_says_what_it_adds_and_writes_them(folder: Path) -> None:
+    (folder / "labels.csv").write_text("query_id,doc_id,label,relevance\nret0,v3,relevant,1\n")
+    out, labels = folder / "audit", folder / "labels.csv"
+    result = run(
+        "audit", *collection(folder), "--labels", labels, "--share-judgments", "same-text", "--out", out
+    )
+    assert result.exit_code == 0, result.output
+    assert "labelled pairs that --share-judgments same-text adds" in result.stderr
+    assert read_labels(out / "shared_labels.csv")["query_id"].tolist() == ["ret0", "ret2"]
+    alone = run("audit", *collection(folder), "--share-judgments", "same-text", "--out", out)
+    assert (alone.exit_code, "name them with --labels" in alone.stderr) == (1, True)
+
+
+def test_training_captions_come_from_any_collection_file(folder: Path) -> None:
+    (folder / "train.json").write_text(
+        json.dumps([{"video": "t", "caption": "A dog runs over grass"}, {"video": "u", "caption": "x"}])
+    )
+    result = run(
+        "audit", *collection(folder), "--train", folder / "train.json", "--out", folder / "a", "--json"
+    )
+    assert json.loads(result.stdout)["training_similarity"] == 2, result.output
+
+
+def test_suggestions_are_written_as_a_pool_with_their_reasons(folder: Path) -> None:
+    result = run("suggest", *collection(folder), "--similarity", "0.99", "--out", folder / "s")
+    assert result.exit_code == 0, result.output
+    assert "2 pairs suggested for 2 of 3 queries, 0.7 each; threshold 0.99; not judgments" in result.stderr
+    assert read_pool(folder / "s")["query_id"].tolist() == ["ret0", "ret2"]
+    assert read_delimited(folder / "s" / "suggestions.csv")["via_query_id"].tolist() == ["ret2", "ret0"]
+    both = run("suggest", *collection(folder), "--similarity", ".9", "--edits", "2", "--out", folder / "s")
+    assert (both.exit_code, "choose one of --similarity" in both.stderr) == (1, True)
+
+
+def test_a_release_becomes_tables_that_the_other_commands_read(folder: Path) -> None:
+    out = folder / "release"
+    result = run("fire-release", RELEASE / "release.json", *collection(folder)[:2], "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "note: licence: the file says 'CC BY 4.0'" in result.stderr
+    assert "12 judgments, 6 labels, 1 disputes, 9 provenance, 1 entries outside" in result.stderr
+    judgments, n_superseded = read_judgments(out / "judgments.csv")
+    assert (len(judgments), n_superseded, len(read_labels(out))) == (12, 0, 6)
+    agreed = run("agree", out / "judgments.csv", "--format", "csv")
+    assert agreed.exit_code == 0, agreed.output
+    augmented = run(
+        "augment", "--qrels", folder / "qrels.txt", "--labels", out, "--out", folder / "augmented.txt"
+    )
+    assert augmented.exit_code == 0, augmented.output
+    assert "ret1 0 v9 1" in (folder / "augmented.txt").read_text()

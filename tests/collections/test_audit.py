@@ -1,0 +1,218 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.collections.audit import (
+    Audit,
+    audit_captions,
+    audit_ids,
+    audit_items,
+    audit_qrels,
+    audit_runs,
+    audit_training,
+    caption_lengths,
+    confusable_ids,
+)
+from fire_toolkit.collections.duplicates import duplicate_captions, near_duplicates, shared_positives
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
+
+
+def queries(**texts: str) -> Queries:
+    return check_queries(
+        pd.DataFrame({"query_id": pd.Series(texts.keys(), dtype="str"), "text": texts.values()}, dtype=object)
+    )
+
+
+def qrels(*pairs: tuple[str, str, int]) -> Qrels:
+    return check_qrels(pd.DataFrame(list(pairs), columns=["query_id", "doc_id", "relevance"], dtype=object))
+
+
+def items(*ids: str) -> Items:
+    return check_items(pd.DataFrame({"doc_id": list(ids), "media_url": list(ids)}, dtype="str"))
+
+
+def rows(table: pd.DataFrame) -> list[tuple[object, ...]]:
+    return list(table.itertuples(index=False, name=None))
+
+
+CAPTIONS = queries(q1="A dog runs", q2="a cat sleeps", q3="a dog  runs", q4="A dog runs", q5="rain")
+
+
+def test_equal_captions_name_the_first_and_whether_only_case_differs() -> None:
+    assert rows(duplicate_captions(CAPTIONS)) == [
+        ("q3", "q1", "case", "a dog  runs"),
+        ("q4", "q1", "text", "A dog runs"),
+    ]
+    assert len(duplicate_captions(queries(a="x", b="y"))) == 0
+    assert len(duplicate_captions(queries())) == 0
+
+
+def test_positives_of_an_equal_caption_are_missing_from_the_others() -> None:
+    known = qrels(("q1", "v1", 1), ("q3", "v3", 2), ("q4", "v4", 1), ("q4", "v1", 0), ("q2", "v2", 1))
+    assert rows(shared_positives(CAPTIONS, known)) == [
+        ("q1", "v3", 2, "q3"),
+        ("q1", "v4", 1, "q4"),
+        ("q3", "v1", 1, "q1"),
+        ("q3", "v4", 1, "q4"),
+        ("q4", "v3", 2, "q3"),  # and not v1, which its own qrels call 0
+    ]
+    assert rows(shared_positives(CAPTIONS, known, ignore_case=False)[["query_id", "doc_id"]]) != [
+        ("q1", "v4"),
+        ("q4", "v3"),
+    ]
+    assert rows(shared_positives(CAPTIONS, known, ignore_case=False)) == [("q1", "v4", 1, "q4")]
+
+
+def test_near_duplicates_leave_equal_captions_out() -> None:
+    near = near_duplicates(
+        queries(
+            a="a man plays the guitar", b="a man plays the guitars", c="A man plays the guitar", d="rain"
+        ),
+        min_similarity=0.9,
+    )
+    assert rows(near.pairs[["query_id", "other_id", "edit_distance"]]) == [("a", "b", 1)]
+    assert (near.is_exact, near.n_compared, near.n_unchecked) == (True, 3, 0)
+
+
+def test_near_duplicates_by_min_hashing_are_those_of_all_pairs() -> None:
+    texts = {
+        f"q{n}": f"item {n * 7919 % 1000:03d} stands on shelf {n * 104729 % 997} alone" for n in range(90)
+    }
+    texts |= {f"r{n}": texts[f"q{n}"] + "s" for n in range(20)}
+    exact = near_duplicates(queries(**texts), min_similarity=0.95)
+    hashed = near_duplicates(queries(**texts), min_similarity=0.95, n_exact=10)
+    assert len(exact.pairs) >= 20
+    assert not hashed.is_exact
+    pd.testing.assert_frame_equal(exact.pairs, hashed.pairs)
+
+
+def test_ids_that_differ_in_case_or_padding_are_confusable() -> None:
+    ids = ["v7", "V7", "v007", "v70", "v700", "w0", "w00", "w", "x1.05", "x1.5"]
+    assert rows(confusable_ids(ids)) == [("v007", "V7"), ("v7", "V7"), ("w00", "w0"), ("x1.5", "x1.05")]
+    assert len(confusable_ids([])) == 0
+
+
+def test_caption_lengths_are_counted_in_bins_of_ten() -> None:
+    assert rows(caption_lengths(CAPTIONS)) == [(0, 9, 1, 1.0), (10, 19, 4, 3.0)]
+    assert len(caption_lengths(queries())) == 0
+
+
+def findings(audit: Audit) -> dict[str, tuple[int, int]]:
+    return {found.name: (found.count, found.of) for found in audit.findings}
+
+
+def test_the_qrels_are_held_against_queries_and_items() -> None:
+    audit = Audit()
+    known = qrels(("q1", "v1", 1), ("q2", "v9", 1), ("q9", "v1", 1), ("q5", "v2", 0))
+    audit_qrels(audit, CAPTIONS, known, items("v1", "v2", "v3"))
+    assert findings(audit) == {
+        "missing_positives": (2, 3),
+        "queries_without_positive": (3, 5),
+        "dangling_query_ids": (1, 4),
+        "dangling_doc_ids": (1, 4),
+        "items_without_query": (1, 3),
+    }
+    assert rows(audit.tables["dangling_query_ids"]) == [("q9", "v1", 1)]
+    assert rows(audit.tables["dangling_doc_ids"]) == [("q2", "v9", 1)]
+    assert rows(audit.tables["queries_without_positive"]) == [("q3",), ("q4",), ("q5",)]
+
+
+def test_captions_ids_and_files_are_findings_with_their_tables() -> None:
+    audit = Audit()
+    audit_captions(audit, CAPTIONS, min_similarity=0.9)
+    audit_ids(audit, {"queries": ["q1", "Q1"], "items": ["v01", "v1"]})
+    hashes = pd.DataFrame({"doc_id": ["c", "a", "b"], "sha256": ["x", "x", "y"]})
+    audit_items(audit, hashes, 9)
+    assert findings(audit) == {
+        "duplicate_captions": (2, 5),
+        "near_duplicate_captions": (0, 5),
+        "confusable_ids": (2, 4),
+        "duplicate_items": (1, 9),
+    }
+    assert rows(audit.tables["confusable_ids"]) == [("queries", "q1", "Q1"), ("items", "v1", "v01")]
+    assert rows(audit.tables["duplicate_items"]) == [("c", "a")]
+    assert list(audit.summary().columns) == ["finding", "count", "of", "meaning"]
+
+
+def test_a_run_is_held_against_the_grid() -> None:
+    scored = pd.DataFrame(
+        {
+            "run_id": "m",
+            "query_id": ["q1", "q1", "q1", "q2", "q9"],
+            "doc_id": ["v1", "v02", "zz", "v1", "v1"],
+            "score": [3.0, 2.0, 1.0, 1.0, 1.0],
+        }
+    )
+    audit = Audit()
+    known = qrels(("q1", "v2", 1), ("q2", "v1", 1))
+    audit_runs(audit, rank_run(scored), CAPTIONS, items("v1", "v2"), known)
+    assert findings(audit) == {"runs_coverage": (1, 1)}
+    assert audit.tables["runs_coverage"].iloc[0].to_dict() == {
+        "run_id": "m",
+        "n_queries": 2,
+        "queries_missing": 3,
+        "queries_outside": 1,
+        "items_outside": 2,
+        "items_outside_by_case_or_zeros": 1,  # v02 for v2
+        "rows_outside": 3,
+        "min_depth": 1,
+        "max_depth": 3,
+        "positives_found": 1,
+        "positives": 2,
+    }
+
+
+def test_training_captions_are_compared() -> None:
+    audit = Audit()
+    audit_training(audit, queries(a="A dog runs", b="zzz"), ["a dog runs", "a cat"])
+    assert findings(audit) == {"training_similarity": (1, 2)}
+    table = audit.tables["training_similarity"]
+    assert table["in_training"].tolist() == [True, False]
+    assert table["mean_of_5"].iloc[0] > 0.5
+    assert table["mean_of_5"].iloc[1] < 0.2
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.dictionaries(st.sampled_from("abcdefg"), st.sampled_from(["x y", "X y", "z", "x  y", ""]), max_size=7),
+    st.lists(st.tuples(st.sampled_from("abcdefg"), st.sampled_from("uvw"), st.integers(-1, 2)), max_size=8),
+)
+def test_free_positives_change_no_input_and_do_not_depend_on_order(
+    texts: dict[str, str], pairs: list[tuple[str, str, int]]
+) -> None:
+    captions = queries(**texts)
+    known = qrels(*{(q, d): (q, d, r) for q, d, r in pairs if q in texts}.values())
+    copies = captions.copy(), known.copy()
+    found = shared_positives(captions, known)
+    shuffled = Queries(captions.sample(frac=1, random_state=1)), Qrels(known.sample(frac=1, random_state=2))
+    pd.testing.assert_frame_equal(found, shared_positives(*shuffled), check_dtype=False)
+    pd.testing.assert_frame_equal(copies[0], captions)
+    pd.testing.assert_frame_equal(copies[1], known)
+    own = set(zip(known["query_id"], known["doc_id"], strict=True))
+    text = {query: " ".join(t.casefold().split()) for query, t in texts.items()}
+    positive = {
+        (q, d) for q, d, r in known[["query_id", "doc_id", "relevance"]].itertuples(index=False) if r >= 1
+    }
+    expected = {(q, d) for q in texts for p, d in positive if text[p] == text[q] and (q, d) not in own}
+    assert expected == set(zip(found["query_id"], found["doc_id"], strict=True))
+
+
+def test_the_audit_of_nothing_finds_nothing() -> None:
+    audit = Audit()
+    audit_captions(audit, queries(), min_similarity=0.9)
+    audit_qrels(audit, queries(), qrels(), items())
+    audit_ids(audit, {"queries": [], "items": []})
+    assert {count for count, _ in findings(audit).values()} == {0}
+
+
+@pytest.mark.parametrize("n_texts", [3])
+def test_near_duplicates_do_not_depend_on_the_order_of_the_rows(n_texts: int) -> None:
+    captions = queries(c="a man plays the guitars", a="a man plays the guitar", b="a man plays a guitar")
+    shuffled = Queries(captions.iloc[np.arange(n_texts)[::-1]])
+    pd.testing.assert_frame_equal(
+        near_duplicates(captions, min_similarity=0.5).pairs,
+        near_duplicates(shuffled, min_similarity=0.5).pairs,
+    )

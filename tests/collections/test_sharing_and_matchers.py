@@ -1,0 +1,175 @@
+import pandas as pd
+import pytest
+
+from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_pool
+from fire_toolkit.collections.sharing import share_judgments, share_labels
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.tables import (
+    Judgments,
+    Labels,
+    Qrels,
+    Queries,
+    check_judgments,
+    check_labels,
+    check_pool,
+    check_qrels,
+    check_queries,
+)
+
+QUERIES = check_queries(
+    pd.DataFrame({"query_id": ["q1", "q2", "q3", "q4"], "text": ["a dog", "a dog", "A dog", "rain"]})
+)
+
+
+def judgments(*rows: tuple[str, str, str, str]) -> Judgments:
+    return check_judgments(
+        pd.DataFrame(list(rows), columns=["query_id", "doc_id", "annotator_id", "label"], dtype="str")
+    )
+
+
+def labels(*rows: tuple[str, str, str]) -> Labels:
+    table = pd.DataFrame(list(rows), columns=["query_id", "doc_id", "label"], dtype="str")
+    return check_labels(table.assign(relevance=[int(label == "yes") for label in table["label"]]))
+
+
+def pairs(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    return list(table[["query_id", "doc_id", "label"]].itertuples(index=False, name=None))
+
+
+def test_labels_go_to_captions_of_the_same_text() -> None:
+    known = labels(("q1", "v1", "yes"), ("q4", "v1", "no"))
+    shared = share_labels(known, QUERIES, choice="same-text")
+    assert (shared.n_added, shared.n_conflicts) == (1, 0)
+    assert pairs(shared.table) == [("q1", "v1", "yes"), ("q2", "v1", "yes"), ("q4", "v1", "no")]
+    assert shared.table["method"].tolist() == ["", "shared from q1", ""]
+    assert share_labels(known, QUERIES, choice="same-text-any-case").n_added == 2
+
+
+def test_what_was_judged_stays_and_conflicts_are_not_shared() -> None:
+    known = labels(("q1", "v1", "yes"), ("q2", "v1", "no"), ("q1", "v2", "yes"), ("q2", "v2", "yes"))
+    shared = share_labels(known, QUERIES, choice="same-text-any-case")
+    assert (shared.n_added, shared.n_conflicts) == (1, 1)  # q3 v2 is added, q3 v1 in conflict
+    assert ("q3", "v2", "yes") in pairs(shared.table)
+    assert {("q1", "v1", "yes"), ("q2", "v1", "no")} < set(pairs(shared.table))
+    assert "shared from q1" in shared.table["method"].tolist()
+
+
+def test_judgments_are_shared_annotator_by_annotator() -> None:
+    known = judgments(("q1", "v1", "u", "yes"), ("q2", "v1", "w", "no"))
+    before = known.copy()
+    shared = share_judgments(known, QUERIES, choice="same-text")
+    assert shared.n_added == 2
+    found = shared.table[["query_id", "annotator_id", "label", "origin"]]
+    assert list(found.itertuples(index=False, name=None)) == [
+        ("q1", "u", "yes", ""),
+        ("q1", "w", "no", "shared from q2"),
+        ("q2", "u", "yes", "shared from q1"),
+        ("q2", "w", "no", ""),
+    ]
+    pd.testing.assert_frame_equal(before, known)
+
+
+def test_sharing_twice_adds_nothing_and_order_does_not_matter() -> None:
+    known = judgments(("q1", "v1", "u", "yes"), ("q2", "v2", "u", "no"), ("q4", "v1", "u", "no"))
+    once = share_judgments(known, QUERIES, choice="same-text-any-case")
+    again = share_judgments(once.table, QUERIES, choice="same-text-any-case")
+    assert (once.n_added, again.n_added) == (4, 0)
+    shuffled = share_judgments(
+        Judgments(known.iloc[::-1]), Queries(QUERIES.iloc[::-1]), choice="same-text-any-case"
+    )
+    pd.testing.assert_frame_equal(once.table, shuffled.table)
+
+
+def test_without_equal_texts_or_judgments_nothing_is_added() -> None:
+    assert share_labels(labels(("q4", "v1", "yes")), QUERIES, choice="same-text").n_added == 0
+    assert share_labels(labels(), QUERIES, choice="same-text").n_added == 0
+    assert share_judgments(judgments(), QUERIES, choice="same-text").n_added == 0
+
+
+def test_bad_choices_and_foreign_queries_are_errors() -> None:
+    with pytest.raises(
+        UsageError, match="sharing 'all' is unknown; expected one of same-text, same-text-any"
+    ):
+        share_labels(labels(), QUERIES, choice="all")
+    with pytest.raises(JoinError, match=r"1 judged queries are not among the queries \(q9\)"):
+        share_labels(labels(("q9", "v1", "yes")), QUERIES, choice="same-text")
+
+
+CAPTIONS = check_queries(
+    pd.DataFrame(
+        {
+            "query_id": ["q1", "q2", "q3", "q4"],
+            "text": [
+                "a man plays the guitar",
+                "a man plays a guitar",
+                "a man plays the guitars",
+                "heavy rain",
+            ],
+        }
+    )
+)
+ORIGINAL: Qrels = check_qrels(
+    pd.DataFrame({"query_id": ["q1", "q2", "q3", "q4"], "doc_id": ["v1", "v2", "v2", "v4"], "relevance": 1})
+)
+
+
+def test_pairs_are_suggested_with_the_caption_they_come_through() -> None:
+    found, threshold = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
+    assert threshold == 0.8
+    assert list(found[["query_id", "doc_id", "via_query_id"]].itertuples(index=False, name=None)) == [
+        ("q1", "v2", "q2"),
+        ("q2", "v1", "q1"),
+        ("q3", "v1", "q1"),
+    ]
+    assert {"tfidf"} == set(found["matcher"])
+    assert found["score"].between(0.8, 1).all()
+
+
+def test_the_percentile_is_that_of_all_pairs_of_captions() -> None:
+    # 12 ordered pairs of different captions: 6 are of the three like ones.
+    found, threshold = match_by_similarity(CAPTIONS, ORIGINAL, percentile=50)
+    assert len(found) == 3
+    assert threshold > 0.3
+    everything, lowest = match_by_similarity(CAPTIONS, ORIGINAL, percentile=0)
+    assert 0.0 <= lowest < threshold
+    assert len(everything) == 3 + 2 + 3
+
+
+def test_pairs_by_edits_have_the_distance_as_a_negative_score() -> None:
+    found = match_by_edits(CAPTIONS, ORIGINAL, max_distance=1)
+    assert list(found.itertuples(index=False, name=None)) == [
+        ("q1", "v2", "edits", -1.0, "q3"),
+        ("q3", "v1", "edits", -1.0, "q1"),
+    ]
+
+
+def test_suggestions_are_a_pool_and_no_judgments() -> None:
+    found, _ = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=0.8)
+    pool = suggestion_pool(found)
+    pd.testing.assert_frame_equal(check_pool(pool), pool)
+    assert {0} == set(pool["n_runs"])
+    assert "label" not in pool
+    none, _ = match_by_similarity(CAPTIONS, ORIGINAL, min_similarity=1)
+    assert len(suggestion_pool(none)) == 0
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "message"),
+    [
+        ({}, "one of the two"),
+        ({"min_similarity": 0.5, "percentile": 50}, "one of the two"),
+        ({"min_similarity": 0}, "expected above 0"),
+        ({"percentile": 100}, "below 100"),
+    ],
+)
+def test_a_threshold_out_of_range_is_an_error(thresholds: dict[str, float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        match_by_similarity(CAPTIONS, ORIGINAL, **thresholds)
+
+
+def test_too_many_suggestions_are_refused_and_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fire_toolkit.collections import matchers
+
+    monkeypatch.setattr(matchers, "MAX_PAIRS", 5)
+    with pytest.raises(UsageError, match="more than 5 captions are alike"):
+        match_by_similarity(CAPTIONS, ORIGINAL, percentile=0)

@@ -1,0 +1,186 @@
+"""Character TF-IDF against a plain definition and scikit-learn's numbers; edit distance against its own."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.collections.edits import edit_distances, pairs_within
+from fire_toolkit.collections.minhash import candidate_pairs
+from fire_toolkit.collections.ngrams import index_texts, pair_similarities, word_ngrams
+from fire_toolkit.collections.similarity import nearest_mean, similar_pairs
+
+CAPTIONS = [
+    "a man is playing a guitar",
+    "a man plays the guitar",
+    "A dog runs",
+    "the dog runs fast",
+    "ox",
+    "",
+]
+# scikit-learn 1.9.1, TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 5)), X @ X.T, rounded to 9.
+SKLEARN = [
+    [1.0, 0.796584606, 0.459462578, 0.375414132, 0.201569072, 0.0],
+    [0.796584606, 1.0, 0.413984629, 0.484000692, 0.1961015, 0.0],
+    [0.459462578, 0.413984629, 1.0, 0.742656504, 0.227724847, 0.0],
+    [0.375414132, 0.484000692, 0.742656504, 1.0, 0.203915645, 0.0],
+    [0.201569072, 0.1961015, 0.227724847, 0.203915645, 1.0, 0.0],
+    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+]
+
+words = st.sampled_from(["a", "dog", "dogs", "runs", "cat", "caterpillar", "é", "ß", "the", "zebra"])
+captions = st.lists(words, max_size=6).map(" ".join)
+
+
+def plain_cosines(texts: list[str]) -> list[list[float]]:
+    """The definition, word by word, with dictionaries."""
+    counts = [Counter(g for word in text.lower().split() for g in word_ngrams(word)) for text in texts]
+    n_with = Counter(ngram for count in counts for ngram in count)
+    weights = [
+        {g: n * (math.log((1 + len(texts)) / (1 + n_with[g])) + 1) for g, n in count.items()}
+        for count in counts
+    ]
+    norms = [math.sqrt(sum(w * w for w in weight.values())) or 1 for weight in weights]
+    return [
+        [sum(w * b.get(g, 0) for g, w in a.items()) / (m * n) for b, n in zip(weights, norms, strict=True)]
+        for a, m in zip(weights, norms, strict=True)
+    ]
+
+
+def cosines(texts: list[str]) -> np.ndarray:
+    left, right, values = similar_pairs(index_texts(texts), min_similarity=-1)
+    found = np.zeros((len(texts), len(texts)))
+    found[left, right] = values
+    return found
+
+
+def test_cosines_are_those_of_scikit_learn() -> None:
+    expected = np.triu(np.array(SKLEARN), 1)
+    np.testing.assert_allclose(cosines(CAPTIONS), expected, atol=6e-10)
+    assert len(index_texts(CAPTIONS).ngrams) == 145
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(captions, max_size=8))
+def test_cosines_are_those_of_the_definition(texts: list[str]) -> None:
+    expected = np.triu(np.array(plain_cosines(texts)).reshape(len(texts), len(texts)), 1)
+    np.testing.assert_allclose(cosines(texts), np.minimum(expected, 1), atol=1e-12)
+    index = index_texts(texts)
+    left, right, values = similar_pairs(index, min_similarity=-1)
+    np.testing.assert_allclose(values, pair_similarities(index, left, right), atol=1e-12)
+
+
+def test_many_blocks_give_the_numbers_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fire_toolkit.collections import ngrams, similarity
+
+    texts = [f"caption {n % 7} of {n % 5} things and {n}" for n in range(60)]
+    whole = cosines(texts)
+    for module, name, value in (
+        (similarity, "_N_LEFT", 7),
+        (similarity, "_VALUES", 50),
+        (similarity, "_CACHED", 40),
+        (ngrams, "_BLOCK", 100),
+    ):
+        monkeypatch.setattr(module, name, value)
+    np.testing.assert_array_equal(whole, cosines(texts))
+
+
+def test_only_pairs_from_the_threshold_on_are_returned() -> None:
+    left, right, values = similar_pairs(index_texts(CAPTIONS), min_similarity=0.7)
+    assert list(zip(left.tolist(), right.tolist(), strict=True)) == [(0, 1), (2, 3)]
+    np.testing.assert_allclose([0.796584606, 0.742656504], values, atol=1e-9)
+
+
+def test_the_mean_of_the_nearest_training_captions() -> None:
+    together = np.array(plain_cosines([*CAPTIONS[:2], *CAPTIONS[2:5]]))[:2, 2:]
+    expected = np.sort(together, axis=1)[:, ::-1][:, :2].mean(axis=1)
+    np.testing.assert_allclose(expected, nearest_mean(CAPTIONS[:2], CAPTIONS[2:5], n_nearest=2), atol=1e-12)
+    fewer = nearest_mean(CAPTIONS[:2], CAPTIONS[2:5], n_nearest=10)
+    np.testing.assert_allclose(together.mean(axis=1), fewer, atol=1e-12)
+    assert np.isnan(nearest_mean(CAPTIONS[:2], [], n_nearest=5)).all()
+    assert len(nearest_mean([], CAPTIONS, n_nearest=5)) == 0
+
+
+def levenshtein(a: str, b: str) -> int:
+    above = list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        row = [i]
+        for j, y in enumerate(b, start=1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
+        above = row
+    return above[-1]
+
+
+letters = st.text(alphabet="abé ", max_size=9)
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(letters, min_size=1, max_size=6), st.integers(0, 6))
+def test_edit_distances_are_those_of_the_definition(texts: list[str], bound: int) -> None:
+    left, right = np.indices((len(texts), len(texts))).reshape(2, -1)
+    expected = [min(levenshtein(texts[i], texts[j]), bound + 1) for i, j in zip(left, right, strict=True)]
+    assert expected == edit_distances(texts, left, right, max_distance=bound).tolist()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(letters, max_size=8), st.integers(0, 4))
+def test_pairs_within_a_distance_are_all_of_them(texts: list[str], bound: int) -> None:
+    expected = [
+        (i, j, distance)
+        for i in range(len(texts))
+        for j in range(i + 1, len(texts))
+        if (distance := levenshtein(texts[i], texts[j])) <= bound
+    ]
+    found = pairs_within(texts, max_distance=bound)
+    assert expected == list(zip(*(part.tolist() for part in found), strict=True))
+
+
+def test_pairs_within_a_distance_are_found_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fire_toolkit.collections import edits
+
+    texts = [f"{'x' * (n % 9)} caption {n % 4}" for n in range(40)]
+    whole = pairs_within(texts, max_distance=2)
+    monkeypatch.setattr(edits, "_BLOCK", 3)
+    monkeypatch.setattr(edits, "_LETTERS", 60)
+    for one, other in zip(whole, pairs_within(texts, max_distance=2), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(whole[0]) > 40
+
+
+def templated(n_texts: int) -> list[str]:
+    rng = np.random.default_rng(3)
+    names = ["".join(rng.choice(list("abcdefghij"), size=6)) for _ in range(400)]
+    base = [" ".join(rng.choice(names, size=8)) for _ in range(n_texts)]
+    changed = [text + "s" for text in base[: n_texts // 10]]
+    return sorted({*base, *changed})
+
+
+def test_min_hashing_finds_the_near_duplicates_that_all_pairs_find() -> None:
+    texts = templated(600)
+    index = index_texts(texts)
+    left, right, _ = similar_pairs(index, min_similarity=0.9)
+    wanted = set(zip(left.tolist(), right.tolist(), strict=True))
+    near, other, n_left_out = candidate_pairs(index, min_agreement=0.5)
+    found = set(zip(near.tolist(), other.tolist(), strict=True))
+    assert len(wanted) == 60
+    assert wanted <= found
+    assert n_left_out == 0
+    assert len(found) < 200  # of 217,470 pairs
+
+
+def test_min_hashing_counts_the_pairs_of_a_crowd_that_it_leaves_out() -> None:
+    texts = ["same words here"] * 50
+    left, _, n_left_out = candidate_pairs(index_texts(texts), min_agreement=0.5)
+    n_paired = sum(min(32, 49 - n) for n in range(50))
+    assert n_paired == len(left)
+    assert 16 * (50 * 49 // 2 - n_paired) == n_left_out
+
+
+def test_texts_without_words_have_no_likes() -> None:
+    for texts in ([], ["", " "], ["", "a dog", "  "]):
+        index = index_texts(texts)
+        assert len(similar_pairs(index, min_similarity=0.1)[0]) == 0
+        assert len(candidate_pairs(index, min_agreement=0.1)[0]) == 0

@@ -1,0 +1,165 @@
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.formats.fire_release import fire_release_json, read_fire_release
+from fire_toolkit.formats.table_files import read_queries
+from fire_toolkit.tables import check_items
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "fire-release"  # FIRE's shape, invented content
+QUERIES = read_queries(GOLDEN / "queries.tsv")
+RELEASE = read_fire_release(GOLDEN / "release.json", QUERIES)
+
+
+def rows(table: pd.DataFrame, *columns: str) -> list[tuple[object, ...]]:
+    return list(table[list(columns)].itertuples(index=False, name=None))
+
+
+def test_every_answer_of_every_annotator_becomes_a_judgment() -> None:
+    # Three captions; two have the text of the first, so its three answers count for both.
+    assert len(RELEASE.judgments) == 2 * 3 + 3 + 2 + 1
+    assert rows(
+        RELEASE.judgments.query("query_id == 'ret1' and doc_id == 'v1'"), "annotator_id", "label"
+    ) == [("ann1", "irrelevant"), ("ann2", "relevant"), ("ann3", "relevant")]
+
+
+def test_labels_count_the_answers_that_agree() -> None:
+    assert rows(RELEASE.labels, "query_id", "doc_id", "relevance", "n_judgments", "n_agree") == [
+        ("ret0", "v1", 1, 1, 1),
+        ("ret0", "v2", 0, 2, 2),
+        ("ret1", "v1", 1, 3, 2),
+        ("ret1", "v9", 1, 1, 1),
+        ("ret2", "v1", 1, 1, 1),
+        ("ret2", "v2", 0, 2, 2),
+    ]
+    assert len(RELEASE.qrels) == 6
+
+
+def test_disagreements_are_kept() -> None:
+    assert list(RELEASE.disputes.itertuples(index=False, name=None)) == [("ret1", "v2", "no_majority", 1, 1)]
+
+
+def test_the_models_that_proposed_a_pair_are_kept() -> None:
+    assert rows(
+        RELEASE.provenance.query("query_id == 'ret1' and doc_id == 'v1'"), "query_id", "doc_id", "model"
+    ) == [("ret1", "v1", "CLIP4CLIP")]
+    assert RELEASE.provenance.query("query_id == 'ret0' and doc_id == 'v1'")[
+        "model"
+    ].tolist() == ["CE", "SSB"]
+
+
+def test_shared_texts_entries_outside_and_the_licence_are_said() -> None:
+    assert rows(
+        RELEASE.outside, "text", "doc_id", "reason"
+    ) == [("a caption of no query", "v1", "no caption has this text")]
+    licence, shared, outside = RELEASE.notes
+    assert licence.startswith("licence: the file says 'CC BY 4.0'; FIRE's repository says CC BY-NC")
+    assert shared == "1 texts are shared by 2 captions: their 2 entries hold for each of them"
+    assert outside == "1 of 6 entries are outside of the collection"
+
+
+def test_pairs_with_other_items_are_outside_when_items_are_given() -> None:
+    items = check_items(pd.DataFrame({"doc_id": ["v1", "v2"], "media_url": ""}))
+    release = read_fire_release(GOLDEN / "release.json", QUERIES, items=items)
+    assert rows(
+        release.outside, "text", "reason"
+    ) == [("a caption of no query", "no caption has this text"), ("A Cat  sleeps", "no such item")]
+    assert {"v1", "v2"} == set(release.judgments["doc_id"])
+
+
+def changed(tmp_path: Path, change: Any) -> Path:
+    content = json.loads((GOLDEN / "release.json").read_text())
+    change(content)
+    path = tmp_path / "release.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_pair_with_two_labels_is_a_dispute(tmp_path: Path) -> None:
+    def add(content: Any) -> None:
+        again = copy.deepcopy(content["annotations"][0]) | {"label": "irrelevant"}
+        again |= {"annotator_ids": ["ann9"], "annotator_labels": ["irrelevant"]}
+        content["annotations"].append(again)
+
+    release = read_fire_release(changed(tmp_path, add), QUERIES)
+    assert {("ret0", "v1"), ("ret2", "v1"), ("ret1", "v2")} == set(
+        rows(release.disputes, "query_id", "doc_id")
+    )
+    assert ("ret0", "v1") not in rows(release.labels, "query_id", "doc_id")
+
+
+def test_an_annotators_second_answer_replaces_the_first_and_is_counted(tmp_path: Path) -> None:
+    def twice(content: Any) -> None:
+        entry = content["annotations"][2]
+        entry |= {"annotator_ids": ["ann1", "ann1"], "annotator_labels": ["irrelevant", "relevant"]}
+
+    release = read_fire_release(changed(tmp_path, twice), QUERIES)
+    assert rows(
+        release.judgments.query("query_id == 'ret1' and doc_id == 'v1'"), "annotator_id", "label"
+    ) == [("ann1", "relevant")]
+    assert "1 answers replaced by a later one of the same annotator" in release.notes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.pop("annotations"), "no field 'annotations', expected the JSON of FIRE's release"),
+        (lambda c: c["annotations"][1].pop("video_id"), r"annotations\[1\]: no field 'video_id'"),
+        (
+            lambda c: c["annotations"][0].update(label="maybe"),
+            r"annotations\[0\]: label 'maybe', expected one",
+        ),
+        (lambda c: c["annotations"][0].update(annotator_labels=[]), "1 annotators and 0 labels"),
+        (lambda c: c["disagreements"].append(3), r"disagreements\[1\]: 3, expected an object"),
+    ],
+)
+def test_another_shape_is_an_error_that_says_where(change: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=message):
+        read_fire_release(changed(tmp_path, change), QUERIES)
+
+
+def test_what_is_written_reads_back_as_the_same_tables(tmp_path: Path) -> None:
+    def written() -> str:
+        return fire_release_json(
+            RELEASE.judgments,
+            RELEASE.labels,
+            RELEASE.disputes,
+            QUERIES,
+            provenance=RELEASE.provenance,
+            dataset="sample",
+            about=[("creator", "us")],
+        )
+
+    (tmp_path / "f.json").write_text(written())
+    # One caption has the text of another: only pairs of the first two captions come back one to one.
+    unique = QUERIES[QUERIES["query_id"] != "ret2"].reset_index(drop=True)
+    release = read_fire_release(tmp_path / "f.json", unique)
+    for name in ("judgments", "labels", "disputes", "provenance"):
+        before, after = getattr(RELEASE, name), getattr(release, name)
+        expected = before[before["query_id"] != "ret2"].reset_index(drop=True)
+        pd.testing.assert_frame_equal(expected, after)
+    assert written() == written()
+    content = json.loads(written())
+    assert (content["license"], content["datasets"], content["creator"]) == ("CC BY-NC", ["sample"], "us")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_cut_and_changed_bytes_are_an_error_or_tables(tmp_path: Path, data: st.DataObject) -> None:
+    raw = bytearray((GOLDEN / "release.json").read_bytes())
+    for place in data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=3)):
+        raw[place] = data.draw(st.integers(0, 255))
+    path = tmp_path / "f.json"
+    path.write_bytes(bytes(raw[: data.draw(st.integers(len(raw) // 2, len(raw)))]))
+    try:
+        release = read_fire_release(path, QUERIES)
+    except FireError:
+        return
+    assert len(release.labels) <= 6
