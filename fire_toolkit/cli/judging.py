@@ -1,110 +1,31 @@
-"""`agree`, `resolve` and `augment`: judgments to agreement, labels and augmented qrels."""
+"""`resolve` and `augment`: judgments to labels and augmented qrels."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from fire_toolkit.cli.common import (
-    FORMATS,
     Inputs,
     chosen,
     chosen_path,
-    drawn,
-    formatted,
     here,
     json_option,
     n_of,
-    say,
     say_next,
     shown,
     summarise,
     workspace_path,
     write_outputs,
 )
-
-if TYPE_CHECKING:
-    from fire_toolkit.tables import Agreement, Judgments
+from fire_toolkit.cli.judged_files import grades_of, judgments_from
 
 _guideline = click.option(
     "--guideline",
     metavar="NAME",
     help="The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
 )
-
-
-def _read_judgments(path: Path) -> Judgments:
-    """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said."""
-    from fire_toolkit.formats.table_files import read_judgments
-
-    judgments, n_superseded = read_judgments(path)
-    if n_superseded:
-        say(f"note: {path}: {n_superseded:,} earlier answers of an annotator to the same pair left out")
-    return judgments
-
-
-def _grades(judgments: Judgments, guideline: str | None) -> dict[str, float | int | None] | None:
-    from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.guidelines import choose_grades
-    from fire_toolkit.workspace import SETTINGS
-
-    workspace = here()
-    name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
-    default = read_guideline(SETTINGS["tasks"]["guideline"])
-    return choose_grades(
-        judgments["label"], guideline=read_guideline(name) if name else None, default=default
-    )
-
-
-@click.command()
-@click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
-@click.option(
-    "--level", type=click.Choice(["nominal", "ordinal", "interval", "ratio"]), help="[default: nominal]"
-)
-@click.option("--by", metavar="COLUMN", help="One group for each annotator_id, or each value of a column.")
-@_guideline
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(FORMATS),
-    help="Form of the output. [default: table on a terminal, else csv]",
-)
-def agree(
-    judgments: str | None, level: str | None, by: str | None, guideline: str | None, output_format: str | None
-) -> None:
-    """Measure how far annotators agree: Krippendorff's alpha and percent agreement.
-
-    Only pairs with two judgments or more (n_pairable) can say anything; an undefined alpha is nan,
-    with the reason in its note.
-    """
-    from fire_toolkit.agreement import agreement
-    from fire_toolkit.formats.delimited import delimited_text
-
-    inputs = Inputs()
-    path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
-    table = _read_judgments(inputs.use(path))
-    level = str(chosen(level, "agree", "level"))
-    measured = agreement(table, grades=_grades(table, guideline), level=level, by=by)
-    output_format = output_format or ("table" if sys.stdout.isatty() else "csv")
-    click.echo(_drawn_agreement(measured, output_format), nl=False)
-    place = workspace_path("agreement/agreement.csv")
-    if judgments is None and by is None and place:
-        text = delimited_text(measured, nan="nan")
-        write_outputs(place, {place.name: text}, stage="agree", parameters={"level": level}, inputs=inputs)
-    say_next("resolve", f"{path} --out labels")
-
-
-def _drawn_agreement(measured: Agreement, output_format: str) -> str:
-    if output_format not in ("table", "latex"):
-        return formatted(measured, output_format)
-    rows = [
-        [*map(str, row[:3]), f"{row[3]:.4f}", *(f"{n:,}" for n in row[4:7]), str(row[7])]
-        for row in measured.itertuples(index=False)
-    ]
-    return drawn(rows, list(measured.columns), output_format)
 
 
 @click.command()
@@ -136,9 +57,9 @@ def resolve(
     folder = chosen_path(out, workspace_path("labels"), "--out")
     inputs = Inputs()
     path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
-    table = _read_judgments(inputs.use(path))
+    table = judgments_from(inputs.use(path))
     rule = str(chosen(rule, "resolve", "rule"))
-    grades = _grades(table, guideline)
+    grades = grades_of(table, guideline)
     if grades is None:
         found = ", ".join(sorted(set(table["label"]))[:5])
         raise UsageError(

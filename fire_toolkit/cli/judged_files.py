@@ -1,0 +1,112 @@
+"""Reading what was judged: judgments, their grades, and pairs whose label is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fire_toolkit.cli.common import Inputs, here, n_of, say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fire_toolkit.guidelines import Grades
+    from fire_toolkit.tables import Judgments
+
+
+def judgments_from(path: Path) -> Judgments:
+    """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said.
+
+    The columns round and inclusion_probability are numbers where they are there.
+    """
+    from fire_toolkit.formats.table_files import read_judgments
+
+    judgments, n_superseded = read_judgments(path)
+    if n_superseded:
+        say(f"note: {path}: {n_superseded:,} earlier answers of an annotator to the same pair left out")
+    return typed(judgments, where=str(path))
+
+
+def typed(judgments: pd.DataFrame, *, where: str) -> Judgments:
+    """Return judgments with the columns round and inclusion_probability, where they are there, as numbers.
+
+    A round that is no whole number is somebody's own word and stays text.
+    """
+    from fire_toolkit.checks import Column, check_table
+    from fire_toolkit.tables import JUDGMENTS, Judgments
+
+    own: list[Column] = []
+    if "round" in judgments.columns and judgments["round"].astype("str").str.fullmatch(r"[1-9][0-9]*").all():
+        own.append(Column("round", "int", minimum=1))
+    if "inclusion_probability" in judgments.columns:
+        own.append(Column("inclusion_probability", "float", missing=True))
+    known = replace(JUDGMENTS, columns=tuple(own), key=(), order=())
+    numbers = check_table(known, judgments[[column.name for column in own]], where=where)
+    return Judgments(judgments.assign(**{name: numbers[name].array for name in numbers.columns}))
+
+
+def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
+    """Return the grades of the labels found: by the guideline named, the workspace's, or as they spell."""
+    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.guidelines import choose_grades
+    from fire_toolkit.workspace import SETTINGS
+
+    workspace = here()
+    name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
+    default = read_guideline(SETTINGS["tasks"]["guideline"])
+    return choose_grades(
+        judgments["label"], guideline=read_guideline(name) if name else None, default=default
+    )
+
+
+def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
+    """Return pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
+
+    Pairs with a relevance below 0 are not known.
+    """
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.files import read_text
+    from fire_toolkit.formats.trec import read_trec_qrels
+
+    header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
+    if {"query_id", "doc_id", "label"} <= {name.strip() for name in header}:
+        return read_delimited(path)[["query_id", "doc_id", "label"]]
+    qrels = read_trec_qrels(path)
+    known = qrels[qrels["relevance"] >= 0]
+    labels: dict[int, str] = {}
+    for relevance in sorted(set(known["relevance"])):
+        named = [label for label, grade in (grades or {}).items() if grade == relevance]
+        if len(named) != 1:
+            raise UsageError(
+                f"{path}: relevance {relevance} is the grade of {len(named)} labels "
+                f"({', '.join(named) or 'none'}); expected one; give a table with query_id, doc_id and label"
+            )
+        labels[int(relevance)] = named[0]
+    return known[["query_id", "doc_id"]].assign(label=known["relevance"].map(labels).astype("str"))
+
+
+def with_control_answers(
+    judgments: Judgments, path: Path, controls: pd.DataFrame, grades: Grades | None, inputs: Inputs
+) -> Judgments:
+    """Return the judgments and the answers to controls that `dropped.csv` beside their file holds.
+
+    A campaign does not count answers to controls as votes; they say how well their annotators judge.
+    """
+    import pandas as pd
+
+    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.judgments import latest_judgments
+
+    beside = path.with_name("dropped.csv")
+    if not beside.is_file():
+        return judgments
+    names = ["query_id", "doc_id", "annotator_id", "label", "created_at"]
+    dropped = read_delimited(inputs.use(beside), required=[*names, "reason"])
+    answers = dropped.loc[(dropped["reason"] == "control") & dropped["label"].isin(list(grades or {})), names]
+    answers = answers.merge(controls[["query_id", "doc_id"]])
+    if not len(answers):
+        return judgments
+    say(f"note: {n_of(len(answers), 'answer')} to controls read from {beside}")
+    return latest_judgments(pd.concat([judgments, answers], ignore_index=True), where=str(path))[0]

@@ -1,0 +1,161 @@
+"""`agree` beyond its default: what counts, how certain it is, and whom it is of."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from fire_toolkit.agreement import STATISTICS
+
+Fire = Callable[..., Result]
+CONTRACT = ["group", "statistic", "level", "value", "n_units", "n_pairable", "n_annotators", "note"]
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def write(folder: Path, answers: list[tuple[str, str, str, str]], **columns: list[object]) -> None:
+    """Write many.csv from (query, doc, annotator, label) and further columns."""
+    lines = [",".join(["query_id", "doc_id", "annotator_id", "label", *columns])]
+    for number, answer in enumerate(answers):
+        lines.append(",".join([*answer, *(str(values[number]) for values in columns.values())]))
+    (folder / "many.csv").write_text("\n".join(lines) + "\n")
+
+
+def two_annotators(n: int) -> list[tuple[str, str, str, str]]:
+    """Two annotators on `n` pairs, who differ on every eighth and call every second relevant."""
+    answers = []
+    for pair in range(n):
+        one = "relevant" if pair % 2 else "irrelevant"
+        other = one if pair % 8 else "relevant"
+        query = f"q{pair % 10}"
+        answers += [(query, f"d{pair}", "ann", one), (query, f"d{pair}", "bob", other)]
+    return answers
+
+
+def test_every_statistic_can_be_asked_for(fire: Fire) -> None:
+    table = rows(fire("agree", "judgments.csv", "--statistics", "all").stdout)
+    assert list(STATISTICS) == [row["statistic"] for row in table]
+    assert list(table[0]) == CONTRACT
+    assert all(row["value"] != "nan" or row["note"] for row in table)
+    named = rows(fire("agree", "judgments.csv", "--statistics", "gwet_ac1,alpha").stdout)
+    assert [row["statistic"] for row in named] == ["gwet_ac1", "alpha"]
+    unknown = fire("agree", "judgments.csv", "--statistics", "kappa", code=1)
+    assert "statistic 'kappa' is unknown" in unknown.stderr
+
+
+@pytest.mark.parametrize("method", ["bootstrap", "jackknife"])
+def test_intervals_stand_after_the_columns_of_the_contract(fire: Fire, folder: Path, method: str) -> None:
+    write(folder, two_annotators(80))
+    plain = rows(fire("agree", "many.csv").stdout)
+    table = rows(fire("agree", "many.csv", "--intervals", method).stdout)
+    added = ["low", "high", "below_667", "below_800", "n_resampled", "interval_note"]
+    assert list(table[0]) == CONTRACT + added
+    assert plain == [{name: row[name] for name in CONTRACT} for row in table]
+    assert all(float(row["low"]) < float(row["value"]) < float(row["high"]) for row in table)
+    assert 0 < float(table[0]["below_800"]) < 1
+    clustered = rows(fire("agree", "many.csv", "--intervals", method, "--cluster", "query_id").stdout)
+    assert clustered[0]["n_resampled"] == "10"
+    assert "--cluster needs --intervals" in fire("agree", "many.csv", "--cluster", "query_id", code=2).stderr
+
+
+def test_only_first_answers_count_unless_all_rounds_are_asked_for(fire: Fire, folder: Path) -> None:
+    answers = [*two_annotators(8), ("q0", "d0", "cat", "relevant")]
+    write(folder, answers, round=[1] * 16 + [2])
+    first = fire("agree", "many.csv")
+    assert rows(first.stdout)[0]["n_annotators"] == "2"
+    assert "1 answer of later rounds or unasked for left out" in first.stderr
+    everything = fire("agree", "many.csv", "--all-rounds")
+    assert rows(everything.stdout)[0]["n_annotators"] == "3"
+    assert "warning: 1 answer of later rounds" in everything.stderr
+
+
+def test_a_round_that_is_no_number_is_said_to_be_none(fire: Fire, folder: Path) -> None:
+    write(folder, two_annotators(2), round=["pilot"] * 4)
+    assert "round holds no whole numbers" in fire("agree", "many.csv", code=1).stderr
+
+
+def test_pairs_weigh_the_inverse_of_their_inclusion_probability(fire: Fire, folder: Path) -> None:
+    answers = two_annotators(80)
+    write(folder, answers, inclusion_probability=[0.1 if a[1] in ("d0", "d8") else 1.0 for a in answers])
+    found = fire("agree", "many.csv", "--statistics", "percent_agreement")
+    # 10 of 80 pairs disagree; two of these stand for ten each: (80 - 10) of 80 + 18 agree
+    assert float(rows(found.stdout)[0]["value"]) == pytest.approx(70 / 98)
+    assert "note: pairs weigh the inverse of their inclusion_probability" in found.stderr
+    write(folder, answers, inclusion_probability=[2.0] * 160)
+    assert "inclusion_probability is 2.0 (80 of 80" in fire("agree", "many.csv", code=1).stderr
+
+
+def test_agreement_by_the_model_that_pooled_a_pair_and_by_caption_length(fire: Fire, folder: Path) -> None:
+    fire("pool", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--out", "pool")
+    by_run = fire("agree", "judgments.csv", "--join", "pool/pool_sources.csv", "--by", "run_id")
+    assert {row["group"] for row in rows(by_run.stdout)} == {"clip", "ssb"}
+    by_original = rows(
+        fire("agree", "judgments.csv", "--join", "pool/pool.csv", "--by", "is_original").stdout
+    )
+    units = {row["group"]: row["n_units"] for row in by_original if row["statistic"] == "alpha"}
+    assert units == {"False": "2", "True": "2"}
+    by_length = rows(fire("agree", "judgments.csv", "--join", "queries.tsv", "--by", "text_words").stdout)
+    assert {row["group"] for row in by_length} == {"1-5"}
+    (folder / "sources.csv").write_text("query_id,doc_id,run_id\n1,a,clip\n1,a,ssb\n")
+    several = fire("agree", "judgments.csv", "--join", "sources.csv", code=1)
+    assert "group by one of run_id" in several.stderr
+
+
+def test_a_column_of_a_pool_can_be_the_cluster(fire: Fire, folder: Path) -> None:
+    write(folder, two_annotators(80))
+    strata = "".join(f"q{pair % 10},d{pair},{'ab'[pair % 3 == 0]}\n" for pair in range(80))
+    (folder / "strata.csv").write_text("query_id,doc_id,stratum\n" + strata)
+    words = ("--join", "strata.csv", "--intervals", "jackknife", "--cluster", "stratum")
+    assert rows(fire("agree", "many.csv", *words).stdout)[0]["n_resampled"] == "2"
+
+
+def test_views_of_annotators_are_tables_of_their_own(fire: Fire, folder: Path) -> None:
+    write(folder, two_annotators(80))
+    left = rows(fire("agree", "many.csv", "--leave-one-out").stdout)
+    assert [(row["annotator_id"], row["value"]) for row in left] == [("ann", "nan"), ("bob", "nan")]
+    assert all(row["note"] == "no pair has two judgments" for row in left)
+    (two,) = rows(fire("agree", "many.csv", "--matrix").stdout)
+    assert (two["n_shared"], float(two["percent_agreement"])) == ("80", 70 / 80)
+    profiles = rows(fire("agree", "many.csv", "--profiles").stdout)
+    assert [float(row["peer_agreement"]) for row in profiles] == [70 / 80] * 2
+    assert "no controls" in profiles[0]["note"]
+    assert "a table of its own" in fire("agree", "many.csv", "--matrix", "--by", "round", code=2).stderr
+
+
+def test_profiles_read_known_pairs_and_the_answers_to_controls_beside(fire: Fire, folder: Path) -> None:
+    write(folder, two_annotators(80))
+    (folder / "known.txt").write_text("q0 0 d0 0\nq1 0 d1 1\nq9 0 extra 1\nq9 0 other -1\n")
+    (folder / "dropped.csv").write_text(
+        "query_id,doc_id,annotator_id,label,reason,detail,created_at\n"
+        "q9,extra,bob,irrelevant,control,,\nq9,extra,ann,,skipped,,\n"
+    )
+    found = fire("agree", "many.csv", "--profiles", "--controls", "known.txt")
+    table = {row["annotator_id"]: row for row in rows(found.stdout)}
+    # bob calls d0 relevant and misses the control; ann has no control of the campaign
+    assert (table["ann"]["n_controls"], float(table["ann"]["control_accuracy"])) == ("2", 1.0)
+    assert (table["bob"]["n_controls"], float(table["bob"]["control_accuracy"])) == ("3", 1 / 3)
+    assert "note: 1 answer to controls read from dropped.csv" in found.stderr
+    assert (
+        "--controls needs --profiles" in fire("agree", "many.csv", "--controls", "known.txt", code=2).stderr
+    )
+
+
+def test_a_relevance_that_is_no_labels_grade_is_said(fire: Fire, folder: Path) -> None:
+    write(folder, two_annotators(4))
+    (folder / "known.txt").write_text("q0 0 d0 2\n")
+    told = fire("agree", "many.csv", "--profiles", "--controls", "known.txt", code=1)
+    assert "relevance 2 is the grade of 0 labels" in told.stderr
+
+
+def test_every_format_holds_intervals_and_views(fire: Fire, folder: Path) -> None:
+    write(folder, two_annotators(80))
+    for words in (["--intervals", "jackknife"], ["--profiles"], ["--matrix"]):
+        for name in ("table", "latex", "tsv"):
+            assert fire("agree", "many.csv", *words, "--format", name).stdout.strip()
+        assert json.loads(fire("agree", "many.csv", *words, "--format", "json").stdout)
