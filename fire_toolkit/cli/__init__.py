@@ -9,7 +9,6 @@ import click
 
 from fire_toolkit import __version__
 from fire_toolkit.cli.agreement import agree
-from fire_toolkit.cli.agreement import agree
 from fire_toolkit.cli.annotation import guideline, import_, tasks
 from fire_toolkit.cli.annotators import annotators
 from fire_toolkit.cli.auditing import audit, fire_release, suggest
