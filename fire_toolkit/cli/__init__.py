@@ -29,10 +29,10 @@ from fire_toolkit.cli.push import push
 from fire_toolkit.cli.rounds import next_round, progress
 from fire_toolkit.cli.scoring import compare, score
 
+context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
-@click.group(
-    cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+
+@click.group(cls=FireGroup, context_settings=context)
 @click.version_option(__version__, prog_name="fire-toolkit")
 def main() -> None:
     """Correct the labels of a retrieval benchmark: pool, judge, resolve, rescore, compare.
@@ -42,34 +42,12 @@ def main() -> None:
     """
 
 
-for command in (
-    demo,
-    init,
-    status,
-    add_collection,
-    audit,
-    suggest,
-    fire_release,
-    add_run,
-    snippet,
-    pool,
-    tasks,
-    guideline,
-    labelstudio,
-    annotators,
-    media,
-    push,
-    progress,
-    pull,
-    import_,
-    agree,
-    resolve,
-    next_round,
-    augment,
-    score,
-    measures,
-    compare,
-    difference,
-    doctor,
-):
-    main.add_command(command)
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Begin": (demo, init, status, doctor),
+    "Bring in": (add_collection, add_run, snippet, audit, suggest, fire_release),
+    "Ask": (pool, tasks, guideline, next_round),
+    "Label Studio": (labelstudio, annotators, media, push, progress, pull, import_),
+    "Judgments to qrels": (agree, resolve, augment),
+    "Measure": (score, measures, compare, difference),
+}
+main.add_sections(SECTIONS)
