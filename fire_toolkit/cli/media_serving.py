@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.common import Inputs, n_of, say, write_outputs
+from fire_toolkit.cli.common import Inputs, here, json_option, n_of, say, say_next, summarise, write_outputs
 from fire_toolkit.cli.media import (
     known_origin,
     media,
@@ -16,6 +18,13 @@ from fire_toolkit.cli.media import (
     say_items,
     used_items,
 )
+from fire_toolkit.cli.server_options import connection_from, connection_options
+
+if TYPE_CHECKING:
+    from pathlib import PurePosixPath
+
+    from fire_toolkit.labelstudio.connection import Connection
+    from fire_toolkit.tables import Items
 
 
 @media.command()
@@ -101,3 +110,114 @@ def _say_served(base_url: str, n_files: int, n_missing: int, pages_from: str, ho
         say(f"note: whoever reaches {host} can fetch these files")
     say(f"{n_of(n_files, 'file')} for pages of {pages_from}; Ctrl-C stops")
     click.echo(base_url)
+
+
+@media.command(name="local-storage")
+@media_arguments
+@click.option(
+    "--document-root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The server's LOCAL_FILES_DOCUMENT_ROOT. [default: --media of the workspace's server]",
+)
+@click.option(
+    "--project",
+    "projects",
+    multiple=True,
+    type=click.IntRange(min=1),
+    help="Its number (may be repeated). [default: all that were pushed from the workspace]",
+)
+@click.option(
+    "--write-items",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Only write the items with addresses, for `fire-toolkit tasks`; ask no server.",
+)
+@connection_options
+@json_option
+def local_storage(
+    items: str | None,
+    root: Path | None,
+    document_root: Path | None,
+    projects: tuple[int, ...],
+    write_items: Path | None,
+    url: str | None,
+    token_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Let Label Studio serve the items' files itself, to whoever is logged in there.
+
+    First with --write-items: items with addresses, from which tasks are made. After every push
+    without it: each project is given a storage on the folder that holds the files, which must lie
+    below the server's document root on the server's machine. Nothing is synchronised.
+    """
+    from pathlib import PurePosixPath
+
+    from fire_toolkit.labelstudio.local_storage import add_storages, storage_folder
+    from fire_toolkit.media.server import served_files
+
+    inputs = Inputs()
+    table = used_items(items, inputs, written=write_items)
+    base = PurePosixPath(_document_root(document_root))
+    folder = media_root(root)
+    served = served_files(table, root=folder)
+    files = {media_url: PurePosixPath(folder / name) for media_url, name in served.names.items()}
+    holder = storage_folder(files.values(), base)
+    if write_items:
+        _write_local_items(write_items, table, files, base, inputs)
+        say_next("tasks")
+        return
+    connection = connection_from(url, token_file)
+    wanted = projects or _pushed_projects(connection)
+    added = add_storages(connection, wanted, holder)
+    counts = {"projects": len(added), "added": sum(added.values())}
+    words = f"{n_of(counts['projects'], 'project')} can show {holder}; {counts['added']:,} could not before"
+    summarise(counts, words, as_json=as_json)
+
+
+def _write_local_items(
+    path: Path,
+    table: Items,
+    files: Mapping[str, PurePosixPath],
+    document_root: PurePosixPath,
+    inputs: Inputs,
+) -> None:
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.labelstudio.local_storage import local_files_url
+
+    urls = {media_url: local_files_url(file, document_root) for media_url, file in files.items()}
+    moved = table.assign(media_url=[urls.get(url, url) for url in table["media_url"]])
+    texts = {path.name: delimited_text(moved, delimiter="\t")}
+    parameters = {"document_root": str(document_root)}
+    write_outputs(path, texts, stage="media local-storage", parameters=parameters, inputs=inputs)
+    say(f"{n_of(len(urls), 'file')} with the addresses that Label Studio gives them: {path}")
+    say_items(path)
+
+
+def _document_root(given: Path | None) -> Path:
+    """Return the server's document root as given, else as the workspace's server was started with."""
+    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+    from fire_toolkit.labelstudio.local_state import read_state
+
+    if given is not None:
+        return given.resolve()
+    workspace = here()
+    state = read_state(workspace.root / SERVER_FOLDER) if workspace else None
+    if state is None:
+        raise click.UsageError("--document-root is needed: no server was started from a workspace here")
+    return Path(state.media).resolve()
+
+
+def _pushed_projects(connection: Connection) -> list[int]:
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.labelstudio.api import Api
+    from fire_toolkit.labelstudio.campaign import read_campaign
+    from fire_toolkit.labelstudio.push import campaign_projects
+
+    workspace = here()
+    campaign = read_campaign(workspace.root) if workspace else None
+    if campaign is None:
+        raise UsageError("nothing was pushed from here; push first, or name projects (--project)")
+    with Api(connection) as api:
+        found = campaign_projects(api, campaign)
+    return [int(project["id"]) for queue in found.values() for project in queue]
