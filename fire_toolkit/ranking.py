@@ -102,7 +102,7 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
         rows, columns = np.divmod(np.flatnonzero(is_candidate.ravel()), n_docs)
     codes = tie_codes[columns] if tie_codes.ndim == 1 else tie_codes[rows, columns]
     values = scores[rows, columns] + scores.dtype.type(0)  # -0.0 equals 0.0 and becomes it
-    order = _best_first(rows, values, codes, n_rows=len(scores), depth=depth)
+    order = best_of_rows(rows, values, codes, n_rows=len(scores), depth=depth)
     return rows[order], columns[order]
 
 
@@ -122,17 +122,25 @@ def _padded(rest: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
     return np.pad(rest, ((0, 0), (0, width - rest.shape[1])), constant_values=-np.inf)
 
 
-def _best_first(
+def best_of_rows(
     rows: Ints, values: npt.NDArray[Any], codes: Ints, *, n_rows: int, depth: int
 ) -> npt.NDArray[np.intp]:
     """Return the places of the `depth` best entries of each row, rows in order, best first.
 
-    Rows of about `depth` float32 entries are sorted together, score and code packed into one integer;
-    others, and rows with very many ties, one entry at a time.
+    Args:
+        rows: ascending, the row of each entry.
+        values: the score of each entry, without NaN and -0.0.
+        codes: from 0; among equal scores of a row the higher comes first.
+        n_rows: how many rows there are; some may have no entry.
+        depth: how many entries a row keeps, fewer where it has fewer.
+
+    Rows of about equally many float32 entries are sorted together, score and code packed into one
+    integer; others one entry at a time.
     """
     counts = np.bincount(rows, minlength=n_rows)
     widest = int(counts.max(initial=0))
-    if values.dtype != np.float32 or widest > 4 * depth + 64 or int(codes.max(initial=0)) >= 2**32:
+    is_ragged = n_rows * widest > 4 * len(rows) + 64 * n_rows
+    if values.dtype != np.float32 or is_ragged or int(codes.max(initial=0)) >= 2**32:
         order = np.lexsort([-codes, -values.astype(np.float64), rows])
         return np.asarray(order[_place_in_group(rows[order]) <= depth], dtype=np.intp)
     starts = np.cumsum(counts) - counts

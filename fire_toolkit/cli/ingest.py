@@ -243,7 +243,7 @@ def snippet(name: str | None) -> None:
 
     NAME is a repository (clip4clip, lavis, mteb, ...); without it the list is printed.
     """
-    from fire_toolkit.snippets import SNIPPETS, find_snippet
+    from fire_toolkit.formats.snippets import SNIPPETS, find_snippet
 
     if name is None:
         for known in SNIPPETS.values():

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.matrix import Array, Ints, Matrix, n_rows_columns, rows_per_block
-from fire_toolkit.formats.oddities import FLOOD_DOCS, Oddities
-from fire_toolkit.ranking import top_of_rows
+from fire_toolkit.formats.oddities import CONSTANT_DOCS, FLOOD_DOCS, Oddities
+from fire_toolkit.ranking import best_of_rows, top_of_rows
 
 _CHUNK_CELLS = 1 << 20
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
@@ -158,20 +158,62 @@ class _RowPass:
 
     def _keep_positives(self, chunk: Array, cut: Array, start: int) -> None:
         queries, docs = self.positives
-        here = slice(*np.searchsorted(queries, (start, start + len(chunk))))
-        rows, columns = queries[here] - start, docs[here]
-        step = max(1, _CHUNK_CELLS // chunk.shape[1])
-        for at in range(0, len(rows), step):
-            part, column = rows[at : at + step], columns[at : at + step]
-            lines, score = chunk[part], chunk[part, column]
-            equal = lines == score[:, None]
-            is_above = self.tie_codes[None, :] > self.tie_codes[column][:, None]
-            rank = 1 + (lines > score[:, None]).sum(axis=1) + (equal & is_above).sum(axis=1)
-            real = score > cut[part]
-            self.oddities.tied_positives += int((real & (equal.sum(axis=1) > 1)).sum())
-            self.parts.append(
-                (part[real] + start, column[real], rank[real], score[real].astype(np.float64)),
-            )
+        first, last = np.searchsorted(queries, (start, start + len(chunk)))
+        rows, columns = queries[first:last] - start, docs[first:last]
+        ranks = np.empty(len(rows), dtype=np.int64)
+        for place, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
+            line, score = chunk[row], chunk[row, column]
+            if score <= cut[row]:
+                continue
+            tied = np.flatnonzero(line == score)
+            is_above = self.tie_codes[tied] > self.tie_codes[column]
+            ranks[place] = 1 + np.count_nonzero(line > score) + np.count_nonzero(is_above)
+            self.oddities.tied_positives += len(tied) > 1
+        real = chunk[rows, columns] > cut[rows]
+        scores = chunk[rows, columns][real].astype(np.float64)
+        self.parts.append((rows[real] + start, columns[real], ranks[real], scores))
+
+
+@dataclass
+class _Best:
+    """The best docs of each query among those seen, and newer ones that may be among them."""
+
+    n_queries: int
+    depth: int
+    tie_codes: Ints
+    entries: list[tuple[Ints, Ints, Array]] = field(default_factory=list)
+    n_entries: int = 0
+    bound: Array | None = None
+
+    def offer(self, block: Array, first_doc: int) -> None:
+        """Take the scores of a block of docs × queries that reach the bounds."""
+        if self.bound is None:
+            rows, places = top_of_rows(np.ascontiguousarray(block.T), self.depth, self.tie_codes[first_doc:])
+            self._add(rows, places + first_doc, block[places, rows])
+            self.settle()
+            return
+        flat = np.flatnonzero((block >= self.bound).ravel())
+        places, rows = np.divmod(flat, self.n_queries)
+        self._add(rows, places + first_doc, block[places, rows])
+        if self.n_entries > 3 * self.n_queries * self.depth:
+            self.settle()
+
+    def _add(self, rows: Ints, docs: Ints, scores: Array) -> None:
+        self.entries.append((rows, docs, scores + scores.dtype.type(0)))
+        self.n_entries += len(rows)
+
+    def settle(self) -> tuple[Ints, Ints, Array]:
+        """Keep the best `depth` of each query, by query, best first, and raise the bounds."""
+        rows, docs, scores = (np.concatenate(pieces) for pieces in zip(*self.entries, strict=True))
+        order = np.argsort(rows, kind="stable")
+        rows, docs, scores = rows[order], docs[order], scores[order]
+        kept = best_of_rows(rows, scores, self.tie_codes[docs], n_rows=self.n_queries, depth=self.depth)
+        rows, docs, scores = rows[kept], docs[kept], scores[kept]
+        self.bound = np.full(self.n_queries, np.finfo(scores.dtype).min, dtype=scores.dtype)
+        is_last = _places(rows) == self.depth
+        self.bound[rows[is_last]] = scores[is_last]
+        self.entries, self.n_entries = [(rows, docs, scores)], len(rows)
+        return rows, docs, scores
 
 
 @dataclass
@@ -192,19 +234,17 @@ class _ColumnPass:
         above, equal = np.zeros(len(docs), dtype=np.int64), np.zeros(len(docs), dtype=np.int64)
         low, high = np.full(self.n_queries, np.inf), np.full(self.n_queries, -np.inf)
         at_low = np.zeros(self.n_queries, dtype=np.int64)
-        best: tuple[Array, Ints] | None = None
+        best = _Best(self.n_queries, self.depth + 1, self.tie_codes)
         start = 0
         for block in self._blocks():
-            block = self._clean(block, start)
-            block_docs = np.arange(start, start + len(block))
-            block_low = np.where(block == -np.inf, np.inf, block).min(axis=0)
+            block, block_low = self._clean(block, start)
             at_low[block_low < low] = 0
             low, high = np.minimum(low, block_low), np.maximum(high, block.max(axis=0))
-            at_low += (block == low).sum(axis=0)
-            for part, over, ties in self._over(block, block_docs, own):
+            at_low += np.count_nonzero(block == low.astype(block.dtype), axis=0)
+            for part, over, ties in self._over(block, start, own):
                 above[part] += over
                 equal[part] += ties
-            best = self._merge(best, block, block_docs)
+            best.offer(block, start)
             start += len(block)
         flooded = _count_shapes(self.oddities, low, high, at_low, n_docs, 0)
         cut = np.where(flooded, low, -np.inf)
@@ -218,43 +258,39 @@ class _ColumnPass:
         """Yield blocks of docs, large beside what is kept of earlier ones."""
         return self.matrix.blocks(max(rows_per_block(self.matrix), min(4 * self.depth, 4096)))
 
-    def _clean(self, block: Array, start: int) -> Array:
-        if np.isfinite(block.min()) and np.isfinite(block.max()):
-            return block
+    def _clean(self, block: Array, start: int) -> tuple[Array, Array]:
+        """Return docs × queries with minus infinity for what is no score, and the lowest score of each."""
+        low = block.min(axis=0)
+        if np.isfinite(low).all() and np.isfinite(block.max()):
+            return block, low
         turned = np.ascontiguousarray(block.T)
-        return _without_oddities(turned, np.arange(self.n_queries), self.oddities, first_doc=start).T
+        block = _without_oddities(turned, np.arange(self.n_queries), self.oddities, first_doc=start).T
+        return np.ascontiguousarray(block), np.where(block == -np.inf, np.inf, block).min(axis=0)
 
-    def _over(self, block: Array, block_docs: Ints, own: Array) -> Iterator[tuple[slice, Ints, Ints]]:
+    def _over(self, block: Array, start: int, own: Array) -> Iterator[tuple[slice, Ints, Ints]]:
         """Yield, for the positives by parts, how many docs of the block stand above and how many tie."""
         queries, docs = self.positives
-        codes = self.tie_codes[block_docs]
+        codes = self.tie_codes[start : start + len(block)]
         step = max(1, _CHUNK_CELLS // max(1, len(block)))
         for at in range(0, len(queries), step):
             part = slice(at, at + step)
             lines = block[:, queries[part]]
             score = own[part].astype(block.dtype)
-            ties = lines == score
-            wins = ties & (codes[:, None] > self.tie_codes[docs[part]])
-            yield part, (lines > score).sum(axis=0) + wins.sum(axis=0), ties.sum(axis=0)
+            places, which = np.divmod(np.flatnonzero((lines == score).ravel()), lines.shape[1])
+            wins = codes[places] > self.tie_codes[docs[part]][which]
+            n_wins = np.bincount(which[wins], minlength=lines.shape[1])
+            yield (
+                part,
+                np.count_nonzero(lines > score, axis=0) + n_wins,
+                np.bincount(which, minlength=lines.shape[1]),
+            )
 
-    def _merge(self, best: tuple[Array, Ints] | None, block: Array, block_docs: Ints) -> tuple[Array, Ints]:
-        scores = np.ascontiguousarray(block.T)
-        docs = np.broadcast_to(block_docs, scores.shape)
-        if best is not None:
-            scores = np.concatenate([best[0], scores], axis=1)
-            docs = np.concatenate([best[1], docs], axis=1)
-        rows, columns = top_of_rows(scores, self.depth + 1, self.tie_codes[docs])
-        width = min(self.depth + 1, scores.shape[1])
-        rows, columns = rows.reshape(-1, width), columns.reshape(-1, width)
-        return scores[rows, columns], docs[rows, columns]
-
-    def _top(self, best: tuple[Array, Ints] | None, cut: Array) -> tuple[Array, ...]:
-        if best is None:
+    def _top(self, best: _Best, cut: Array) -> tuple[Array, ...]:
+        if not best.entries:
             raise FormatError(f"{self.matrix.where}: no row, expected at least one doc")
-        width = best[0].shape[1]
-        rows = np.repeat(np.arange(self.n_queries), width)
-        real = best[0].ravel() > cut[rows]
-        rows, docs, scores = rows[real], best[1].ravel()[real], best[0].ravel()[real]
+        rows, docs, scores = best.settle()
+        real = scores > cut[rows]
+        rows, docs, scores = rows[real], docs[real], scores[real]
         ranks = _places(rows)
         _count_ties(self.oddities, rows, ranks, scores, self.depth)
         kept = ranks <= self.depth
@@ -280,7 +316,7 @@ def _count_shapes(
     oddities: Oddities, low: Array, high: Array, at_low: Ints, n_docs: int, start: int
 ) -> npt.NDArray[np.bool_]:
     """Count constant and flooded queries; return which are flooded."""
-    constant = (low == high) & (at_low == n_docs) & (n_docs > 1)
+    constant = (low == high) & (at_low == n_docs) & (n_docs >= CONSTANT_DOCS)
     flooded = (low < high) & (at_low >= FLOOD_DOCS) & (2 * at_low >= n_docs)
     for kind, found in (("constant", constant), ("flood", flooded)):
         n_found = int(np.count_nonzero(found))

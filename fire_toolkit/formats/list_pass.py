@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.formats.dense import Ranked, count_duplicates
 from fire_toolkit.formats.listed import Listed
-from fire_toolkit.formats.oddities import FLOOD_DOCS, Oddities
+from fire_toolkit.formats.oddities import CONSTANT_DOCS, FLOOD_DOCS, Oddities
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Run, check_run
 
@@ -90,7 +90,7 @@ def _count_shapes(run: Run, oddities: Oddities) -> Any:
     np.maximum.at(high, query, score)
     n_docs = np.bincount(query, minlength=n_queries)
     at_low = np.bincount(query[score == low[query]], minlength=n_queries)
-    constant = (low == high) & (n_docs > 1)
+    constant = (low == high) & (n_docs >= CONSTANT_DOCS)
     flooded = (low < high) & (at_low >= FLOOD_DOCS) & (2 * at_low >= n_docs)
     for kind, found in (("constant", constant), ("flood", flooded)):
         if found.any():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fire_toolkit.errors import TableError, UsageError
 
 FLOOD_DOCS = 10
+CONSTANT_DOCS = 3
 ALLOWANCES = ("nan", "inf", "flood", "constant", "duplicates")
 
 
@@ -16,7 +17,8 @@ class Oddities:
     """What a model's scores should not hold, and what to know of their ties.
 
     n_nan, n_minus_inf, n_plus_inf: cells. flood: queries of which half the docs or more (and ten or
-    more) share the lowest score. constant: queries with one score for all docs. duplicates: queries
+    more) share the lowest score. constant: queries with one score for all of
+    three docs or more. duplicates: queries
     whose list equals an earlier query's, scores and all. padding: rows without any score, left out.
     tied_in_top: queries with equal scores in the part that is kept. tied_at_cut: queries where the
     cut goes through a tie. tied_positives: positives that share their score with another doc.
@@ -114,6 +116,6 @@ def refuse_oddities(
     if refused:
         raise TableError(
             f"{where}: {'; '.join(found[kind] for kind in refused)}; if the model means it, give "
-            f"--allow {','.join(found)}: pairs without a score of their own are then left out of the run"
+            f"--allow {','.join(found)}; NaN, -inf and floods are then left out, what is constant is a tie"
         )
     return list(found.values())

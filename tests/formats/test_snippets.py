@@ -12,7 +12,7 @@ import pytest
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.ingest import Request, ingest
-from fire_toolkit.snippets import SNIPPETS, find_snippet
+from fire_toolkit.formats.snippets import SNIPPETS, find_snippet
 
 SIMS = np.array([[3, 1, 2], [1, 2, 3], [2, 3, 1]], dtype=np.float32)
 MULTI = np.array([[3, 1], [2, 1], [1, 5]], dtype=np.float32)

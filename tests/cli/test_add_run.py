@@ -1,0 +1,132 @@
+"""`add-run` and `snippet` as a person would use them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from fire_toolkit.formats.files import sha256_of
+
+Fire = Callable[..., Result]
+SQUARE = np.array(
+    [[9, 1, 2], [1, 9, 2], [7, 3, 1]], dtype=np.float32
+)  # R@1: rows 2 of 3, columns 3 of 3 (a tie)
+
+
+@pytest.fixture
+def square(folder: Path) -> Path:
+    np.save(folder / "m.npy", SQUARE)
+    (folder / "m.query_ids.txt").write_text("1\n2\n3\n")
+    (folder / "m.doc_ids.txt").write_text("a\nb\nc\n")
+    (folder / "square.txt").write_text("1 0 a 1\n2 0 b 1\n3 0 b 1\n")
+    return folder
+
+
+def test_a_run_is_written_with_what_was_recognised_and_why(fire: Fire, square: Path) -> None:
+    result = fire("add-run", "m.npy", "--orientation", "queries-rows", "--out", "runs", "--id", "mine")
+    assert "m.npy: a NumPy array, .npy (begins with \\x93NUMPY); queries-rows, by given" in result.stderr
+    manifest = json.loads((square / "runs/mine.parquet.manifest.json").read_text())
+    assert manifest["inputs"]["m.npy"] == sha256_of(square / "m.npy")
+    assert set(manifest["inputs"]) == {"m.npy", "m.query_ids.txt", "m.doc_ids.txt"}
+    assert tuple(manifest["counts"][name] for name in ("reader", "orientation", "rows", "tied_in_top")) == (
+        "npy",
+        "queries-rows",
+        9,
+        0,
+    )
+    before = (square / "runs/mine.parquet").read_bytes()
+    fire("add-run", "m.npy", "--orientation", "queries-rows", "--out", "runs", "--id", "mine")
+    assert before == (square / "runs/mine.parquet").read_bytes()
+
+
+def test_what_was_added_is_scored_and_pooled(fire: Fire, square: Path) -> None:
+    fire(
+        "add-run", "m.npy", "--orientation", "queries-rows", "--qrels", "square.txt", "--top", 1, "--out", "r"
+    )
+    scores = fire(
+        "score", "r/m.parquet", "--qrels", "square.txt", "-m", "MnR", "-m", "C@1", "--format", "csv"
+    )
+    assert "m,original,all,MnR,1.3333333333333333" in scores.stdout
+    assert "m,original,all,C@1,0.6666666666666666" in scores.stdout
+    fire("pool", "r/m.parquet", "--depth", 1, "--out", "pool")
+    assert len((square / "pool/pool.csv").read_text().splitlines()) - 1 == 3
+
+
+def test_a_square_matrix_is_refused_with_both_readings(fire: Fire, square: Path) -> None:
+    line = fire("add-run", "m.npy", "--out", "runs", "--qrels", "square.txt", code=1).stderr
+    assert "queries-rows gives R@1 66.67; queries-columns gives R@1 100" in line
+    assert not (square / "runs").exists()
+
+
+def test_the_workspace_knows_qrels_and_where_runs_lie(
+    fire: Fire, square: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fire("init", "w")
+    (square / "w/collection/qrels.txt").write_text((square / "square.txt").read_text())
+    monkeypatch.chdir(square / "w")
+    fire("add-run", "../clip.run", "--id", "clip")
+    assert (square / "w/runs/clip.parquet").is_file()
+    assert "clip" in fire("score", "--format", "csv").stdout
+
+
+@pytest.mark.parametrize("run_id", ["../../evil", "/etc/evil", ".hidden", "a/b", "..", "%2e%2e"])
+def test_a_run_id_cannot_leave_the_folder(fire: Fire, folder: Path, run_id: str) -> None:
+    (folder / "evil.run").write_text(f"1 Q0 a 1 9 {run_id}\n")
+    fire("add-run", "evil.run", "--out", "runs/inner")
+    written = list(folder.rglob("*.parquet"))
+    assert [folder / "runs/inner"] == [path.parent for path in written]
+    assert (
+        f"{run_id},original"
+        in fire("score", written[0], "--qrels", "qrels.txt", "-m", "C@1", "--format", "csv").stdout
+    )
+
+
+def test_a_file_of_somebody_else_is_not_overwritten(fire: Fire, square: Path) -> None:
+    (square / "clip.parquet").write_bytes(b"precious")
+    assert "is there already" in fire("add-run", "clip.run", "--out", ".", code=1).stderr
+    assert (square / "clip.parquet").read_bytes() == b"precious"
+
+
+def test_counts_as_json(fire: Fire, folder: Path) -> None:
+    report = json.loads(fire("add-run", "clip.run", "ssb.run", "--out", "runs", "--json").stdout)
+    assert [run["run_id"] for run in report["runs"]] == ["clip", "ssb"]
+    assert [report["runs"][1]["tied_in_top"], report["runs"][1]["tied_positives"] + 1] == [1, 1]
+
+
+def test_usage(fire: Fire, folder: Path) -> None:
+    assert (
+        "--embeddings takes two FILEs"
+        in fire("add-run", "clip.run", "--embeddings", "--out", "r", code=2).stderr
+    )
+    assert "--id names one run" in fire("add-run", "a", "b", "--id", "x", "--out", "r", code=2).stderr
+    assert "--out is needed" in fire("add-run", "clip.run", code=2).stderr
+    assert "expected some of nan, inf" in fire("add-run", "a", "--allow", "x", "--out", "r", code=1).stderr
+
+
+def test_vectors_in_two_files(fire: Fire, folder: Path) -> None:
+    np.save(folder / "text.npy", np.eye(3, 4)[::-1])
+    np.save(folder / "video.npy", np.eye(4))
+    for name, ids in (("text.query_ids", "x y z"), ("video.doc_ids", "a b c d")):
+        (folder / f"{name}.txt").write_text(ids.replace(" ", "\n"))
+    fire("add-run", "text.npy", "video.npy", "--embeddings", "--allow", "flood", "--out", "runs")
+    counts = json.loads((folder / "runs/text.parquet.manifest.json").read_text())["counts"]
+    assert [counts["similarity"], counts["rows"]] == ["cosine", 12]
+
+
+def test_a_mask_in_a_file_of_its_own(fire: Fire, folder: Path) -> None:
+    np.savez(folder / "m.npz", sims=[[3, 1], [9, 9], [1, 3]], query_ids=["1", "2"], doc_ids=["a", "b"])
+    np.save(folder / "mask.npy", np.array([True, False, True]))
+    fire("add-run", "m.npz", "--mask", "mask.npy", "--out", "runs")
+    counts = json.loads((folder / "runs/m.parquet.manifest.json").read_text())["counts"]
+    assert [counts["rows"], counts["padding"]] == [4, 1]
+
+
+def test_snippets_are_listed_and_printed(fire: Fire) -> None:
+    assert "lavis" in fire("snippet").stdout
+    assert "np.savez" in fire("snippet", "lavis").stdout
+    assert "did you mean 'lavis'" in fire("snippet", "lavi", code=1).stderr

@@ -1,0 +1,43 @@
+"""What torch saves is read as torch reads it; skipped where torch is not installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fire_toolkit.formats.ingest import Request, ingest
+from fire_toolkit.formats.torch_files import read_torch
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int64", "int8"])
+@pytest.mark.parametrize("form", ["plain", "transposed", "slice", "parameter", "expanded"])
+def test_a_saved_tensor_reads_equal(dtype: str, form: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    tensor = (torch.randn(5, 7) * 20).to(getattr(torch, dtype))
+    if form == "transposed":
+        tensor = tensor.T
+    elif form == "slice":
+        tensor = tensor[1:4, 2:6]
+    elif form == "expanded":
+        tensor = tensor[:1].expand(4, 7)
+    elif form == "parameter" and dtype.startswith(("float", "bfloat")):
+        tensor = torch.nn.Parameter(tensor)
+    torch.save({"epoch": 1, "result": {"sims": tensor}}, tmp_path / "m.pt")
+    matrix = read_torch(tmp_path / "m.pt").matrices["result/sims"]
+    rows = np.concatenate(list(matrix.blocks(2)))
+    expected = tensor.detach().to(torch.float64).numpy()
+    assert np.array_equal(expected, rows.T if matrix.is_flipped else rows)
+
+
+def test_bfloat16_gives_the_lists_of_its_float32(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    sims = torch.randn(6, 40).to(torch.bfloat16)
+    ids = {"query_ids": [f"q{n}" for n in range(6)], "doc_ids": [f"d{n}" for n in range(40)]}
+    torch.save({"sims": sims, **ids}, tmp_path / "half.pt")
+    torch.save({"sims": sims.float(), **ids}, tmp_path / "single.pt")
+    runs = [ingest(tmp_path / name, Request(run_id="m")).run for name in ("half.pt", "single.pt")]
+    assert runs[0].equals(runs[1])
