@@ -11,7 +11,7 @@ from fire_toolkit import __version__
 from fire_toolkit.cli.agreement import agree
 from fire_toolkit.cli.annotation import guideline, import_, tasks
 from fire_toolkit.cli.annotators import annotators
-from fire_toolkit.cli.auditing import audit, fire_release, suggest
+from fire_toolkit.cli.auditing import audit, suggest
 from fire_toolkit.cli.collection import add_collection
 from fire_toolkit.cli.common import FireGroup
 from fire_toolkit.cli.demo import demo
@@ -26,6 +26,8 @@ from fire_toolkit.cli.pooling import pool
 from fire_toolkit.cli.project import init, status
 from fire_toolkit.cli.pull import pull
 from fire_toolkit.cli.push import push
+from fire_toolkit.cli.released import export_fire_release, fire_release
+from fire_toolkit.cli.report import report
 from fire_toolkit.cli.rounds import next_round, progress
 from fire_toolkit.cli.scoring import compare, score
 
@@ -44,10 +46,10 @@ def main() -> None:
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Begin": (demo, init, status, doctor),
-    "Bring in": (add_collection, add_run, snippet, audit, suggest, fire_release),
+    "Bring in": (add_collection, add_run, snippet, audit, suggest, fire_release, export_fire_release),
     "Ask": (pool, tasks, guideline, next_round),
     "Label Studio": (labelstudio, annotators, media, push, progress, pull, import_),
     "Judgments to qrels": (agree, resolve, augment),
-    "Measure": (score, measures, compare, difference),
+    "Measure": (score, measures, compare, difference, report),
 }
 main.add_sections(SECTIONS)

@@ -1,8 +1,7 @@
-"""`audit`, `suggest` and `fire-release`: what a collection's ids hide, guesses, released judgments."""
+"""`audit` and `suggest`: what a collection's ids hide, and pairs that alike captions suggest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from fire_toolkit.collections.audit import Audit
     from fire_toolkit.tables import Items, Qrels, Queries
 
-_queries = click.option("--queries", metavar="FILE", help="Queries: CSV or TSV with query_id and text.")
-_items = click.option("--items", metavar="FILE", help="Items: CSV or TSV with doc_id and media_url.")
+queries_option = click.option("--queries", metavar="FILE", help="Queries: CSV or TSV with query_id and text.")
+items_option = click.option("--items", metavar="FILE", help="Items: CSV or TSV with doc_id and media_url.")
 _qrels = click.option("--qrels", metavar="FILE", help="The original qrels, in any form.")
 
 
@@ -43,9 +42,10 @@ def _of_workspace(key: str) -> Path | None:
     return shown(path) if path and path.is_file() else None
 
 
-def _collection(
+def read_tables(
     inputs: Inputs, queries: str | None, items: str | None, qrels: str | None
 ) -> tuple[Queries, Items | None, Qrels | None]:
+    """Return the collection's tables: the files named, else those of the workspace."""
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.table_files import read_items, read_queries
 
@@ -60,8 +60,8 @@ def _collection(
 
 @click.command()
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
-@_queries
-@_items
+@queries_option
+@items_option
 @_qrels
 @click.option("--media", metavar="DIR", help="Folder of the items' files, to find equal ones by their bytes.")
 @click.option("--labels", metavar="FILE", help="Labels, to say what sharing them among equal captions adds.")
@@ -109,7 +109,7 @@ def audit(
         raise UsageError("--share-judgments shares labels: name them with --labels")
     folder = chosen_path(out, workspace_path("audit"), "--out")
     inputs = Inputs()
-    query_table, item_table, qrels_table = _collection(inputs, queries, items, qrels)
+    query_table, item_table, qrels_table = read_tables(inputs, queries, items, qrels)
     found = audits.Audit()
     audits.audit_captions(found, query_table, min_similarity=similarity)
     if qrels_table is not None:
@@ -183,7 +183,7 @@ def _add_sharing(found: Audit, queries: Queries, labels: str, sharing: str | Non
 
 
 @click.command()
-@_queries
+@queries_option
 @_qrels
 @click.option("--similarity", type=float, metavar="X", help="Captions are alike from this TF-IDF cosine on.")
 @click.option("--percentile", type=float, metavar="P", help="... from this percentile of all cosines on.")
@@ -209,7 +209,7 @@ def suggest(
 
     folder = chosen_path(out, workspace_path("suggestions"), "--out")
     inputs = Inputs()
-    query_table, _, qrels_table = _collection(inputs, queries, None, qrels)
+    query_table, _, qrels_table = read_tables(inputs, queries, None, qrels)
     if qrels_table is None:
         raise click.UsageError("--qrels is needed outside a workspace (see `fire-toolkit init`)")
     if sum(value is not None for value in (similarity, percentile, edits)) != 1:
@@ -234,44 +234,3 @@ def suggest(
     )
     summarise(counts, words, as_json=as_json)
     say_next(f"tasks {folder}", "--queries QUERIES --guideline NAME --out tasks.json")
-
-
-@click.command("fire-release")
-@click.argument("file", metavar="FILE")
-@_queries
-@_items
-@click.option("--out", metavar="DIR", help="Folder for judgments, labels, disputes, provenance and qrels.")
-@json_option
-def fire_release(file: str, queries: str | None, items: str | None, out: str | None, as_json: bool) -> None:
-    """Read the judgments of FIRE's release (its JSON) into tables of a collection.
-
-    Its text keys become the ids of all captions with that text; disagreements are kept as disputes;
-    what is outside of the collection is listed in outside.csv.
-    """
-    from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.fire_release import read_fire_release
-    from fire_toolkit.formats.trec import trec_qrels_text
-
-    folder = chosen_path(out, None, "--out")
-    inputs = Inputs()
-    query_table, item_table, _ = _collection(inputs, queries, items, None)
-    release = read_fire_release(inputs.use(file), query_table, items=item_table)
-    for note in release.notes:
-        say(f"note: {note}")
-    tables: dict[str, pd.DataFrame] = {
-        "judgments.csv": release.judgments,
-        "labels.csv": release.labels,
-        "disputes.csv": release.disputes,
-        "provenance.csv": release.provenance,
-        "outside.csv": release.outside,
-    }
-    texts = {name: delimited_text(table) for name, table in tables.items()}
-    texts["qrels.txt"] = trec_qrels_text(release.qrels)
-    counts = {name.removesuffix(".csv"): len(table) for name, table in tables.items()}
-    parameters: dict[str, Sequence[str]] = {"notes": release.notes}
-    write_outputs(folder, texts, stage="fire-release", parameters=parameters, inputs=inputs, counts=counts)
-    words = ", ".join(
-        f"{n:,} {'entries outside' if name == 'outside' else name}" for name, n in counts.items()
-    )
-    summarise(counts, words, as_json=as_json)
-    say_next("augment", f"--qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")

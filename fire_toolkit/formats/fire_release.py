@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.collections.texts import normal_text
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, JoinError
 from fire_toolkit.formats.collections.entries import as_entry, as_id, as_list, as_text, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.judgments import latest_judgments
@@ -236,8 +236,17 @@ def fire_release_json(
 
     Returns:
         JSON text with one line end at its end; the same tables give the same bytes.
+
+    Raises:
+        JoinError: a judged query has no text.
     """
     texts = dict(zip(queries["query_id"], queries["text"], strict=True))
+    textless = sorted({*labels["query_id"], *disputes["query_id"]} - set(texts))
+    if textless:
+        raise JoinError(
+            f"{len(textless)} judged queries have no text ({', '.join(textless[:3])}); expected "
+            "the queries of the same collection"
+        )
     models: dict[tuple[str, str], list[str]] = {}
     if provenance is not None:
         for query_id, doc_id, model in provenance[[*_PAIR, "model"]].itertuples(index=False):

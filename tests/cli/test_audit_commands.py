@@ -104,3 +104,20 @@ def test_a_release_becomes_tables_that_the_other_commands_read(folder: Path) -> 
     )
     assert augmented.exit_code == 0, augmented.output
     assert "ret1 0 v9 1" in (folder / "augmented.txt").read_text()
+
+
+def test_a_release_is_written_and_reads_back(folder: Path) -> None:
+    read = ["--queries", RELEASE / "queries.tsv"]
+    run("fire-release", RELEASE / "release.json", *read, "--out", folder / "a")
+    options = ["--judgments", folder / "a" / "judgments.csv", "--labels", folder / "a"]
+    options += ["--provenance", folder / "a" / "provenance.csv", "--licence", "CC BY-NC 4.0"]
+    (folder / "a" / "manifest.json").unlink()
+    result = run("export-fire-release", *options, *read, "--out", folder / "f.json")
+    assert result.exit_code == 0, result.output
+    assert "6 annotations and 1 disagreements written" in result.stderr
+    (folder / "two.tsv").write_text("query_id\ttext\nret0\ta dog runs over grass\nret1\ta cat sleeps\n")
+    run("fire-release", folder / "f.json", "--queries", folder / "two.tsv", "--out", folder / "b")
+    for name in ("labels.csv", "disputes.csv", "judgments.csv", "provenance.csv"):
+        lines = (folder / "a" / name).read_text().splitlines()
+        expected = [line for line in lines if not line.startswith("ret2")]
+        assert (folder / "b" / name).read_text().splitlines() == expected

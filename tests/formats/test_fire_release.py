@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.errors import FireError, FormatError, JoinError
 from fire_toolkit.formats.fire_release import fire_release_json, read_fire_release
 from fire_toolkit.formats.table_files import read_queries
 from fire_toolkit.tables import check_items
@@ -50,15 +50,16 @@ def test_the_models_that_proposed_a_pair_are_kept() -> None:
     assert rows(
         RELEASE.provenance.query("query_id == 'ret1' and doc_id == 'v1'"), "query_id", "doc_id", "model"
     ) == [("ret1", "v1", "CLIP4CLIP")]
-    assert RELEASE.provenance.query("query_id == 'ret0' and doc_id == 'v1'")[
-        "model"
-    ].tolist() == ["CE", "SSB"]
+    assert RELEASE.provenance.query("query_id == 'ret0' and doc_id == 'v1'")["model"].tolist() == [
+        "CE",
+        "SSB",
+    ]
 
 
 def test_shared_texts_entries_outside_and_the_licence_are_said() -> None:
-    assert rows(
-        RELEASE.outside, "text", "doc_id", "reason"
-    ) == [("a caption of no query", "v1", "no caption has this text")]
+    assert rows(RELEASE.outside, "text", "doc_id", "reason") == [
+        ("a caption of no query", "v1", "no caption has this text")
+    ]
     licence, shared, outside = RELEASE.notes
     assert licence.startswith("licence: the file says 'CC BY 4.0'; FIRE's repository says CC BY-NC")
     assert shared == "1 texts are shared by 2 captions: their 2 entries hold for each of them"
@@ -68,9 +69,10 @@ def test_shared_texts_entries_outside_and_the_licence_are_said() -> None:
 def test_pairs_with_other_items_are_outside_when_items_are_given() -> None:
     items = check_items(pd.DataFrame({"doc_id": ["v1", "v2"], "media_url": ""}))
     release = read_fire_release(GOLDEN / "release.json", QUERIES, items=items)
-    assert rows(
-        release.outside, "text", "reason"
-    ) == [("a caption of no query", "no caption has this text"), ("A Cat  sleeps", "no such item")]
+    assert rows(release.outside, "text", "reason") == [
+        ("a caption of no query", "no caption has this text"),
+        ("A Cat  sleeps", "no such item"),
+    ]
     assert {"v1", "v2"} == set(release.judgments["doc_id"])
 
 
@@ -148,6 +150,13 @@ def test_what_is_written_reads_back_as_the_same_tables(tmp_path: Path) -> None:
     assert written() == written()
     content = json.loads(written())
     assert (content["license"], content["datasets"], content["creator"]) == ("CC BY-NC", ["sample"], "us")
+
+
+def test_a_judged_query_without_a_text_cannot_be_written() -> None:
+    with pytest.raises(JoinError, match=r"1 judged queries have no text \(ret1\)"):
+        fire_release_json(
+            RELEASE.judgments, RELEASE.labels, RELEASE.disputes, QUERIES[QUERIES["query_id"] != "ret1"]
+        )
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
