@@ -181,7 +181,7 @@ class _Best:
     n_queries: int
     depth: int
     tie_codes: Ints
-    entries: list[tuple[Ints, Ints, Array]] = field(default_factory=list)
+    entries: list[tuple[Array, Array, Array]] = field(default_factory=list)
     n_entries: int = 0
     bound: Array | None = None
 
@@ -195,16 +195,18 @@ class _Best:
         flat = np.flatnonzero((block >= self.bound).ravel())
         places, rows = np.divmod(flat, self.n_queries)
         self._add(rows, places + first_doc, block[places, rows])
-        if self.n_entries > 3 * self.n_queries * self.depth:
+        if self.n_entries > 2 * self.n_queries * self.depth:
             self.settle()
 
     def _add(self, rows: Ints, docs: Ints, scores: Array) -> None:
-        self.entries.append((rows, docs, scores + scores.dtype.type(0)))
+        small = (rows.astype(np.int32), docs.astype(np.int32), scores + scores.dtype.type(0))
+        self.entries.append(small)
         self.n_entries += len(rows)
 
-    def settle(self) -> tuple[Ints, Ints, Array]:
+    def settle(self) -> tuple[Array, Array, Array]:
         """Keep the best `depth` of each query, by query, best first, and raise the bounds."""
         rows, docs, scores = (np.concatenate(pieces) for pieces in zip(*self.entries, strict=True))
+        self.entries = []
         order = np.argsort(rows, kind="stable")
         rows, docs, scores = rows[order], docs[order], scores[order]
         kept = best_of_rows(rows, scores, self.tie_codes[docs], n_rows=self.n_queries, depth=self.depth)
