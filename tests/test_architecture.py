@@ -24,6 +24,7 @@ STAGES: dict[str, set[str]] = {
     "scoring": {"measures"},
     "comparison": {"measures", "scoring"},
     "certainty": {"measures", "qrels"},
+    "findings": {"agreement", "certainty", "measures", "resolution"},
     "planning": set(),
     "collections": set(),
 }

@@ -133,7 +133,7 @@ def _show_scores(
     for note in scoring.notes:
         say(f"note: {note}")
     if output_format in ("table", "latex") and not per_query:
-        click.echo(_drawn_scores(scoring.scores, output_format), nl=False)
+        click.echo(drawn_scores(scoring.scores, output_format), nl=False)
     else:
         click.echo(formatted(scoring.scores, "csv" if output_format == "table" else output_format), nl=False)
     if place:
@@ -143,7 +143,8 @@ def _show_scores(
     say_next("compare", "RUN RUN...")
 
 
-def _drawn_scores(scores: Scores, output_format: str) -> str:
+def drawn_scores(scores: Scores, output_format: str) -> str:
+    """Return scores in FIRE's form, measures × runs."""
     from fire_toolkit.measures import parse_measure
 
     columns = (scores["run_id"], scores["measure"], scores["qrels"], scores["value"])

@@ -1,0 +1,86 @@
+"""The tables of the FIRE paper, made of the sample pool."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+
+SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
+Fire = Callable[..., Result]
+RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
+QRELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fire:
+    shutil.copytree(SAMPLE, tmp_path / "pool")
+    monkeypatch.chdir(tmp_path / "pool")
+
+    def run(*arguments: object, code: int = 0) -> Result:
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    run("resolve", "judgments.csv", "--out", "labels")
+    run("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+    return run
+
+
+def rows(result: Result) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+COMMANDS = {
+    "table1": (*RUNS, *QRELS),
+    "table2": ("judgments.csv", "--pool-sources", "pool_sources.csv"),
+    "table3": RUNS,
+    "table4": (*RUNS, *QRELS, "--pool-sources", "pool_sources.csv"),
+    "length": (*RUNS, *QRELS, "--queries", "queries.tsv"),
+    "saturation": (*RUNS, *QRELS),
+    "similarity": (*RUNS, *QRELS, "--queries", "queries.tsv", "--train", "queries.tsv"),
+}
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_every_table_comes_as_text_csv_json_and_latex(sample: Fire, name: str) -> None:
+    arguments = COMMANDS[name]
+    assert "----" in sample("report", name, *arguments).stdout
+    assert r"\toprule" in sample("report", name, *arguments, "--format", "latex").stdout
+    found = rows(sample("report", name, *arguments, "--format", "csv"))
+    assert len(found) > 2
+    assert len(json.loads(sample("report", name, *arguments, "--format", "json").stdout)) == len(found)
+
+
+def test_table_1_is_in_the_form_of_the_paper(sample: Fire) -> None:
+    text = sample("report", "table1", *RUNS, *QRELS).stdout
+    assert "74.0 (39.0 + 35.0)" in text
+    assert [line.split()[0] for line in text.splitlines()[2:]] == ["C@1", "C@5", "C@10", "AP@20"]
+
+
+def test_table_2_sums_up(sample: Fire) -> None:
+    arguments = (*COMMANDS["table2"], "--queries", "queries.tsv", "--dataset", "level", "--format", "csv")
+    found = rows(sample("report", "table2", *arguments))
+    whole = found[0]
+    assert int(whole["pairs"]) == int(whole["resolved"]) + int(whole["disagreement"])
+    assert int(whole["resolved"]) == int(whole["relevant"]) + int(whole["irrelevant"])
+    parts = [row for row in found if row["group"].startswith("dataset")]
+    assert sum(int(row["pairs"]) for row in parts) == int(whole["pairs"])
+    assert sum(row["group"].startswith("run ") for row in found) == 5
+
+
+def test_table_4_takes_a_run_s_own_judgments_away(sample: Fire) -> None:
+    for row in rows(sample("report", "table4", *COMMANDS["table4"], "--format", "csv")):
+        assert float(row["original"]) <= float(row["new"]) <= float(row["all"])
+        assert float(row["change"]) == float(row["new"]) - float(row["all"])
+
+
+def test_augmented_qrels_are_needed(sample: Fire) -> None:
+    assert "--augmented is needed" in sample("report", "table1", *RUNS, "--qrels", "qrels.txt", code=2).output

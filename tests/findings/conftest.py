@@ -1,0 +1,53 @@
+"""Small random benchmarks, as tables and as plain dictionaries."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.tables import (
+    Labels,
+    PoolSources,
+    Qrels,
+    Run,
+    check_labels,
+    check_pool_sources,
+    check_qrels,
+)
+
+
+class World:
+    """Runs, original qrels, labels of the pooled pairs and the pool's sources."""
+
+    def __init__(
+        self, seed: int, *, n_queries: int = 6, n_docs: int = 12, depth: int = 8, pool_depth: int = 3
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        queries = [f"q{number:02}" for number in range(n_queries)]
+        docs = [f"d{number:02}" for number in range(n_docs)]
+        self.run_ids = ["r1", "r2", "r3"]
+        rows = [
+            (run_id, query, docs[doc], float(-place))
+            for run_id in self.run_ids
+            for query in queries
+            for place, doc in enumerate(rng.permutation(n_docs)[:depth])
+        ]
+        self.runs: Run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+        positives = [(query, docs[rng.integers(n_docs)], 1) for query in queries]
+        names = ["query_id", "doc_id", "relevance"]
+        self.original: Qrels = check_qrels(pd.DataFrame(positives, columns=names))
+        pooled = self.runs[self.runs["rank"] <= pool_depth].astype(
+            {"run_id": "str", "query_id": "str", "doc_id": "str"}
+        )
+        self.sources: PoolSources = check_pool_sources(pooled[["query_id", "doc_id", "run_id", "rank"]])
+        pairs = pooled[["query_id", "doc_id"]].drop_duplicates().reset_index(drop=True)
+        relevance = (rng.random(len(pairs)) < 0.4).astype(int)
+        label = np.where(relevance, "relevant", "irrelevant")
+        self.labels: Labels = check_labels(pairs.assign(label=label, relevance=relevance))
+
+
+@pytest.fixture
+def make_world() -> Callable[..., World]:
+    return World

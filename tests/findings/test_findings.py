@@ -1,0 +1,161 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.certainty import honest_scores
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.findings import all_and_new, by_length, by_similarity, describe_data, saturation
+from fire_toolkit.findings.captions import permutation_p
+from fire_toolkit.qrels import augment_qrels
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import check_judgments, check_pool_sources, check_queries
+
+MakeWorld = Callable[..., Any]
+GRADES: dict[str, float | int | None] = {"relevant": 1, "irrelevant": 0, "unclear": None}
+
+
+def judgments(rows: list[tuple[str, str, str, str]]) -> Any:
+    names = ["query_id", "doc_id", "annotator_id", "label"]
+    return check_judgments(pd.DataFrame(rows, columns=names))
+
+
+ANSWERS = judgments(
+    [
+        ("1", "a", "u", "relevant"),
+        ("1", "a", "v", "relevant"),
+        ("1", "b", "u", "relevant"),
+        ("1", "b", "v", "irrelevant"),
+        ("2", "a", "u", "irrelevant"),
+        ("2", "b", "u", "irrelevant"),
+        ("2", "b", "v", "irrelevant"),
+        ("2", "c", "u", "unclear"),
+    ]
+)
+
+
+def test_the_data_are_counted_with_agreement_kept_apart() -> None:
+    row = describe_data(ANSWERS, grades=GRADES).iloc[0]
+    assert (row["pairs"], row["labels"], row["resolved"]) == (5, 7, 3)
+    assert (row["relevant"], row["irrelevant"], row["disagreement"]) == (1, 2, 2)
+    assert row["resolved_share"] == 3 / 5
+    assert row["relevant_share"] == 1 / 3
+    assert row["multiply_labelled"] == 3
+    assert row["agreeing"] == row["unanimous"] == pytest.approx(2 / 3)
+    # Krippendorff: 3 units rr, ri, ii: Do = 1/3; De = 2·3·3/(6·5) = .6; alpha = 1 − .5556.
+    assert row["alpha"] == pytest.approx(1 - (1 / 3) / 0.6)
+
+
+def test_the_data_of_each_dataset_and_run_are_counted_too() -> None:
+    sources = check_pool_sources(
+        pd.DataFrame(
+            {"query_id": ["1", "1", "2"], "doc_id": ["a", "b", "b"], "run_id": ["m", "m", "n"], "rank": 1}
+        )
+    )
+    datasets = pd.Series({"1": "X", "2": "Y"})
+    table = describe_data(ANSWERS, grades=GRADES, sources=sources, datasets=datasets)
+    assert table["group"].tolist() == ["all", "dataset X", "dataset Y", "run m", "run n"]
+    assert table["pairs"].tolist() == [5, 2, 3, 2, 1]
+    assert table["labels"].tolist() == [7, 4, 3, 4, 2]
+    assert np.isnan(table["alpha"].iloc[4])
+    assert table["note"].iloc[4] != ""
+    with pytest.raises(JoinError, match=r"1 queries have no dataset \(2\)"):
+        describe_data(ANSWERS, grades=GRADES, datasets=datasets[:1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_all_and_new_are_the_honest_rows_without_own(make_world: MakeWorld, seed: int) -> None:
+    world = make_world(seed)
+    augmented, _ = augment_qrels(world.original, world.labels)
+    measures = ["C@1", "R@3"]
+    table = all_and_new(world.runs, world.original, augmented, measures, sources=world.sources)
+    honest = honest_scores(
+        world.runs, world.original, world.labels, measures, sources=world.sources, n_resamples=5
+    ).scores
+    assert honest["augmented"].tolist() == table["all"].tolist()
+    assert honest["without_own"].tolist() == table["new"].tolist()
+    positive = {(row.query_id, row.doc_id) for row in augmented.itertuples() if row.relevance >= 1} - {
+        (row.query_id, row.doc_id) for row in world.original.itertuples()
+    }
+    finders = world.sources.groupby(["query_id", "doc_id"])["run_id"].agg(set)
+    for run_id, own in table.groupby("run_id"):
+        expected = sum(finders[pair] == {run_id} for pair in positive if pair in finders.index)
+        assert own["n_own_relevant"].tolist() == [expected] * 2
+
+
+def texts(world: Any, lengths: list[int]) -> Any:
+    queries = sorted(world.original["query_id"])
+    return check_queries(pd.DataFrame({"query_id": queries, "text": ["x" * length for length in lengths]}))
+
+
+def test_gains_by_length_are_means_over_each_bin(make_world: MakeWorld) -> None:
+    world = make_world(1)
+    augmented, _ = augment_qrels(world.original, world.labels)
+    queries = texts(world, [5, 9, 10, 25, 5, 19])
+    table = by_length(world.runs, world.original, augmented, queries, ["C@3"], n_resamples=50)
+    bins = table.drop_duplicates("from_chars")[["from_chars", "to_chars", "n_queries"]]
+    assert bins.to_numpy().tolist() == [[0, 10, 3], [10, 20, 2], [20, 30, 1]]
+    scores = score_runs(world.runs, world.original, ["C@3"], augmented=augmented, per_query=True).scores
+    first = scores[scores["query_id"].isin(["q00", "q01", "q04"])]
+    means = first.groupby(["run_id", "qrels"])["value"].mean()
+    for row in table[(table["from_chars"] == 0) & (table["run_id"] != "")].itertuples():
+        assert row.delta == pytest.approx(means[row.run_id, "delta"])
+        assert row.augmented == pytest.approx(means[row.run_id, "augmented"])
+    counts = augmented[augmented["relevance"] >= 1].groupby("query_id").size()
+    positives = table[(table["from_chars"] == 0) & (table["measure"] == "positives")].iloc[0]
+    assert positives["augmented"] == pytest.approx(counts[["q00", "q01", "q04"]].mean())
+    assert positives["original"] == 1.0
+    assert table[table["n_queries"] == 1]["low"].isna().all()
+
+
+def test_saturation_is_the_share_of_perfect_queries(make_world: MakeWorld) -> None:
+    world = make_world(2)
+    augmented, _ = augment_qrels(world.original, world.labels)
+    table = saturation(world.runs, world.original, augmented, ["C@3", "AP@3"])
+    scores = score_runs(world.runs, world.original, ["C@3"], augmented=augmented, per_query=True).scores
+    late = scores[(scores["qrels"] == "augmented") & (scores["query_id"] != "all")]
+    wide = late.pivot_table(index="query_id", columns="run_id", values="value")
+    shares = table[table["measure"] == "C@3"].set_index("run_id")["augmented"]
+    assert shares["any run"] == wide.max(axis=1).mean()
+    assert shares["every run"] == wide.min(axis=1).mean()
+    assert [shares[name] for name in world.run_ids] == wide.mean().tolist()
+    assert (table["left"] == 1 - table["augmented"]).all()
+    with pytest.raises(UsageError, match="saturation of MedR is not known"):
+        saturation(world.runs, world.original, augmented, ["MedR"])
+
+
+def test_similarity_is_compared_between_solved_and_unsolved(make_world: MakeWorld) -> None:
+    world = make_world(3, n_queries=30)
+    augmented, _ = augment_qrels(world.original, world.labels)
+    scores = score_runs(world.runs, world.original, ["C@1"], augmented=augmented, per_query=True).scores
+    own = scores[
+        (scores["run_id"] == "r1") & (scores["qrels"] == "augmented") & (scores["query_id"] != "all")
+    ]
+    similarity = own.set_index("query_id")["value"] * 0.5 + 0.1  # solved .6, unsolved .1
+    table = by_similarity(world.runs, world.original, augmented, similarity, n_resamples=200)
+    row = table[(table["run_id"] == "r1") & (table["qrels"] == "augmented")].iloc[0]
+    assert (row["solved"], row["unsolved"]) == (pytest.approx(0.6), pytest.approx(0.1))
+    assert row["difference"] == pytest.approx(0.5)
+    assert row["p"] == pytest.approx(1 / 201)
+    with pytest.raises(JoinError, match="similarity: 1 of 30 queries have none"):
+        by_similarity(world.runs, world.original, augmented, similarity.iloc[1:])
+
+
+def test_a_permutation_p_is_uniform_without_a_difference() -> None:
+    rng = np.random.default_rng(0)
+    p = [
+        permutation_p(rng.random(40), np.arange(40) < 15, n_resamples=199, seed=sample)
+        for sample in range(600)
+    ]
+    assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.018)
+
+
+def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
+    world = make_world(4)
+    queries = texts(world, [5] * 6)
+    with pytest.raises(UsageError, match="width is 0; expected 1 character or more"):
+        by_length(world.runs, world.original, world.original, queries, ["C@1"], width=0)
+    with pytest.raises(JoinError, match=r"queries: 5 of the qrels' 6 have no text \(q01, q02, q03\)"):
+        by_length(world.runs, world.original, world.original, queries[:1], ["C@1"])
