@@ -127,6 +127,7 @@ LABELS = TableSpec(
         Column("confidence", "float", optional=True, missing=True, minimum=0, default=np.nan),
     ),
     ("query_id", "doc_id"),
+    extra=True,
 )
 DISPUTES = TableSpec(
     "disputes", (*_ids("query_id", "doc_id"), Column("reason", "text")), ("query_id", "doc_id"), extra=True
@@ -236,7 +237,7 @@ def check_labels(table: pd.DataFrame, *, where: str = "") -> Labels:
     """Return `table` as Labels, or raise `TableError` with all that is wrong with it.
 
     relevance: the label's grade; method: the rule; n_judgments: votes; n_agree: votes for the label;
-    confidence: by rule, in [0, 1].
+    confidence: by rule, in [0, 1]. Further columns are kept (rounds, say).
     """
     return Labels(check_table(LABELS, table, where=where))
 

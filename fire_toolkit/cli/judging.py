@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +22,12 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
-from fire_toolkit.cli.judged_files import grades_of, judgments_from
+from fire_toolkit.cli.judged_files import grades_of, judgments_from, read_controls, with_control_answers
+from fire_toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from fire_toolkit.guidelines import Grades
+    from fire_toolkit.tables import Disputes, Judgments, Labels
 
 _guideline = click.option(
     "--guideline",
@@ -30,16 +38,49 @@ _guideline = click.option(
 
 @click.command()
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
-@click.option("--rule", help="How several judgments become one label. [default: fire]")
+@click.option(
+    "--rule",
+    help="How several judgments become one label: fire, majority, unanimous, adjudicator, weighted, "
+    "dawid-skene. [default: fire]",
+)
 @_guideline
+@click.option(
+    "--controls",
+    metavar="FILE",
+    help="Qrels or labels of known pairs, for rules weighted and dawid-skene.",
+)
+@click.option(
+    "--adjudicator",
+    "adjudicators",
+    multiple=True,
+    metavar="NAME",
+    help="Whose word counts first, for rule adjudicator. Without it: the latest round's.",
+)
+@click.option(
+    "--disputes",
+    "end",
+    type=click.Choice(["unjudged", "0", "1"]),
+    default="unjudged",
+    help="Disputes get no label, or all count as not relevant (0) or relevant (1), to see what they decide.",
+    show_default=True,
+)
 @click.option("--next-round", "ask_again", is_flag=True, help="Also write disputes as a pool to ask again.")
-@click.option("--out", metavar="DIR", help="Folder for labels.csv, disputes.csv and manifest.json.")
+@click.option(
+    "--qrels",
+    metavar="FILE",
+    help="The original qrels: original positives that the labels reject become a pool of their own.",
+)
+@click.option("--out", metavar="DIR", help="Folder for labels.csv, disputes.csv, flagged.csv, manifest.json.")
 @json_option
 def resolve(
     judgments: str | None,
     rule: str | None,
     guideline: str | None,
+    controls: str | None,
+    adjudicators: tuple[str, ...],
+    end: str,
     ask_again: bool,
+    qrels: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -47,40 +88,122 @@ def resolve(
 
     Rule `fire`: one judgment stands; of several, a label with more than half of the votes; else a
     dispute, for a third annotator (--next-round writes DIR/next_round/pool.csv). An escalated or
-    skipped answer is no vote.
+    skipped answer is no vote. flagged.csv lists what anybody escalated or flagged. With --qrels,
+    DIR/rejected/pool.csv holds the original positives to ask again before either side is believed.
+    The change against a plain majority is always told.
     """
-    from fire_toolkit.errors import UsageError
     from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.resolution import next_round
-    from fire_toolkit.resolution import resolve as resolve_judgments
+    from fire_toolkit.formats.trec import read_trec_qrels
+    from fire_toolkit.resolution import next_round, rejected_originals
 
     folder = chosen_path(out, workspace_path("labels"), "--out")
     inputs = Inputs()
     path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
+    original = read_trec_qrels(inputs.use(qrels)) if qrels else None
     table = judgments_from(inputs.use(path))
+    grades = _known_grades(table, guideline, path)
     rule = str(chosen(rule, "resolve", "rule"))
-    grades = grades_of(table, guideline)
+    resolved = _resolved(table, grades, rule, controls, adjudicators, end, path, inputs)
+    labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts)
+    pools = {"next_round": next_round(disputes, round=_next_number(table))} if ask_again else {}
+    if original is not None:
+        pools["rejected"] = rejected_originals(labels, original, round=_next_number(table))
+        counts["rejected_originals"] = len(pools["rejected"])
+    parameters: dict[str, Any] = {"rule": rule} | ({"disputes": end} if end != "unjudged" else {})
+    parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
+    outputs: dict[str, Any] = {"stage": "resolve", "parameters": parameters, "inputs": inputs}
+    write_outputs(folder, resolved.texts, counts=counts | resolved.trace, **outputs)
+    for name, pool in pools.items():
+        write_outputs(folder / name, {"pool.csv": delimited_text(pool)}, **outputs)
+    summarise(counts, _told(counts, rule), as_json=as_json)
+    if ask_again and len(disputes):
+        say_next(f"tasks {folder / 'next_round'} --queries QUERIES --overlap 0 --out round2.json")
+    else:
+        say_next("augment", f"--qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")
+
+
+def _known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:
+    grades = grades_of(judgments, guideline)
     if grades is None:
-        found = ", ".join(sorted(set(table["label"]))[:5])
+        found = ", ".join(sorted(set(judgments["label"]))[:5])
         raise UsageError(
             f"{path}: no grade is known for labels {found}; name their guideline with --guideline"
         )
-    labels, disputes = resolve_judgments(table, grades=grades, rule=rule)
-    texts = {"labels.csv": delimited_text(labels), "disputes.csv": delimited_text(disputes)}
-    counts = {"labels": len(labels), "disputes": len(disputes)}
-    parameters = {"rule": rule}
-    write_outputs(folder, texts, stage="resolve", parameters=parameters, inputs=inputs, counts=counts)
-    if ask_again:
-        again = {"pool.csv": delimited_text(next_round(disputes, round=2))}
-        write_outputs(folder / "next_round", again, stage="resolve", parameters=parameters, inputs=inputs)
-    words = f"{n_of(len(labels), 'pair')} with a label, {len(disputes):,} in dispute, by rule {rule}"
-    summarise(counts, words, as_json=as_json)
-    if ask_again and len(disputes):
-        say_next(
-            f"fire-toolkit tasks {folder / 'next_round'} --queries QUERIES --overlap 0 --out round2.json"
+    return grades
+
+
+def _next_number(judgments: Judgments) -> int:
+    """Return the round after the latest that judgments name, 2 where they name none."""
+    is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
+    return int(judgments["round"].max()) + 1 if is_known else 2
+
+
+@dataclass(frozen=True)
+class _Resolved:
+    """What a rule made of judgments, the files that hold it, and what was counted."""
+
+    labels: Labels
+    disputes: Disputes
+    texts: dict[str, str]
+    counts: dict[str, Any]
+    trace: dict[str, Any]
+
+
+def _resolved(
+    judgments: Judgments,
+    grades: Grades,
+    rule: str,
+    controls: str | None,
+    adjudicators: tuple[str, ...],
+    end: str,
+    path: Path,
+    inputs: Inputs,
+) -> _Resolved:
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.resolution import against_majority, flagged_pairs, resolve_in_full, settle_disputes
+    from fire_toolkit.tables import check_disputes, check_labels
+
+    known = read_controls(inputs.use(controls), grades) if controls else None
+    votes = judgments
+    if known is not None:
+        votes = with_control_answers(judgments, path, known, grades, inputs)
+    full = resolve_in_full(votes, grades=grades, rule=rule, controls=known, adjudicators=adjudicators)
+    pairs = judgments[["query_id", "doc_id"]].drop_duplicates()
+    labels = check_labels(full.labels.merge(pairs))
+    disputes = check_disputes(full.disputes.merge(pairs))
+    flagged = flagged_pairs(judgments, labels, grades=grades)
+    counts: dict[str, Any] = {"labels": len(labels), "disputes": len(disputes), "flagged": len(flagged)}
+    counts["flagged_with_label"] = int((flagged["label"] != "").sum())
+    counts["against_majority"] = against_majority(judgments, labels, grades=grades)
+    if end != "unjudged":
+        labels = settle_disputes(labels, disputes, grades=grades, end=end)
+        counts["labels"] = len(labels)
+    tables = {"labels": labels, "disputes": disputes, "flagged": flagged}
+    trace: dict[str, Any] = {}
+    if full.posteriors is not None:
+        tables["posteriors"] = full.posteriors.merge(pairs)
+        trace = {"log_likelihoods": list(full.trace), "converged": full.converged}
+    texts = {f"{name}.csv": delimited_text(table) for name, table in tables.items()}
+    return _Resolved(labels, disputes, texts, counts, trace)
+
+
+def _told(counts: Mapping[str, Any], rule: str) -> str:
+    """Return what was counted in words."""
+    change = counts["against_majority"]
+    lines = [
+        f"{n_of(counts['labels'], 'pair')} with a label, {counts['disputes']:,} in dispute, by rule {rule}",
+        f"against a majority: {change['other']:,} with another label, {change['gained']:,} with a label that "
+        f"it leaves in dispute, {change['lost']:,} in dispute that it labels",
+    ]
+    if counts["flagged"]:
+        lines.append(
+            f"{n_of(counts['flagged'], 'pair')} escalated or flagged, {counts['flagged_with_label']:,} of "
+            "them with a label by votes: look at flagged.csv"
         )
-    else:
-        say_next("augment", f"--qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")
+    if counts.get("rejected_originals"):
+        n = n_of(counts["rejected_originals"], "original positive")
+        lines.append(f"{n} labelled not relevant: ask again (rejected/pool.csv) before either is believed")
+    return "\n".join(lines)
 
 
 @click.command()

@@ -1,7 +1,21 @@
 """Judgments to labels and disputes, by named rules, one file each."""
 
-from fire_toolkit.resolution.changes import label_changes
+from fire_toolkit.resolution.changes import against_majority, label_changes
+from fire_toolkit.resolution.flagged import flagged_pairs
 from fire_toolkit.resolution.registry import RULES
-from fire_toolkit.resolution.resolve import next_round, resolve
+from fire_toolkit.resolution.rejected import rejected_originals
+from fire_toolkit.resolution.resolve import Resolution, next_round, resolve, resolve_in_full
+from fire_toolkit.resolution.settle import settle_disputes
 
-__all__ = ["RULES", "label_changes", "next_round", "resolve"]
+__all__ = [
+    "RULES",
+    "Resolution",
+    "against_majority",
+    "flagged_pairs",
+    "label_changes",
+    "next_round",
+    "rejected_originals",
+    "resolve",
+    "resolve_in_full",
+    "settle_disputes",
+]

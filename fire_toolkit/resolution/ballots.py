@@ -67,16 +67,31 @@ class Ballots:
         """The annotator's code of each judgment; codes sort as ids do."""
         return np.asarray(pd.factorize(self.judgments["annotator_id"], sort=True)[0], dtype=np.int64)
 
+    @cached_property
+    def rounds(self) -> pd.Series | None:
+        """The rounds of the votes on each pair, ascending, joined by `;`; None where none are known."""
+        if "round" not in self.judgments.columns or self.judgments["round"].dtype.kind not in "iu":
+            return None
+        numbers = np.asarray(self.judgments["round"], dtype=np.int64)[self.voting]
+        told = pd.DataFrame({"pair": self.pair[self.voting], "round": numbers}).drop_duplicates()
+        told = told.sort_values(["pair", "round"]).assign(round=lambda table: table["round"].astype("str"))
+        joined = told.groupby("pair")["round"].agg(";".join)
+        return joined.reindex(range(len(self.pairs)), fill_value="").astype("str")
+
 
 @dataclass(frozen=True)
 class Verdicts:
     """What a rule decided: for each pair the code of its label, −1 for a dispute.
 
-    confidence: one number a pair, in [0, 1]; None: the share of votes for the label.
+    confidence: one number a pair, in [0, 1]; None: the share of votes for the label. Of a model also:
+    posterior: pairs × labels; trace: the log-likelihood of each iteration; converged: whether it ended.
     """
 
     label: Ints
     confidence: Floats | None = None
+    posterior: Floats | None = None
+    trace: tuple[float, ...] = ()
+    converged: bool = True
 
 
 def count_ballots(

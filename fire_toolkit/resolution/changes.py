@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fire_toolkit.tables import Labels
+from fire_toolkit.resolution.ballots import Grades
+from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.tables import Judgments, Labels
 
 DISPUTE = "[dispute]"
 
@@ -40,3 +42,27 @@ def label_changes(before: Labels, after: Labels) -> pd.DataFrame:
     columns = ["label_before", "label_after"]
     counted = both[columns].fillna(DISPUTE).value_counts(sort=False).sort_index()
     return counted.rename("n_pairs").reset_index()
+
+
+def against_majority(judgments: Judgments, labels: Labels, *, grades: Grades) -> dict[str, int]:
+    """Return how many pairs a rule's labels treat otherwise than a plain majority would.
+
+    Args:
+        judgments: what the labels were made of.
+        labels: of the rule.
+        grades: label → relevance.
+
+    Returns:
+        same: pairs with the same label; other: with another label; gained: with a label where majority
+        has a dispute; lost: in dispute where majority has a label.
+    """
+    majority, _ = resolve(judgments, grades=grades, rule="majority")
+    changes = label_changes(majority, labels)
+    before, after, n_pairs = (changes[name] for name in ("label_before", "label_after", "n_pairs"))
+    gained, lost, same = before == DISPUTE, after == DISPUTE, before == after
+    return {
+        "same": int(n_pairs[same].sum()),
+        "other": int(n_pairs[~same & ~gained & ~lost].sum()),
+        "gained": int(n_pairs[gained].sum()),
+        "lost": int(n_pairs[lost].sum()),
+    }

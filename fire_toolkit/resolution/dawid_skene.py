@@ -51,7 +51,10 @@ def dawid_skene(ballots: Ballots) -> Verdicts:
     runner_up = ordered[:, -2] if ordered.shape[1] > 1 else np.zeros(len(ordered))
     decided = (ordered[:, -1] - runner_up > TIE) & (ballots.n_votes > 0)
     label = np.flatnonzero(ballots.is_vote)[model.posterior.argmax(axis=1)]
-    return Verdicts(np.where(decided, label, -1), ordered[:, -1])
+    posterior = np.zeros(ballots.votes.shape)
+    posterior[:, ballots.is_vote] = model.posterior
+    trace = tuple(map(float, model.log_likelihoods))
+    return Verdicts(np.where(decided, label, -1), ordered[:, -1], posterior, trace, model.converged)
 
 
 def fit(

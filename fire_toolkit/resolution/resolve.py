@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ def resolve(
 
     Returns:
         Labels (method: the rule; n_judgments: votes; n_agree: votes for the label; confidence:
-        n_agree / n_judgments, of `weighted` the share of weight, of `dawid-skene` the posterior) and
+        n_agree / n_judgments, of `weighted` the share of weight, of `dawid-skene` the posterior; rounds,
+        if judgments have a column round of whole numbers: those of the votes, `1;2` say) and
         Disputes (reason: `no_majority`, or `escalated` when no answer is a vote; then a column
         `n_<label>` for each label of `grades`, counting answers), both by query_id and doc_id. Each
         judged pair is in exactly one of them; a tie is a dispute. No judgments: both are empty.
@@ -73,11 +75,58 @@ def resolve(
           query_id doc_id       reason  n_yes  n_no
         0        q      b  no_majority      1     1
     """
+    resolution = resolve_in_full(
+        judgments, grades=grades, rule=rule, controls=controls, adjudicators=adjudicators
+    )
+    return resolution.labels, resolution.disputes
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What a rule made of judgments.
+
+    labels, disputes: as `resolve` returns them; posteriors: of `dawid-skene`, else None: query_id, doc_id
+    and `p_<label>` for each label that is a vote, of every judged pair; trace: the log-likelihood of each
+    iteration, empty for other rules; converged: whether the model came to its end.
+    """
+
+    labels: Labels
+    disputes: Disputes
+    posteriors: pd.DataFrame | None
+    trace: tuple[float, ...]
+    converged: bool
+
+
+def resolve_in_full(
+    judgments: Judgments,
+    *,
+    grades: Grades,
+    rule: str = "fire",
+    controls: pd.DataFrame | None = None,
+    adjudicators: Collection[str] = (),
+) -> Resolution:
+    """Return what `resolve` returns, with the posterior and the trace of a rule that is a model.
+
+    Args:
+        judgments, grades, rule, controls, adjudicators: as in `resolve`.
+
+    Raises:
+        UsageError, TableError: as `resolve`.
+    """
     if rule not in RULES:
         raise UsageError(f"rule {rule!r} is unknown; expected one of {', '.join(RULES)}")
     ballots = count_ballots(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
     verdicts = RULES[rule](ballots)
-    return _labels(ballots, verdicts, rule), _disputes(ballots, verdicts)
+    posteriors = _posteriors(ballots, verdicts)
+    labels, disputes = _labels(ballots, verdicts, rule), _disputes(ballots, verdicts)
+    return Resolution(labels, disputes, posteriors, verdicts.trace, verdicts.converged)
+
+
+def _posteriors(ballots: Ballots, verdicts: Verdicts) -> pd.DataFrame | None:
+    if verdicts.posterior is None:
+        return None
+    voted = [code for code in range(len(ballots.labels)) if ballots.is_vote[code]]
+    return ballots.pairs.assign(**{f"p_{ballots.labels[c]}": verdicts.posterior[:, c] for c in voted})
 
 
 def _labels(ballots: Ballots, verdicts: Verdicts, rule: str) -> Labels:
@@ -93,6 +142,9 @@ def _labels(ballots: Ballots, verdicts: Verdicts, rule: str) -> Labels:
         "n_agree": n_agree,
         "confidence": confidence,
     }
+    rounds = ballots.rounds
+    if rounds is not None:
+        columns["rounds"] = rounds.iloc[rows].array
     return check_labels(ballots.pairs.iloc[rows].reset_index(drop=True).assign(**columns))
 
 

@@ -1,0 +1,68 @@
+"""What scores would be if disputes were all relevant, or all not: the two ends of what is unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.resolution.ballots import Grades
+from fire_toolkit.resolution.resolve import NO_MAJORITY
+from fire_toolkit.tables import Disputes, Labels, check_labels
+
+ENDS = ("0", "1")
+
+
+def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: str) -> Labels:
+    """Return the labels, and every dispute among votes as not relevant (`0`) or as relevant (`1`).
+
+    Args:
+        labels, disputes: of a rule, as `resolve` gives them.
+        grades: label → relevance.
+        end: `0`: the label with the highest grade below 1; `1`: the one with the lowest grade from 1.
+
+    Returns:
+        Labels, those of disputes with method `disputes_as_0` or `disputes_as_1`, confidence missing. Pairs
+        that were only escalated stay without a label.
+
+    Raises:
+        UsageError: an unknown end; no label has such a grade.
+
+    Examples:
+        >>> from fire_toolkit.resolution import resolve
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": "a", "annotator_id": ["u", "v"], "label": ["no", "yes"]}))
+        >>> labels, disputes = resolve(judgments, grades={"no": 0, "yes": 1})
+        >>> settle_disputes(labels, disputes, grades={"no": 0, "yes": 1}, end="1").iloc[:, 1:7]
+          doc_id label  relevance         method  n_judgments  n_agree
+        0      a   yes          1  disputes_as_1            2        1
+    """
+    if end not in ENDS:
+        raise UsageError(f"disputes as {end!r}; expected one of {', '.join(ENDS)}")
+    label, grade = _label_at(grades, is_positive=end == "1")
+    open_pairs = disputes[disputes["reason"] == NO_MAJORITY]
+    votes = [f"n_{name}" for name, value in grades.items() if value is not None]
+    columns: dict[str, Any] = {
+        "label": label,
+        "relevance": grade,
+        "method": f"disputes_as_{end}",
+        "n_judgments": open_pairs[votes].astype(np.int64).sum(axis=1),
+        "n_agree": open_pairs[f"n_{label}"].astype(np.int64),
+    }
+    settled = open_pairs[["query_id", "doc_id"]].assign(**columns)
+    extra = {name: "" for name in labels.columns if name not in settled.columns and name != "confidence"}
+    return check_labels(pd.concat([labels, settled.assign(**extra)]) if len(settled) else labels)
+
+
+def _label_at(grades: Grades, *, is_positive: bool) -> tuple[str, int]:
+    """Return the label nearest to the border on its side, and its grade."""
+    side = [
+        (grade, name) for name, grade in grades.items() if grade is not None and (grade >= 1) == is_positive
+    ]
+    if not side:
+        raise UsageError(f"no label is {'positive' if is_positive else 'negative'}, so disputes cannot be so")
+    grade, name = min(side) if is_positive else max(side)
+    return name, int(grade)

@@ -1,0 +1,129 @@
+"""`resolve` beyond its default: known pairs, adjudicators, flagged pairs, rejected originals, either end."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+
+JUDGMENTS = """query_id,doc_id,annotator_id,label,flags,round
+1,a,ann,irrelevant,,1
+1,b,ann,relevant,,1
+1,b,bob,irrelevant,,1
+1,c,ann,relevant,sensitive,1
+1,c,bob,relevant,,1
+2,a,ann,irrelevant,,1
+2,a,bob,relevant,,1
+2,a,cat,relevant,,2
+2,d,bob,ambiguous,,1
+"""
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.fixture
+def judged(folder: Path) -> Path:
+    (folder / "j.csv").write_text(JUDGMENTS)
+    return folder
+
+
+def test_what_was_escalated_or_flagged_is_listed_and_said(fire: Fire, judged: Path) -> None:
+    told = fire("resolve", "j.csv", "--out", "out").stderr
+    flagged = [(row["doc_id"], row["label"], row["flags"]) for row in rows(judged / "out/flagged.csv")]
+    assert flagged == [("c", "relevant", "sensitive"), ("d", "", "")]
+    assert "2 pairs escalated or flagged, 1 of them with a label by votes" in told
+
+
+def test_the_change_against_a_majority_is_in_words_json_and_manifest(fire: Fire, judged: Path) -> None:
+    words = ("--rule", "adjudicator", "--adjudicator", "bob", "--out", "out")
+    counts = json.loads(fire("resolve", "j.csv", *words, "--json").stdout)
+    # bob: b irrelevant, where the majority is tied
+    assert counts["against_majority"] == {"same": 3, "other": 0, "gained": 1, "lost": 0}
+    manifest = json.loads((judged / "out/manifest.json").read_text())
+    assert manifest["counts"]["against_majority"] == counts["against_majority"]
+    assert manifest["parameters"]["adjudicators"] == ["bob"]
+    assert "1 with a label that it leaves in dispute" in fire("resolve", "j.csv", *words).stderr
+    nobody = fire("resolve", "j.csv", "--rule", "adjudicator", "--adjudicator", "eve", "--out", "x", code=1)
+    assert "adjudicator 'eve' gave no judgment" in nobody.stderr
+
+
+def test_without_adjudicators_the_latest_round_has_the_word(fire: Fire, judged: Path) -> None:
+    fire("resolve", "j.csv", "--rule", "adjudicator", "--out", "out")
+    found = {
+        (row["query_id"], row["doc_id"]): (row["label"], row["rounds"])
+        for row in rows(judged / "out/labels.csv")
+    }
+    assert found["2", "a"] == ("relevant", "1;2")
+    assert ("1", "b") not in found
+
+
+def test_rejected_originals_are_a_pool_of_the_next_round(fire: Fire, judged: Path) -> None:
+    counts = json.loads(fire("resolve", "j.csv", "--qrels", "qrels.txt", "--out", "out", "--json").stdout)
+    pool = rows(judged / "out/rejected/pool.csv")
+    assert [(row["query_id"], row["doc_id"], row["is_original"], row["round"]) for row in pool] == [
+        ("1", "a", "True", "3")
+    ]
+    assert counts["rejected_originals"] == 1
+    told = fire("resolve", "j.csv", "--qrels", "qrels.txt", "--out", "out").stderr
+    assert "1 original positive labelled not relevant: ask again" in told
+
+
+def test_dawid_skene_writes_posteriors_and_its_trace(fire: Fire, judged: Path) -> None:
+    fire("resolve", "j.csv", "--rule", "dawid-skene", "--out", "out")
+    posteriors = rows(judged / "out/posteriors.csv")
+    assert list(posteriors[0]) == ["query_id", "doc_id", "p_irrelevant", "p_relevant"]
+    counts = json.loads((judged / "out/manifest.json").read_text())["counts"]
+    assert counts["log_likelihoods"] == sorted(counts["log_likelihoods"])
+    assert counts["converged"] is True
+    fire("resolve", "j.csv", "--out", "out")
+    assert not (judged / "out/posteriors.csv").exists()
+
+
+def test_weighted_needs_known_pairs_and_takes_the_answers_to_controls(fire: Fire, judged: Path) -> None:
+    words = ("resolve", "j.csv", "--rule", "weighted", "--out", "out")
+    assert "rule weighted needs controls" in fire(*words, code=1).stderr
+    (judged / "known.txt").write_text("9 0 x 1\n9 0 y 1\n9 0 z 0\n")
+    header = "query_id,doc_id,annotator_id,label,reason,detail,created_at\n"
+    answers = "9,x,ann,relevant,control,,\n9,y,ann,relevant,control,,\n9,z,ann,irrelevant,control,,\n"
+    wrong = "9,x,bob,irrelevant,control,,\n9,y,bob,irrelevant,control,,\n"
+    (judged / "dropped.csv").write_text(header + answers + wrong)
+    fire(*words, "--controls", "known.txt")
+    found = {(row["query_id"], row["doc_id"]): row["label"] for row in rows(judged / "out/labels.csv")}
+    assert found["1", "b"] == "relevant"  # ann knew her controls, bob did not
+    assert all(query != "9" for query, _ in found)  # controls are no pairs of the benchmark
+
+
+def test_disputes_can_count_as_either(fire: Fire, judged: Path) -> None:
+    for end, expected in (("unjudged", None), ("0", "irrelevant"), ("1", "relevant")):
+        fire("resolve", "j.csv", "--disputes", end, "--out", f"out-{end}")
+        labels = {row["doc_id"]: row["label"] for row in rows(judged / f"out-{end}/labels.csv")}
+        assert labels.get("b") == expected
+        assert "d" not in labels
+        assert [row["doc_id"] for row in rows(judged / f"out-{end}/disputes.csv")] == ["b", "d"]
+
+
+def test_scores_under_two_rules_stand_side_by_side(fire: Fire, judged: Path) -> None:
+    for end in ("0", "1"):
+        fire("resolve", "j.csv", "--disputes", end, "--out", f"out-{end}")
+        fire("augment", "--qrels", "qrels.txt", "--labels", f"out-{end}", "--out", f"qrels-{end}.txt")
+    words = (
+        "--qrels",
+        "qrels-0.txt",
+        "--augmented",
+        "qrels-1.txt",
+        "clip.run",
+        "-m",
+        "P@3",
+        "--format",
+        "csv",
+    )
+    table = [line.split(",") for line in fire("score", *words).stdout.splitlines()[1:]]
+    values = {row[1]: float(row[4]) for row in table if row[2] == "all"}
+    # clip finds a, b, c for query 1; b is the dispute, and counts as one of three for one of two queries
+    assert values["augmented"] - values["original"] == pytest.approx(1 / 6)
