@@ -67,9 +67,9 @@ def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: 
         raise UsageError("nothing was pushed from this workspace; push first, or give --from-export")
     connection = connection_from(url, token_file)
     names = pseudonyms(Accounts(connection, private_folder()).refresh())
-    with Meter("tasks read", None) as meter:
+    with Api(connection) as api, Meter("tasks read", None) as meter:
         return pull_answers(
-            Api(connection),
+            api,
             campaign,
             root / LEDGER_FOLDER,
             names=names,

@@ -271,8 +271,8 @@ def _push(
 
     done = answered_pairs(read_ledger(root / LEDGER_FOLDER), rounds)
     queues = [queue for entry in rounds for queue in make_queues(entry, rules, done=done)]
-    with Meter("tasks", sum(len(queue.tasks) for queue in queues)) as meter:
-        return list(push_queues(Api(connection), campaign, queues, guideline=rules, report=meter))
+    with Api(connection) as api, Meter("tasks", sum(len(queue.tasks) for queue in queues)) as meter:
+        return list(push_queues(api, campaign, queues, guideline=rules, report=meter))
 
 
 def _say_pushed(pushed: Sequence[Pushed], *, as_json: bool) -> None:

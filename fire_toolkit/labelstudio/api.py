@@ -55,7 +55,8 @@ class Filter:
 class Api:
     """A server and how to talk to it.
 
-    `pause` waits a number of seconds between attempts; tests give one that does not.
+    As a context manager it closes its connections at the end. `pause` waits a number of seconds between
+    attempts; tests give one that does not.
     """
 
     page_size = 1000
@@ -71,6 +72,13 @@ class Api:
         self.connection = connection
         self._client = open_client(connection, timeout_s=timeout_s, transport=transport)
         self._pause = pause
+
+    def __enter__(self) -> Api:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the connections."""
+        self._client._client_wrapper.httpx_client.httpx_client.close()
 
     def identity(self) -> str:
         """Return what tells this server from others, wherever it is reached: its organisation's birth."""

@@ -1,0 +1,170 @@
+"""What a campaign keeps in its workspace, and the small texts it makes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
+
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.labelstudio.campaign import (
+    QueueName,
+    marked_queue,
+    project_mark,
+    project_title,
+    queue_named,
+    read_campaign,
+    read_marks,
+    read_rounds,
+    share_queues,
+    write_campaign,
+    write_marks,
+    write_round,
+)
+from fire_toolkit.labelstudio.differences import config_difference
+from fire_toolkit.labelstudio.instructions import instructions_html
+from fire_toolkit.labelstudio.task_files import read_task_files
+from fire_toolkit.labelstudio.task_json import tasks_to_json
+
+
+def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:
+    entry = round_of(tasks_of(5, overlap=0.4), controls=tasks_of(2, prefix="c"))
+    assert read_rounds(tmp_path) == []
+    write_round(tmp_path, entry)
+    write_round(tmp_path, entry)
+    (found,) = read_rounds(tmp_path)
+    for one, other in ((entry.tasks, found.tasks), (entry.assignments, found.assignments)):
+        pd.testing.assert_frame_equal(
+            one.sort_values(["position", "pair_id"]).reset_index(drop=True),
+            other.sort_values(["position", "pair_id"]).reset_index(drop=True),
+        )
+    assert found.controls["relevance"].tolist() == [1, 1]
+
+
+def test_a_round_that_has_begun_is_not_replaced(tmp_path: Path) -> None:
+    write_round(tmp_path, round_of(tasks_of(5)))
+    with pytest.raises(UsageError, match="round 1 was assigned otherwise"):
+        write_round(tmp_path, round_of(tasks_of(6)))
+    assert len(read_rounds(tmp_path)[0].tasks) == 5
+
+
+def test_a_campaign_keeps_its_key(tmp_path: Path) -> None:
+    assert read_campaign(tmp_path) is None
+    write_campaign(tmp_path, CAMPAIGN)
+    write_campaign(tmp_path, CAMPAIGN)
+    assert read_campaign(tmp_path) == CAMPAIGN
+    with pytest.raises(UsageError, match="another campaign has begun here"):
+        write_campaign(tmp_path, replace(CAMPAIGN, key="k2"))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"key": "x"}'])
+def test_a_damaged_record_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "campaign").mkdir()
+    (tmp_path / "campaign" / "campaign.json").write_text(text)
+    with pytest.raises(FormatError, match=r"campaign\.json: damaged"):
+        read_campaign(tmp_path)
+
+
+def test_marks_that_cannot_be_read_mean_that_all_is_read_again(tmp_path: Path) -> None:
+    assert read_marks(tmp_path) == {}
+    write_marks(tmp_path, {"s#1": "t"})
+    assert read_marks(tmp_path) == {"s#1": "t"}
+    (tmp_path / "campaign" / "pulled.json").write_text('["x"]')
+    assert read_marks(tmp_path) == {}
+
+
+def test_a_project_is_known_by_its_campaigns_mark_only() -> None:
+    queue = QueueName(2, "A01")
+    mark = project_mark(CAMPAIGN, queue)
+    assert marked_queue(CAMPAIGN, mark) == queue
+    assert marked_queue(CAMPAIGN, f"Our notes. {mark}") == queue
+    assert marked_queue(replace(CAMPAIGN, key="other"), mark) is None
+    assert marked_queue(CAMPAIGN, None) is None
+    assert queue_named(str(queue)) == queue
+    assert [queue_named(text) for text in ("", "A01", "x/A01", "1/")] == [None] * 4
+
+
+def test_titles_fit_label_studios_fifty_letters() -> None:
+    assert len(project_title(CAMPAIGN, QueueName(1, "A" * 60))) == 50
+
+
+def test_a_shared_queue_holds_each_pair_once() -> None:
+    entry = round_of(tasks_of(6, overlap=1.0), training=tasks_of(2, prefix="t"))
+    shared = share_queues(entry.assignments)
+    sizes = shared.groupby("annotator_id").size().to_dict()
+    assert sizes == {"shared": 8, "shared-overlap": 6}
+    assert set(shared.loc[shared["kind"] == "training", "position"]) == {1, 2}
+
+
+def test_the_whole_guideline_reaches_the_annotators() -> None:
+    html = instructions_html(GUIDELINE.text)
+    for label in GUIDELINE.labels:
+        assert f"<code>{label.name}</code>" in html
+    assert html.count("<tr>") == GUIDELINE.text.count("\n| ")
+    assert html.count("<h2>") == GUIDELINE.text.count("\n## ")
+    assert html.count("<li>") == sum(
+        line.startswith(("- ", *(f"{n}. " for n in range(1, 20)))) for line in GUIDELINE.text.split("\n")
+    )
+
+
+def test_markup_in_a_guideline_is_shown_and_not_obeyed() -> None:
+    assert instructions_html("a <script>b</script> & `<i>`") == (
+        "<p>a &lt;script&gt;b&lt;/script&gt; &amp; <code>&lt;i&gt;</code></p>"
+    )
+    assert instructions_html("") == ""
+
+
+def test_the_difference_of_pages_is_short() -> None:
+    before = "<View>" + "".join(f'<Choice value="{n}"/>' for n in range(20)) + "</View>"
+    assert config_difference(before, "<View/>").endswith("and 14 more")
+    assert config_difference("<View/>", "no xml") == "gone: <View>; new: (no XML)"
+    assert config_difference("<View><A/> x</View>", "<View><A/> y</View>") == "its texts or its order"
+
+
+def write_tasks(path: Path, content: object) -> Path:
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_task_files_are_read_as_they_were_written(tmp_path: Path) -> None:
+    tasks = tasks_of(5, overlap=0.4)
+    batches = tasks_to_json(tasks, GUIDELINE)
+    path = write_tasks(tmp_path / "t.json", batches[1])
+    write_tasks(tmp_path / "t.overlap.json", batches[2])
+    pd.testing.assert_frame_equal(tasks, read_task_files(path, GUIDELINE))
+    assert set(read_task_files(path, GUIDELINE, with_overlap=False)["batch"]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({}, "expected a list of tasks"),
+        ([1], r"task 1: no data\.pair_id"),
+        ([{"data": {"pair_id": "q|d", "caption": "c"}}], "expected texts caption, video and pair_id"),
+        (
+            [{"data": {"pair_id": "?", "caption": "c", "video": "v"}}],
+            "is damaged or was made by another tool",
+        ),
+        (
+            [{"data": {"pair_id": "q|d", "caption": "c", "video": "v"}, "predictions": []}],
+            "predictions would be seen by annotators",
+        ),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: object, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        read_task_files(write_tasks(tmp_path / "t.json", content), GUIDELINE)
+
+
+def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text("[{")
+    with pytest.raises(FormatError, match=r"t\.json: not JSON"):
+        read_task_files(tmp_path / "t.json", GUIDELINE)

@@ -1,0 +1,290 @@
+"""A whole campaign on the real server: push, answer as several people, pull, another round, resolve."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+from live_server import LiveServer
+
+from fire_toolkit.cli import main
+from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.labelstudio.local_state import PID
+from fire_toolkit.labelstudio.process import read_pid
+from fire_toolkit.labelstudio.server import start_server
+from fire_toolkit.ledger import latest_answers, read_ledger
+
+RUN = uuid.uuid4().hex[:4]  # names of their own, so that the tests can run again on the same server
+ANN, BOB, CY, DI, KAY = (f"{name}-{RUN}" for name in ("ANN", "BOB", "CY", "DI", "KAY"))
+
+
+class Site:
+    """A workspace of its own that talks to the live server."""
+
+    def __init__(self, server: LiveServer, root: Path) -> None:
+        self.server = server
+        self.root = root
+
+    def run(self, *arguments: str, code: int = 0) -> Result:
+        result = CliRunner().invoke(main, list(arguments))
+        assert result.exit_code == code, result.output
+        return result
+
+    def counts(self, *arguments: str) -> dict[str, Any]:
+        return dict(json.loads(self.run(*arguments, "--json").stdout))
+
+    def table(self, name: str) -> Any:
+        return read_delimited(self.root / name)
+
+    def make_tasks(self, n_pairs: int, *, overlap: float) -> None:
+        (self.root / "pool").mkdir(exist_ok=True)
+        numbers = range(n_pairs)
+        pool = "query_id,doc_id\n" + "".join(f"q{n},v{n}\n" for n in numbers)
+        (self.root / "pool" / "pool.csv").write_text(pool)
+        queries = "query_id\ttext\n" + "".join(f"q{n}\ta dog runs, “{n}”\n" for n in numbers)
+        (self.root / "collection" / "queries.tsv").write_text(queries)
+        self.run("tasks", "--overlap", str(overlap))
+
+    def projects(self) -> dict[str, int]:
+        """Return the project of each queue of this campaign."""
+        key = json.loads((self.root / "campaign" / "campaign.json").read_text())["key"]
+        with self.server.as_admin() as http:
+            found = http.get("/api/projects/", params={"page_size": 200}).json()["results"]
+        ours = [project for project in found if f"campaign {key} " in (project["description"] or "")]
+        return {"/".join(p["description"].split()[4::2]): p["id"] for p in ours}
+
+    def keys(self, project: int) -> Counter[str]:
+        with self.server.as_admin() as http:
+            tasks = _tasks(http, project)
+        return Counter(task["data"]["pair_id"] for task in tasks)
+
+    def assigned(self, number: int = 1) -> dict[str, list[str]]:
+        rows = self.table(f"campaign/round-{number}/assignments.csv")
+        return {name: list(queue["pair_id"]) for name, queue in rows.groupby("annotator_id")}
+
+
+@pytest.fixture
+def site(live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.chdir(tmp_path)
+    found = Site(live_server, tmp_path)
+    found.run("init", ".")
+    (tmp_path / ".labelstudio").symlink_to(live_server.folder)
+    yield found
+    with live_server.as_admin() as http:
+        for number in found.projects().values() if (tmp_path / "campaign").is_dir() else ():
+            http.delete(f"/api/projects/{number}/")
+
+
+def _tasks(http: httpx.Client, project: int) -> list[dict[str, Any]]:
+    params: dict[str, Any] = {"project": project, "page_size": 10_000}
+    return list(http.get("/api/tasks/", params=params).raise_for_status().json()["tasks"])
+
+
+def answer(http: httpx.Client, task: int, project: int, label: str | None, **fields: Any) -> dict[str, Any]:
+    results = [] if label is None else [choice("relevance", label)]
+    content = {
+        "result": results + fields.pop("more", []),
+        "was_cancelled": label is None,
+        "lead_time": 4.0,
+        "unique_id": str(uuid.uuid4()),
+        **fields,
+    }
+    posted = http.post(f"/api/tasks/{task}/annotations/", params={"project": project}, json=content)
+    return dict(posted.raise_for_status().json())
+
+
+def answer_until_stored(http: httpx.Client, task: int, project: int) -> None:
+    """Submit again what fails, as a person does; its unique id keeps an answer from being doubled (409)."""
+    key = str(uuid.uuid4())
+    for _ in range(20):
+        try:
+            answer(http, task, project, "relevant", unique_id=key)
+        except httpx.HTTPStatusError as error:
+            if error.response.status_code == 409:
+                return
+            time.sleep(0.2)
+        else:
+            return
+    pytest.fail("the answer was never stored")
+
+
+def choice(control: str, label: str) -> dict[str, Any]:
+    value = {"choices": [label]}
+    return {"from_name": control, "to_name": "video", "type": "choices", "value": value}
+
+
+def comment(text: str) -> dict[str, Any]:
+    return {"from_name": "comment", "to_name": "video", "type": "textarea", "value": {"text": [text]}}
+
+
+def test_a_campaign_from_push_to_labels(site: Site) -> None:
+    server = site.server
+    people = {name: server.annotator(name) for name in (ANN, BOB, CY, DI)}
+    http = {name: server.as_annotator(name) for name in people}
+    site.make_tasks(10, overlap=0.5)
+    names = ("--annotator", ANN, "--annotator", BOB)
+    assert site.counts("push", *names)["added"] == 15
+    again = site.counts("push")
+    assert (again["added"], again["there"], again["duplicates"]) == (0, 15, 0)
+
+    projects = site.projects()
+    with server.as_admin() as admin:
+        for queue, number in projects.items():
+            shown = admin.get(f"/api/projects/{number}/").json()
+            assert shown["show_collab_predictions"] is False
+            assert shown["enable_empty_annotation"] is False
+            keys = [task["data"]["pair_id"] for task in sorted(_tasks(admin, number), key=lambda t: t["id"])]
+            assert keys == site.assigned()[queue.split("/")[1]]
+    queues = {name: sorted(t["id"] for t in _tasks(http[name], projects[f"1/{name}"])) for name in (ANN, BOB)}
+
+    # ANN: all relevant; one twice, one skipped, one with words. BOB: all irrelevant.
+    mine, theirs = projects[f"1/{ANN}"], projects[f"1/{BOB}"]
+    first = answer(http[ANN], queues[ANN][0], mine, "irrelevant")
+    answer(http[ANN], queues[ANN][0], mine, "relevant")
+    answer(http[ANN], queues[ANN][1], mine, None)
+    answer(http[ANN], queues[ANN][2], mine, "ambiguous", more=[comment("two readings")])
+    for task in queues[ANN][3:]:
+        answer(http[ANN], task, mine, "relevant", more=[choice("flags", "sensitive")])
+    for task in queues[BOB]:
+        answer(http[BOB], task, theirs, "irrelevant")
+    over = answer(http[CY], queues[BOB][0], theirs, "relevant")  # over the overlap: nobody asked
+
+    pulled = site.counts("pull")
+    assert pulled["new"] == len(queues[ANN]) + len(queues[BOB]) + 2
+    assert pulled["dropped"] == {"skipped": 1, "superseded": 1}
+    assert site.counts("pull")["new"] == 0
+    judgments = site.table("judgments/judgments.csv")
+    assert judgments["kind"].value_counts()["unassigned"] == 1
+    assert set(judgments["annotator_id"]) == {ANN, BOB, CY}
+    assert "two readings" in set(judgments["comment"])
+    rows = {row["annotator_id"]: row for row in json.loads(site.run("progress", "--json").stdout)}
+    assert (rows[ANN]["n_left"], rows[ANN]["n_skipped"], rows[ANN]["n_escalated"]) == (0, 1, 1)
+    assert rows[BOB]["seconds"] == 4.0
+
+    # Edit by another, delete an answer, delete an account.
+    with server.as_admin() as admin:
+        changed = {"result": [choice("relevance", "irrelevant")]}
+        admin.patch(f"/api/annotations/{first['id']}/", json=changed).raise_for_status()
+        admin.delete(f"/api/annotations/{over['id']}/").raise_for_status()
+    pulled = site.counts("pull")
+    assert (pulled["edited"], pulled["deleted"]) == (1, 1)
+    with server.as_admin() as admin:
+        admin.delete(f"/api/users/{people[BOB].user_id}/").raise_for_status()
+    full = site.counts("pull", "--full")
+    assert (full["new"], full["deleted"]) == (0, 0)
+    judgments = site.table("judgments/judgments.csv")
+    assert (judgments["annotator_id"] == BOB).sum() == len(queues[BOB])
+
+    site.run("resolve")
+    disputes = site.table("labels/disputes.csv")
+    planned = site.counts("next-round", "--annotator", DI)
+    assert planned["pairs"] == len(disputes) > 0
+    assert site.counts("push")["added"] == planned["pairs"]
+    second = site.projects()[f"2/{DI}"]
+    for task in _tasks(http[DI], second):
+        answer(http[DI], task["id"], second, "relevant")
+    assert site.counts("pull")["new"] == planned["pairs"]
+    judgments = site.table("judgments/judgments.csv")
+    assert (judgments["round"] == "2").sum() == planned["pairs"]
+    site.run("agree")
+    site.run("resolve")
+    left = site.table("labels/disputes.csv")
+    assert len(left) < len(disputes)
+
+    # A deleted task is noticed by a full pull.
+    with server.as_admin() as admin:
+        admin.delete(f"/api/tasks/{queues[ANN][3]}/").raise_for_status()
+    assert site.counts("pull", "--full")["deleted"] == 1
+    assert site.table("judgments/dropped.csv")["reason"].value_counts()["deleted"] == 2
+
+
+def test_twelve_people_answer_while_a_push_runs(site: Site) -> None:
+    names = [f"P{number:02d}-{RUN}" for number in range(1, 13)]
+    people = {name: site.server.as_annotator(name) for name in names}
+    site.make_tasks(600, overlap=0.0)
+    given = [word for name in names for word in ("--annotator", name)]
+    site.run("push", *given)
+    projects = site.projects()
+    tasks = {name: _tasks(people[name], projects[f"1/{name}"]) for name in names}
+
+    def judge(name: str) -> None:
+        for task in tasks[name][:10]:
+            answer_until_stored(people[name], task["id"], projects[f"1/{name}"])
+
+    threads = [threading.Thread(target=judge, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    with site.server.as_admin() as http:  # meanwhile a part of a queue is lost and pushed again
+        for task in tasks[names[0]][45:]:
+            http.delete(f"/api/tasks/{task['id']}/").raise_for_status()
+    pushed = site.counts("push")
+    for thread in threads:
+        thread.join()
+    assert pushed["added"] == len(tasks[names[0]][45:])
+    assert site.counts("pull")["new"] == 12 * 10
+    for name in names:
+        assert site.keys(projects[f"1/{name}"]) == Counter(site.assigned()[name])
+
+
+def test_a_server_killed_in_the_middle_of_a_push_and_a_pull_loses_nothing(site: Site) -> None:
+    server = site.server
+    site.make_tasks(3_000, overlap=0.0)
+    pushed: list[Result] = []
+
+    def push() -> None:
+        arguments = ["push", "--annotator", KAY]
+        pushed.append(CliRunner().invoke(main, arguments))
+
+    worker = threading.Thread(target=push)
+    worker.start()
+    project = _wait_for_project(site, f"1/{KAY}")
+    _wait_for_tasks(site, project, 1_000)
+    _kill(server)
+    start_server(server.folder, server.program)
+    worker.join(timeout=300)
+    assert not worker.is_alive()
+    site.run("push")
+    assert site.keys(project) == Counter(site.assigned()[KAY])
+
+    http = server.as_annotator(KAY)
+    for task in _tasks(http, project)[:30]:
+        answer(http, task["id"], project, "relevant")
+    _kill(server)
+    site.run("pull", code=3)
+    start_server(server.folder, server.program)
+    assert site.counts("pull")["new"] == 30
+    assert len(latest_answers(read_ledger(site.root / "ledger"))) == 30
+
+
+def _wait_for_project(site: Site, queue: str) -> int:
+    for _ in range(600):
+        if (site.root / "campaign" / "campaign.json").is_file() and queue in (found := site.projects()):
+            return found[queue]
+        time.sleep(0.1)
+    raise AssertionError("no project")
+
+
+def _wait_for_tasks(site: Site, project: int, n: int) -> None:
+    with site.server.as_admin() as http:
+        for _ in range(600):
+            if http.get(f"/api/projects/{project}/").json()["task_number"] >= n:
+                return
+            time.sleep(0.05)
+    raise AssertionError("no tasks")
+
+
+def _kill(server: LiveServer) -> None:
+    pid = read_pid(server.folder / PID)
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
