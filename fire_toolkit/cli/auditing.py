@@ -159,9 +159,16 @@ def _hashes(items: Items, media: Path) -> pd.DataFrame:
 
 
 def _training_texts(train: str, inputs: Inputs) -> list[str]:
+    """Return the captions of a file's training split; of all splits where none is called train."""
+    from fire_toolkit.errors import UsageError
     from fire_toolkit.formats.collections import read_collection
 
-    collection, recognised = read_collection([train], split=None)
+    try:
+        collection, recognised = read_collection([train], split="train")
+    except UsageError:
+        collection, recognised = read_collection([train], split="all")
+    for note in collection.notes:
+        say(f"note: {train}: {note}")
     for file in recognised:
         inputs.use(file.path)
     return [str(text) for text in collection.queries["text"]]

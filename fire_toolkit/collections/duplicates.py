@@ -16,7 +16,7 @@ from fire_toolkit.tables import Qrels, Queries
 
 N_EXACT = 5000
 _MAX_EDITS = 8
-_LOWER = 0.4  # by how much a pair's share of common n-grams may lie below its cosine
+_LOWER = 0.35  # by how much a pair's share of common n-grams may lie below its cosine
 
 
 def text_groups(queries: Queries, *, ignore_case: bool = True) -> pd.Series:

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -103,7 +104,7 @@ def _rows_of_words(texts: Sequence[str]) -> tuple[Ints, npt.NDArray[np.int32], l
     return np.frombuffer(starts, dtype=np.int64), position[coded], words
 
 
-def _counted(keys: Ints) -> tuple[Ints, Ints]:
+def _counted(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
     """Return the distinct keys, sorted, and how often each stands."""
     ordered = np.sort(keys)
     first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ordered
@@ -132,7 +133,10 @@ def features(index: NgramIndex, rows: Ints) -> tuple[Ints, Ints, Ints]:
     words = index.text_words[token].astype(np.int64)
     entry_token, entry = expand(index.word_starts, words)
     keys = token_row[entry_token] << index.code_bits | index.word_ngrams[entry]
-    distinct, counts = _counted(keys)
+    if len(rows) << index.code_bits < 1 << 31:
+        keys = keys.astype(np.int32)  # sorts twice as fast
+    ordered, counts = _counted(keys)
+    distinct = ordered.astype(np.int64)
     return distinct >> index.code_bits, distinct & ((1 << index.code_bits) - 1), counts
 
 

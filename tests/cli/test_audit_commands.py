@@ -79,6 +79,20 @@ def test_training_captions_come_from_any_collection_file(folder: Path) -> None:
     assert json.loads(result.stdout)["training_similarity"] == 2, result.output
 
 
+def test_of_a_file_with_splits_the_training_split_is_compared(folder: Path) -> None:
+    sentences = {"train": "a cat sleeps", "test": "a dog runs over grass"}
+    images = [
+        {"filename": split, "split": split, "sentences": [{"raw": text, "sentid": n}]}
+        for n, (split, text) in enumerate(sentences.items())
+    ]
+    (folder / "all.json").write_text(json.dumps({"images": images}))
+    result = run(
+        "audit", *collection(folder), "--train", folder / "all.json", "--out", folder / "a", "--json"
+    )
+    assert json.loads(result.stdout)["training_similarity"] == 1, result.output  # the cat, not the two dogs
+    assert "split train of test, train taken" in result.stderr
+
+
 def test_suggestions_are_written_as_a_pool_with_their_reasons(folder: Path) -> None:
     result = run("suggest", *collection(folder), "--similarity", "0.99", "--out", folder / "s")
     assert result.exit_code == 0, result.output
