@@ -213,6 +213,9 @@ def _environment(folder: Path, state: LocalState) -> dict[str, str]:
         "USER_TOKEN": state.token,
         "ENABLE_LEGACY_API_TOKEN": "true",
         "DISABLE_SIGNUP_WITHOUT_LINK": "true",
+        # SQLite's write-ahead log, under the one name by which Label Studio switches it on. With 12 people
+        # answering during an import it halves the time of all and lets the import through.
+        "AZURE_MOUNT_FIX": "true",
         "LOCAL_FILES_SERVING_ENABLED": "true",
         "LOCAL_FILES_DOCUMENT_ROOT": state.media,
         **database_settings(state.postgres),

@@ -65,6 +65,11 @@ def test_what_the_server_writes_only_its_owner_can_read(live_server: LiveServer)
             assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
 
 
+def test_the_database_keeps_a_write_ahead_log(live_server: LiveServer) -> None:
+    header = (live_server.folder / "data" / "label_studio.sqlite3").read_bytes()[:20]
+    assert header[18:20] == b"\x02\x02"  # read and write version 2: sqlite.org/fileformat.html, section 1.3.3
+
+
 def test_another_terminal_finds_the_server(live_server: LiveServer) -> None:
     before = server_status(live_server.folder)
     found = json.loads(toolkit(live_server.root, "labelstudio", "start").stdout)
