@@ -22,10 +22,21 @@ MEASURES = ("C@1", "C@5", "C@10", "R@10", "AP", "MedR", "Judged@10")
 
 
 @click.command()
-@click.option("--out", default="fire-demo", metavar="DIR", help="Where the demo's workspace is made.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    help="Where the demo's workspace is made. [default: fire-demo, fire-demo-live with --live]",
+)
 @click.option("--seed", default=0, help="Another seed makes another world.", show_default=True)
+@click.option(
+    "--live",
+    "is_live",
+    is_flag=True,
+    help="Judge yourself: a smaller world on a Label Studio on this machine (installed on first use: "
+    "2 minutes, 1 GB), until Ctrl-C.",
+)
 @click.pass_context
-def demo(ctx: click.Context, out: str, seed: int) -> None:
+def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool) -> None:
     """Run the whole loop on rendered clips, real small models and annotators with known habits.
 
     About 60 clips of moving shapes are rendered and encoded; each caption's own clip is its only
@@ -34,26 +45,41 @@ def demo(ctx: click.Context, out: str, seed: int) -> None:
     end the corrected scores stand beside the true ones.
     """
     from fire_toolkit.demo.world import make_world
-    from fire_toolkit.errors import UsageError
 
-    root = Path(out)
-    if root.exists() and not (root / ".fire-demo").is_file():
-        raise UsageError(f"{root}: is there already and is no demo; choose another --out")
+    if is_live:
+        from fire_toolkit.cli.demo_live import run_live
+
+        run_live(ctx, Path(out or "fire-demo-live"), seed)
+        return
+    root = Path(out or "fire-demo")
+    prepare_folder(root, "")
     world = make_world(seed=seed, media_suffix=_media_suffix())
     say(f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}")
-    _write_world(world, root, seed)
+    write_world(world, root, seed)
     with contextlib.chdir(root):
-        _command(ctx, "pool")
-        _command(ctx, "tasks")
+        run_command(ctx, "pool")
+        run_command(ctx, "tasks")
         seen = _answer(world, "tasks/tasks.json", "first", batch=1, seed=seed, seen={})
         seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seed=seed, seen=seen)
         for words in (["import"], ["agree", "--format", "table"], ["resolve", "--next-round"]):
-            _command(ctx, *words)
+            run_command(ctx, *words)
         _third_labels(ctx, world, seed, seen)
         for words in (["augment"], ["score"], ["compare"]):
-            _command(ctx, *words)
+            run_command(ctx, *words)
         _compare_with_truth(world)
     _say_what_next(root)
+
+
+def prepare_folder(root: Path, kind: str) -> None:
+    """Make the demo's folder; one that is there must hold a demo of the same kind."""
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.storage import write_files
+
+    mark = root / ".fire-demo"
+    if root.exists() and not (mark.is_file() and mark.read_text(encoding="utf-8") == kind):
+        other = "another demo" if mark.is_file() else "no demo"
+        raise UsageError(f"{root}: is there already and is {other}; choose another --out")
+    write_files({mark: kind.encode()})
 
 
 def _media_suffix() -> str:
@@ -66,8 +92,16 @@ def _media_suffix() -> str:
     return suffix
 
 
-def _write_world(world: World, root: Path, seed: int) -> None:
-    """Write clips, collection, runs and fire.toml: what a researcher would bring."""
+def write_world(
+    world: World,
+    root: Path,
+    seed: int,
+    *,
+    items: Path = Path("collection/items.tsv"),
+    depth: int = DEPTH,
+    overlap: float = OVERLAP,
+) -> None:
+    """Write clips, collection, runs and fire.toml (which names `items`): what a researcher would bring."""
     from fire_toolkit.demo.encode import write_clips
     from fire_toolkit.demo.models import score_clips
     from fire_toolkit.demo.render import render_clip
@@ -79,16 +113,16 @@ def _write_world(world: World, root: Path, seed: int) -> None:
     frames = [render_clip(clip) for clip in world.clips]
     write_clips(world, root / "media", frames=frames)
     settings: dict[str, dict[str, Any]] = {
-        "collection": {"items": "collection/items.tsv"},
-        "pool": {"depth": DEPTH},
-        "tasks": {"overlap": OVERLAP, "seed": seed},
+        "collection": {"items": items.as_posix()},
+        "pool": {"depth": depth},
+        "tasks": {"overlap": overlap, "seed": seed},
         "score": {"measures": list(MEASURES)},
     }
-    write_files({root / CONFIG: config_text(settings).encode(), root / ".fire-demo": b""})
-    items = world.items.assign(media_url="media/" + world.items["media_url"])
+    write_files({root / CONFIG: config_text(settings).encode()})
+    paths = world.items.assign(media_url="media/" + world.items["media_url"])
     collection = {
         "queries.tsv": delimited_text(world.queries, delimiter="\t"),
-        "items.tsv": delimited_text(items, delimiter="\t"),
+        "items.tsv": delimited_text(paths, delimiter="\t"),
         "qrels.txt": trec_qrels_text(world.original),
     }
     write_files({root / "collection" / name: text.encode() for name, text in collection.items()})
@@ -108,7 +142,7 @@ def _npz(**arrays: Any) -> bytes:
     return stream.getvalue()
 
 
-def _command(ctx: click.Context, *words: str) -> None:
+def run_command(ctx: click.Context, *words: str) -> None:
     """Show a command as a person would type it, and run it."""
     say(f"\n$ fire-toolkit {' '.join(words)}")
     group = ctx.find_root().command
@@ -147,10 +181,10 @@ def _answer(
 def _third_labels(ctx: click.Context, world: World, seed: int, seen: dict[str, set[str]]) -> None:
     """Ask a third annotator about every dispute, and resolve again."""
     words = ["--overlap", "0", "--out", "tasks/third.json"]
-    _command(ctx, "tasks", "labels/next_round", *words)
+    run_command(ctx, "tasks", "labels/next_round", *words)
     _answer(world, "tasks/third.json", "third", batch=3, seed=seed, seen=seen)
-    _command(ctx, "import")
-    _command(ctx, "resolve")
+    run_command(ctx, "import")
+    run_command(ctx, "resolve")
 
 
 def _compare_with_truth(world: World) -> None:

@@ -156,7 +156,8 @@ def check(
         )
     _print(found if show_all else found[found["mend"] != ""], output_format)
     _say_result(found, n_files=kinds.count("file"))
-    ctx.exit(1 if (found["state"] == NO).any() else 0)
+    if (found["state"] == NO).any():
+        ctx.exit(1)
 
 
 def _page_kind(guideline: str | None) -> str:
@@ -254,7 +255,8 @@ def transcode(
     summarise(counts, f"{words}; {shown(folder / 'items.tsv')} names what is to be shown", as_json=as_json)
     say_items(folder / "items.tsv")
     say_next("media check", str(folder / "items.tsv"))
-    ctx.exit(1 if counts.get(FAILED) else 0)
+    if counts.get(FAILED):
+        ctx.exit(1)
 
 
 def say_items(path: Path) -> None:

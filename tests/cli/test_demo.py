@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -72,3 +73,19 @@ def test_it_takes_no_folder_that_is_not_its_own(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["demo", "--out", str(tmp_path / "mine")])
     assert result.exit_code == 1
     assert "is no demo" in result.stderr
+
+
+def test_the_live_demo_takes_no_folder_of_the_other(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".fire-demo").write_text("")
+    result = CliRunner().invoke(main, ["demo", "--live", "--out", str(tmp_path / "other")])
+    assert result.exit_code == 1
+    assert "is another demo" in result.stderr
+
+
+def test_the_live_demo_needs_pyav(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    result = CliRunner().invoke(main, ["demo", "--live", "--out", str(tmp_path / "new")])
+    assert result.exit_code == 1
+    assert "pip install 'fire-toolkit[video]'" in result.stderr
+    assert not (tmp_path / "new").exists()

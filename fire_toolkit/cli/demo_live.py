@@ -1,0 +1,163 @@
+"""`demo --live`: the demo's world on a local Label Studio, to be judged in the browser; then the tables."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+
+from fire_toolkit.cli.common import n_of, say
+from fire_toolkit.cli.demo import prepare_folder, run_command, write_world
+
+if TYPE_CHECKING:
+    from fire_toolkit.media.server import MediaServer
+
+# So few that one person is done within some minutes, and some of them for both annotators.
+N_CAPTIONS, DEPTH, OVERLAP = 12, 3, 0.25
+ANNOTATORS = ("A01", "A02")
+ITEMS, SERVED = Path("collection/items.tsv"), Path("collection/items.served.tsv")
+
+
+def run_live(ctx: click.Context, root: Path, seed: int) -> None:
+    """Make or find the live demo in `root`, keep it up until Ctrl-C, then pull and print the tables."""
+    from fire_toolkit.demo.world import make_world
+    from fire_toolkit.media.pyav import load_pyav
+
+    load_pyav()  # a page for videos shows nothing else
+    prepare_folder(root, "live")
+    if not (root / SERVED).is_file():
+        world = make_world(seed=seed, n_captions=N_CAPTIONS)
+        say(
+            f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}"
+        )
+        write_world(world, root, seed, items=SERVED, depth=DEPTH, overlap=OVERLAP)
+    with contextlib.chdir(root), _label_studio(ctx), _media() as media:
+        _ask(ctx)
+        _wait(media)
+        _show_tables(ctx)
+    _say_what_next(root)
+
+
+@contextmanager
+def _label_studio(ctx: click.Context) -> Iterator[None]:
+    """Run the workspace's Label Studio; it is stopped afterwards unless it ran before."""
+    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+    from fire_toolkit.labelstudio.server import server_status, stop_server
+
+    folder = Path(SERVER_FOLDER).absolute()
+    was_stopped = server_status(folder).state == "stopped"
+    try:
+        run_command(ctx, "labelstudio", "start")
+        yield
+    finally:
+        if was_stopped and stop_server(folder):
+            say("Label Studio is stopped; its data stays")
+
+
+@contextmanager
+def _media() -> Iterator[MediaServer]:
+    """Serve the clips in the background, at the address that the tasks hold if there are tasks."""
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.table_files import read_items
+    from fire_toolkit.labelstudio.connection import read_connection
+    from fire_toolkit.labelstudio.process import is_free_port
+    from fire_toolkit.media.server import PORT, MediaServer, served_files, serving
+    from fire_toolkit.storage import write_files
+
+    items = read_items(ITEMS)
+    known = urlsplit(read_items(SERVED)["media_url"][0]).port if SERVED.is_file() else None
+    port = known or (PORT if is_free_port(PORT) else 0)
+    served = served_files(items, root=Path.cwd())
+    origin = read_connection(Path.cwd(), environ={}).url
+    server = MediaServer(Path.cwd(), served.names.values(), origins=[origin], port=port, report=say)
+    say(f"\n$ fire-toolkit media serve {ITEMS} --port {server.server_port} --write-items {SERVED}")
+    with serving(server):
+        if not SERVED.is_file():
+            text = delimited_text(served.items_at(items, server.base_url), delimiter="\t")
+            write_files({SERVED: text.encode()})
+        say(f"{n_of(len(served.names), 'clip')} at {server.base_url}, for pages of {origin}")
+        yield server
+
+
+def _ask(ctx: click.Context) -> None:
+    """Push the tasks for two annotators; what is there already stays."""
+    if not Path("tasks/tasks.json").is_file():
+        run_command(ctx, "pool")
+        run_command(ctx, "tasks")
+    run_command(ctx, "media", "check")
+    run_command(ctx, "annotators", "add", *ANNOTATORS)
+    run_command(ctx, "push")
+
+
+def _wait(media: MediaServer) -> None:
+    """Say where to judge, and wait until Ctrl-C or SIGTERM."""
+    from fire_toolkit.labelstudio.annotators import read_register
+    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+    from fire_toolkit.media.server import stoppable
+
+    people = {row.pseudonym: row for row in read_register(Path(SERVER_FOLDER).absolute())}
+    say("\nReady to be judged. Log in, then press 1, 2 or 3 and Ctrl+Enter:")
+    for name, url in _queues():
+        person = people[name]
+        say(f"  {name}: {url}\n       log in as {person.email}, password {person.password}")
+    say("Two people, or you in two browser windows (one of them private): some pairs are asked of both.")
+    say("\nCtrl-C here fetches the answers, prints the tables and stops both servers.")
+    with stoppable():
+        while True:
+            time.sleep(0.2)
+
+
+def _queues() -> list[tuple[str, str]]:
+    """Return each annotator with the address at which their tasks come one after another."""
+    from fire_toolkit.labelstudio.api import Api
+    from fire_toolkit.labelstudio.campaign import read_campaign
+    from fire_toolkit.labelstudio.connection import read_connection
+    from fire_toolkit.labelstudio.push import campaign_projects
+
+    campaign = read_campaign(Path.cwd())
+    if campaign is None:
+        return []
+    connection = read_connection(Path.cwd(), environ={})
+    with Api(connection) as api:
+        found = campaign_projects(api, campaign)
+    return [
+        (queue.annotator_id, f"{connection.url}/projects/{projects[0]['id']}/data?labeling=1")
+        for queue, projects in sorted(found.items(), key=lambda entry: str(entry[0]))
+    ]
+
+
+def _show_tables(ctx: click.Context) -> None:
+    """Pull, and print what can be said from the answers so far."""
+    from fire_toolkit.errors import FireError
+    from fire_toolkit.formats.table_files import read_judgments
+
+    run_command(ctx, "pull")
+    judgments, _ = read_judgments("judgments/judgments.csv")
+    if judgments.empty:
+        say("no answer yet")
+        return
+    by_both = judgments.groupby(["query_id", "doc_id"])["annotator_id"].nunique().max() > 1
+    steps: Sequence[Sequence[str]] = (["resolve"], ["augment"], ["score"])
+    for words in ([["agree", "--format", "table"]] if by_both else []) + [list(step) for step in steps]:
+        try:
+            run_command(ctx, *words)
+        except FireError as error:
+            say(f"error: {error}")
+            return
+    if not by_both:
+        say("no pair was judged by both yet, so agreement cannot be told")
+
+
+def _say_what_next(root: Path) -> None:
+    say(f"\nThe live demo is a workspace: {root}. Next:")
+    for line in (
+        f"fire-toolkit demo --live --out {root}   # judge on where you stopped",
+        f"cd {root} && fire-toolkit status",
+    ):
+        say(f"  {line}")

@@ -1,0 +1,86 @@
+"""`demo --live` as a newcomer meets it: it comes up, its clips play, answers become tables, it goes away."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from live_browser import CONTROL, ENTER, open_browser
+from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays
+
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.labelstudio.server import server_status
+from fire_toolkit.media.answers import content_type
+
+ESCAPE = "\ue00c"
+PERSON = re.compile(r"(A0\d): (\S+)\n\s+log in as (\S+), password (\S+)")
+READY = "Ctrl-C here"
+
+
+@contextmanager
+def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Run the demo in `folder` until it is ready; it is stopped with the block."""
+    words, printed = folder / "words.txt", folder / "printed.txt"
+    with words.open("wb") as errors, printed.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fire_toolkit", "demo", "--live", "--out", "demo"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=output,
+            stderr=errors,
+        )
+    try:
+        deadline = time.monotonic() + 400
+        while READY not in words.read_text():
+            assert process.poll() is None, words.read_text()
+            assert time.monotonic() < deadline, words.read_text()
+            time.sleep(0.5)
+        yield process, words
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=120)
+
+
+def test_a_newcomer_judges_in_the_browser_and_sees_the_tables(
+    chromium: None, live_program: Path, artefacts: Path, tmp_path: Path
+) -> None:
+    with demo(tmp_path) as (process, words):
+        _, url, email, password = PERSON.findall(words.read_text())[0]
+        with open_browser(tmp_path) as browser:
+            log_in(browser, url.split("/projects/")[0], email, password)
+            browser.open(url)
+            browser.wait_for("the video's data", lambda: (browser.run(VIDEO, "readyState") or 0) >= 3)
+            browser.press(ESCAPE)  # the instructions
+            plays(browser)
+            served = browser.run("return document.querySelector('video').currentSrc")
+            browser.press("1")
+            browser.wait_for("an answer can be sent", lambda: not is_disabled(browser, SUBMIT))
+            browser.screenshot(artefacts / "demo-live.png")
+            browser.press(CONTROL, ENTER)
+            browser.wait_for("the next task", lambda: is_disabled(browser, SUBMIT))
+        part = httpx.get(served, headers={"Range": "bytes=0-9"}, trust_env=False)
+        assert (part.status_code, part.headers["Content-Type"]) == (206, content_type("a.webm"))
+    assert process.returncode == 0
+    text = words.read_text()
+    assert "1 new, 0 edited, 0 deleted, 0 restored; 1 judgments" in text
+    assert "$ fire-toolkit score" in text
+    assert re.search(r"^C@1 ", (tmp_path / "printed.txt").read_text(), re.M)
+    assert server_status(tmp_path / "demo" / SERVER_FOLDER).state == "stopped"
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(served, trust_env=False)
+
+    with demo(tmp_path) as (process, words):
+        again = words.read_text()
+        assert "0 tasks added, 131 there before, in 2 projects" in again
+        assert PERSON.findall(again)[0][3] == password
+        assert httpx.get(served, trust_env=False).status_code == 200
+    assert "0 new, 0 edited" in words.read_text()
