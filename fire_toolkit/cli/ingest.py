@@ -119,7 +119,7 @@ def add_run(
         _tell(path, result, as_json=as_json)
     if as_json:
         summarise({"runs": reports}, "", as_json=True)
-    say_next(f"fire-toolkit pool{'' if here() else ' RUN...'}")
+    say_next("pool", "RUN...")
 
 
 def _check_usage(files: tuple[str, ...], run_id: str | None, embeddings: bool) -> None:
