@@ -1,23 +1,20 @@
 """Measures: one small file each, registered by name, over a run joined with qrels."""
 
+from fire_toolkit.measures.coded import CodedQrels, CodedRun, code_qrels, code_run
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
-from fire_toolkit.measures.judged_ranking import (
-    CodedQrels,
-    FoundPositives,
-    JudgedRanking,
-    code_qrels,
-    judge_run,
-)
+from fire_toolkit.measures.judged_ranking import FoundPositives, JudgedRanking, judge_run
 from fire_toolkit.measures.names import list_measures, parse_measure
 
 __all__ = [
     "CodedQrels",
+    "CodedRun",
     "Definition",
     "FoundPositives",
     "JudgedRanking",
     "Measure",
     "Parameter",
     "code_qrels",
+    "code_run",
     "judge_run",
     "list_measures",
     "parse_measure",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import fsum
 from typing import Literal
 
 import numpy as np
 
 from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats
+from fire_toolkit.measures.segments import Floats, mean
 
 Unit = Literal["share", "rank", "gain"]
 Aggregate = Literal["mean", "median"]
@@ -142,7 +141,7 @@ class Measure:
         """Return the mean (summed exactly) or median over queries, as the definition says."""
         if self.definition.aggregate == "median":
             return float(np.median(values))
-        return fsum(values) / values.size
+        return mean(values)
 
 
 def _arguments(pairs: list[tuple[str, float]]) -> str:

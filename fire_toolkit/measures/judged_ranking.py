@@ -10,36 +10,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import pandas as pd
 
+from fire_toolkit.measures.coded import CodedQrels, CodedRun, code_run
 from fire_toolkit.measures.segments import (
     Bools,
     Floats,
     Ints,
     count_by_query,
-    find_pairs,
+    find_judged,
     running_count,
+    take_positives,
 )
-from fire_toolkit.tables import Qrels, Run
-
-
-@dataclass(frozen=True, eq=False)
-class CodedQrels:
-    """Qrels as integers: made once, joined with many runs.
-
-    queries: the universe, sorted ids; docs: the ids of the qrels; pairs: `query * len(docs) + doc`,
-    ascending; relevance: of each pair.
-    """
-
-    queries: pd.Index[str]
-    docs: pd.Index[str]
-    pairs: Ints
-    relevance: Ints
-
-    @property
-    def query(self) -> Ints:
-        """Return the index in `queries` of each pair."""
-        return self.pairs // max(len(self.docs), 1)
+from fire_toolkit.tables import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +40,16 @@ class FoundPositives:
         """Return those at rank k or better; all of them when k is None."""
         if k is None:
             return self
-        kept = self.rank <= k
-        return FoundPositives(self.query[kept], self.rank[kept], self.grade[kept], self.place[kept])
+        if k not in self._cut:
+            kept = np.flatnonzero(self.rank <= k)
+            self._cut[k] = FoundPositives(
+                self.query[kept], self.rank[kept], self.grade[kept], self.place[kept]
+            )
+        return self._cut[k]
+
+    @cached_property
+    def _cut(self) -> dict[int, FoundPositives]:
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +60,9 @@ class JudgedRanking:
         query: (n_entries,) index of the query; entries are sorted by query, then rank.
         rank: (n_entries,) 1-based; whole numbers unless tied docs share their mean rank.
         relevance: (n_entries,) below 0: pooled but not judged; 0: judged not relevant; from 1: positive.
-        n_retrieved: (n_queries,) length of each ranking; 0 for a query missing from the run.
+        n_retrieved: (n_queries,) the deepest rank of each ranking; 0 for a query missing from the run.
+        n_contiguous: (n_queries,) how far the ranking is known without a gap. Below it stand positives that
+            the run kept at their true ranks, and docs of which nothing is known.
         ideal_query, ideal_grade: (n_positives,) the qrels' positives, retrieved or not, by query, then
             grade descending.
         n_nonrelevant: (n_queries,) docs judged not relevant, retrieved or not.
@@ -86,6 +78,7 @@ class JudgedRanking:
     ideal_grade: Ints
     n_nonrelevant: Ints
     worst_rank: int
+    n_contiguous: Ints
     n_extra_queries: int = 0
 
     @property
@@ -111,16 +104,13 @@ class JudgedRanking:
     @cached_property
     def found(self) -> FoundPositives:
         """Return the positives that stand in the rankings."""
-        kept = self.is_positive
-        query = self.query[kept]
-        place = running_count(query, np.ones(query.size, dtype=bool))
-        return FoundPositives(query, self.rank[kept], self.relevance[kept], place)
+        return FoundPositives(*take_positives(self.query, self.rank, self.relevance))
 
     @cached_property
     def first_positive(self) -> Floats:
         """Return the rank of each query's first positive; infinite when none was retrieved."""
         rank = np.full(self.n_queries, np.inf)
-        is_first = self.found.place == 1
+        is_first = np.flatnonzero(self.found.place == 1)
         rank[self.found.query[is_first]] = self.found.rank[is_first]
         return rank
 
@@ -155,34 +145,24 @@ class JudgedRanking:
             rank=rank.astype(np.float64),
             relevance=self.relevance[kept],
             n_retrieved=count_by_query(query, self.n_queries),
+            n_contiguous=count_by_query(query, self.n_queries),
             worst_rank=int(rank.max(initial=0)) + 1,
         )
 
 
-def code_qrels(qrels: Qrels, *, queries: pd.Index[str] | None = None) -> CodedQrels:
-    """Return `qrels` as integers, over the universe `queries` (sorted; by default its own).
-
-    Pairs of queries outside the universe are left out.
-    """
-    query, own_queries = pd.factorize(qrels["query_id"])
-    doc, docs = pd.factorize(qrels["doc_id"])
-    universe = pd.Index(own_queries) if queries is None else queries
-    place = universe.get_indexer(own_queries)[query]
-    is_kept = place >= 0
-    pairs = (place[is_kept] * len(docs) + doc[is_kept]).astype(np.int64)
-    order = np.argsort(pairs, kind="stable")
-    relevance = qrels["relevance"].to_numpy(dtype=np.int64)[is_kept]
-    return CodedQrels(universe, pd.Index(docs), pairs[order], relevance[order])
-
-
-def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
+def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
     """Return where the docs of the qrels stand in `run`, which holds one run.
 
     Ranks are the run's own (score descending, doc id descending). A query that the run lacks has an
     empty ranking; the run's queries outside the universe are ignored and counted.
 
+    Args:
+        run: a Run; or a CodedRun made for the universe of `coded`, which is judged sooner.
+        coded: the qrels.
+
     Examples:
         >>> import pandas as pd
+        >>> from fire_toolkit.measures.coded import code_qrels
         >>> from fire_toolkit.ranking import rank_run
         >>> from fire_toolkit.tables import check_qrels
         >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
@@ -190,36 +170,25 @@ def judge_run(run: Run, coded: CodedQrels) -> JudgedRanking:
         >>> judge_run(rank_run(scored), code_qrels(qrels)).first_positive
         array([2.])
     """
-    run_query = run["query_id"].cat
-    to_query = coded.queries.get_indexer(run_query.categories)
-    to_doc = coded.docs.get_indexer(run["doc_id"].cat.categories)
-    n_rows = np.bincount(run_query.codes, minlength=to_query.size)
-    in_universe = to_query >= 0
-    n_retrieved = np.zeros(len(coded.queries), dtype=np.int64)
-    n_retrieved[to_query[in_universe]] = n_rows[in_universe]
-
-    row_query, row_doc = to_query[run_query.codes], to_doc[run["doc_id"].cat.codes]
-    rows = np.flatnonzero((row_query >= 0) & (row_doc >= 0))
-    keys = row_query[rows] * len(coded.docs) + row_doc[rows]
-    place = find_pairs(keys, coded.pairs, len(coded.queries) * len(coded.docs))
-    is_known = place >= 0
-    rows, place = rows[is_known], place[is_known]
-    ideal_query, ideal_grade = _ideal_order(coded)
-    return JudgedRanking(
-        query=row_query[rows].astype(np.int64),
-        rank=run["rank"].to_numpy()[rows].astype(np.float64),
-        relevance=coded.relevance[place],
-        n_retrieved=n_retrieved,
-        ideal_query=ideal_query,
-        ideal_grade=ideal_grade,
-        n_nonrelevant=count_by_query(coded.query[coded.relevance == 0], len(coded.queries)),
-        worst_rank=int(run["rank"].to_numpy()[row_query >= 0].max(initial=0)) + 1,
-        n_extra_queries=int(np.count_nonzero(n_rows[~in_universe])),
+    coded_run = run if isinstance(run, CodedRun) else code_run(run, coded)
+    query, rank, relevance = find_judged(
+        coded_run.doc,
+        coded_run.rank,
+        (coded_run.start, coded_run.stop),
+        coded_run.codes_of(coded),
+        coded.relevance,
+        coded.start,
+        len(coded_run.docs),
     )
-
-
-def _ideal_order(coded: CodedQrels) -> tuple[Ints, Ints]:
-    is_positive = coded.relevance >= 1
-    query, grade = coded.query[is_positive], coded.relevance[is_positive]
-    order = np.lexsort((-grade, query))
-    return query[order], grade[order]
+    return JudgedRanking(
+        query=query,
+        rank=rank,
+        relevance=relevance,
+        n_retrieved=coded_run.last_rank,
+        ideal_query=coded.ideal[0],
+        ideal_grade=coded.ideal[1],
+        n_nonrelevant=coded.n_nonrelevant,
+        worst_rank=coded_run.worst_rank,
+        n_contiguous=coded_run.n_contiguous,
+        n_extra_queries=coded_run.n_extra_queries,
+    )

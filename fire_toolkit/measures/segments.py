@@ -1,21 +1,76 @@
 """The hot loops: the lookup of a run's pairs in the qrels, and sums over each query's entries.
 
 Entries are sorted by query; `query` gives the query's index of each entry. Every measure is built
-from these few functions, so that a compiled kernel can take their place in one file.
+from these few functions. Those that gain by it hand large work to `kernels`.
 """
 
 from __future__ import annotations
 
+from math import frexp, fsum
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fire_toolkit.kernels import compiled
+
+Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 _DENSE_CELLS = 1 << 25  # of 4 bytes
+
+
+def find_judged(
+    doc: Codes,
+    rank: Ints,
+    rows: tuple[Ints, Ints],
+    judged: Codes,
+    relevance: Ints,
+    judged_start: Ints,
+    n_docs: int,
+) -> tuple[Ints, Floats, Ints]:
+    """Return query, rank and relevance of each judged doc that stands in its query's rows.
+
+    Args:
+        doc, rank: of each row; doc is a code below n_docs.
+        rows: the first row of each query, and one past its last.
+        judged: doc codes of the judged docs, each once a query, below 0 where no row can hold it.
+        relevance: of each judged doc.
+        judged_start: (n_queries + 1,) where the judged docs of each query begin.
+        n_docs: how many doc codes there are.
+
+    Returns:
+        Three arrays, in the order of the queries, then of the rows.
+    """
+    loops = compiled(doc.size)
+    if loops is not None:
+        found: tuple[Ints, Floats, Ints] = loops.find_judged(
+            doc, rank, rows, judged, relevance, judged_start, n_docs
+        )
+        return found
+    start, counts = rows[0], rows[1] - rows[0]
+    queries: Ints = np.arange(start.size, dtype=np.int64)
+    query = np.repeat(queries, counts)
+    row = np.arange(query.size) + np.repeat(start - (np.cumsum(counts) - counts), counts)
+    place = np.flatnonzero(judged >= 0)
+    keys: Ints = np.repeat(queries, np.diff(judged_start))[place] * n_docs + judged[place]
+    order = np.argsort(keys, kind="stable")
+    at = find_pairs(query * n_docs + doc[row], keys[order], start.size * n_docs)
+    kept = np.flatnonzero(at >= 0)
+    return query[kept], rank[row[kept]].astype(np.float64), relevance[place[order[at[kept]]]]
+
+
+def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Floats, Ints, Ints]:
+    """Return query, rank, relevance and place (1, 2, ... within a query) of the entries from relevance 1."""
+    loops = compiled(query.size)
+    if loops is not None:
+        taken: tuple[Ints, Floats, Ints, Ints] = loops.take_positives(query, rank, relevance)
+        return taken
+    kept = np.flatnonzero(relevance >= 1)
+    query = query[kept]
+    return query, rank[kept], relevance[kept], running_count(query, np.ones(query.size, dtype=bool))
 
 
 def find_pairs(keys: Ints, sorted_keys: Ints, n_keys: int) -> Ints:
@@ -60,6 +115,25 @@ def running_count(query: Ints, is_counted: Bools) -> Ints:
     is_first = np.ones(query.size, dtype=bool)
     is_first[1:] = query[1:] != query[:-1]
     return np.asarray(count - np.maximum.accumulate(np.where(is_first, before, 0)), dtype=np.int64)
+
+
+def mean(values: Floats) -> float:
+    """Return the sum rounded once, as `math.fsum` has it, divided by the number of values (1 or more).
+
+    The values' leading bits are added exactly; the sum of the rest decides the last digit. Where it does
+    not, `fsum` adds them one by one. Source: Rump, Ogita and Oishi, Accurate Floating-Point Summation,
+    SIAM J. Sci. Comput. 31 (2008), algorithm 3.2.
+    """
+    largest = float(np.abs(values).max())
+    if not 2.0**-500 < largest < 2.0**500:
+        return fsum(values.tolist()) / values.size
+    sigma = 2.0 ** (frexp(largest)[1] + (values.size + 2).bit_length())
+    leading = (values + sigma) - sigma
+    rest = values - leading
+    exact, remainder = float(leading.sum()), float(rest.sum())
+    doubt = values.size * 2.0**-50 * float(np.abs(rest).max())
+    low, high = exact + (remainder - doubt), exact + (remainder + doubt)
+    return (low if low == high else fsum(values.tolist())) / values.size
 
 
 def share(part: npt.NDArray[Any], whole: npt.NDArray[Any] | float) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -41,3 +43,16 @@ def test_pairs_are_found_where_they_are(n_keys: int, keys: list[int], known: set
     expected = [in_order.index(key) if key in known else -1 for key in keys]
     found = segments.find_pairs(np.array(keys, dtype=np.int64), np.array(in_order, dtype=np.int64), n_keys)
     assert expected == list(found)
+
+
+@given(values=st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=300))
+def test_a_mean_is_the_exact_sum_divided(values: list[float]) -> None:
+    assert math.fsum(values) / len(values) == segments.mean(np.array(values))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_mean_of_many_is_the_exact_sum_divided(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.random(20_000) * 10.0 ** rng.integers(-12, 1, 20_000)
+    assert math.fsum(values.tolist()) / 20_000 == segments.mean(values)
+    assert segments.mean(values) == segments.mean(values[::-1].copy())

@@ -1,0 +1,140 @@
+"""The compiled loops. Each has a plain NumPy twin, which does the same work where numba is absent.
+
+Nothing imports this module but its package, for work that is large enough to pay for loading numba. Machine
+code is kept beside the module, or in the user's cache, from one process to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+_FEW = 24  # judged docs of a query: up to here comparing with each is faster than a table of docs
+
+
+def _compiled(loop: Callable[..., Any]) -> Any:
+    try:
+        return njit(cache=True, nogil=True)(loop)
+    except RuntimeError:  # no folder in which machine code can be kept
+        return njit(nogil=True)(loop)
+
+
+@_compiled
+def find_judged(
+    doc: Codes,
+    rank: Ints,
+    rows: tuple[Ints, Ints],
+    judged: Codes,
+    relevance: Ints,
+    judged_start: Ints,
+    n_docs: int,
+) -> tuple[Ints, Floats, Ints]:
+    """Return query, rank and relevance of each judged doc that stands in its query's rows.
+
+    The arguments are those of `segments.find_judged`, its twin.
+    """
+    start, stop = rows
+    query_out = np.empty(judged.size, np.int64)
+    row_out = np.empty(judged.size, np.int64)
+    place_out = np.empty(judged.size, np.int64)
+    table = np.full(n_docs, -1, np.int64)
+    n = 0
+    for query in range(start.size):
+        begin, end = judged_start[query], judged_start[query + 1]
+        n_before = n
+        if end - begin > _FEW:
+            n = _by_table(doc, start[query], stop[query], judged, begin, end, table, row_out, place_out, n)
+        else:
+            n = _by_comparing(doc, start[query], stop[query], judged, begin, end, row_out, place_out, n)
+        query_out[n_before:n] = query
+    rank_out = np.empty(n, np.float64)
+    for i in range(n):
+        rank_out[i] = rank[row_out[i]]
+        place_out[i] = relevance[place_out[i]]
+    return query_out[:n], rank_out, place_out[:n]
+
+
+@_compiled
+def _by_table(
+    doc: Codes,
+    first: int,
+    last: int,
+    judged: Codes,
+    begin: int,
+    end: int,
+    table: Ints,
+    row_out: Ints,
+    place_out: Ints,
+    n: int,
+) -> int:
+    for place in range(begin, end):
+        if judged[place] >= 0:
+            table[judged[place]] = place
+    for row in range(first, last):
+        place = table[doc[row]]
+        if place >= 0:
+            row_out[n], place_out[n] = row, place
+            n += 1
+    for place in range(begin, end):
+        if judged[place] >= 0:
+            table[judged[place]] = -1
+    return n
+
+
+@_compiled
+def _by_comparing(
+    doc: Codes,
+    first: int,
+    last: int,
+    judged: Codes,
+    begin: int,
+    end: int,
+    row_out: Ints,
+    place_out: Ints,
+    n: int,
+) -> int:
+    n_before = n
+    rows = doc[first:last]
+    for place in range(begin, end):
+        wanted = judged[place]
+        at = np.int32(-1)
+        for i in range(np.int32(rows.size)):  # without a branch, for vector instructions
+            at = max(at, np.int32(i) if rows[i] == wanted else np.int32(-1))
+        if at >= 0:
+            to = n
+            while to > n_before and row_out[to - 1] > first + at:
+                row_out[to], place_out[to] = row_out[to - 1], place_out[to - 1]
+                to -= 1
+            row_out[to], place_out[to] = first + at, place
+            n += 1
+    return n
+
+
+@_compiled
+def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Floats, Ints, Ints]:
+    """Return query, rank, relevance and place (1, 2, ... within a query) of the entries from relevance 1.
+
+    Entries are sorted by query, then rank.
+    """
+    query_out, rank_out = np.empty(query.size, np.int64), np.empty(query.size, np.float64)
+    grade_out, place_out = np.empty(query.size, np.int64), np.empty(query.size, np.int64)
+    n = 0
+    place = 0
+    last = np.int64(-1)
+    for i in range(query.size):
+        if relevance[i] >= 1:
+            place = place + 1 if query[i] == last else 1
+            last = query[i]
+            query_out[n], rank_out[n], grade_out[n], place_out[n] = last, rank[i], relevance[i], place
+            n += 1
+    return query_out[:n], rank_out[:n], grade_out[:n], place_out[:n]

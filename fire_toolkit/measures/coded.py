@@ -1,0 +1,153 @@
+"""Qrels and runs as integers: ids are looked up once, and what follows is arithmetic on arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.kernels import as_input
+from fire_toolkit.measures.segments import Codes, Ints, count_by_query, running_count
+from fire_toolkit.tables import Qrels, Run
+
+
+@dataclass(frozen=True, eq=False)
+class CodedQrels:
+    """Qrels as integers: made once, joined with many runs.
+
+    queries: the universe, sorted ids; docs: the ids of the qrels; pairs: `query * len(docs) + doc`,
+    ascending; relevance: of each pair.
+    """
+
+    queries: pd.Index[str]
+    docs: pd.Index[str]
+    pairs: Ints
+    relevance: Ints
+
+    @cached_property
+    def query(self) -> Ints:
+        """Return the index in `queries` of each pair."""
+        return self.pairs // max(len(self.docs), 1)
+
+    @cached_property
+    def doc(self) -> Ints:
+        """Return the index in `docs` of each pair."""
+        return self.pairs - self.query * len(self.docs)
+
+    @cached_property
+    def start(self) -> Ints:
+        """Return where each query's pairs begin, and at last their number."""
+        counts = count_by_query(self.query, len(self.queries))
+        return np.concatenate([[0], np.cumsum(counts)])
+
+    @cached_property
+    def ideal(self) -> tuple[Ints, Ints]:
+        """Return query and grade of the positives, by query, then grade descending."""
+        is_positive = self.relevance >= 1
+        query, grade = self.query[is_positive], self.relevance[is_positive]
+        if not (grade == 1).all():
+            order = np.lexsort((-grade, query))
+            query, grade = query[order], grade[order]
+        return query, grade
+
+    @cached_property
+    def n_nonrelevant(self) -> Ints:
+        """Return how many docs of each query were judged not relevant."""
+        return count_by_query(self.query[self.relevance == 0], len(self.queries))
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRun:
+    """One run as integers over the queries and docs of some qrels: made once, judged by many.
+
+    doc: (n_rows,) the run's own code of each row's doc; rank: of each row; start, stop: the rows of each
+    query of `queries`, none where the run lacks it; docs: the run's doc ids by code; qrels_docs, to_run:
+    the doc ids of the qrels, and each one's code in the run, -1 where the run does not have it;
+    n_extra_queries: queries of the run that the qrels do not hold.
+    """
+
+    queries: pd.Index[str]
+    docs: pd.Index[str]
+    qrels_docs: pd.Index[str]
+    to_run: Codes
+    doc: Codes
+    rank: Ints
+    start: Ints
+    stop: Ints
+    n_extra_queries: int
+
+    @cached_property
+    def last_rank(self) -> Ints:
+        """Return the deepest rank of each query, 0 where it has no row."""
+        rank = np.append(self.rank, 0)
+        return np.where(self.stop > self.start, rank[self.stop - 1], 0)
+
+    @cached_property
+    def worst_rank(self) -> int:
+        """Return one past the deepest rank of any query of the qrels."""
+        return int(self.last_rank.max(initial=0)) + 1
+
+    @cached_property
+    def n_contiguous(self) -> Ints:
+        """Return the depth to which each query's ranks are 1, 2, 3, ... without a gap."""
+        n_rows = self.stop - self.start
+        if (self.last_rank == n_rows).all():
+            return n_rows
+        query = np.repeat(np.arange(n_rows.size), n_rows)
+        place = running_count(query, np.ones(query.size, dtype=bool))
+        in_place = self.rank[self.start[query] + place - 1] == place
+        return count_by_query(query[in_place], n_rows.size)
+
+    def codes_of(self, coded: CodedQrels) -> Codes:
+        """Return the run's code of the doc of each pair of `coded`, -1 where the run does not have it."""
+        same = coded.docs is self.qrels_docs
+        to_run = self.to_run if same else self.docs.get_indexer(coded.docs).astype(np.int32)
+        return to_run[coded.doc]
+
+
+def code_qrels(
+    qrels: Qrels, *, queries: pd.Index[str] | None = None, docs: pd.Index[str] | None = None
+) -> CodedQrels:
+    """Return `qrels` as integers, over the universe `queries` (sorted; by default its own).
+
+    Args:
+        qrels: pairs of queries outside the universe are left out.
+        queries: the universe.
+        docs: ids that include those of `qrels`: qrels that share them are joined with a run sooner.
+    """
+    query, own_queries = pd.factorize(qrels["query_id"])
+    own_doc, own_docs = pd.factorize(qrels["doc_id"])
+    docs = pd.Index(own_docs) if docs is None else docs
+    doc = docs.get_indexer(own_docs)[own_doc]
+    universe = pd.Index(own_queries) if queries is None else queries
+    place = universe.get_indexer(own_queries)[query]
+    is_kept = place >= 0
+    pairs = (place[is_kept] * len(docs) + doc[is_kept]).astype(np.int64)
+    order = np.argsort(pairs, kind="stable")
+    relevance = qrels["relevance"].to_numpy(dtype=np.int64)[is_kept]
+    return CodedQrels(universe, docs, pairs[order], relevance[order])
+
+
+def code_run(run: Run, coded: CodedQrels) -> CodedRun:
+    """Return `run`, which holds one run, as integers over the queries and docs of `coded`."""
+    run_query, run_doc = run["query_id"].cat, run["doc_id"].cat
+    to_query = coded.queries.get_indexer(run_query.categories)
+    codes = run_query.codes.to_numpy()
+    first = np.searchsorted(codes, np.arange(len(to_query), dtype=codes.dtype))
+    last = np.append(first[1:], codes.size)
+    is_known = to_query >= 0
+    start, stop = np.zeros((2, len(coded.queries)), dtype=np.int64)
+    start[to_query[is_known]], stop[to_query[is_known]] = first[is_known], last[is_known]
+    return CodedRun(
+        queries=coded.queries,
+        docs=run_doc.categories,
+        qrels_docs=coded.docs,
+        to_run=run_doc.categories.get_indexer(coded.docs).astype(np.int32),
+        doc=as_input(run_doc.codes.to_numpy(), np.int32),
+        rank=as_input(run["rank"].to_numpy(), np.int64),
+        start=start,
+        stop=stop,
+        n_extra_queries=int(np.count_nonzero(last[~is_known] > first[~is_known])),
+    )
