@@ -247,26 +247,13 @@ def fire_release_json(
             f"{len(textless)} judged queries have no text ({', '.join(textless[:3])}); expected "
             "the queries of the same collection"
         )
-    models: dict[tuple[str, str], list[str]] = {}
-    if provenance is not None:
-        for query_id, doc_id, model in provenance[[*_PAIR, "model"]].itertuples(index=False):
-            models.setdefault((query_id, doc_id), []).append(model)
+    models = _models(provenance)
     votes = dict(iter(judgments.groupby(_PAIR)))
-    empty = judgments.iloc[:0]
 
     def entry(pair: tuple[str, str]) -> dict[str, Any]:
-        rows = votes.get(pair, empty)
-        return {
-            "query_id": pair[0],
-            "query": texts[pair[0]],
-            "video_id": pair[1],
-            "annotator_ids": rows["annotator_id"].tolist(),
-            "annotator_labels": rows["label"].tolist(),
-            "response_ids": rows["response_id"].tolist() if "response_id" in rows else [],
-            "queue_ids": rows["queue_id"].tolist() if "queue_id" in rows else [],
-            "models": sorted(models.get(pair, [])),
-            "dataset": dataset,
-        }
+        content = {"query_id": pair[0], "query": texts[pair[0]], "video_id": pair[1]}
+        answers = _answers(votes.get(pair, judgments.iloc[:0]))
+        return {**content, **answers, "models": sorted(models.get(pair, [])), "dataset": dataset}
 
     pairs = zip(labels["query_id"], labels["doc_id"], labels["label"], strict=True)
     annotations = [entry((query_id, doc_id)) | {"label": label} for query_id, doc_id, label in pairs]
@@ -275,3 +262,20 @@ def fire_release_json(
     digest = hashlib.md5(json.dumps(content).encode(), usedforsecurity=False).hexdigest()
     top = {**content, "source_data_md5": digest, "license": licence, "datasets": [dataset], **dict(about)}
     return json.dumps(top, ensure_ascii=False, indent=1) + "\n"
+
+
+def _models(provenance: pd.DataFrame | None) -> dict[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    if provenance is not None:
+        for query_id, doc_id, model in provenance[[*_PAIR, "model"]].itertuples(index=False):
+            found.setdefault((query_id, doc_id), []).append(model)
+    return found
+
+
+def _answers(rows: pd.DataFrame) -> dict[str, list[str]]:
+    return {
+        "annotator_ids": rows["annotator_id"].tolist(),
+        "annotator_labels": rows["label"].tolist(),
+        "response_ids": rows["response_id"].tolist() if "response_id" in rows else [],
+        "queue_ids": rows["queue_id"].tolist() if "queue_id" in rows else [],
+    }
