@@ -72,8 +72,10 @@ def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:
         for run_id in table["run_id"].cat.categories:
             if run_id in found:
                 raise TableError(f"run {run_id!r} is given twice; give each run an id of its own")
-            rows = table[table["run_id"] == run_id]
-            found[run_id] = Run(rows.reset_index(drop=True))
+            if len(table["run_id"].cat.categories) == 1:
+                found[run_id] = table
+            else:
+                found[run_id] = Run(table[table["run_id"] == run_id].reset_index(drop=True))
     return found
 
 

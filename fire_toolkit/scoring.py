@@ -11,7 +11,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, code_qrels, judge_run, parse_measure
+from fire_toolkit.measures import (
+    CodedQrels,
+    JudgedRanking,
+    Measure,
+    code_qrels,
+    code_run,
+    judge_run,
+    parse_measure,
+)
 from fire_toolkit.measures.segments import Floats
 from fire_toolkit.ranking import split_runs
 from fire_toolkit.tables import Qrels, Run, Scores
@@ -102,7 +110,8 @@ def score_runs(
     notes = _positives_notes(coded)
     values, rankings = [], {}
     for run_id, run in by_id.items():
-        rankings[run_id] = {name: judge_run(run, which) for name, which in coded.items()}
+        coded_run = code_run(run, coded["original"])
+        rankings[run_id] = {name: judge_run(coded_run, which) for name, which in coded.items()}
         _check_shared(run_id, run, rankings[run_id]["original"], queries)
         values.append(_score_run(rankings[run_id], parsed, per_query=per_query))
         notes += _run_notes(run_id, rankings[run_id]["original"], parsed)
@@ -121,7 +130,9 @@ def _parse_all(measures: Sequence[str | Measure]) -> list[Measure]:
 
 
 def _code_both(qrels: Qrels, augmented: Qrels | None) -> dict[str, CodedQrels]:
-    coded = {"original": code_qrels(qrels)}
+    tables = [qrels] if augmented is None else [qrels, augmented]
+    docs = pd.Index(pd.concat([table["doc_id"] for table in tables]).unique())
+    coded = {"original": code_qrels(qrels, docs=docs)}
     queries = coded["original"].queries
     if queries.empty:
         raise JoinError("qrels: no query found, expected at least one judged pair")
@@ -132,7 +143,7 @@ def _code_both(qrels: Qrels, augmented: Qrels | None) -> dict[str, CodedQrels]:
                 f"augmented qrels: {_queries(len(extra))} not in the original qrels ({_some(extra)}); "
                 "expected the corrected form of the original qrels"
             )
-        coded["augmented"] = code_qrels(augmented, queries=queries)
+        coded["augmented"] = code_qrels(augmented, queries=queries, docs=docs)
     return coded
 
 
@@ -191,9 +202,14 @@ def _positives_notes(coded: dict[str, CodedQrels]) -> list[Note]:
 
 def _run_notes(run_id: str, ranking: JudgedRanking, measures: list[Measure]) -> list[Note]:
     lengths, of = ranking.n_retrieved[ranking.n_retrieved > 0], ranking.n_queries
+    known = ranking.n_contiguous[ranking.n_retrieved > 0]
+    has_gap = known < lengths
     missing, extra = of - lengths.size, ranking.n_extra_queries
     cutoff = max((measure.k for measure in measures if measure.k is not None), default=0)
-    shallow = int(np.count_nonzero(lengths < cutoff))
+    shallow = int(np.count_nonzero((lengths < cutoff) & ~has_gap))
+    n_gaps = int(np.count_nonzero(has_gap))
+    top = int(known[has_gap].min(initial=ranking.worst_rank))
+    deeper = [measure.name for measure in measures if measure.depth is None or measure.depth > top]
     said = [
         ("missing", missing, f"{_queries(missing, of=of)} of the qrels missing from the run; they score 0"),
         ("extra", extra, f"{_queries(extra)} not in the qrels; they are ignored"),
@@ -202,6 +218,12 @@ def _run_notes(run_id: str, ranking: JudgedRanking, measures: list[Measure]) -> 
             "shallow",
             shallow,
             f"{_queries(shallow, of=of)} with fewer docs than the cutoff {cutoff} (shortest {lengths.min()})",
+        ),
+        (
+            "gaps",
+            n_gaps if deeper else 0,
+            f"{_queries(n_gaps, of=of)} whose ranks below {top} are known for some docs "
+            f"only; {', '.join(deeper)} read further, and take the others as unjudged and not relevant",
         ),
     ]
     return [Note(kind, run_id, "", n, f"{run_id}: {text}") for kind, n, text in said if n]
@@ -222,7 +244,7 @@ def _bound_notes(run_id: str, rankings: dict[str, JudgedRanking], measures: list
 
 
 def _depth_notes(rankings: dict[str, JudgedRanking], measures: list[Measure]) -> list[Note]:
-    whole = [m.name for m in measures if m.k is None]
+    whole = [m.name for m in measures if m.depth is None]
     depths = {run_id: ranking.worst_rank - 1 for run_id, ranking in rankings.items()}
     if not whole or len(set(depths.values())) == 1:
         return []

@@ -13,7 +13,7 @@ from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.scoring import score_runs
-from fire_toolkit.tables import Qrels, Run, check_qrels, check_scores
+from fire_toolkit.tables import Qrels, Run, check_qrels, check_run, check_scores
 
 
 def make_run(scores: dict[str, dict[str, float]], run_id: str = "m") -> Run:
@@ -74,6 +74,27 @@ def test_every_query_of_the_qrels_counts_and_no_other() -> None:
         "bounded": "m: 2 of 3 queries without a positive found by the original qrels; "
         "MnR takes their rank as 3, a lower bound",
     }
+
+
+def test_ranks_left_out_are_said_with_the_measures_that_read_past_them() -> None:
+    rows = {"run_id": "m", "query_id": ["q1"] * 4 + ["q2"] * 2, "doc_id": ["a", "b", "c", "d", "a", "b"]}
+    table = pd.DataFrame({**rows, "rank": [1, 2, 3, 9, 1, 2], "score": [9.0, 8, 7, 1, 9, 8]})
+    qrels = make_qrels({"q1": {"d": 1}, "q2": {"a": 1}})
+    scoring = score_runs(
+        check_run(table), qrels, ["C@3", "P@5", "MnR", "NN", "F", "Judged@10"], per_query=True
+    )
+    assert [(n.kind, n.n, n.text) for n in scoring.notes if n.kind == "gaps"] == [
+        (
+            "gaps",
+            1,
+            "m: 1 of 2 queries whose ranks below 3 are known for some docs only; P@5, MnR, F, Judged@10 read "
+            "further, and take the others as unjudged and not relevant",
+        )
+    ]
+    found = values(scoring.scores)
+    assert found["m", "original", "q1", "MnR"] == 9.0
+    assert found["m", "original", "q1", "F"] == 2 / (9 + 1)  # nine docs were retrieved, four are known
+    assert found["m", "original", "q1", "Judged@10"] == 1 / 9
 
 
 def test_a_run_shallower_than_a_cutoff_and_unequal_depths_are_said() -> None:

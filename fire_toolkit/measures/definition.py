@@ -56,6 +56,7 @@ class Definition:
         variant: what stands after `/` in the name.
         unit: `share` lies in [0, 1] and is printed times 100; `rank` is 1-based; `gain` is a sum of grades.
         aggregate: how the queries' values become one.
+        reads: how deep it reads a ranking without a cutoff in its name; None: all of it.
         also_called: other spellings, for the suggestion when a name is unknown; they are not accepted.
     """
 
@@ -70,6 +71,7 @@ class Definition:
     unit: Unit = "share"
     larger_is_better: bool = True
     aggregate: Aggregate = "mean"
+    reads: int | None = None
     also_called: tuple[str, ...] = ()
 
     @property
@@ -124,6 +126,11 @@ class Measure:
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def depth(self) -> int | None:
+        """Return how deep the measure reads a ranking; None where it reads all of it."""
+        return self.definition.reads if self.k is None else self.k
 
     def view(self, ranking: JudgedRanking) -> JudgedRanking:
         """Return `ranking` as this measure's modifiers have it."""

@@ -20,6 +20,7 @@ E = Definition(
     convention="Larger is better, as the benchmark's figures have it; van Rijsbergen's E is one minus "
     "this. Precision divides by 32 also where fewer were retrieved.",
     per_query=e_measure,
+    reads=32,
     also_called=("E-measure", "E@32"),
 )
 

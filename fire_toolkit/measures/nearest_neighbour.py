@@ -19,6 +19,7 @@ NN = Definition(
     source="Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.",
     convention="The query itself must not stand in its own ranking.",
     per_query=nearest_neighbour,
+    reads=1,
     also_called=("nearest_neighbor",),
 )
 
