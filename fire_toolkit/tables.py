@@ -70,6 +70,7 @@ POOL = TableSpec(
         Column("round", "int", optional=True, minimum=1, default=1),
     ),
     ("query_id", "doc_id"),
+    extra=True,
 )
 POOL_SOURCES = TableSpec(
     "pool sources",
@@ -195,6 +196,7 @@ def check_pool(table: pd.DataFrame, *, where: str = "") -> Pool:
 
     best_rank: over the runs that pooled the pair, missing for an original no run found;
     n_runs: how many pooled it; is_original: missing when no original qrels were given; round: 1-based.
+    Further columns are kept (stratum, inclusion_probability).
     """
     return Pool(check_table(POOL, table, where=where))
 

@@ -118,8 +118,11 @@ def test_a_run_takes_finite_scores_only(score: float) -> None:
 
 def test_optional_columns_are_filled_and_further_ones_kept_where_the_spec_says_so() -> None:
     pool = check_pool(pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "other": [1]}))
-    assert list(pool.columns) == ["query_id", "doc_id", "best_rank", "n_runs", "is_original", "round"]
+    own = ["query_id", "doc_id", "best_rank", "n_runs", "is_original", "round"]
+    assert list(pool.columns) == [*own, "other"]
     assert pool["best_rank"].isna().all()
+    qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1], "other": [1]}))
+    assert list(qrels.columns) == ["query_id", "doc_id", "relevance", "source"]
     judgments = check_judgments(
         pd.DataFrame(
             {"query_id": ["q"], "doc_id": ["d"], "annotator_id": ["a"], "label": ["x"], "site": ["s"]}

@@ -22,6 +22,7 @@ from fire_toolkit.cli.judging import augment, resolve
 from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
 from fire_toolkit.cli.media_serving import media
+from fire_toolkit.cli.plan_round import plan_round
 from fire_toolkit.cli.pooling import pool
 from fire_toolkit.cli.project import init, status
 from fire_toolkit.cli.pull import pull
@@ -47,7 +48,7 @@ def main() -> None:
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Begin": (demo, init, status, doctor),
     "Bring in": (add_collection, add_run, snippet, audit, suggest, fire_release, export_fire_release),
-    "Ask": (pool, tasks, guideline, next_round),
+    "Ask": (pool, tasks, guideline, plan_round, next_round),
     "Label Studio": (labelstudio, annotators, media, push, progress, pull, import_),
     "Judgments to qrels": (agree, resolve, augment),
     "Measure": (score, measures, compare, difference, report),

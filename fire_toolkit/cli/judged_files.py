@@ -60,6 +60,25 @@ def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
     )
 
 
+def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:
+    """Return the grades of the labels found; a usage error where labels have none."""
+    from fire_toolkit.errors import UsageError
+
+    grades = grades_of(judgments, guideline)
+    if grades is None:
+        found = ", ".join(sorted(set(judgments["label"]))[:5])
+        raise UsageError(
+            f"{path}: no grade is known for labels {found}; name their guideline with --guideline"
+        )
+    return grades
+
+
+def next_number(judgments: Judgments) -> int:
+    """Return the round after the latest that judgments name, 2 where they name none."""
+    is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
+    return int(judgments["round"].max()) + 1 if is_known else 2
+
+
 def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
     """Return pairs whose label is known: a table with a column label, or TREC qrels by the labels' grades.
 

@@ -22,8 +22,13 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
-from fire_toolkit.cli.judged_files import grades_of, judgments_from, read_controls, with_control_answers
-from fire_toolkit.errors import UsageError
+from fire_toolkit.cli.judged_files import (
+    judgments_from,
+    known_grades,
+    next_number,
+    read_controls,
+    with_control_answers,
+)
 
 if TYPE_CHECKING:
     from fire_toolkit.guidelines import Grades
@@ -101,13 +106,13 @@ def resolve(
     path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
     original = read_trec_qrels(inputs.use(qrels)) if qrels else None
     table = judgments_from(inputs.use(path))
-    grades = _known_grades(table, guideline, path)
+    grades = known_grades(table, guideline, path)
     rule = str(chosen(rule, "resolve", "rule"))
     resolved = _resolved(table, grades, rule, controls, adjudicators, end, path, inputs)
     labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts)
-    pools = {"next_round": next_round(disputes, round=_next_number(table))} if ask_again else {}
+    pools = {"next_round": next_round(disputes, round=next_number(table))} if ask_again else {}
     if original is not None:
-        pools["rejected"] = rejected_originals(labels, original, round=_next_number(table))
+        pools["rejected"] = rejected_originals(labels, original, round=next_number(table))
         counts["rejected_originals"] = len(pools["rejected"])
     parameters: dict[str, Any] = {"rule": rule} | ({"disputes": end} if end != "unjudged" else {})
     parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
@@ -120,22 +125,6 @@ def resolve(
         say_next(f"tasks {folder / 'next_round'} --queries QUERIES --overlap 0 --out round2.json")
     else:
         say_next("augment", f"--qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")
-
-
-def _known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:
-    grades = grades_of(judgments, guideline)
-    if grades is None:
-        found = ", ".join(sorted(set(judgments["label"]))[:5])
-        raise UsageError(
-            f"{path}: no grade is known for labels {found}; name their guideline with --guideline"
-        )
-    return grades
-
-
-def _next_number(judgments: Judgments) -> int:
-    """Return the round after the latest that judgments name, 2 where they name none."""
-    is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
-    return int(judgments["round"].max()) + 1 if is_known else 2
 
 
 @dataclass(frozen=True)

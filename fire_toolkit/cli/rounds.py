@@ -36,6 +36,12 @@ if TYPE_CHECKING:
     help="Also ask again what one judgment alone calls positive.",
 )
 @click.option(
+    "--plan",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Ask what `plan-round` wrote, in place of the disputes of --labels.",
+)
+@click.option(
     "--annotator",
     "annotators",
     multiple=True,
@@ -48,18 +54,20 @@ if TYPE_CHECKING:
 def next_round(
     folder: Path | None,
     with_positives: bool,
+    plan: Path | None,
     annotators: tuple[str, ...],
     seed: int | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Plan another round: pairs in dispute go to an annotator who has not seen them.
+    """Give another round out: pairs in dispute go to an annotator who has not seen them.
 
     The answers are marked (columns round and kind), so that agreement can be computed on the first,
     blind round alone.
     """
     from fire_toolkit.cli.push import active_annotators
     from fire_toolkit.errors import UsageError
+    from fire_toolkit.formats.table_files import read_pool
     from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER, read_rounds, write_round
     from fire_toolkit.labelstudio.progress import load_of
     from fire_toolkit.labelstudio.rounds import plan_round
@@ -69,7 +77,12 @@ def next_round(
     rounds = read_rounds(root)
     if not rounds:
         raise UsageError("no round has begun here; push tasks first")
-    pairs = _pairs_to_ask(folder or shown(root / "labels"), with_positives=with_positives)
+    if plan and (folder or with_positives):
+        raise click.UsageError("--plan says which pairs are asked: without --labels, --unverified-positives")
+    if plan:
+        pairs: pd.DataFrame = read_pool(Inputs().use(plan / "pool.csv" if plan.is_dir() else plan))
+    else:
+        pairs = _pairs_to_ask(folder or shown(root / "labels"), with_positives=with_positives)
     names = list(annotators or active_annotators())
     ledger = read_ledger(root / LEDGER_FOLDER)
     entry, n_waiting = plan_round(pairs, rounds, ledger, names, seed=int(chosen(seed, "tasks", "seed")))

@@ -2,6 +2,7 @@
 
 from fire_toolkit.resolution.changes import against_majority, label_changes
 from fire_toolkit.resolution.flagged import flagged_pairs
+from fire_toolkit.resolution.plan import RoundPlan, plan_round
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import Resolution, next_round, resolve, resolve_in_full
@@ -10,10 +11,12 @@ from fire_toolkit.resolution.settle import settle_disputes
 __all__ = [
     "RULES",
     "Resolution",
+    "RoundPlan",
     "against_majority",
     "flagged_pairs",
     "label_changes",
     "next_round",
+    "plan_round",
     "rejected_originals",
     "resolve",
     "resolve_in_full",

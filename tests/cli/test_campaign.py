@@ -170,6 +170,20 @@ def test_other_tasks_or_annotators_do_not_mix_with_a_round_that_has_begun(
     )
 
 
+def test_a_plan_says_what_the_next_round_asks(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    answer_all(server, {2: "relevant", 3: "irrelevant"})
+    run("pull")
+    run("resolve")
+    run("plan-round", "--random-share", "1", "--budget", "6")
+    planned = read_delimited(workspace / "plan" / "pool.csv")
+    assert (len(planned), set(planned["round"])) == (6, {"2"})
+    asked = json.loads(run("next-round", "--plan", "plan", "--annotator", "A04", "--json").stdout)
+    assert (asked["round"], asked["pairs"], asked["annotators"]) == (2, 6, {"A04": 6})
+    refused = run("next-round", "--plan", "plan", "--unverified-positives", code=2)
+    assert "--plan says which pairs are asked" in refused.output
+
+
 def test_training_is_done_first(server: FakeServer, workspace: Path) -> None:
     Path("t").mkdir()
     Path("t/pool.csv").write_text("query_id,doc_id\nq10,v10\nq11,v11\n")

@@ -1,0 +1,77 @@
+"""`plan-round`: what to ask again, as files."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+@pytest.fixture
+def resolved(fire: Fire, folder: Path) -> Path:
+    fire("resolve", "judgments.csv", "--out", "labels")
+    return folder
+
+
+PLAN = ("plan-round", "--judgments", "judgments.csv", "--labels", "labels", "--out", "plan")
+
+
+def test_the_plan_is_a_pool_with_strata_and_probabilities(fire: Fire, resolved: Path) -> None:
+    shown = fire(*PLAN, "--qrels", "qrels.txt", "--format", "csv")
+    pool = {(row["query_id"], row["doc_id"]): row for row in rows((resolved / "plan/pool.csv").read_text())}
+    found = {pair: (row["stratum"], row["inclusion_probability"]) for pair, row in pool.items()}
+    assert found == {
+        ("1", "b"): ("dispute", "1.0"),
+        ("1", "a"): ("rejected_original", "1.0"),
+        ("2", "a"): ("unverified_positive", "1.0"),
+    }
+    assert shown.stdout == (resolved / "plan/plan.csv").read_text()
+    assert "3 pairs to ask again, about 0.0 hours" in shown.stderr
+    counts = json.loads((resolved / "plan/manifest.json").read_text())["counts"]
+    assert (counts["dispute"], counts["random"]) == (1, 0)
+
+
+def test_the_pool_becomes_tasks_that_say_nothing_of_it(fire: Fire, resolved: Path) -> None:
+    fire(*PLAN)
+    fire("tasks", "plan", "--queries", "queries.tsv", "--overlap", "0", "--out", "tasks.json")
+    text = (resolved / "tasks.json").read_text()
+    assert len(json.loads(text)) == 3
+    assert "stratum" not in text
+    assert "dispute" not in text
+
+
+def test_answers_can_be_grouped_and_weighed_by_the_plan(fire: Fire, resolved: Path) -> None:
+    fire(*PLAN)
+    judgments = (resolved / "judgments.csv").read_text().splitlines()
+    second = [judgments[0], *judgments[1:5], "2,a,ann,irrelevant,2026-01-02T00:00:00Z,2.5,,,manual"]
+    (resolved / "both.csv").write_text("\n".join(second) + "\n")
+    words = ("agree", "both.csv", "--join", "plan/pool.csv")
+    by_stratum = rows(fire(*words, "--by", "stratum").stdout)
+    assert {row["group"] for row in by_stratum} == {"dispute", "random", "unverified_positive"}
+    assert "pairs weigh the inverse of their inclusion_probability" in fire(*words).stderr
+
+
+def test_a_budget_that_leaves_nothing_for_agreement_is_warned_of(fire: Fire, resolved: Path) -> None:
+    (resolved / "many.csv").write_text(
+        "query_id,doc_id,annotator_id,label\n1,x,ann,relevant\n"
+        + "".join(f"1,d{n},ann,irrelevant\n" for n in range(9))
+    )
+    fire("resolve", "many.csv", "--out", "many")
+    words = ("plan-round", "--judgments", "many.csv", "--labels", "many", "--out", "plan", "--budget", "1")
+    told = fire(*words)
+    assert "warning: the budget leaves no random share" in told.stderr
+    assert "no pair has two votes" in told.stdout
+    assert "warning" not in fire(*words[:-1], "2").stderr
+
+
+def test_outside_a_workspace_the_inputs_must_be_named(fire: Fire, resolved: Path) -> None:
+    assert "--labels is needed" in fire("plan-round", "--out", "plan", code=2).stderr
+    assert "disputes.csv" in fire(*PLAN[:3], "--labels", "nowhere", "--out", "plan", code=1).stderr

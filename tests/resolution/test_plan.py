@@ -1,0 +1,188 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.agreement import alpha_interval
+from fire_toolkit.errors import UsageError
+from fire_toolkit.resolution import RoundPlan, plan_round, resolve
+from fire_toolkit.resolution.plan import STRATA
+from fire_toolkit.tables import Judgments, Qrels, check_judgments, check_qrels
+
+GRADES = {"no": 0, "yes": 1, "?": None}
+
+
+def judged(answers: dict[str, list[str]], **columns: object) -> Judgments:
+    """Judgments from doc_id → answers, one annotator an answer."""
+    rows = [("q", doc, f"a{n}", label) for doc, given in answers.items() for n, label in enumerate(given)]
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "annotator_id", "label"], dtype="str")
+    return check_judgments(table.assign(**columns))
+
+
+def positives(*docs: str) -> Qrels:
+    return check_qrels(pd.DataFrame({"query_id": "q", "doc_id": list(docs), "relevance": 1}))
+
+
+ANSWERS = {
+    "tie": ["yes", "no"],
+    "escalated": ["?"],
+    "rejected": ["no"],
+    "alone": ["yes"],
+    "sure": ["yes", "yes"],
+    **{f"no{n:02d}": ["no"] for n in range(40)},
+}
+
+
+def planned(answers: dict[str, list[str]] = ANSWERS, *, rule: str = "fire", **options: object) -> RoundPlan:
+    judgments = judged(answers)
+    labels, disputes = resolve(judgments, grades=GRADES, rule=rule)
+    return plan_round(judgments, labels, disputes, grades=GRADES, **options)  # type: ignore[arg-type]
+
+
+def strata(plan: RoundPlan) -> dict[str, tuple[int, int]]:
+    return {row.stratum: (row.n_pairs, row.n_asked) for row in plan.strata.itertuples()}  # type: ignore[attr-defined]
+
+
+def test_pairs_are_asked_in_the_order_of_use_each_once() -> None:
+    plan = planned(original=positives("rejected", "alone"), random_share=0.1)
+    assert strata(plan) == {
+        "dispute": (1, 1),
+        "escalated": (1, 1),
+        "rejected_original": (1, 1),
+        "unverified_positive": (1, 1),
+        "low_posterior": (0, 0),
+        "random": (40, 4),
+    }
+    by_doc = plan.pool.set_index("doc_id")
+    assert by_doc["stratum"][["tie", "escalated", "rejected", "alone"]].tolist() == [
+        "dispute", "escalated", "rejected_original", "unverified_positive",
+    ]  # fmt: skip
+    assert not plan.pool.duplicated(["query_id", "doc_id"]).any()
+    assert set(plan.pool["round"]) == {2}
+    assert set(plan.pool.loc[plan.pool["stratum"] == "random", "inclusion_probability"]) == {0.1}
+    assert tuple(plan.strata["stratum"]) == STRATA
+
+
+def test_without_the_original_qrels_no_original_is_rejected() -> None:
+    assert "rejected_original" not in strata(planned())
+
+
+@pytest.mark.parametrize("budget", [0, 1, 3, 5, 100])
+def test_a_budget_is_spent_from_the_front(budget: int) -> None:
+    plan = planned(original=positives("rejected"), budget=budget, random_share=1.0)
+    asked = [n_asked for _, n_asked in strata(plan).values()]
+    assert sum(asked) == min(budget, 44) == len(plan.pool)
+    short = [had > got for had, got in strata(plan).values()]
+    begun_short = np.cumsum(short) > 0
+    assert all(got == 0 for got, after in zip(asked[1:], begun_short[:-1], strict=True) if after)
+
+
+def test_a_stratum_cut_by_the_budget_is_drawn_evenly_and_says_so() -> None:
+    answers = {f"y{n:02d}": ["yes"] for n in range(40)}
+    plan = planned(answers, budget=10)
+    assert set(plan.pool["inclusion_probability"]) == {0.25}
+    judgments = judged(answers)
+    resolved = resolve(judgments, grades=GRADES)
+    times = dict.fromkeys(answers, 0)
+    for seed in range(100):
+        for doc in plan_round(judgments, *resolved, grades=GRADES, budget=10, seed=seed).pool["doc_id"]:
+            times[doc] += 1
+    assert 8 < min(times.values()) <= max(times.values()) < 44  # 25 expected, 4.3 a standard deviation
+    assert planned(answers, budget=10, seed=3).pool.equals(planned(answers, budget=10, seed=3).pool)
+
+
+def test_labels_a_model_doubts_are_asked_from_the_least_sure() -> None:
+    answers = {f"y{n:02d}": ["yes", "yes"] for n in range(6)} | {f"n{n:02d}": ["no", "no"] for n in range(20)}
+    answers |= {"doubt": ["yes", "no", "no"], "more": ["yes", "no", "yes"]}
+    judgments = judged(answers)
+    labels, disputes = resolve(judgments, grades=GRADES, rule="dawid-skene")
+    least = labels.sort_values("confidence")["doc_id"].iloc[0]
+    bound = float(labels["confidence"].sort_values().iloc[1]) + 1e-12
+    one = plan_round(judgments, labels, disputes, grades=GRADES, low_posterior=bound, budget=1)
+    assert one.pool["doc_id"].tolist() == [least]
+    both = plan_round(judgments, labels, disputes, grades=GRADES, low_posterior=bound)
+    assert strata(both)["low_posterior"] == (2, 2)
+    row = both.strata.set_index("stratum").loc["low_posterior"]
+    assert row["expected_changes"] == pytest.approx((1 - labels["confidence"]).nlargest(2).sum())
+
+
+def test_what_it_buys_is_told_by_pairs_with_two_votes() -> None:
+    # of 2 pairs with two votes one is split: a positive meets another in 2 of 3, a negative in none
+    plan = planned(original=positives("rejected"), random_share=0.5)
+    bought = plan.strata.set_index("stratum")["expected_changes"].to_dict()
+    assert bought == pytest.approx(
+        {
+            "dispute": 1,
+            "escalated": 1,
+            "rejected_original": 1,
+            "unverified_positive": 1 / 3,
+            "low_posterior": 0,
+            "random": 20,
+        }
+    )
+    alone = planned({"a": ["yes"], "b": ["no"]}).strata.set_index("stratum")
+    assert math.isnan(alone.loc["unverified_positive", "expected_changes"])
+    assert "no pair has two votes" in alone.loc["unverified_positive", "note"]
+
+
+def test_seconds_are_the_median_time_of_an_answer() -> None:
+    judgments = judged({"a": ["yes", "no"], "b": ["no"]}, duration_s=[4.0, 9.0, 5.0])
+    resolved = resolve(judgments, grades=GRADES)
+    assert plan_round(judgments, *resolved, grades=GRADES).seconds == 5.0
+    assert math.isnan(planned().seconds)
+
+
+def test_rows_in_another_order_change_nothing_and_inputs_stay() -> None:
+    judgments = judged(ANSWERS)
+    labels, disputes = resolve(judgments, grades=GRADES)
+    before = labels.copy(), disputes.copy(), judgments.copy()
+    one = plan_round(judgments, labels, disputes, grades=GRADES, random_share=0.3)
+    mixed = Judgments(judgments.sample(frac=1, random_state=1))
+    other = plan_round(mixed, labels, disputes, grades=GRADES, random_share=0.3)
+    pd.testing.assert_frame_equal(one.pool, other.pool)
+    for table, kept in zip((labels, disputes, judgments), before, strict=True):
+        pd.testing.assert_frame_equal(table, kept)
+
+
+def test_nothing_judged_gives_an_empty_pool() -> None:
+    plan = planned({})
+    assert len(plan.pool) == 0
+    assert {"stratum", "inclusion_probability"} <= set(plan.pool.columns)
+
+
+def test_weights_by_the_plans_probabilities_give_the_agreement_of_an_even_sample() -> None:
+    # everything judged once; then all positives and 5% of the rest a second time
+    draw = np.random.default_rng(4)
+    truth = draw.random(40_000) < 0.13
+    answers = np.where(truth[:, None] ^ (draw.random((40_000, 2)) < 0.04), "yes", "no")
+    share = 0.13 * 0.96 + 0.87 * 0.04
+    expected = 1 - 2 * 0.04 * 0.96 / (2 * share * (1 - share))
+    once = judged({f"d{n:05d}": [str(row[0])] for n, row in enumerate(answers)})
+    plan = plan_round(once, *resolve(once, grades=GRADES), grades=GRADES, random_share=0.05).pool
+    number = plan["doc_id"].str.slice(1).astype(int)
+    second = plan.assign(annotator_id="other", label=answers[number, 1])
+    columns = ["query_id", "doc_id", "annotator_id", "label"]
+    both = pd.concat([once[columns], second[columns]])
+    chance = plan[["query_id", "doc_id", "inclusion_probability"]]
+    judgments = check_judgments(both.merge(chance, on=["query_id", "doc_id"], how="left"))
+    naive = alpha_interval(judgments, n_resamples=10)
+    weighted = alpha_interval(judgments, n_resamples=500, inclusion="inclusion_probability")
+    assert naive.value < expected - 0.1
+    assert weighted.low < expected < weighted.high
+    assert weighted.value == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"budget": -1}, "budget is -1; expected 0 or more pairs"),
+        ({"random_share": 1.5}, "random_share is 1.5; expected a number from 0 to 1"),
+        ({"low_posterior": math.nan}, "low_posterior is nan"),
+        ({"seed": -1}, "seed is -1, expected 0 or more"),
+        ({"round": 0}, "round is 0; expected 1 or more"),
+    ],
+)
+def test_a_bad_argument_is_a_usage_error(options: dict[str, object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        planned(**options)  # type: ignore[arg-type]
