@@ -96,11 +96,10 @@ def push(
     if not rounds or tasks or annotators or training or controls:
         entry = _first_round(root, rules, tasks, annotators, training, controls, seed, campaign.is_shared)
         rounds = [entry, *rounds[1:]]
-        if not dry_run:
-            _begin(root, campaign, entry)
     if dry_run:
         _say_loads(root, rounds, seconds, as_json=as_json)
         return
+    _begin(root, campaign, rounds[0])
     pushed = _push(connection_from(url, token_file), root, campaign, rounds, rules)
     _say_pushed(pushed, as_json=as_json)
     say_next("pull, and `fire-toolkit progress` while they judge")
@@ -124,10 +123,16 @@ def _campaign(root: Path, rules: Guideline, *, is_shared: bool) -> Campaign:
             f"the campaign was begun with another page (guideline {found.guideline}, now {rules.name}); "
             "answers to two pages cannot be mixed: use that guideline, or a workspace of its own"
         )
+    if is_shared and not found.is_shared:
+        raise UsageError(
+            "the campaign was begun with a project for each annotator; a shared one needs a workspace "
+            "of its own"
+        )
     return found
 
 
 def _begin(root: Path, campaign: Campaign, entry: Round) -> None:
+    """Write down what is about to be sent; what is there already must be the same."""
     from fire_toolkit.labelstudio.campaign import write_campaign, write_round
 
     write_round(root, entry)

@@ -28,7 +28,7 @@ from fire_toolkit.ledger import (
 )
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
-LOOK_BACK_S = 300
+LOOK_BACK_S = 120
 _INCLUDE = ("data", "annotations", *KEPT)
 
 

@@ -210,6 +210,21 @@ def test_a_shared_project_holds_each_pair_once_and_second_answers_apart(
     assert set(judgments["kind"]) <= {"task", "overlap"}
 
 
+def test_a_campaign_cannot_become_shared(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    assert "begun with a project for each annotator" in run("push", "--shared-project", code=1).output
+
+
+def test_a_push_cut_short_between_its_records_keeps_one_key(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    (workspace / "campaign" / "campaign.json").unlink()  # as if killed before it was written
+    server.projects.clear()
+    server.tasks.clear()
+    run("push")
+    assert json.loads(run("push", "--json").stdout)["there"] == 12
+    assert len(server.projects) == 2
+
+
 def test_exports_go_the_same_way(server: FakeServer, workspace: Path) -> None:
     push_all()
     answer_all(server, {2: "relevant", 3: "irrelevant"})

@@ -1,0 +1,169 @@
+"""How far a campaign is, and which pairs are asked again."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from campaigns import GUIDELINE, pairs_of, round_of, tasks_of
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.labelstudio.campaign import Round
+from fire_toolkit.labelstudio.ledger_rows import Origin, answer_rows, gone_rows, with_states
+from fire_toolkit.labelstudio.progress import QueueProgress, answered_pairs, measure_progress, total_progress
+from fire_toolkit.labelstudio.rounds import plan_round, unverified_positives
+from fire_toolkit.ledger import Ledger, check_ledger, empty_ledger
+from fire_toolkit.tables import check_labels
+
+NAMES = {"2": "ann", "3": "bob", "4": "cy"}
+ENTRY = round_of(tasks_of(8), training=tasks_of(1, prefix="t"), controls=tasks_of(2, prefix="c"))
+
+
+def answered(
+    queue: str, user: int, pairs: list[str], label: str | None, *, seconds: float | None = 5.0
+) -> Ledger:
+    """Return the ledger's rows of one label by one account at several pairs."""
+    origin = Origin("s", "1", queue, "2026-12-01T00:00:00.000000Z", NAMES)
+    rows = []
+    for number, pair in enumerate(pairs):
+        result = {"from_name": "relevance", "to_name": "video", "type": "choices"}
+        annotation = {
+            "id": number,
+            "unique_id": f"{queue}{user}{pair}{label}",
+            "completed_by": user,
+            "updated_by": user,
+            "was_cancelled": label is None,
+            "updated_at": f"2026-11-01T00:00:{number:02d}.000000Z",
+            "lead_time": seconds,
+            "result": [{**result, "value": {"choices": [label]}}] if label else [],
+        }
+        task = {"id": number, "data": {"pair_id": pair}, "annotations": [annotation]}
+        rows += answer_rows(task, origin, where="test")
+    return with_states(rows, {})
+
+
+def ledger_of(*parts: Ledger) -> Ledger:
+    return check_ledger(pd.concat(parts, ignore_index=True))
+
+
+def progress_of(ledger: Ledger, rounds: tuple[Round, ...] = (ENTRY,)) -> dict[str, QueueProgress]:
+    measured = measure_progress(rounds, ledger, guideline=GUIDELINE)
+    return {f"{queue.round}/{queue.annotator_id}": queue for queue in measured}
+
+
+def test_at_the_beginning_all_is_left_and_the_pace_unknown() -> None:
+    found = progress_of(empty_ledger())["1/ann"]
+    assert (found.n_tasks, found.n_done, found.n_left, found.n_training_left) == (7, 0, 7, 1)
+    assert math.isnan(found.seconds)
+    assert math.isnan(found.hours_left)
+    assert math.isnan(found.control_accuracy)
+
+
+def test_done_left_skipped_escalated_and_hours_are_told_apart() -> None:
+    pairs = pairs_of(ENTRY.assignments, "ann")
+    ledger = ledger_of(
+        answered("1/ann", 2, pairs[:2], "relevant", seconds=30.0),
+        answered("1/ann", 2, pairs[2:3], "ambiguous", seconds=60.0),
+        answered("1/ann", 2, pairs[3:4], None),
+    )
+    found = progress_of(ledger)
+    ann, bob = found["1/ann"], found["1/bob"]
+    assert (ann.n_done, ann.n_skipped, ann.n_left, ann.n_training_left) == (3, 1, 3, 0)
+    assert ann.n_escalated == 1
+    assert ann.seconds == 30.0
+    assert ann.hours_left == pytest.approx(3 * 30 / 3600)
+    assert math.isnan(bob.seconds)
+    assert bob.hours_left == pytest.approx(7 * 30 / 3600)  # at everybody's pace
+    everything = total_progress(list(found.values()))
+    assert (everything.n_tasks, everything.n_done, everything.annotator_id) == (14, 3, "all")
+    assert everything.hours_left == pytest.approx(10 * 30 / 3600)
+
+
+def test_controls_are_right_when_label_and_known_answer_agree() -> None:
+    controls = [p for p in pairs_of(ENTRY.assignments, "ann") if p in set(known_pairs())]
+    assert len(controls) == 2
+    ledger = ledger_of(
+        answered("1/ann", 2, controls[:1], "relevant"),
+        answered("1/ann", 2, controls[1:], "irrelevant"),
+        answered("1/bob", 3, controls[:1], "ambiguous"),
+    )
+    found = progress_of(ledger)
+    assert (found["1/ann"].n_right, found["1/ann"].n_controls) == (1, 2)
+    assert found["1/ann"].control_accuracy == 0.5
+    assert found["1/bob"].n_controls == 0  # handed on: neither right nor wrong
+
+
+def known_pairs() -> list[str]:
+    rows = ENTRY.tasks.merge(ENTRY.controls, on=["query_id", "doc_id"])
+    return list(rows["pair_id"])
+
+
+def test_deleted_answers_and_those_of_no_queue_do_not_count() -> None:
+    pairs = pairs_of(ENTRY.assignments, "ann")
+    there = answered("1/ann", 2, pairs[:2], "relevant")
+    gone = gone_rows(Ledger(there.head(1)), "2026-12-02T00:00:00.000000Z")
+    strange = answered("1/ann", 2, [tasks_of(1, prefix="z")["pair_id"][0]], "relevant")
+    ledger = ledger_of(there, gone, strange)
+    assert progress_of(ledger)["1/ann"].n_done == 1
+    assert len({pair for queue, pair in answered_pairs(ledger, [ENTRY]) if pair in pairs}) == 1
+
+
+def test_an_export_counts_for_the_annotator_whom_the_pair_was_given() -> None:
+    pairs = pairs_of(ENTRY.assignments, "bob")
+    assert progress_of(answered("", 3, pairs[:3], "relevant"))["1/bob"].n_done == 3
+
+
+def pairs_table(tasks: pd.DataFrame) -> pd.DataFrame:
+    return tasks[["query_id", "doc_id"]]
+
+
+def test_another_round_goes_to_those_who_have_not_seen_a_pair() -> None:
+    asked = tasks_of(8)
+    planned, n_waiting = plan_round(pairs_table(asked), [ENTRY], empty_ledger(), ["ann", "bob", "cy"], seed=1)
+    assert planned is not None
+    assert (planned.number, n_waiting) == (2, 0)
+    assert set(planned.assignments["kind"]) == {"adjudication"}
+    given = set(zip(ENTRY.assignments["annotator_id"], ENTRY.assignments["pair_id"], strict=True))
+    again = set(zip(planned.assignments["annotator_id"], planned.assignments["pair_id"], strict=True))
+    assert not given & again
+    assert sorted(planned.assignments["pair_id"]) == sorted(asked["pair_id"])
+
+
+def test_who_answered_without_being_asked_has_seen_the_pair() -> None:
+    asked = tasks_of(1)
+    over = answered("1/ann", 4, list(asked["pair_id"]), "relevant")
+    with pytest.raises(UsageError, match="1 of 1 pairs have been seen by every annotator"):
+        plan_round(pairs_table(asked), [ENTRY], over, ["cy"])
+
+
+def test_pairs_that_wait_are_not_asked_twice_and_answered_ones_may_be() -> None:
+    asked = tasks_of(3)
+    second, _ = plan_round(pairs_table(asked), [ENTRY], empty_ledger(), ["cy"])
+    assert second is not None
+    assert plan_round(pairs_table(asked), [ENTRY, second], empty_ledger(), ["di"]) == (None, 3)
+    done = answered("2/cy", 4, list(second.assignments["pair_id"])[:1], "relevant")
+    third, n_waiting = plan_round(pairs_table(asked), [ENTRY, second], done, ["cy", "di"])
+    assert third is not None
+    assert (third.number, n_waiting) == (3, 2)
+    assert third.assignments["annotator_id"].tolist() == ["di"]
+
+
+def test_pairs_that_were_never_a_task_are_refused() -> None:
+    strange = pd.DataFrame({"query_id": ["x"], "doc_id": ["y"]})
+    with pytest.raises(JoinError, match=r"1 of 1 pairs were never a task of this campaign \(x y\)"):
+        plan_round(strange, [ENTRY], empty_ledger(), ["cy"])
+
+
+def test_unverified_positives_are_those_of_one_judgment() -> None:
+    labels = check_labels(
+        pd.DataFrame({"query_id": "q", "doc_id": list("abc"), "label": "x"}).assign(
+            relevance=[1, 1, 0], n_judgments=[1, 2, 1]
+        )
+    )
+    assert unverified_positives(labels).values.tolist() == [["q", "a"]]
