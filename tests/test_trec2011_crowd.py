@@ -1,0 +1,73 @@
+"""Real crowd labels (TREC 2011's crowdsourcing track) beside NIST's judgments."""
+
+import subprocess
+import sys
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.agreement import krippendorff_alpha, leave_one_out
+from fire_toolkit.resolution import resolve
+
+EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "trec2011_crowd.py"
+
+
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    spec = util.spec_from_file_location("trec2011_crowd_example", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_alpha_is_that_of_the_package_on_the_raw_file(example: ModuleType, trec2011_crowd: Path) -> None:
+    raw = pd.read_csv(trec2011_crowd / "trec11_vuurens.labels.csv", dtype={"worker": "str"})
+    counts = raw.groupby("task")["label"].value_counts().unstack(fill_value=0).to_numpy(dtype=np.int64)
+    paired = counts[counts.sum(axis=1) >= 2]
+    expected = krippendorff.alpha(value_counts=paired, level_of_measurement="nominal")
+    judgments, _ = example.read(trec2011_crowd)
+    found = krippendorff_alpha(judgments)
+    assert expected == pytest.approx(found.value, abs=1e-12)
+    assert (len(raw), found.n_annotators, found.n_units) == (17_395, 445, 2_165)
+
+
+def test_majority_is_that_of_the_raw_file(example: ModuleType, trec2011_crowd: Path) -> None:
+    raw = pd.read_csv(trec2011_crowd / "trec11_vuurens.labels.csv")
+    gold = pd.read_csv(trec2011_crowd / "trec11_vuurens.gold.csv").set_index("task")["gold"] > 0
+    share = raw.groupby("task")["label"].mean()
+    decided = share[(share != 0.5) & share.index.isin(gold.index)]
+    n_right = int(((decided > 0.5) == gold[decided.index]).sum())
+    judgments, known = example.read(trec2011_crowd)
+    labels, _ = resolve(judgments, grades=example.GRADES, rule="majority")
+    both = labels.merge(known, on=["query_id", "doc_id"], suffixes=("", "_known"))
+    assert len(known) == 290
+    assert (len(decided), n_right) == (len(both), int((both["label"] == both["label_known"]).sum()))
+
+
+def test_alpha_without_a_worker_is_alpha_of_the_others(example: ModuleType, trec2011_crowd: Path) -> None:
+    judgments, _ = example.read(trec2011_crowd)
+    left = leave_one_out(judgments, grades=example.GRADES).set_index("annotator_id")
+    for worker in ("w363", "w345", left.index[7]):
+        others = judgments[judgments["annotator_id"] != worker]
+        expected = krippendorff_alpha(others, grades=example.GRADES).value
+        assert expected == pytest.approx(left.loc[worker, "value"], abs=1e-9)
+
+
+def test_the_example_prints_agreement_annotators_and_rules(trec2011_crowd: Path) -> None:
+    command = [sys.executable, EXAMPLE, trec2011_crowd]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for words in (
+        "alpha                0.166 [0.1",
+        "Alpha without one of 445 workers",
+        "majority             197 of 279 (0.706)",
+        "dawid-skene          199 of 290 (0.686)",
+    ):
+        assert words in done.stdout
