@@ -24,7 +24,7 @@ class Stage:
 
 STAGES = (
     Stage("pool", "pool", True, ("runs.files", "collection.qrels")),
-    Stage("tasks", "tasks/tasks.json", False, ("pool/pool.csv", "collection.queries", "collection.items")),
+    Stage("tasks", "tasks/tasks.json", False, ("pool/pool.csv", "collection.queries"), ("collection.items",)),
     Stage("import", "judgments/judgments.csv", False, ("import.exports",)),
     Stage("agree", "agreement/agreement.csv", False, ("judgments/judgments.csv",)),
     Stage("resolve", "labels", True, ("judgments/judgments.csv",)),

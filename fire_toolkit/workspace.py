@@ -21,7 +21,7 @@ CONFIG = "fire.toml"
 SETTINGS: dict[str, dict[str, Any]] = {
     "collection": {
         "queries": "collection/queries.tsv",
-        "items": "",
+        "items": "collection/items.tsv",
         "qrels": "collection/qrels.txt",
     },
     "runs": {"files": ["runs/*"], "query_ids": "", "doc_ids": ""},
@@ -34,6 +34,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "score": {"measures": ["C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10"]},
     "compare": {"depth": 10, "rbo_p": 0.9},
 }
+
+MAY_LACK = {("collection", "items")}
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,14 @@ class Workspace:
         return self.settings[section][key]
 
     def path(self, section: str, key: str) -> Path | None:
-        """Return a setting that is a path, from the workspace's folder; None where it is empty."""
+        """Return a setting that is a path, from the workspace's folder.
+
+        None where it is empty, or is the default of a file that a workspace may lack and this one does.
+        """
         text = self.settings[section][key]
-        return self.root / text if text else None
+        path = self.root / text
+        is_absent = (section, key) in MAY_LACK and text == SETTINGS[section][key] and not path.is_file()
+        return None if not text or is_absent else path
 
     def paths(self, section: str, key: str) -> list[Path]:
         """Return the files that a setting's patterns match, sorted, each once."""

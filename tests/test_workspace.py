@@ -60,3 +60,13 @@ def test_what_is_not_known_is_refused_with_what_is_near(tmp_path: Path, text: st
 
 def test_a_whole_number_is_a_float_where_one_is_expected(tmp_path: Path) -> None:
     assert read_workspace(workspace(tmp_path, "[tasks]\noverlap = 1\n")).setting("tasks", "overlap") == 1.0
+
+
+def test_items_count_when_they_are_there(tmp_path: Path) -> None:
+    found = read_workspace(workspace(tmp_path, ""))
+    assert found.path("collection", "items") is None
+    (tmp_path / "collection").mkdir()
+    (tmp_path / "collection" / "items.tsv").write_text("x")
+    assert found.path("collection", "items") == tmp_path / "collection" / "items.tsv"
+    named = read_workspace(workspace(tmp_path, "[collection]\nitems = 'mine.tsv'\n"))
+    assert named.path("collection", "items") == tmp_path / "mine.tsv"

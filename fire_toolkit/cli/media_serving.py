@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from fire_toolkit.labelstudio.connection import Connection
     from fire_toolkit.tables import Items
 
+__all__ = ["media"]
+
 
 @media.command()
 @media_arguments
