@@ -23,6 +23,7 @@ from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
 from fire_toolkit.cli.media_serving import media
 from fire_toolkit.cli.plan_round import plan_round
+from fire_toolkit.cli.orders import contributions, orders
 from fire_toolkit.cli.pooling import pool
 from fire_toolkit.cli.project import init, status
 from fire_toolkit.cli.pull import pull
@@ -51,6 +52,6 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Ask": (pool, tasks, guideline, plan_round, next_round),
     "Label Studio": (labelstudio, annotators, media, push, progress, pull, import_),
     "Judgments to qrels": (agree, resolve, augment),
-    "Measure": (score, measures, compare, difference, report),
+    "Measure": (score, measures, compare, difference, orders, contributions, report),
 }
 main.add_sections(SECTIONS)

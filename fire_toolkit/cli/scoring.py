@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -167,8 +167,27 @@ def _cell(values: dict[str, float]) -> str:
 
 @click.command()
 @run_arguments
-@click.option("--depth", type=click.IntRange(min=1), help="Compare the top docs down to here. [default: 10]")
-@click.option("--rbo-p", type=float, help="RBO's persistence, between 0 and 1. [default: 0.9]")
+@click.option(
+    "--depth",
+    "depths",
+    type=click.IntRange(min=1),
+    multiple=True,
+    help="Compare the top docs down to here (may be repeated). [default: 10]",
+)
+@click.option(
+    "--rbo-p",
+    "persistences",
+    type=float,
+    multiple=True,
+    help="RBO's persistence, between 0 and 1 (may be repeated). [default: 0.9]",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["broken", "w", "a", "b"]),
+    default="broken",
+    show_default=True,
+    help="Docs of equal score: in rank order, or tied (variants of Corsi and Urbano 2024).",
+)
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
@@ -176,8 +195,9 @@ def compare(
     runs: tuple[str, ...],
     query_ids: str | None,
     doc_ids: str | None,
-    depth: int | None,
-    rbo_p: float | None,
+    depths: tuple[int, ...],
+    persistences: tuple[float, ...],
+    ties: str,
     per_query: bool,
     output_format: str,
     out: str | None,
@@ -189,11 +209,11 @@ def compare(
     from fire_toolkit.comparison import compare_runs
     from fire_toolkit.formats.delimited import delimited_text
 
-    depth = int(chosen(depth, "compare", "depth"))
-    p = float(chosen(rbo_p, "compare", "rbo_p"))
+    depths = depths or (int(chosen(None, "compare", "depth")),)
+    persistences = persistences or (float(chosen(None, "compare", "rbo_p")),)
     inputs = Inputs()
-    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
-    result = compare_runs(tables, depth=depth, rbo_p=p, per_query=per_query)
+    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=max(depths))
+    result = compare_runs(tables, depth=depths, rbo_p=persistences, ties=ties, per_query=per_query)
     for note in result.notes:
         say(f"note: {note}")
     if output_format in ("table", "latex") and not per_query:
@@ -205,8 +225,13 @@ def compare(
     place = Path(out) if out else None if runs or per_query else workspace_path("comparison/comparison.csv")
     if place:
         text = delimited_text(result.comparisons, nan="nan")
-        parameters = {"depth": depth, "rbo_p": p}
+        parameters = {"depth": _one(depths), "rbo_p": _one(persistences), "ties": ties}
         write_outputs(place, {place.name: text}, stage="compare", parameters=parameters, inputs=inputs)
+
+
+def _one(values: tuple[Any, ...]) -> Any:
+    """A single value as itself, as it stands in fire.toml."""
+    return values[0] if len(values) == 1 else list(values)
 
 
 def _drawn_comparisons(comparisons: Comparisons, output_format: str) -> str:

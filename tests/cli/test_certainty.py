@@ -88,3 +88,33 @@ def test_differences_come_with_tests_and_intervals(sample: Fire) -> None:
     assert "fused & motion-track" in sample("difference", *files, "-m", "C@1").stdout
     for command in ("difference", *files, "-m", "C@1"), ("compare", *RUNS):
         assert r" fused \& motion-track " in sample(*command, "--format", "latex").stdout
+
+
+def test_orders_are_compared_between_labellings(sample: Fire) -> None:
+    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+    qrels = ("--qrels", "original=qrels.txt", "--qrels", "augmented.txt", "-m", "C@1", "--resamples", 200)
+    found = rows(sample("orders", *RUNS, *qrels, "--format", "csv"))
+    assert [(row["labelling_a"], row["labelling_b"], row["tau_p"]) for row in found] == [
+        ("original", "augmented.txt", "nan")
+    ]
+    swaps = rows(sample("orders", *RUNS, *qrels, "--show", "swaps", "--format", "csv"))
+    assert len(swaps) == 3
+    assert all(0 <= float(row["p_swap"]) <= 1 for row in swaps)
+    assert "3 runs are too few for a p-value of tau" in sample("orders", *RUNS, *qrels).output
+
+
+def test_contributions_count_what_each_run_found(sample: Fire) -> None:
+    files = ("--pool-sources", "pool_sources.csv", "--labels", "labels", "--qrels", "qrels.txt")
+    found = rows(sample("contributions", *files, "--format", "csv"))
+    assert [row["run_id"] for row in found][:2] == ["colour-histogram", "fused"]
+    assert {row["n_pooled"] for row in found} == {"1000"}
+    sets = rows(sample("contributions", *files, "--sets", "--format", "csv"))
+    assert sum(int(row["n_pairs"]) for row in sets) == 2244
+    assert sum(int(row["new"]) for row in sets) == 313
+
+
+def test_compare_takes_several_depths_and_ties(sample: Fire) -> None:
+    options = ("--depth", 5, "--depth", 10, "--rbo-p", 0.9, "--rbo-p", 0.98, "--ties", "b")
+    found = rows(sample("compare", *RUNS[:2], *options, "--format", "csv"))
+    assert len(found) == 2 * (2 + 4 * 2)
+    assert found[2]["measure"] == "RBO_truncated(p=0.9,ties=b)@5"

@@ -1,0 +1,227 @@
+"""The order of runs under several labellings: how alike the orders are, and which swaps are chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.certainty.differences import check_depths
+from fire_toolkit.certainty.intervals import bootstrap_means, code_clusters
+from fire_toolkit.certainty.joined import Bools, Floats, Joined, join_runs, parse_measures, values_of
+from fire_toolkit.errors import UsageError
+from fire_toolkit.measures import Measure
+from fire_toolkit.tables import Qrels, Run
+
+FEWEST_FOR_P = 5
+
+
+class Orders(NamedTuple):
+    """What `compare_orders` returns.
+
+    scores: labelling, measure, run_id, value, place (1 is best; equal values share the better place).
+    agreement: measure, labelling_a, labelling_b, n_runs, tau (Kendall's tau-b), tau_p (exact, two-sided;
+    nan below five runs or with ties), tau_ap, n_swaps.
+    swaps: measure, run_a, run_b, labelling_a, labelling_b, difference_a, difference_b (a − b, positive
+    where a is better), swapped, p_swap (bootstrap share in which the two labellings order the pair
+    differently), p_reversed_a, p_reversed_b (in which a labelling orders it otherwise than on all
+    queries; ties count half).
+    """
+
+    scores: pd.DataFrame
+    agreement: pd.DataFrame
+    swaps: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def compare_orders(
+    runs: Run | Sequence[Run],
+    labellings: Mapping[str, Qrels],
+    measures: Sequence[str | Measure],
+    *,
+    clusters: pd.Series | None = None,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> Orders:
+    """Return how the order of runs changes from one labelling to another, and how sure the changes are.
+
+    Args:
+        runs: two or more.
+        labellings: name → qrels, two or more: original and augmented, or one for each rule by which
+            judgments were resolved. The queries of the first count.
+        measures: names or measures; not medians.
+        clusters: index query_id, values the cluster; whole clusters are then drawn.
+        n_resamples, seed: of the bootstrap; all labellings, runs and measures share the draws.
+
+    Returns:
+        `Orders`; every two labellings stand in the order given, every two runs as given.
+
+    Raises:
+        UsageError: fewer than two runs or labellings, a median.
+        JoinError: as `score_differences`.
+
+    With few runs tau has few values (of three runs the smallest two-sided p is .33), so its p is not
+    given below five; p_swap is.
+    """
+    parsed = parse_measures(measures)
+    medians = [m.name for m in parsed if m.definition.aggregate == "median"]
+    if medians:
+        raise UsageError(f"{medians[0]} is a median, whose order is not resampled here; take a mean (MnR)")
+    if len(labellings) < 2:
+        raise UsageError(f"found {len(labellings)} labelling; expected two or more qrels to compare")
+    first, *others = labellings.values()
+    joined = join_runs(runs, first, *others)
+    if len(joined.places) < 2:
+        raise UsageError(f"found {len(joined.places)} run; expected two or more to order")
+    check_depths(joined, parsed)
+    values = _values(joined, labellings, parsed)  # queries × (labelling, measure, run)
+    shape = (len(labellings), len(parsed), len(joined.places))
+    means = np.array([math.fsum(column) / len(column) for column in values.T]).reshape(shape)
+    codes = code_clusters(joined.queries, clusters)
+    draws = bootstrap_means(values, clusters=codes, n_resamples=n_resamples, seed=seed)
+    draws = draws.reshape(-1, *shape)
+    signs = np.array([1.0 if m.definition.larger_is_better else -1.0 for m in parsed])
+    names = list(labellings)
+    agreement, swaps = [], []
+    for place, measure in enumerate(parsed):
+        for a, b in combinations(range(len(names)), 2):
+            pair = (signs[place] * means[a, place], signs[place] * means[b, place])
+            drawn = (signs[place] * draws[:, a, place], signs[place] * draws[:, b, place])
+            found = _swaps(list(joined.places), pair, drawn)
+            labels = {"labelling_a": names[a], "labelling_b": names[b]}
+            swaps += [{"measure": measure.name, **row, **labels} for row in found]
+            agreement.append({"measure": measure.name, **labels, **_agreement(*pair)}
+                             | {"n_swaps": sum(row["swapped"] for row in found)})  # fmt: skip
+    return Orders(
+        _scores(means, names, parsed, list(joined.places)),
+        pd.DataFrame(agreement),
+        pd.DataFrame(swaps),
+        tuple(_notes(len(joined.places))),
+    )
+
+
+def _values(joined: Joined, labellings: Mapping[str, Qrels], measures: list[Measure]) -> Floats:
+    rankings = {
+        name: {run_id: joined.ranking(run_id, joined.label(qrels)) for run_id in joined.places}
+        for name, qrels in labellings.items()
+    }
+    return np.column_stack(
+        [
+            values_of(ranking, measure)
+            for by_run in rankings.values()
+            for measure in measures
+            for ranking in by_run.values()
+        ]
+    )
+
+
+def _scores(means: Floats, names: list[str], measures: list[Measure], run_ids: list[str]) -> pd.DataFrame:
+    rows = []
+    for a, name in enumerate(names):
+        for m, measure in enumerate(measures):
+            sign = 1 if measure.definition.larger_is_better else -1
+            for r, run_id in enumerate(run_ids):
+                place = 1 + int(np.count_nonzero(sign * means[a, m] > sign * means[a, m, r]))
+                rows.append((name, measure.name, run_id, float(means[a, m, r]), place))
+    return pd.DataFrame(rows, columns=["labelling", "measure", "run_id", "value", "place"])
+
+
+def _agreement(a: Floats, b: Floats) -> dict[str, Any]:
+    return {"n_runs": len(a), "tau": kendall_tau(a, b), "tau_p": kendall_p(a, b), "tau_ap": tau_ap(a, b)}
+
+
+def _swaps(
+    run_ids: list[str], means: tuple[Floats, Floats], draws: tuple[Floats, Floats]
+) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for i, j in combinations(range(len(run_ids)), 2):
+        observed = [float(side[i] - side[j]) for side in means]
+        signs = [np.sign(side[:, i] - side[:, j]) for side in draws]
+        rows.append(
+            {
+                "run_a": run_ids[i],
+                "run_b": run_ids[j],
+                "difference_a": observed[0],
+                "difference_b": observed[1],
+                "swapped": bool(observed[0] * observed[1] < 0),
+                "p_swap": float(np.mean((1 - signs[0] * signs[1]) / 2)),
+                "p_reversed_a": float(np.mean((1 - signs[0] * np.sign(observed[0])) / 2)),
+                "p_reversed_b": float(np.mean((1 - signs[1] * np.sign(observed[1])) / 2)),
+            }
+        )
+    return rows
+
+
+def kendall_tau(a: Sequence[float] | Floats, b: Sequence[float] | Floats) -> float:
+    """Return Kendall's tau-b of two score lists: ties count for neither side; nan when one is all ties.
+
+    Examples:
+        >>> kendall_tau([3, 2, 1], [3, 1, 2])
+        0.3333333333333333
+    """
+    signs_a, signs_b = _pair_signs(np.asarray(a)), _pair_signs(np.asarray(b))
+    untied = math.sqrt(float(np.count_nonzero(signs_a)) * float(np.count_nonzero(signs_b)))
+    return float((signs_a * signs_b).sum()) / untied if untied else math.nan
+
+
+def _pair_signs(values: Floats) -> Floats:
+    i, j = np.triu_indices(len(values), k=1)
+    return np.asarray(np.sign(values[i] - values[j]), dtype=np.float64)
+
+
+def kendall_p(a: Sequence[float] | Floats, b: Sequence[float] | Floats) -> float:
+    """Return the exact two-sided p of tau; nan below five runs, where it can say nothing, or with ties.
+
+    The number of orders with a given number of discordant pairs is counted (Kendall 1938).
+
+    Examples:
+        >>> round(kendall_p([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]), 4)
+        0.0167
+    """
+    signs = _pair_signs(np.asarray(a)) * _pair_signs(np.asarray(b))
+    if len(a) < FEWEST_FOR_P or not signs.all():
+        return math.nan
+    counts = [1]
+    for n in range(2, len(a) + 1):
+        counts = [sum(counts[max(0, k - n + 1) : k + 1]) for k in range(len(counts) + n - 1)]
+    n_discordant = int(np.count_nonzero(signs < 0))
+    fewer = sum(counts[: min(n_discordant, len(signs) - n_discordant) + 1])
+    return min(1.0, 2 * fewer / math.factorial(len(a)))
+
+
+def tau_ap(reference: Sequence[float] | Floats, other: Sequence[float] | Floats) -> float:
+    """Return the tau of Yilmaz, Aslam and Robertson (SIGIR 2008), in which the top counts more.
+
+    2 / (N − 1) Σ_{i≥2} C(i) / (i − 1) − 1 over the order by `other`, C(i) of the runs above place i
+    standing above that run by `reference` too; a tie in either counts half. nan for fewer than two runs.
+
+    Examples:
+        >>> tau_ap([4, 3, 2, 1], [4, 3, 1, 2])
+        0.7777777777777777
+    """
+    first, second = np.asarray(reference, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    if len(first) < 2:
+        return math.nan
+    total = 0.0
+    for i in range(len(first)):
+        above = second > second[i]
+        level: Bools = second == second[i]
+        level[i] = False
+        weight = above + level / 2
+        if weight.sum() == 0:
+            continue
+        correct = (first > first[i]) + (first == first[i]) / 2
+        agreed = np.where(level, 0.5, correct)
+        total += float((weight * agreed).sum() / weight.sum())
+    n_counted = len(first) - int(np.count_nonzero(second == second.max()) == 1)
+    return 2 * total / n_counted - 1
+
+
+def _notes(n_runs: int) -> list[str]:
+    if n_runs >= FEWEST_FOR_P:
+        return []
+    return [f"{n_runs} runs are too few for a p-value of tau; read p_swap instead"]

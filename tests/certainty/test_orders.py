@@ -1,0 +1,113 @@
+from collections.abc import Callable
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.certainty.orders import compare_orders, kendall_p, kendall_tau, tau_ap
+from fire_toolkit.errors import UsageError
+from fire_toolkit.qrels import augment_qrels
+from fire_toolkit.scoring import score_runs
+
+MakeWorld = Callable[..., Any]
+
+
+def orders(world: Any, measures: tuple[str, ...] = ("C@3", "AP@3", "MnR"), **options: Any) -> Any:
+    augmented, _ = augment_qrels(world.original, world.labels)
+    labellings = {"original": world.original, "augmented": augmented}
+    return compare_orders(world.runs, labellings, measures, **({"n_resamples": 400} | options))
+
+
+def test_tau_counts_pairs() -> None:
+    # One of six pairs reversed: (5 − 1) / 6.
+    assert kendall_tau([4, 3, 2, 1], [4, 3, 1, 2]) == pytest.approx(4 / 6)
+    # A tie in one list: 5 concordant pairs of sqrt(6 · 5).
+    assert kendall_tau([4, 3, 2, 1], [4, 3, 1, 1]) == pytest.approx(5 / np.sqrt(30))
+    assert np.isnan(kendall_tau([1, 1], [1, 2]))
+
+
+def test_the_p_of_tau_is_counted_over_all_orders() -> None:
+    base = [1, 2, 3, 4, 5, 6]
+    taus = np.array([kendall_tau(base, list(order)) for order in permutations(base)])
+    for order in ([1, 2, 3, 4, 6, 5], [2, 1, 4, 3, 6, 5], [6, 5, 4, 3, 1, 2]):
+        expected = np.mean(np.abs(taus) >= abs(kendall_tau(base, order)) - 1e-12)
+        assert expected == pytest.approx(kendall_p(base, order))
+
+
+def test_the_p_of_tau_is_refused_below_five_runs_and_with_ties() -> None:
+    assert np.isnan(kendall_p([1, 2, 3, 4], [1, 2, 3, 4]))
+    assert np.isnan(kendall_p([1, 2, 3, 4, 4], [1, 2, 3, 4, 5]))
+    assert kendall_p([1, 2, 3, 4, 5], [5, 4, 3, 2, 1]) == pytest.approx(2 / 120)
+
+
+def test_tau_ap_weighs_the_top() -> None:
+    # Yilmaz et al. 2008: 2/(N−1) Σ C(i)/(i−1) − 1.
+    assert tau_ap([4, 3, 2, 1], [4, 3, 2, 1]) == 1.0
+    assert tau_ap([4, 3, 2, 1], [1, 2, 3, 4]) == -1.0
+    assert tau_ap([4, 3, 2, 1], [4, 3, 1, 2]) == pytest.approx(2 / 3 * (1 + 1 + 2 / 3) - 1)
+    assert tau_ap([4, 3, 2, 1], [3, 4, 2, 1]) == pytest.approx(2 / 3 * (0 + 1 + 1) - 1)
+
+
+def test_places_and_differences_are_those_of_the_scores(make_world: MakeWorld) -> None:
+    world = make_world(1)
+    found = orders(world)
+    augmented, _ = augment_qrels(world.original, world.labels)
+    scores = score_runs(world.runs, world.original, ["C@3", "AP@3", "MnR"], augmented=augmented).scores
+    known = {(s.qrels, s.measure, s.run_id): s.value for s in scores.itertuples()}
+    for row in found.scores.itertuples():
+        assert known[row.labelling, row.measure, row.run_id] == pytest.approx(row.value)
+    for (_, measure), part in found.scores.groupby(["labelling", "measure"]):
+        best = part["value"].min() if measure == "MnR" else part["value"].max()
+        assert (part.loc[part["place"] == 1, "value"] == best).all()
+    for row in found.swaps.itertuples():
+        sign = -1 if row.measure == "MnR" else 1
+        difference = known["original", row.measure, row.run_a] - known["original", row.measure, row.run_b]
+        assert row.difference_a == pytest.approx(sign * difference)
+        assert row.swapped == (row.difference_a * row.difference_b < 0)
+
+
+def test_a_labelling_against_itself_never_swaps(make_world: MakeWorld) -> None:
+    world = make_world(2, n_queries=40)
+    found = compare_orders(world.runs, {"a": world.original, "b": world.original}, ["AP@8"], n_resamples=300)
+    assert found.agreement["tau"].tolist() == [1.0]
+    assert found.agreement["n_swaps"].tolist() == [0]
+    assert (found.swaps["p_swap"] == (found.swaps["p_swap"].clip(upper=0.01))).all()
+    assert found.swaps["p_reversed_a"].tolist() == found.swaps["p_reversed_b"].tolist()
+
+
+def test_a_wide_difference_is_never_reversed_and_none_is_a_coin() -> None:
+    from fire_toolkit.ranking import rank_run
+    from fire_toolkit.tables import check_qrels
+
+    queries = [f"q{number:03}" for number in range(200)]
+    qrels = check_qrels(pd.DataFrame({"query_id": queries, "doc_id": "a", "relevance": 1}))
+    rows = []
+    for number, query in enumerate(queries):
+        for run_id, is_right in (("good", number % 10 > 0), ("even", number % 2 == 0), ("odd", number % 2)):
+            rows += [(run_id, query, "a", 1.0 if is_right else 0.0), (run_id, query, "b", 0.5)]
+    runs = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+    found = compare_orders(runs, {"x": qrels, "y": qrels}, ["C@1"], n_resamples=2000).swaps
+    reversed_ = {(row.run_a, row.run_b): row.p_reversed_a for row in found.itertuples()}
+    assert reversed_["even", "good"] == 0
+    assert reversed_["even", "odd"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_few_runs_are_noted(make_world: MakeWorld) -> None:
+    found = orders(make_world(3))
+    assert found.notes == ("3 runs are too few for a p-value of tau; read p_swap instead",)
+    assert found.agreement["tau_p"].isna().all()
+
+
+def test_the_seed_decides_the_numbers(make_world: MakeWorld) -> None:
+    world = make_world(4)
+    pd.testing.assert_frame_equal(orders(world, seed=1).swaps, orders(world, seed=1).swaps)
+
+
+def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
+    world = make_world(5)
+    with pytest.raises(UsageError, match="MedR is a median"):
+        orders(world, ("MedR",))
+    with pytest.raises(UsageError, match="found 1 labelling; expected two or more"):
+        compare_orders(world.runs, {"a": world.original}, ["C@1"])
