@@ -1,0 +1,195 @@
+"""Agreement and Dawid-Skene at the size of the FIRE paper's labels; print times, ratios and memory.
+
+681,000 labels by 100 annotators on 579,000 pairs, 102,000 of them judged twice. Peers: index resampling
+with the package krippendorff, and crowd-kit, if a Python that has it is named (with pandas and
+scikit-learn; its text models are not needed). With --coverage, how often a 95% interval holds the truth.
+
+Usage: python benchmarks/agreement.py [--coverage] [CROWDKIT_PYTHON]
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.agreement import (
+    alpha_interval,
+    annotator_profiles,
+    intervals,
+    krippendorff_alpha,
+    leave_one_out,
+)
+from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.votes import Votes, code_votes
+from fire_toolkit.resolution import resolve
+from fire_toolkit.resolution.dawid_skene import fit
+from fire_toolkit.tables import Judgments, check_judgments
+
+N_PAIRS, N_DOUBLED, N_ANNOTATORS = 579_000, 102_000, 100
+GRADES = {"irrelevant": 0, "relevant": 1}
+
+# Reads a table of votes, and prints the seconds of 2 and of 12 iterations of crowd-kit's Dawid-Skene.
+CROWDKIT = """
+import importlib.util, pathlib, sys, time, types
+import pandas as pd
+root = pathlib.Path(importlib.util.find_spec("crowdkit").submodule_search_locations[0])
+for name in ("crowdkit", "crowdkit.aggregation", "crowdkit.aggregation.classification"):
+    module = types.ModuleType(name)
+    module.__path__ = [str(root.joinpath(*name.split(".")[1:]))]
+    sys.modules[name] = module
+from crowdkit.aggregation.classification.dawid_skene import DawidSkene
+votes = pd.read_csv(sys.argv[1])
+for n in (2, 12):
+    start = time.perf_counter()
+    DawidSkene(n_iter=n, tol=-1).fit(votes)
+    print(time.perf_counter() - start)
+"""
+
+
+def made_up_judgments() -> Judgments:
+    """Votes of annotators who differ in how often they are wrong and which way; 12.8% are positive."""
+    rng = np.random.default_rng(0)
+    truth = rng.random(N_PAIRS) < 0.128
+    first = rng.integers(N_ANNOTATORS, size=N_PAIRS)
+    doubled = rng.choice(N_PAIRS, size=N_DOUBLED, replace=False)
+    second = (first[doubled] + rng.integers(1, N_ANNOTATORS, size=N_DOUBLED)) % N_ANNOTATORS
+    pair, annotator = np.concatenate([np.arange(N_PAIRS), doubled]), np.concatenate([first, second])
+    misses, alarms = rng.uniform(0.05, 0.3, N_ANNOTATORS), rng.uniform(0.005, 0.04, N_ANNOTATORS)
+    wrong = rng.random(len(pair)) < np.where(truth[pair], misses[annotator], alarms[annotator])
+    columns = {
+        "query_id": np.char.add("q", (pair // 20).astype(str)),
+        "doc_id": np.char.add("video", (pair % 20 + pair // 20 % 900).astype(str)),
+        "annotator_id": np.char.add("a", annotator.astype(str)),
+        "label": np.where(truth[pair] ^ wrong, "relevant", "irrelevant"),
+    }
+    return check_judgments(pd.DataFrame(columns))
+
+
+def timed(name: str, work: Callable[[], Any]) -> tuple[Any, float]:
+    """Do `work` twice: for its time (the better of two), then for the memory it takes beyond its input."""
+    seconds = []
+    for _ in range(2):
+        start = time.perf_counter()
+        done = work()
+        seconds.append(time.perf_counter() - start)
+    tracemalloc.start()
+    work()
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    print(f"{name:<58} {min(seconds):8.3f} s   {peak:6.0f} MB")
+    return done, min(seconds)
+
+
+def index_resampling(counts: np.ndarray, n: int) -> float:
+    """Return the seconds of one resample of pairs by index, alpha by the package."""
+    rng = np.random.default_rng(0)
+    start = time.perf_counter()
+    for _ in range(n):
+        drawn = counts[rng.integers(len(counts), size=len(counts))]
+        krippendorff.alpha(value_counts=drawn, level_of_measurement="nominal")
+    return (time.perf_counter() - start) / n
+
+
+def measure_agreement(judgments: Judgments, votes: Votes) -> None:
+    """Print alpha, intervals, leave-one-out and profiles."""
+    timed("ids to codes", lambda: code_votes(judgments, grades=GRADES))
+    timed("alpha, by the package, with ids to codes", lambda: krippendorff_alpha(judgments, grades=GRADES))
+    interval, seconds = timed(
+        "alpha with 10,000 resamples of pairs, from codes",
+        lambda: interval_of(fresh(votes), "alpha", level="nominal", resampling=Resampling()),
+    )
+    timed("the same with ids to codes", lambda: alpha_interval(judgments, grades=GRADES))
+    timed(
+        "the same, 29,000 captions drawn whole, 1,000 resamples",
+        lambda: alpha_interval(judgments, grades=GRADES, cluster="query_id", n_resamples=1000),
+    )
+    sample = intervals._sample(votes, "alpha", "nominal")
+    rng = np.random.default_rng(0)
+    _, counted = timed(
+        "  10,000 resamples alone, once pairs are counted",
+        lambda: intervals._bootstrap(sample, 0.0, 10_000, 0.95, rng),
+    )
+    once = index_resampling(votes.counts, 5)
+    print(f"  alpha {interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]")
+    print(f"  resampling counted pairs by index with the package: {1000 * once:.0f} ms each,")
+    print(f"  XX {once * 10_000 / seconds:,.0f} times")
+    timed("alpha without each annotator", lambda: leave_one_out(judgments, grades=GRADES))
+    timed("profiles of 100 annotators", lambda: annotator_profiles(judgments, grades=GRADES))
+
+
+def fresh(votes: Votes) -> Votes:
+    """Return the same votes with nothing counted yet."""
+    return votes.select(slice(None))  # type: ignore[arg-type]
+
+
+def measure_dawid_skene(judgments: Judgments, votes: Votes, python: str | None) -> None:
+    """Print Dawid-Skene to convergence, and the time of an iteration beside crowd-kit's."""
+
+    def fitted(n: int, tolerance: float = -1.0) -> Any:
+        unknown = np.full(votes.unit.max() + 1, -1)
+        options = {"truth": unknown, "n_labels": 2, "max_iterations": n, "tolerance": tolerance}
+        return fit(votes.unit, votes.annotator, votes.value, **options)  # type: ignore[arg-type]
+
+    model, _ = timed("Dawid-Skene to convergence, from codes", lambda: fitted(500, 1e-7))
+    timed("resolve --rule dawid-skene", lambda: resolve(judgments, grades=GRADES, rule="dawid-skene"))
+    _, two = timed("  2 iterations", lambda: fitted(2))
+    _, twelve = timed("  12 iterations", lambda: fitted(12))
+    own = (twelve - two) / 10
+    print(f"  {len(model.log_likelihoods)} iterations to convergence, {1000 * own:.1f} ms each")
+    if python is None:
+        print("  crowd-kit was not named, so it is not compared")
+        return
+    table = {"task": votes.unit, "worker": votes.annotator, "label": votes.value}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "votes.csv"
+        pd.DataFrame(table).to_csv(path, index=False)
+        command = [python, "-W", "ignore", "-c", CROWDKIT, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    few, many = map(float, done.stdout.split())
+    peer = (many - few) / 10
+    print(f"  crowd-kit: {1000 * peer:.1f} ms an iteration, {peer / own:.1f} times as long")
+
+
+def measure_coverage() -> None:
+    """Print how often a 95% interval holds the truth, for two annotators who err in 4% at random."""
+    share = 0.13 * 0.96 + 0.87 * 0.04
+    truth = 1 - 2 * 0.04 * 0.96 / (2 * share * (1 - share))
+    for n, n_trials in ((500, 1000), (5_000, 1000), (50_000, 500)):
+        held = {"bootstrap": 0, "jackknife": 0}
+        for seed in range(n_trials):
+            rng = np.random.default_rng(seed)
+            answers = (rng.random((n, 1)) < 0.13) ^ (rng.random((n, 2)) < 0.04)
+            unit, rater = np.indices(answers.shape).reshape(2, -1)
+            votes = Votes(unit, answers.ravel().astype(np.int64), rater, ("0", "1"), np.arange(2.0))
+            for method in held:
+                resampling = Resampling(method, n_resamples=1000, seed=seed)
+                found = interval_of(votes, "alpha", level="nominal", resampling=resampling)
+                held[method] += found.low <= truth <= found.high
+        shares = ", ".join(f"{method} {times / n_trials:.3f}" for method, times in held.items())
+        print(f"a 95% interval of alpha over {n:,} pairs holds the truth: {shares} ({n_trials} trials)")
+
+
+def main() -> None:
+    """Measure."""
+    words = sys.argv[1:]
+    if "--coverage" in words:
+        measure_coverage()
+        words.remove("--coverage")
+    judgments = made_up_judgments()
+    votes = code_votes(judgments, grades=GRADES)
+    n_pairs = len(votes.units)
+    print(f"{len(judgments):,} labels, {n_pairs:,} pairs, {len(votes.counts):,} judged twice")
+    measure_agreement(judgments, votes)
+    measure_dawid_skene(judgments, votes, words[0] if words else None)
+
+
+if __name__ == "__main__":
+    main()
