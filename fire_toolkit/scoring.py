@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +22,13 @@ from fire_toolkit.measures import (
     parse_measure,
 )
 from fire_toolkit.measures.segments import Floats
+from fire_toolkit.measures.ties import TIE_RULES, TiedRanking, find_ties, order_by_index
 from fire_toolkit.ranking import split_runs
 from fire_toolkit.tables import Qrels, Run, Scores
 
 ALL = "all"
+
+View = Callable[[Measure], JudgedRanking]
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,16 @@ def score_runs(
     *,
     augmented: Qrels | None = None,
     per_query: bool = False,
+    ties: str | None = None,
+    doc_order: Sequence[str] | None = None,
 ) -> Scoring:
     """Return the scores of every run under every measure, by the original and the augmented qrels.
 
     The queries that count are those of `qrels`, also those without a positive, which score 0. A query
     missing from a run scores 0, and has the worst rank under MedR and MnR: one past the run's deepest
     rank. Queries that only the run has are ignored. A doc is a positive from relevance 1; below 0 it
-    is pooled but not judged. Ties were broken where the run was made (score descending, doc id descending).
+    is pooled but not judged. Docs of equal score stand as the run has them (doc id descending) unless
+    `ties` names another rule.
 
     Args:
         runs: Run tables, each of one or more runs.
@@ -73,6 +80,10 @@ def score_runs(
         measures: names (see `parse_measure`) or measures; one given twice is scored once.
         augmented: the corrected qrels; its queries must be among those of `qrels`.
         per_query: whether the value of each query is listed below the aggregate.
+        ties: a rule of `measures.ties.TIE_RULES` for docs of equal score, applied under each qrels by
+            itself; a note then says how many queries a tie could change, and the scores at either end.
+            None: the order of the run, without looking for ties.
+        doc_order: for `index`: the ids of the collection's docs in their order.
 
     Returns:
         `scores` with columns run_id, qrels (`original`; with `augmented` also `augmented` and `delta`,
@@ -81,7 +92,7 @@ def score_runs(
         original, augmented, delta. `notes`: what was missing, extra, shallow or bounded.
 
     Raises:
-        UsageError: no run or measure given, or an unknown measure.
+        UsageError: no run or measure given, an unknown measure or tie rule, `index` without doc_order.
         TableError: two runs have one id.
         JoinError: the qrels hold no query; a run shares no query with them; `augmented` has queries
             of its own; with `per_query`, a query's id is `all`.
@@ -107,13 +118,21 @@ def score_runs(
             f"qrels: a query has the id {ALL!r}, which stands for the aggregate in scores; "
             "give it another id, or score without values per query"
         )
+    _check_ties(ties, doc_order)
     notes = _positives_notes(coded)
     values, rankings = [], {}
     for run_id, run in by_id.items():
+        if ties == "index" and doc_order is not None:
+            run = order_by_index(run, doc_order)
         coded_run = code_run(run, coded["original"])
         rankings[run_id] = {name: judge_run(coded_run, which) for name, which in coded.items()}
         _check_shared(run_id, run, rankings[run_id]["original"], queries)
-        values.append(_score_run(rankings[run_id], parsed, per_query=per_query))
+        views: dict[str, View] = {name: _as_ranked(ranking) for name, ranking in rankings[run_id].items()}
+        if ties is not None:
+            tied = {name: find_ties(run, own, queries) for name, own in rankings[run_id].items()}
+            views = {name: partial(own.view, rule=ties) for name, own in tied.items()}
+            notes += _ties_notes(run_id, tied, parsed)
+        values.append(_score_run(views, parsed, per_query=per_query))
         notes += _run_notes(run_id, rankings[run_id]["original"], parsed)
         notes += _bound_notes(run_id, rankings[run_id], parsed)
     notes += _depth_notes({run_id: views["original"] for run_id, views in rankings.items()}, parsed)
@@ -157,21 +176,36 @@ def _check_shared(run_id: str, run: Run, ranking: JudgedRanking, queries: pd.Ind
     )
 
 
-def _score_run(views: dict[str, JudgedRanking], measures: list[Measure], *, per_query: bool) -> Floats:
+def _check_ties(ties: str | None, doc_order: Sequence[str] | None) -> None:
+    if ties is not None and ties not in TIE_RULES:
+        raise UsageError(f"no tie rule {ties!r}; expected one of {', '.join(TIE_RULES)}")
+    if ties == "index" and doc_order is None:
+        raise UsageError(
+            "the tie rule 'index' needs the collection's docs in their order, which a run does not hold; "
+            "name the file that lists them (--doc-ids), or choose another rule"
+        )
+
+
+def _as_ranked(ranking: JudgedRanking) -> View:
+    return lambda measure: measure.view(ranking)
+
+
+def _score_run(views: dict[str, View], measures: list[Measure], *, per_query: bool) -> Floats:
     """Return values of shape (1 or 1 + queries, measures, 1 or 3); the first row is the aggregate."""
-    values = np.stack([_score_view(ranking, measures) for ranking in views.values()], axis=-1)
+    values = np.stack([_score_view(view, measures) for view in views.values()], axis=-1)
     if len(views) == 2:
         values = np.concatenate([values, values[..., 1:] - values[..., :1]], axis=-1)
     return values if per_query else values[:1]
 
 
-def _score_view(ranking: JudgedRanking, measures: list[Measure]) -> Floats:
+def _score_view(view: View, measures: list[Measure]) -> Floats:
+    """Return values of shape (1 + queries, measures); the first row is the aggregate."""
     views: dict[tuple[int, bool], JudgedRanking] = {}
     columns = []
     for measure in measures:
         key = (measure.level, measure.condensed)
         if key not in views:
-            views[key] = measure.view(ranking)
+            views[key] = view(measure)
         values = measure.per_query(views[key])
         columns.append(np.concatenate([[measure.aggregate(values)], values]))
     return np.stack(columns, axis=-1)
@@ -241,6 +275,32 @@ def _bound_notes(run_id: str, rankings: dict[str, JudgedRanking], measures: list
             )
             notes += [Note("bounded", run_id, name, n, text)] if n else []
     return notes
+
+
+def _ties_notes(run_id: str, tied: dict[str, TiedRanking], measures: list[Measure]) -> list[Note]:
+    notes = []
+    for name, own in tied.items():
+        if not own.has_ties:
+            continue
+        low, high = (
+            _score_view(partial(own.view, rule=rule), measures) for rule in ("pessimistic", "optimistic")
+        )
+        differs = low[1:] != high[1:]
+        n = int(np.count_nonzero(differs.any(axis=1)))
+        ends = ", ".join(
+            f"{measures[i].name} {_shown(low[0, i], measures[i])} to {_shown(high[0, i], measures[i])}"
+            for i in np.flatnonzero(differs.any(axis=0))
+        )
+        text = (
+            f"{run_id}: docs of equal score could change {_queries(n, of=own.ranking.n_queries)} "
+            f"by the {name} qrels; pessimistic to optimistic: {ends}"
+        )
+        notes += [Note("ties", run_id, name, n, text)] if n else []
+    return notes
+
+
+def _shown(value: float, measure: Measure) -> str:
+    return f"{100 * value:.1f}" if measure.definition.unit == "share" else f"{value:.1f}"
 
 
 def _depth_notes(rankings: dict[str, JudgedRanking], measures: list[Measure]) -> list[Note]:

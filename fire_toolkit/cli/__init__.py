@@ -22,8 +22,8 @@ from fire_toolkit.cli.judging import augment, resolve
 from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
 from fire_toolkit.cli.media_serving import media
-from fire_toolkit.cli.plan_round import plan_round
 from fire_toolkit.cli.orders import contributions, orders
+from fire_toolkit.cli.plan_round import plan_round
 from fire_toolkit.cli.pooling import pool
 from fire_toolkit.cli.project import init, status
 from fire_toolkit.cli.pull import pull
@@ -31,7 +31,8 @@ from fire_toolkit.cli.push import push
 from fire_toolkit.cli.released import export_fire_release, fire_release
 from fire_toolkit.cli.report import report
 from fire_toolkit.cli.rounds import next_round, progress
-from fire_toolkit.cli.scoring import compare, score
+from fire_toolkit.cli.score import score
+from fire_toolkit.cli.scoring import compare
 
 context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

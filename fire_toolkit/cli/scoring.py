@@ -1,4 +1,4 @@
-"""`score` and `compare`: runs under qrels, and runs against one another."""
+"""`compare`: runs against one another; and the table in which scores are shown."""
 
 from __future__ import annotations
 
@@ -7,14 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.benchmark import (
-    POLICIES,
-    existing_augmented,
-    read_benchmark,
-    read_clusters,
-    read_original,
-    resampling_options,
-)
 from fire_toolkit.cli.common import (
     Inputs,
     chosen,
@@ -24,123 +16,13 @@ from fire_toolkit.cli.common import (
     read_runs,
     run_arguments,
     say,
-    say_next,
     workspace_path,
     write_outputs,
 )
-from fire_toolkit.cli.honest import augmented_cell, show_honest
+from fire_toolkit.cli.honest import augmented_cell
 
 if TYPE_CHECKING:
-    from fire_toolkit.scoring import Scoring
     from fire_toolkit.tables import Comparisons, Scores
-
-
-@click.command()
-@run_arguments
-@click.option("--qrels", metavar="FILE", help="The original qrels; their queries are the ones that count.")
-@click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
-@click.option(
-    "-m", "--measure", "measures", multiple=True, metavar="MEASURE", help="Such as C@10 (may be repeated)."
-)
-@click.option("--per-query", is_flag=True, help="Also the value of each query.")
-@click.option("--honest", is_flag=True, help="Each score with intervals, bounds, Judged@k and more.")
-@click.option("--labels", metavar="FILE", help="For --honest: labels.csv, or the folder that holds it.")
-@click.option("--pool-sources", metavar="FILE", help="For --honest: pool_sources.csv, or the pool's folder.")
-@click.option(
-    "--policy",
-    "policies",
-    type=click.Choice(POLICIES),
-    multiple=True,
-    help="For --honest: what becomes of rejected originals (may be repeated). [default: union]",
-)
-@resampling_options
-@format_option
-@click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
-def score(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
-    qrels: str | None,
-    augmented: str | None,
-    measures: tuple[str, ...],
-    per_query: bool,
-    honest: bool,
-    labels: str | None,
-    pool_sources: str | None,
-    policies: tuple[str, ...],
-    clusters: str | None,
-    queries: str | None,
-    resamples: int,
-    seed: int,
-    output_format: str,
-    out: str | None,
-) -> None:
-    """Score runs by the original qrels and, if given, by the augmented ones.
-
-    The table shows augmented (original + gain), shares times 100. The other formats are long:
-    run_id, qrels (original, augmented, delta), query_id (`all` for the mean), measure, value.
-
-    --honest takes labels in the place of augmented qrels. Beside each score it shows the 95% interval of
-    the score and of its gain, the score with unjudged docs left out (condensed), what it could be
-    whatever the unjudged docs are, how much of what it reads was judged, and the score without the
-    judgments that only this run contributed. --clusters, --resamples and --seed are for its intervals.
-    """
-    if honest:
-        benchmark = read_benchmark(
-            runs, query_ids, doc_ids, qrels=qrels, labels=labels, pool_sources=pool_sources
-        )
-        show_honest(
-            benchmark,
-            tuple(chosen(measures, "score", "measures")),
-            policies=policies or (str(chosen(None, "augment", "policy")),),
-            clusters=read_clusters(clusters, queries, benchmark.inputs),
-            resamples=resamples,
-            seed=seed,
-            output_format=output_format,
-            out=Path(out) if out else None if runs else workspace_path("scores/honest.csv"),
-        )
-        return
-    from fire_toolkit.formats.trec import read_trec_qrels
-    from fire_toolkit.scoring import score_runs
-
-    inputs = Inputs()
-    original = read_original(qrels, inputs)
-    augmented_path = augmented or existing_augmented(qrels)
-    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
-    names = tuple(chosen(measures, "score", "measures"))
-    scoring = score_runs(
-        tables,
-        original,
-        names,
-        augmented=read_trec_qrels(inputs.use(augmented_path)) if augmented_path else None,
-        per_query=per_query,
-    )
-    place = Path(out) if out else None if runs or per_query else workspace_path("scores/scores.csv")
-    _show_scores(scoring, names, output_format, per_query=per_query, place=place, inputs=inputs)
-
-
-def _show_scores(
-    scoring: Scoring,
-    names: tuple[str, ...],
-    output_format: str,
-    *,
-    per_query: bool,
-    place: Path | None,
-    inputs: Inputs,
-) -> None:
-    from fire_toolkit.formats.delimited import delimited_text
-
-    for note in scoring.notes:
-        say(f"note: {note}")
-    if output_format in ("table", "latex") and not per_query:
-        click.echo(drawn_scores(scoring.scores, output_format), nl=False)
-    else:
-        click.echo(formatted(scoring.scores, "csv" if output_format == "table" else output_format), nl=False)
-    if place:
-        text = delimited_text(scoring.scores, nan="nan")
-        parameters = {"measures": list(names)}
-        write_outputs(place, {place.name: text}, stage="score", parameters=parameters, inputs=inputs)
-    say_next("compare", "RUN RUN...")
 
 
 def drawn_scores(scores: Scores, output_format: str) -> str:

@@ -1,0 +1,159 @@
+"""Rules for docs of equal score, by name, where a run's own order (doc id descending) is not wanted.
+
+`index` puts tied docs in the collection's order, as a stable sort of a score matrix does. The others
+move the docs of the qrels within their group of tied docs, whose first and last rank are f and l:
+`optimistic` puts positives first (higher grades before lower), docs judged not relevant last and what
+was not judged between them; `pessimistic` is its mirror; `average` gives the i-th of a group's p
+positives its expected rank f − 1 + i (l − f + 2) / (p + 1), which for one positive is the mean rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.measures.definition import Measure
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats, Ints
+from fire_toolkit.tables import Run
+
+TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic")
+
+
+@dataclass(frozen=True, eq=False)
+class TiedRanking:
+    """A joined ranking, and for each of its entries the first and last rank of the docs of its score."""
+
+    ranking: JudgedRanking
+    first: Ints
+    last: Ints
+
+    @property
+    def has_ties(self) -> bool:
+        """Return whether any doc of the qrels is tied."""
+        return bool((self.first < self.last).any())
+
+    def view(self, measure: Measure, rule: str) -> JudgedRanking:
+        """Return the ranking as the measure's modifiers have it, ties settled after them.
+
+        Args:
+            measure: its level and whether lists are condensed.
+            rule: one of `TIE_RULES`; `doc-desc` and `index` leave the order of the run.
+        """
+        ranking = measure.view(self.ranking)
+        if rule in ("doc-desc", "index") or not self.has_ties:
+            return ranking
+        group = _numbered(self.ranking.query, self.first)
+        if not measure.condensed:
+            return _settled(ranking, group, self.first, self.last, rule)
+        group = _numbered(group[self.ranking.is_judged])
+        count = np.bincount(group)
+        first = np.asarray(ranking.rank, dtype=np.int64)[np.cumsum(count) - count][group]
+        return _settled(ranking, group, first, first + count[group] - 1, rule)
+
+
+def find_ties(run: Run, ranking: JudgedRanking, queries: pd.Index[str]) -> TiedRanking:
+    """Return `ranking` with the tied group of each entry.
+
+    Args:
+        run: the one run it was made from.
+        ranking: what `judge_run` returned for it.
+        queries: the universe, as the qrels have it.
+
+    Scores are equal when their float64 are. Of docs that the run left out nothing is known: a group that
+    goes on below the end of a list counts as far as the list goes.
+    """
+    codes = run["query_id"].cat.codes.to_numpy().astype(np.int64)
+    rank, score = run["rank"].to_numpy(), run["score"].to_numpy()
+    is_first = np.ones(len(run) + 1, dtype=bool)
+    is_first[1:-1] = (codes[1:] != codes[:-1]) | (score[1:] != score[:-1])
+    group = np.cumsum(is_first[:-1]) - 1
+    starts = np.flatnonzero(is_first)
+    width = int(rank.max(initial=0)) + 1
+    own = run["query_id"].cat.categories.get_indexer(queries).astype(np.int64)[ranking.query]
+    row = np.searchsorted(codes * width + rank, own * width + ranking.rank.astype(np.int64))
+    return TiedRanking(ranking, rank[starts[group[row]]], rank[starts[group[row] + 1] - 1])
+
+
+def order_by_index(run: Run, docs: Sequence[str]) -> Run:
+    """Return `run`, which holds one run, with docs of equal score in the order of `docs`.
+
+    Args:
+        run: in any order of ties.
+        docs: every doc of the run, each once, in the collection's order.
+
+    Raises:
+        UsageError: a doc stands twice in `docs`.
+        JoinError: a doc of the run is not in `docs`.
+
+    Examples:
+        >>> from fire_toolkit.ranking import rank_run
+        >>> run = rank_run(pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": 1}))
+        >>> list(order_by_index(run, ["a", "b"])["doc_id"])
+        ['a', 'b']
+    """
+    order = pd.Index(docs)
+    if not order.is_unique:
+        twice = order[order.duplicated()][0]
+        raise UsageError(f"order of the docs: {twice!r} stands twice, expected each doc once")
+    place = order.get_indexer(run["doc_id"].cat.categories)
+    if (place < 0).any():
+        absent = run["doc_id"].cat.categories[place < 0]
+        raise JoinError(
+            f"run {run['run_id'].iloc[0]}: {len(absent):,} docs are not in the order of the docs "
+            f"({absent[0]}); expected the list of the whole collection"
+        )
+    codes, score = run["query_id"].cat.codes.to_numpy(), run["score"].to_numpy()
+    rows = np.lexsort((place[run["doc_id"].cat.codes.to_numpy()], -score, codes))
+    return Run(run.iloc[rows].reset_index(drop=True).assign(rank=run["rank"].to_numpy()))
+
+
+def _settled(ranking: JudgedRanking, group: Ints, first: Ints, last: Ints, rule: str) -> JudgedRanking:
+    """Return the ranking with the entries of each group (numbered, in order) where the rule puts them."""
+    if rule == "average":
+        rank = _expected(group, first, last, ranking.relevance)
+        order = np.lexsort((rank, ranking.query))
+        rank = rank[order]
+    else:
+        rank, order = _extreme(group, first, last, ranking.relevance, is_optimistic=rule == "optimistic")
+    return replace(ranking, query=ranking.query[order], rank=rank, relevance=ranking.relevance[order])
+
+
+def _expected(group: Ints, first: Ints, last: Ints, relevance: Ints) -> Floats:
+    rank = np.empty(group.size)
+    for is_of_kind in (relevance >= 1, relevance == 0, relevance < 0):
+        kept = np.flatnonzero(is_of_kind)
+        place, count = _places(group[kept])
+        rank[kept] = first[kept] - 1 + place * (last[kept] - first[kept] + 2) / (count + 1)
+    return rank
+
+
+def _extreme(
+    group: Ints, first: Ints, last: Ints, relevance: Ints, *, is_optimistic: bool
+) -> tuple[Floats, Ints]:
+    """Return ranks, and the entries in their order; docs without an entry stand as unjudged ones do."""
+    merit = np.where(relevance < 0, 0.5, relevance)
+    order = np.lexsort((-merit if is_optimistic else merit, group))
+    place, count = _places(group)
+    is_late = (relevance[order] == 0) == is_optimistic
+    rank = np.where(is_late, last - count + place, first - 1 + place)
+    return rank.astype(np.float64), order
+
+
+def _numbered(*keys: Ints) -> Ints:
+    """Return 0, 1, ... for each stretch of entries that agree in all keys."""
+    is_first = np.zeros(keys[0].size, dtype=bool)
+    for key in keys:
+        is_first[1:] |= key[1:] != key[:-1]
+    return np.cumsum(is_first, dtype=np.int64)
+
+
+def _places(group: Ints) -> tuple[Ints, Ints]:
+    """Return 1, 2, ... within each group of entries in order, and the size of the group of each."""
+    count = np.bincount(group)
+    start = np.cumsum(count) - count
+    return np.arange(1, group.size + 1) - start[group], count[group]

@@ -1,0 +1,213 @@
+"""Docs of equal score under each named rule: a table of known numbers, slow twins, and the order of rules."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.measures import code_qrels, judge_run, parse_measure
+from fire_toolkit.measures.ties import TIE_RULES, find_ties, order_by_index
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import Qrels, Run, check_qrels
+
+MATRIX = [
+    [0.9, 0.5, 0.5, 0.5, 0.1],
+    [0.2, 0.2, 0.2, 0.2, 0.2],
+    [0.1, 0.2, 0.3, 0.4, 0.5],
+    [0.5, 0.5, 0.1, 0.9, 0.3],
+    [0.3, 0.3, 0.3, 0.2, 0.3],
+]
+DOCS = [f"d{n}" for n in range(5)]
+
+
+def make_run(scores: dict[str, dict[str, float]]) -> Run:
+    rows = [("m", q, d, s) for q, docs in scores.items() for d, s in docs.items()]
+    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
+
+
+def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
+    rows = [(q, d, r) for q, docs in relevances.items() for d, r in docs.items()]
+    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"], dtype=object))
+
+
+SQUARE = make_run({f"q{n}": dict(zip(DOCS, row, strict=True)) for n, row in enumerate(MATRIX)})
+DIAGONAL = make_qrels({f"q{n}": {f"d{n}": 1} for n in range(5)})
+
+
+# R@1, MedR, MnR and MRR of a 5 × 5 matrix whose positive is on the diagonal, counted by hand from the
+# number of larger and of equal scores in each row.
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("optimistic", (0.8, 1, 1.4, 0.8667)),
+        ("average", (0.4, 2.5, 2.1, 0.6133)),
+        ("index", (0.4, 2, 2.2, 0.6167)),
+        ("pessimistic", (0.4, 3, 2.8, 0.5567)),
+    ],
+)
+def test_the_table_of_rules(rule: str, expected: tuple[float, ...]) -> None:
+    scoring = score_runs(SQUARE, DIAGONAL, ["R@1", "MedR", "MnR", "RR"], ties=rule, doc_order=DOCS)
+    assert tuple(scoring.scores["value"].round(4)) == expected
+
+
+def test_a_note_counts_the_queries_and_gives_both_ends() -> None:
+    scoring = score_runs(SQUARE, DIAGONAL, ["R@1", "MnR", "Judged@5"], ties="doc-desc")
+    (note,) = scoring.notes
+    assert (note.kind, note.n) == ("ties", 2)  # the rows of equal scores whose positive is among them
+    assert str(note) == (
+        "m: docs of equal score could change 2 of 5 queries by the original qrels; "
+        "pessimistic to optimistic: R@1 40.0 to 80.0, MnR 2.8 to 1.4"
+    )
+    plain = score_runs(SQUARE, DIAGONAL, ["R@1", "MnR", "Judged@5"])
+    pd.testing.assert_frame_equal(plain.scores, scoring.scores)
+    assert plain.notes == ()
+
+
+def test_ties_that_change_nothing_are_not_said() -> None:
+    run = make_run({"q": {"a": 2, "b": 1, "c": 1}})
+    assert score_runs(run, make_qrels({"q": {"a": 1, "b": 0}}), ["RR", "AP"], ties="average").notes == ()
+
+
+def test_each_qrels_has_its_own_best_order() -> None:
+    run = make_run({"q": {"a": 1, "b": 1, "c": 1}})
+    original, augmented = make_qrels({"q": {"a": 1}}), make_qrels({"q": {"a": 0, "b": 1}})
+    scores = score_runs(run, original, ["RR"], augmented=augmented, ties="optimistic").scores
+    assert list(scores["value"]) == [1.0, 1.0, 0.0]
+    scores = score_runs(run, original, ["RR"], augmented=augmented, ties="pessimistic").scores
+    assert list(scores["value"].round(4)) == [0.3333, 0.3333, 0.0]
+
+
+def test_index_needs_every_doc_in_its_order() -> None:
+    with pytest.raises(UsageError, match="needs the collection's docs in their order"):
+        score_runs(SQUARE, DIAGONAL, ["RR"], ties="index")
+    with pytest.raises(JoinError, match=r"run m: 1 docs are not in the order of the docs \(d4\)"):
+        order_by_index(SQUARE, DOCS[:4])
+    with pytest.raises(UsageError, match="'d0' stands twice"):
+        order_by_index(SQUARE, [*DOCS, "d0"])
+    with pytest.raises(UsageError, match="no tie rule 'desc'; expected one of doc-desc, index"):
+        score_runs(SQUARE, DIAGONAL, ["RR"], ties="desc")
+
+
+def test_index_is_a_stable_sort_of_the_row() -> None:
+    before = SQUARE.copy()
+    docs = ["d3", "d0", "d4", "d1", "d2"]
+    ordered = order_by_index(SQUARE, docs)
+    for n, row in enumerate(MATRIX):
+        score = dict(zip(DOCS, row, strict=True))
+        own = ordered[ordered["query_id"] == f"q{n}"]
+        assert list(own["doc_id"]) == sorted(docs, key=lambda doc: -score[doc])
+        assert list(own["rank"]) == [1, 2, 3, 4, 5]
+    pd.testing.assert_frame_equal(before, SQUARE)
+
+
+scores_of = st.dictionaries(
+    st.sampled_from(["q1", "q2", "q3"]),
+    st.dictionaries(st.sampled_from([f"d{n}" for n in range(7)]), st.integers(0, 2), min_size=1),
+    min_size=1,
+)
+relevances_of = st.dictionaries(
+    st.sampled_from(["q1", "q2", "q3"]),
+    st.dictionaries(st.sampled_from([f"d{n}" for n in range(8)]), st.integers(-1, 2), min_size=1),
+    min_size=1,
+)
+LARGER = ["C@1", "C@3", "R@2", "P@3", "RR", "AP", "AP@3/min", "nDCG@4", "Rprec", "RBP(p=0.8)", "bpref", "NN"]
+modifiers = st.sampled_from(["", ":rel=2", ":condensed", ":rel=2:condensed"])
+
+
+def per_query(run: Run, qrels: Qrels, name: str, rule: str) -> np.ndarray:
+    coded = code_qrels(qrels)
+    measure = parse_measure(name)
+    return measure.per_query(find_ties(run, judge_run(run, coded), coded.queries).view(measure, rule))
+
+
+def slow_orders(docs: dict[str, int]) -> list[list[str]]:
+    """Return every order of the docs that their scores allow."""
+    orders: list[list[str]] = [[]]
+    for score in sorted(set(docs.values()), reverse=True):
+        tied = [doc for doc in docs if docs[doc] == score]
+        orders = [before + list(after) for before in orders for after in permutations(tied)]
+    return orders
+
+
+@given(scores_of, relevances_of, st.sampled_from([*LARGER, "MnR"]), modifiers)
+@settings(max_examples=150)
+def test_optimistic_is_no_worse_than_average_than_pessimistic(scores, relevances, name, modifier) -> None:
+    run, qrels = make_run(scores), make_qrels(relevances)
+    sign = -1 if name == "MnR" else 1
+    best, mean, own, worst = (
+        sign * per_query(run, qrels, name + modifier, rule)
+        for rule in ("optimistic", "average", "doc-desc", "pessimistic")
+    )
+    assert (best >= mean - 1e-12).all()
+    assert (mean >= worst - 1e-12).all()
+    assert (best >= own - 1e-12).all()
+    assert (own >= worst - 1e-12).all()
+
+
+few_docs = st.dictionaries(st.sampled_from([f"d{n}" for n in range(5)]), st.integers(0, 1), min_size=1)
+
+
+@given(
+    few_docs,
+    st.dictionaries(st.sampled_from([f"d{n}" for n in range(6)]), st.integers(-1, 2), min_size=1),
+    st.sampled_from([*LARGER, "MnR"]),
+    modifiers,
+)
+@settings(max_examples=80, deadline=None)
+def test_the_ends_are_the_best_and_the_worst_of_all_orders(docs, relevance, name, modifier) -> None:
+    run, qrels = make_run({"q": docs}), make_qrels({"q": relevance})
+    found = [
+        per_query(make_run({"q": {d: -i for i, d in enumerate(order)}}), qrels, name + modifier, "doc-desc")[
+            0
+        ]
+        for order in slow_orders(docs)
+    ]
+    ends = ("pessimistic", "optimistic") if name != "MnR" else ("optimistic", "pessimistic")
+    low, high = (per_query(run, qrels, name + modifier, rule)[0] for rule in ends)
+    assert (min(found), max(found)) == pytest.approx((low, high))
+
+
+@given(
+    few_docs,
+    st.dictionaries(st.sampled_from([f"d{n}" for n in range(6)]), st.integers(0, 1), min_size=1),
+)
+@settings(max_examples=60, deadline=None)
+def test_average_is_the_mean_first_rank_over_all_orders(docs, relevance) -> None:
+    run, qrels = make_run({"q": docs}), make_qrels({"q": relevance})
+    orders = slow_orders(docs)
+    first = [
+        next((i for i, doc in enumerate(order, 1) if relevance.get(doc) == 1), len(docs) + 1)
+        for order in orders
+    ]
+    assert per_query(run, qrels, "MnR", "average")[0] == pytest.approx(fmean(first))
+
+
+@given(scores_of, relevances_of, st.randoms(use_true_random=False))
+@settings(max_examples=40)
+def test_the_ends_do_not_depend_on_the_names_of_docs(scores, relevances, random) -> None:
+    names = [f"d{n}" for n in range(8)]
+    renamed = dict(zip(names, random.sample(names, 8), strict=True))
+    others = [
+        {q: {renamed[d]: v for d, v in own.items()} for q, own in of.items()} for of in (scores, relevances)
+    ]
+    for rule in ("optimistic", "pessimistic"):
+        before = per_query(make_run(scores), make_qrels(relevances), "nDCG", rule)
+        assert before == pytest.approx(per_query(make_run(others[0]), make_qrels(others[1]), "nDCG", rule))
+
+
+def test_a_run_without_ties_scores_the_same_under_every_rule() -> None:
+    run = make_run({"q": {"a": 3, "b": 2, "c": 1}})
+    qrels = make_qrels({"q": {"b": 1, "c": 0}})
+    found = {
+        tuple(score_runs(run, qrels, LARGER, ties=rule, doc_order=["c", "b", "a"]).scores["value"])
+        for rule in TIE_RULES
+    }
+    assert len(found) == 1
