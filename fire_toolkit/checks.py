@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -175,7 +176,21 @@ def is_id(value: object) -> bool:
     return isinstance(value, str) and value != "" and _BLANK.search(value) is None
 
 
+def are_ids(texts: Sequence[str]) -> bool:
+    """Return whether every text can be an id, as `is_id` has it, in one search through all of them.
+
+    Examples:
+        >>> are_ids(["007", "q:1|x"]), are_ids(["007", "two words"]), are_ids(["007", ""])
+        (True, False, False)
+    """
+    joined = "".join(texts)
+    return all(texts) and _BLANK.search(joined) is None
+
+
 def _bad_ids(text: Series) -> npt.NDArray[Any]:
+    distinct = list(text.drop_duplicates().to_numpy(dtype=object))
+    if all(isinstance(value, str) for value in distinct) and are_ids(distinct):
+        return np.zeros(len(text), dtype=bool)
     return _each(text, lambda value: not is_id(value))
 
 
@@ -187,7 +202,7 @@ def _each(text: Series, test: Callable[[str], bool]) -> npt.NDArray[Any]:
 
 def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
     if isinstance(values.dtype, pd.CategoricalDtype):
-        coded = values.array.remove_unused_categories()
+        coded = _without_unused(values.array)
     else:
         if not all(isinstance(value, str) for value in pd.unique(values)):
             not_text = np.array([not isinstance(value, str) for value in values], dtype=bool)
@@ -211,7 +226,25 @@ def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
     return pd.Series(coded)
 
 
+def _without_unused(coded: Any) -> Any:
+    is_used = np.zeros(len(coded.categories) + 1, dtype=bool)
+    is_used[coded.codes] = True  # a missing value's code is -1
+    return coded if is_used[:-1].all() else coded.remove_unused_categories()
+
+
+def _is_plain(column: Column, values: Series) -> bool:
+    """Return whether the numbers need no more than a look: of the dtype, none missing, none out of range."""
+    if values.dtype not in (np.int64, np.float64) or (values.dtype == np.int64) != (column.kind == "int"):
+        return False
+    numbers = values.to_numpy()
+    if column.missing or (column.kind == "float" and not np.isfinite(numbers).all()):
+        return False
+    return column.minimum is None or numbers.size == 0 or bool(numbers.min() >= column.minimum)
+
+
 def _numbers(column: Column, values: Series, problems: list[str]) -> Series:
+    if _is_plain(column, values):
+        return values
     if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
         numbers = values
     else:
@@ -253,12 +286,68 @@ def _booleans(column: Column, values: Series, problems: list[str]) -> Series:
 def _check_key(spec: TableSpec, columns: dict[str, Series], problems: list[str]) -> None:
     if not spec.key:
         return
+    if _has_each_key_once(spec, columns):
+        return
     key = pd.DataFrame({name: _hashable(columns[name]) for name in spec.key})
     twice = key.duplicated().to_numpy()
     if twice.any():
         rows = np.flatnonzero(twice)
         examples = ", ".join(" ".join(str(columns[name].iloc[row]) for name in spec.key) for row in rows[:3])
         problems.append(f"{', '.join(spec.key)} given twice ({rows.size} rows; {examples})")
+
+
+def _has_each_key_once(spec: TableSpec, columns: dict[str, Series]) -> bool:
+    """Return whether keys of coded ids are all different; False also where they are not coded."""
+    keys = [columns[name] for name in spec.key]
+    if not all(isinstance(values.dtype, pd.CategoricalDtype) for values in keys):
+        return False
+    n_values = [len(values.cat.categories) for values in keys]
+    if prod(n_values) >= 2**63:
+        return False
+    *outer, inner = (values.cat.codes.to_numpy() for values in keys)
+    starts = starts_of_groups(*outer)
+    heads = _packed([code[starts] for code in outer], n_values[:-1])
+    if _has_repeat(heads):  # the rows of a group do not stand together
+        return not _has_repeat(_packed([*outer, inner], n_values))
+    return not _has_repeat_within(inner, starts)
+
+
+def starts_of_groups(*codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the first row of each stretch of rows that agree in all of `codes`."""
+    n_rows = len(codes[0])
+    is_first = np.zeros(n_rows, dtype=bool)
+    is_first[:1] = True
+    for code in codes:
+        is_first[1:] |= code[1:] != code[:-1]
+    return np.flatnonzero(is_first)
+
+
+def _packed(codes: Sequence[npt.NDArray[Any]], n_values: Sequence[int]) -> npt.NDArray[Any]:
+    packed: npt.NDArray[Any] = np.zeros(len(codes[0]), dtype=np.int64)
+    for code, n in zip(codes, n_values, strict=True):
+        packed = packed * n + code
+    return packed
+
+
+def _has_repeat(values: npt.NDArray[Any]) -> bool:
+    ascending = np.sort(values, kind="stable")
+    return bool((ascending[1:] == ascending[:-1]).any())
+
+
+def _has_repeat_within(values: npt.NDArray[Any], starts: npt.NDArray[Any]) -> bool:
+    """Return whether a value from 0 stands twice in a stretch; stretches of one length sort as a matrix."""
+    lengths = np.diff(starts, append=len(values))
+    widest = int(lengths.max(initial=0))
+    if widest * len(starts) > 4 * len(values):
+        group = np.repeat(np.arange(len(starts)), lengths)
+        return _has_repeat(group * (int(values.max(initial=0)) + 1) + values)
+    if (lengths == widest).all():
+        rows = np.sort(values.reshape(-1, max(widest, 1)), axis=1)
+    else:
+        rows = np.tile(-1 - np.arange(widest, dtype=np.int32), (len(starts), 1))
+        rows[np.arange(widest) < lengths[:, None]] = values
+        rows.sort(axis=1)
+    return bool((rows[:, 1:] == rows[:, :-1]).any())
 
 
 def _hashable(values: Series) -> Series:
@@ -268,10 +357,22 @@ def _hashable(values: Series) -> Series:
 def _in_order(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
     if not order:
         return table
-    rows = np.lexsort([_sort_codes(table[name]) for name in reversed(order)])
-    if (rows[1:] > rows[:-1]).all():
+    keys = [_sort_codes(table[name]) for name in order]
+    if are_in_order(keys):
         return table
+    keys = [key for key in keys if (key != key[0]).any()]
+    rows = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
     return pd.DataFrame(table.iloc[rows].reset_index(drop=True))
+
+
+def are_in_order(keys: Sequence[npt.NDArray[Any]]) -> bool:
+    """Return whether rows ascend by the keys, the first one first."""
+    is_equal = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
+    for key in keys:
+        if (is_equal & (key[1:] < key[:-1])).any():
+            return False
+        is_equal &= key[1:] == key[:-1]
+    return True
 
 
 def _sort_codes(values: Series) -> npt.NDArray[Any]:

@@ -7,16 +7,21 @@ their UTF-8 form. The rank that a file gives is never used.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.checks import starts_of_groups
 from fire_toolkit.errors import TableError
+from fire_toolkit.kernels import as_input, compiled
 from fire_toolkit.tables import RUN, Run, check_run
 
 Ints = npt.NDArray[np.int64]
+_CHUNK_CELLS = 1 << 20
+_COMPILED_DEPTH = 128
 
 
 def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
@@ -37,22 +42,32 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
         1      m        q      a     2    1.0
     """
     checked = check_run(scored.assign(rank=1), where=where)
-    codes = [checked[name].cat.codes.to_numpy() for name in ("doc_id", "query_id", "run_id")]
-    score = checked["score"].to_numpy()
-    order = np.lexsort([-codes[0].astype(np.int64), -score, codes[1], codes[2]])
-    ordered = checked.iloc[order].reset_index(drop=True)
-    ordered["rank"] = _place_in_group(codes[2][order], codes[1][order])
-    return Run(ordered[list(RUN.names)])
+    starts = starts_of_groups(
+        checked["run_id"].cat.codes.to_numpy(), checked["query_id"].cat.codes.to_numpy()
+    )
+    lengths = np.diff(starts, append=len(checked))
+    order = _order_within(
+        starts, lengths, checked["score"].to_numpy(), checked["doc_id"].cat.codes.to_numpy()
+    )
+    if order is not None:
+        checked = checked.iloc[order].reset_index(drop=True)
+    rank = np.arange(1, len(checked) + 1) - np.repeat(starts, lengths)
+    return Run(pd.DataFrame({**{name: checked[name] for name in RUN.names}, "rank": rank}))
 
 
-def _place_in_group(*codes: npt.NDArray[Any]) -> Ints:
-    """Return 1, 2, ... within each stretch of rows that agree in all of `codes`."""
-    rows = np.arange(len(codes[0]))
-    is_first = np.zeros(len(rows), dtype=bool)
-    is_first[:1] = True
-    for code in codes:
-        is_first[1:] |= code[1:] != code[:-1]
-    return np.asarray(rows - np.maximum.accumulate(np.where(is_first, rows, 0)) + 1, dtype=np.int64)
+def _order_within(starts: Ints, lengths: Ints, score: npt.NDArray[Any], doc: npt.NDArray[Any]) -> Ints | None:
+    """Return the rows in rank order, stretch by stretch; None where they stand so. Others are not sorted."""
+    is_out = (score[1:] > score[:-1]) | ((score[1:] == score[:-1]) & (doc[1:] > doc[:-1]))
+    is_out[starts[1:] - 1] = False
+    if not is_out.any():
+        return None
+    stretch = np.repeat(np.arange(len(starts)), lengths)
+    is_sorted = np.ones(len(starts), dtype=bool)
+    is_sorted[stretch[1:][is_out]] = False
+    rows = np.flatnonzero(~is_sorted[stretch])
+    order = np.arange(len(score))
+    order[rows] = rows[np.lexsort([-doc[rows].astype(np.int64), -score[rows], stretch[rows]])]
+    return order
 
 
 def top(run: Run, depth: int) -> Run:
@@ -97,6 +112,51 @@ def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[
     depth = min(depth, n_docs)
     if depth == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    loops = compiled(scores.size)
+    if loops is not None and depth <= _COMPILED_DEPTH and tie_codes.ndim == 1 and scores.itemsize >= 4:
+        return _top_compiled(loops, scores, depth, tie_codes)
+    return _top_of_rows(scores, depth, tie_codes)
+
+
+def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints) -> tuple[Ints, Ints]:
+    """Return the rank of each cell in its row, and how many cells of the row equal it, itself included.
+
+    Args:
+        scores: queries × docs, finite or minus infinity.
+        rows, columns: of the cells.
+        tie_codes: one different integer a column; among equal scores the higher code comes first.
+    """
+    loops = compiled(rows.size * scores.shape[1])
+    if loops is not None and scores.dtype.kind == "f" and scores.itemsize >= 4:
+        inputs = (as_input(scores, scores.dtype.type), as_input(rows, np.int64), as_input(columns, np.int64))
+        ranked: tuple[Ints, Ints] = loops.ranks_in_rows(*inputs, as_input(tie_codes, np.int64))
+        return ranked
+    rank, n_equal = np.empty(rows.size, dtype=np.int64), np.empty(rows.size, dtype=np.int64)
+    step = max(1, _CHUNK_CELLS // max(1, scores.shape[1]))
+    for start in range(0, rows.size, step):
+        part = slice(start, start + step)
+        lines, column = scores[rows[part]], columns[part]
+        score = lines[np.arange(len(column)), column][:, None]
+        equal = lines == score
+        is_above = tie_codes[None, :] > tie_codes[column][:, None]
+        rank[part] = 1 + (lines > score).sum(axis=1) + (equal & is_above).sum(axis=1)
+        n_equal[part] = equal.sum(axis=1)
+    return rank, n_equal
+
+
+def _top_compiled(
+    loops: ModuleType, scores: npt.NDArray[Any], depth: int, tie_codes: Ints
+) -> tuple[Ints, Ints]:
+    scores = as_input(scores, scores.dtype.type)
+    columns = np.empty((len(scores), depth), dtype=np.int64)
+    undone = loops.top_of_rows(scores, depth, as_input(tie_codes, np.int64), columns)
+    if len(undone):
+        columns[undone] = _top_of_rows(scores[undone], depth, tie_codes)[1].reshape(-1, depth)
+    return np.repeat(np.arange(len(scores)), depth), columns.ravel()
+
+
+def _top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[Ints, Ints]:
+    n_docs = scores.shape[1]
     if depth == n_docs:
         rows, columns = (index.ravel() for index in np.indices(scores.shape))
     else:
@@ -144,7 +204,8 @@ def best_of_rows(
     is_ragged = n_rows * widest > 4 * len(rows) + 64 * n_rows
     if values.dtype != np.float32 or is_ragged or int(codes.max(initial=0)) >= 2**32:
         order = np.lexsort([-codes, -values.astype(np.float64), rows])
-        return np.asarray(order[_place_in_group(rows[order]) <= depth], dtype=np.intp)
+        place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.asarray(order[place < depth], dtype=np.intp)
     starts = np.cumsum(counts) - counts
     place = np.arange(len(rows)) - np.repeat(starts, counts)
     bits = values.view(np.uint32)

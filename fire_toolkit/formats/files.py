@@ -31,7 +31,7 @@ def read_bytes(path: str | Path) -> bytes:
         raise FormatError(f"{path}: no such file") from None
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
-    if not raw.startswith(_GZIP_MAGIC):
+    if not is_gzip(raw):
         return raw
     most = max(_GZIP_BYTES, _GZIP_RATIO * len(raw))
     try:
@@ -44,6 +44,11 @@ def read_bytes(path: str | Path) -> bytes:
             f"{path}: unpacks to more than {most:,} bytes: a trap, or unpack it with gunzip first"
         )
     return content
+
+
+def is_gzip(start: bytes) -> bool:
+    """Whether a file that begins so is gzip."""
+    return start.startswith(_GZIP_MAGIC)
 
 
 def read_text(path: str | Path) -> str:

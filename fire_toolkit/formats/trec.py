@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.checks import are_ids
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.files import read_bytes, read_text
+from fire_toolkit.formats.files import is_gzip, read_bytes, read_text
 from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
+_LONGEST_LINE = 1 << 16
 _QRELS_FIELDS = "query_id 0 doc_id relevance, or query_id 0 doc_id stratum relevance"
 
 
@@ -38,7 +40,9 @@ def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
         TableError: a doc stands twice under a query.
     """
     scored = _scored(path)
-    return rank_run(scored.assign(run_id=run_id or _one_tag(scored, path)), where=str(path))
+    tag = pd.Index([run_id or _one_tag(scored, path)], dtype="str")
+    named = scored.assign(run_id=pd.Categorical.from_codes(np.zeros(len(scored), dtype=np.int8), tag))
+    return rank_run(named, where=str(path))
 
 
 def is_trec_run(start: bytes, path: Path) -> bool:
@@ -90,33 +94,50 @@ def _read_fast(path: str | Path) -> pd.DataFrame | None:
 
     if str(path) == "-":
         return None
-    raw = read_bytes(path)
-    first = raw[: raw.find(b"\n")] if b"\n" in raw else raw
     coded = pa.dictionary(pa.int32(), pa.string())
     types = {"query_id": coded, "doc_id": coded, "run_id": coded, "score": pa.float64()}
     try:
+        first, source = _source(path)
         table = csv.read_csv(
-            pa.BufferReader(raw),
+            source,
             read_options=csv.ReadOptions(column_names=list(RUN_FIELDS), use_threads=False),
             parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " ", quote_char=False),
             convert_options=csv.ConvertOptions(
                 column_types=types, null_values=[], include_columns=list(types), check_utf8=True
             ),
         )
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, OSError):
         return None
-    if not all(_is_plain(table[name].unify_dictionaries()) for name in ("query_id", "doc_id", "run_id")):
+    if not table.num_rows:
         return None
-    scored: pd.DataFrame = table.unify_dictionaries().to_pandas()
-    return scored if len(scored) and np.isfinite(scored["score"].to_numpy()).all() else None
+    score = table["score"].to_numpy()
+    if not np.isfinite(score).all():
+        return None
+    columns = {name: _coded(table[name]) for name in ("query_id", "doc_id", "run_id")}
+    if any(column is None for column in columns.values()):
+        return None
+    return pd.DataFrame({**columns, "score": score}, copy=False)
 
 
-def _is_plain(column: Any) -> bool:
-    """Whether all ids of a dictionary column are non-empty and free of white space and NUL."""
-    if not column.num_chunks:
-        return False
-    ids = column.chunk(0).dictionary.to_pylist()
-    return all(text and len(text.split()) == 1 and text == text.strip() and "\0" not in text for text in ids)
+def _source(path: str | Path) -> tuple[bytes, Any]:
+    """Return the first line of a file, and what the fast reader takes: the file, or its unpacked bytes."""
+    import pyarrow as pa
+
+    with Path(path).open("rb") as stream:
+        first = stream.readline(_LONGEST_LINE)
+    if not is_gzip(first):
+        return first, pa.OSFile(str(path))
+    raw = read_bytes(path)
+    return raw[:_LONGEST_LINE].split(b"\n", 1)[0], pa.BufferReader(raw)
+
+
+def _coded(column: Any) -> pd.Categorical | None:
+    """Return a dictionary column as a category; None where an id is empty or holds white space."""
+    whole = column.unify_dictionaries().combine_chunks()
+    ids = whole.dictionary.to_pylist()
+    if not are_ids(ids):
+        return None
+    return pd.Categorical.from_codes(whole.indices.to_numpy(), pd.Index(ids, dtype="str"))
 
 
 def _lines(path: str | Path) -> Iterator[tuple[int, list[str]]]:

@@ -138,3 +138,86 @@ def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Fl
             query_out[n], rank_out[n], grade_out[n], place_out[n] = last, rank[i], relevance[i], place
             n += 1
     return query_out[:n], rank_out[:n], grade_out[:n], place_out[:n]
+
+
+@_compiled
+def top_of_rows(scores: Any, depth: int, tie_codes: Ints, columns: Ints) -> Ints:
+    """Write the `depth` best columns of each row into `columns`, best first; return the rows left undone.
+
+    Among equal scores the higher code comes first. The depth-th largest maximum of groups of columns bounds
+    the depth-th largest score from below; rows where very many scores reach the bound are left undone.
+    """
+    n_rows, n_columns = scores.shape
+    candidates = np.empty(n_columns + 1, np.int64)
+    largest = np.empty(min(4 * depth, n_columns), scores.dtype)
+    undone = np.empty(n_rows, np.int64)
+    n_undone = 0
+    for i in range(n_rows):
+        row = scores[i]
+        bound = _lower_bound(row, largest, depth)
+        n = 0
+        for column in range(n_columns):
+            candidates[n] = column
+            n += row[column] >= bound
+        if n <= 2 * depth + 64:
+            _insertion_sort(row, tie_codes, candidates, n)
+            columns[i, :] = candidates[:depth]
+        else:
+            undone[n_undone] = i
+            n_undone += 1
+    return undone[:n_undone]
+
+
+@_compiled
+def _lower_bound(row: Any, largest: Any, depth: int) -> Any:
+    """Return a value that at least `depth` scores of the row reach; `largest` is room to work in."""
+    n_groups = largest.size
+    largest[:] = row[:n_groups]
+    start = n_groups
+    while start < row.size:
+        width = min(n_groups, row.size - start)
+        part = row[start : start + width]
+        for j in range(width):
+            largest[j] = max(largest[j], part[j])
+        start += n_groups
+    bound = largest[0]
+    fewest = n_groups + 1
+    for j in range(n_groups):
+        n_reach = np.int32(0)
+        for other in range(n_groups):
+            n_reach += largest[other] >= largest[j]
+        if depth <= n_reach < fewest:
+            fewest, bound = n_reach, largest[j]
+    return bound
+
+
+@_compiled
+def _insertion_sort(row: Any, tie_codes: Ints, candidates: Ints, n: int) -> None:
+    for i in range(1, n):
+        column = candidates[i]
+        score, code = row[column], tie_codes[column]
+        to = i
+        while to > 0:
+            above = candidates[to - 1]
+            if row[above] > score or (row[above] == score and tie_codes[above] > code):
+                break
+            candidates[to] = above
+            to -= 1
+        candidates[to] = column
+
+
+@_compiled
+def ranks_in_rows(scores: Any, rows: Ints, columns: Ints, tie_codes: Ints) -> tuple[Ints, Ints]:
+    """Return for each cell its rank in its row, and how many cells of the row equal it, itself included."""
+    rank, n_equal = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
+    for i in range(rows.size):
+        row, score, code = scores[rows[i]], scores[rows[i], columns[i]], tie_codes[columns[i]]
+        above, equal = np.int32(0), np.int32(0)
+        for column in range(row.size):
+            above += row[column] > score
+            equal += row[column] == score
+        rank[i], n_equal[i] = above + 1, equal
+        if equal > 1:
+            for column in range(row.size):
+                rank[i] += row[column] == score and tie_codes[column] > code
+    return rank, n_equal

@@ -10,6 +10,7 @@ import pytest
 
 from fire_toolkit import kernels
 from fire_toolkit.measures import segments
+from fire_toolkit.ranking import ranks_in_rows, top_of_rows
 
 pytest.importorskip("numba")
 
@@ -62,6 +63,36 @@ def test_positives_are_numbered_within_a_query(both_ways: Any) -> None:
     expected, found = both_ways(lambda: segments.take_positives(query, rank, relevance))
     assert {0, 1, 2, 3} & set(expected[3]) == {1, 2, 3}
     assert_same(found, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("depth", "n_values"), [(1, 1000), (5, 3), (20, 40), (20, 10**6), (60, 1), (200, 9)])
+def test_the_top_of_rows_is_exact_under_ties(both_ways: Any, dtype: Any, depth: int, n_values: int) -> None:
+    rng = np.random.default_rng(depth)
+    scores = rng.integers(0, n_values, (60, 173)).astype(dtype)
+    scores[rng.random(scores.shape) < 0.05] = -np.inf
+    scores.flags.writeable = False  # as a mapped file is
+    codes = rng.permutation(173)
+    order = np.lexsort([np.tile(-codes, 60), -scores.ravel(), np.repeat(np.arange(60), 173)]) % 173
+    best = order.reshape(60, 173)[:, :depth].ravel()
+    for rows, columns in both_ways(lambda: top_of_rows(scores, depth, codes)):
+        assert list(np.repeat(np.arange(60), min(depth, 173))) == list(rows)
+        assert list(best) == list(columns)
+
+
+@pytest.mark.parametrize("n_values", [3, 10**6])
+def test_ranks_in_rows_are_places_in_the_sorted_row(both_ways: Any, n_values: int) -> None:
+    rng = np.random.default_rng(n_values)
+    scores, codes = rng.integers(0, n_values, (40, 90)).astype(np.float32), rng.permutation(90)
+    rows, columns = rng.integers(0, 40, 200), rng.integers(0, 90, 200)
+    in_order = [np.lexsort([-codes, -scores[row]]).tolist() for row in range(40)]
+    for rank, n_equal in both_ways(lambda: ranks_in_rows(scores, rows, columns, codes)):
+        assert [in_order[row].index(column) + 1 for row, column in zip(rows, columns, strict=True)] == list(
+            rank
+        )
+        assert [(scores[r] == scores[r, c]).sum() for r, c in zip(rows, columns, strict=True)] == list(
+            n_equal
+        )
 
 
 def test_small_work_does_not_load_them(monkeypatch: pytest.MonkeyPatch) -> None:
