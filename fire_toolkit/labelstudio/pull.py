@@ -143,7 +143,7 @@ def pull_answers(
     projects = {int(project["id"]): str(name) for name, found in queues.items() for project in found}
     for found in queues.values():
         for project in found:
-            check_config(campaign, project if "label_config" in project else api.project(project["id"]))
+            check_config(campaign, project)
     book = Book(folder)
     kept = dict(marks)
     for number, queue in sorted(projects.items()):

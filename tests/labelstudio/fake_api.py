@@ -201,7 +201,8 @@ class FakeServer:
         if not numbers and page > 1:
             return httpx.Response(404, json={"detail": "Invalid page."})
         is_last = page * size >= len(self.projects)
-        results = [self.projects[number] for number in numbers]
+        include = params["include"].split(",") if "include" in params else None
+        results = [_narrow(self.projects[number], include) for number in numbers]
         return httpx.Response(200, json={"results": results, "next": None if is_last else "there is more"})
 
     def _import(self, project: int, body: list[dict[str, Any]]) -> httpx.Response:
