@@ -17,7 +17,8 @@ import numpy.typing as npt
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.matrix import Array, Ints, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.oddities import CONSTANT_DOCS, FLOOD_DOCS, Oddities
-from fire_toolkit.ranking import best_of_rows, top_of_rows
+from fire_toolkit.kernels import compiled
+from fire_toolkit.ranking import best_of_rows, ranks_in_rows, top_of_rows
 
 _CHUNK_CELLS = 1 << 20
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
@@ -74,6 +75,7 @@ def rank_matrix(
     pairs = positives or (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     queries_are_rows = (orientation == QUERIES_ROWS) != matrix.is_flipped
     tie_codes = tie_codes_of(docs)
+    compiled(matrix.shape[-1] * matrix.shape[-2])  # blocks are small; the whole may be worth loading loops
     if queries_are_rows:
         return _RowPass(matrix, n_queries, tie_codes, depth, pairs, mask).run()
     return _ColumnPass(matrix, n_queries, tie_codes, depth, pairs).run()
@@ -160,18 +162,12 @@ class _RowPass:
         queries, docs = self.positives
         first, last = np.searchsorted(queries, (start, start + len(chunk)))
         rows, columns = queries[first:last] - start, docs[first:last]
-        ranks = np.empty(len(rows), dtype=np.int64)
-        for place, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
-            line, score = chunk[row], chunk[row, column]
-            if score <= cut[row]:
-                continue
-            tied = np.flatnonzero(line == score)
-            is_above = self.tie_codes[tied] > self.tie_codes[column]
-            ranks[place] = 1 + np.count_nonzero(line > score) + np.count_nonzero(is_above)
-            self.oddities.tied_positives += len(tied) > 1
-        real = chunk[rows, columns] > cut[rows]
-        scores = chunk[rows, columns][real].astype(np.float64)
-        self.parts.append((rows[real] + start, columns[real], ranks[real], scores))
+        scores = chunk[rows, columns]
+        real = scores > cut[rows]
+        rows, columns, scores = rows[real], columns[real], scores[real].astype(np.float64)
+        ranks, n_equal = ranks_in_rows(chunk, rows, columns, self.tie_codes)
+        self.oddities.tied_positives += int(np.count_nonzero(n_equal > 1))
+        self.parts.append((rows + start, columns, ranks, scores))
 
 
 @dataclass
