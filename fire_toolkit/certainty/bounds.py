@@ -40,10 +40,11 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
         measure: an unjudged doc that is a positive has the measure's level as its grade.
 
     Returns:
-        Two arrays (n_queries,); nan throughout where the measure `is_bounded` not. As queries are
+        Two arrays (n_queries,); nan throughout where the measure `is_bounded` not, and where tied docs
+        share a mean rank. As queries are
         assigned independently, means and medians of these are the exact bounds of means and medians.
     """
-    if not is_bounded(measure):
+    if not is_bounded(measure) or (ranking.rank % 1).any():
         nothing = np.full(ranking.n_queries, np.nan)
         return nothing, nothing
     full, place, n_unjudged = _with_unjudged(ranking, depth_read(measure))

@@ -57,6 +57,19 @@ class Labelling:
         """Return this labelling with the chosen pairs as `to` has them."""
         return replace(self, relevance=np.where(pairs, to.relevance, self.relevance))
 
+    def within(self, queries: Ints) -> Labelling:
+        """Return the labelling of some queries (ascending), which become 0, 1, ..."""
+        place = places_of(queries, self.n_queries)
+        kept = place[self.query] >= 0
+        return Labelling(self.relevance[kept], place[self.query[kept]], len(queries))
+
+
+def places_of(queries: Ints, n_queries: int) -> Ints:
+    """Return for each query its place in `queries`, -1 where it is not among them."""
+    place = np.full(n_queries, -1, dtype=np.int64)
+    place[queries] = np.arange(len(queries))
+    return place
+
 
 @dataclass(frozen=True, eq=False)
 class Joined:
@@ -92,6 +105,25 @@ class Joined:
         relevance = np.full(len(self.keys), ABSENT, dtype=np.int64)
         relevance[self.pairs_of(qrels)] = qrels["relevance"].to_numpy(dtype=np.int64)
         return Labelling(relevance, self.query, len(self.queries))
+
+    def within(self, queries: Ints) -> Joined:
+        """Return the join of some queries (ascending), which become 0, 1, ..."""
+        place = places_of(queries, len(self.queries))
+        kept_pairs = place[self.query] >= 0
+        pair_place = np.cumsum(kept_pairs) - 1
+        n_docs = max(len(self.docs), 1)
+        keys = place[self.query[kept_pairs]] * n_docs + self.keys[kept_pairs] % n_docs
+        places = {}
+        for run_id, run in self.places.items():
+            kept = place[run.query] >= 0
+            places[run_id] = replace(
+                run,
+                query=place[run.query[kept]],
+                rank=run.rank[kept],
+                relevance=pair_place[run.relevance[kept]],
+                n_retrieved=run.n_retrieved[queries],
+            )
+        return Joined(self.queries[queries], self.docs, keys, places)
 
     def ranking(self, run_id: str, labelling: Labelling) -> JudgedRanking:
         """Return a run as the qrels of that labelling judge it; equal to joining the two anew."""

@@ -30,6 +30,7 @@ from fire_toolkit.cli.pull import pull
 from fire_toolkit.cli.push import push
 from fire_toolkit.cli.released import export_fire_release, fire_release
 from fire_toolkit.cli.report import report
+from fire_toolkit.cli.reusability import coverage, reusability
 from fire_toolkit.cli.rounds import next_round, progress
 from fire_toolkit.cli.score import score
 from fire_toolkit.cli.scoring import compare
@@ -53,6 +54,6 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Ask": (pool, tasks, guideline, plan_round, next_round),
     "Label Studio": (labelstudio, annotators, media, push, progress, pull, import_),
     "Judgments to qrels": (agree, resolve, augment),
-    "Measure": (score, measures, compare, difference, orders, contributions, report),
+    "Measure": (score, measures, compare, difference, orders, contributions, reusability, coverage, report),
 }
 main.add_sections(SECTIONS)

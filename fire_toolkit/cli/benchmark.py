@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.common import Inputs, chosen_path, here, read_runs, shown, workspace_path
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen_path,
+    drawn,
+    formatted,
+    here,
+    read_runs,
+    shown,
+    workspace_path,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +82,30 @@ def existing_augmented(given_qrels: str | None) -> Path | None:
     """Return the workspace's augmented qrels, if they are there and the originals are its own too."""
     path = workspace_path("augmented/qrels.txt")
     return path if path and given_qrels is None and path.is_file() else None
+
+
+def read_both_qrels(qrels: str | None, augmented: str | None, inputs: Inputs) -> tuple[Qrels, Qrels]:
+    """Return the original and the augmented qrels, which must both be given or be the workspace's."""
+    from fire_toolkit.formats.trec import read_trec_qrels
+
+    original = read_original(qrels, inputs)
+    path = chosen_path(augmented, existing_augmented(qrels), "--augmented")
+    return original, read_trec_qrels(inputs.use(path))
+
+
+def print_table(table: pd.DataFrame, output_format: str) -> None:
+    """Print a table: whole as csv, tsv or json; drawn, its numbers with four digits."""
+    if output_format not in ("table", "latex"):
+        click.echo(formatted(table, output_format), nl=False)
+        return
+    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+    click.echo(drawn(rows, [str(name) for name in table.columns], output_format), nl=False)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def read_queries_file(queries: str | None, inputs: Inputs) -> pd.DataFrame:

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.benchmark import measure_option, read_clusters, read_original, resampling_options
+from fire_toolkit.cli.benchmark import (
+    measure_option,
+    print_table,
+    read_clusters,
+    read_original,
+    resampling_options,
+)
 from fire_toolkit.cli.common import (
     Inputs,
     chosen,
     chosen_path,
-    drawn,
     format_option,
-    formatted,
     read_runs,
     run_arguments,
     say,
@@ -22,8 +26,6 @@ from fire_toolkit.cli.common import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from fire_toolkit.tables import Qrels
 
 
@@ -78,7 +80,7 @@ def orders(
     for note in found.notes:
         say(f"note: {note}")
     table = {"agreement": found.agreement, "swaps": found.swaps, "scores": found.scores}[show]
-    _print(table, output_format)
+    print_table(table, output_format)
 
 
 def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]:
@@ -109,20 +111,6 @@ def _without_medians(names: tuple[str, ...], *, given: bool) -> tuple[str, ...]:
     return tuple(name for name in names if parse_measure(name).definition.aggregate != "median")
 
 
-def _print(table: pd.DataFrame, output_format: str) -> None:
-    if output_format not in ("table", "latex"):
-        click.echo(formatted(table, output_format), nl=False)
-        return
-    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-    click.echo(drawn(rows, [str(name) for name in table.columns], output_format), nl=False)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
 @click.command()
 @click.option("--pool-sources", metavar="FILE", help="pool_sources.csv, as `pool` writes it.")
 @click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it.")
@@ -148,4 +136,4 @@ def contributions(
         read_labels(inputs.use(labels_file)),
         read_original(qrels, inputs),
     )
-    _print(found.by_set if sets else found.by_run, output_format)
+    print_table(found.by_set if sets else found.by_run, output_format)

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from fire_toolkit.cli.benchmark import (
-    existing_augmented,
     measure_option,
+    read_both_qrels,
     read_clusters,
-    read_original,
     read_queries_file,
 )
 from fire_toolkit.cli.common import (
@@ -30,7 +29,7 @@ from fire_toolkit.cli.common import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fire_toolkit.tables import PoolSources, Qrels
+    from fire_toolkit.tables import PoolSources
 
 FIRE_MEASURES = ("C@1", "C@5", "C@10", "AP@20")
 
@@ -52,14 +51,6 @@ def _qrels_options(command: click.decorators.FC) -> click.decorators.FC:
 _sources_option = click.option(
     "--pool-sources", metavar="FILE", help="pool_sources.csv, as `pool` writes it."
 )
-
-
-def _read_qrels(qrels: str | None, augmented: str | None, inputs: Inputs) -> tuple[Qrels, Qrels]:
-    from fire_toolkit.formats.trec import read_trec_qrels
-
-    original = read_original(qrels, inputs)
-    path = chosen_path(augmented, existing_augmented(qrels), "--augmented")
-    return original, read_trec_qrels(inputs.use(path))
 
 
 def _read_sources(given: str | None, inputs: Inputs) -> PoolSources:
@@ -101,7 +92,7 @@ def table1(
     from fire_toolkit.scoring import score_runs
 
     inputs = Inputs()
-    original, corrected = _read_qrels(qrels, augmented, inputs)
+    original, corrected = read_both_qrels(qrels, augmented, inputs)
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
     scores, notes = score_runs(tables, original, measures or FIRE_MEASURES, augmented=corrected)
     for note in notes:
@@ -227,7 +218,7 @@ def table4(
     from fire_toolkit.findings import all_and_new
 
     inputs = Inputs()
-    original, corrected = _read_qrels(qrels, augmented, inputs)
+    original, corrected = read_both_qrels(qrels, augmented, inputs)
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
     sources = _read_sources(pool_sources, inputs)
     table = all_and_new(tables, original, corrected, measures or FIRE_MEASURES[:3], sources=sources)
@@ -271,7 +262,7 @@ def length(
     from fire_toolkit.tables import Queries
 
     inputs = Inputs()
-    original, corrected = _read_qrels(qrels, augmented, inputs)
+    original, corrected = read_both_qrels(qrels, augmented, inputs)
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
     captions = Queries(read_queries_file(queries, inputs))
     table = by_length(tables, original, corrected, captions, measures or ("C@1",), width=width)
@@ -311,7 +302,7 @@ def saturation(
     from fire_toolkit.findings import saturation as saturated
 
     inputs = Inputs()
-    original, corrected = _read_qrels(qrels, augmented, inputs)
+    original, corrected = read_both_qrels(qrels, augmented, inputs)
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
     table = saturated(tables, original, corrected, measures or FIRE_MEASURES[:3])
     _show(
@@ -358,7 +349,7 @@ def similarity(
     from fire_toolkit.formats.delimited import read_delimited
 
     inputs = Inputs()
-    original, corrected = _read_qrels(qrels, augmented, inputs)
+    original, corrected = read_both_qrels(qrels, augmented, inputs)
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
     captions = read_queries_file(queries, inputs)
     known = read_delimited(inputs.use(train), required=["text"])["text"].tolist()

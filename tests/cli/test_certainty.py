@@ -118,3 +118,39 @@ def test_compare_takes_several_depths_and_ties(sample: Fire) -> None:
     found = rows(sample("compare", *RUNS[:2], *options, "--format", "csv"))
     assert len(found) == 2 * (2 + 4 * 2)
     assert found[2]["measure"] == "RBO_truncated(p=0.9,ties=b)@5"
+
+
+def test_reusability_leaves_each_run_out(sample: Fire) -> None:
+    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+    files = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--pool-sources", "pool_sources.csv")
+    every = sorted(str(path) for path in Path("runs").glob("*.run"))
+    arguments = ("reusability", *every, *files, "-m", "C@10", "-m", "bpref", "--format", "csv")
+    own = rows(sample(*arguments))
+    assert len(own) == 5 * 2
+    assert all(row["left_out"] == row["run_id"] for row in own)
+    assert (
+        next(r for r in own if (r["run_id"], r["measure"]) == ("learned-ridge", "C@10"))["without"] == "0.91"
+    )
+    orders = rows(sample(*arguments, "--show", "orders", "--family", "late=fused,learned-ridge"))
+    assert [row["left_out"] for row in orders][::2] == [
+        "colour-histogram",
+        "late",
+        "motion-track",
+        "shape-contour",
+    ]
+    assert "expected NAME=RUN,RUN" in sample(*arguments, "--family", "late", code=1).output
+
+
+def test_coverage_writes_the_pairs_that_would_settle_a_run(sample: Fire) -> None:
+    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+    files = ("--qrels", "qrels.txt", "--augmented", "augmented.txt", "--judgments", "judgments.csv")
+    result = sample("coverage", RUNS[0], *files, "-m", "P@15", "--format", "csv", "--out", "settle/pool.csv")
+    row = rows(result)[0]
+    assert float(row["lower"]) < float(row["upper"])
+    assert float(row["hours"]) > 0
+    pool = list(csv.DictReader(io.StringIO(Path("settle/pool.csv").read_text())))
+    assert len(pool) == int(row["n_pairs"])
+    assert "fused: judged" in result.output
+    tasks = ("--queries", "queries.tsv", "--items", "items.tsv", "--guideline", "caption-relevance-v1")
+    sample("tasks", "settle/pool.csv", *tasks, "--overlap", 0, "--out", "tasks.json")
+    assert len(json.loads(Path("tasks.json").read_text())) == len(pool)

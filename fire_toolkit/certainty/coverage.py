@@ -1,0 +1,149 @@
+"""A new run: how much of it is judged, how far its score can move, and what settling it would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.certainty.bounds import is_bounded, score_bounds
+from fire_toolkit.certainty.joined import (
+    Bools,
+    Floats,
+    Joined,
+    Labelling,
+    depth_read,
+    join_runs,
+    parse_measures,
+    values_of,
+)
+from fire_toolkit.errors import UsageError
+from fire_toolkit.measures import JudgedRanking, Measure, parse_measure
+from fire_toolkit.ranking import split_runs
+from fire_toolkit.tables import Qrels, Run
+
+# Decided by the first positive alone: what stands below it does not matter.
+_FIRST_POSITIVE = frozenset({"C", "hit", "Success", "NN", "RR", "MnR", "MedR"})
+
+
+SUMMARY = ["run_id", "measure", "augmented", "lower", "upper", "judged", "n_open", "n_pairs", "n_least"]
+SUMMARY += ["hours"]
+
+
+class Coverage(NamedTuple):
+    """What `coverage` returns.
+
+    summary: run_id, measure, augmented, lower, upper, judged (share of what the measure reads), n_open
+    (queries that unjudged docs could move), n_pairs (docs to judge so that none can), n_least (judgments
+    that suffice if the first asked of each query is a positive, where that settles it; else n_pairs),
+    hours (of n_pairs; nan when no duration is known).
+    judged: run_id, k, judged.
+    pairs: run_id, measure, query_id, doc_id, rank: the docs to judge, best rank first in each query.
+    """
+
+    summary: pd.DataFrame
+    judged: pd.DataFrame
+    pairs: pd.DataFrame
+
+
+def coverage(
+    runs: Run | Sequence[Run],
+    original: Qrels,
+    augmented: Qrels,
+    measures: Sequence[str | Measure],
+    *,
+    depths: Sequence[int] = (1, 5, 10),
+    seconds: float = float("nan"),
+    labels_per_pair: float = 1.0,
+) -> Coverage:
+    """Return what is judged of runs, the bounds of their scores, and the pairs that would settle them.
+
+    Args:
+        runs: one Run table or several; they need not have been pooled.
+        original, augmented: qrels; the queries of `original` count.
+        measures: those with exact bounds, see `is_bounded`.
+        depths: at which Judged@k is given, each 1 or more.
+        seconds: that one judgment takes, for the hours.
+        labels_per_pair: judgments for each pair, 1 or more (1.1 where a tenth is judged twice).
+
+    Returns:
+        `Coverage`; runs and measures as given. A query is open when its lower and upper bound differ.
+
+    Raises:
+        UsageError: a measure without exact bounds, a number out of range.
+        JoinError: as `join_runs`.
+    """
+    parsed = parse_measures(measures)
+    other = [measure.name for measure in parsed if not is_bounded(measure)]
+    if other:
+        raise UsageError(f"{other[0]} has no exact bounds; take another measure, such as C@10 or nDCG@10")
+    if seconds < 0 or labels_per_pair < 1:
+        raise UsageError(
+            f"{seconds} seconds and {labels_per_pair} labels a pair; expected 0 or more and 1 or more"
+        )
+    joined = join_runs(runs, original, augmented)
+    after = joined.label(augmented)
+    cost = labels_per_pair * seconds / 3600
+    summary, judged, pairs = [], [], []
+    for run_id, run in split_runs(runs).items():
+        ranking = joined.ranking(run_id, after)
+        judged += [(run_id, k, _share_judged(ranking, k)) for k in depths]
+        unjudged = _unjudged(joined, run, after)
+        for measure in parsed:
+            row, found = _settle(ranking, measure, unjudged)
+            summary.append((run_id, measure.name, *row, len(found) * cost))
+            pairs.append(found[["query_id", "doc_id", "rank"]].assign(run_id=run_id, measure=measure.name))
+    to_judge = pd.concat(pairs, ignore_index=True)[["run_id", "measure", "query_id", "doc_id", "rank"]]
+    return Coverage(
+        pd.DataFrame(summary, columns=SUMMARY),
+        pd.DataFrame(judged, columns=["run_id", "k", "judged"]),
+        to_judge,
+    )
+
+
+def _settle(
+    ranking: JudgedRanking, measure: Measure, unjudged: pd.DataFrame
+) -> tuple[tuple[float, ...], pd.DataFrame]:
+    """Return score, lower, upper, judged, n_open, n_pairs and n_least, and the docs to judge."""
+    low, high = score_bounds(ranking, measure)
+    is_open = high - low > 1e-12
+    found = unjudged[_needed(unjudged, is_open, measure, ranking.first_positive)]
+    n_least = found["query"].nunique() if measure.definition.name in _FIRST_POSITIVE else len(found)
+    score = measure.aggregate(values_of(ranking, measure))
+    judged = _share_judged(ranking, depth_read(measure) or max(ranking.worst_rank - 1, 1))
+    bounds = (measure.aggregate(low), measure.aggregate(high))
+    return (score, *bounds, judged, int(is_open.sum()), len(found), int(n_least)), found
+
+
+def _share_judged(ranking: JudgedRanking, k: int) -> float:
+    share = parse_measure(f"Judged@{k}")
+    return share.aggregate(values_of(ranking, share))
+
+
+def _unjudged(joined: Joined, run: Run, labelling: Labelling) -> pd.DataFrame:
+    """Return the rows of a run whose pairs are not judged, with the code of their query."""
+    query = joined.queries.get_indexer(run["query_id"].cat.categories)[run["query_id"].cat.codes]
+    rows = pd.DataFrame(
+        {
+            "query_id": run["query_id"].astype("str"),
+            "doc_id": run["doc_id"].astype("str"),
+            "rank": run["rank"],
+            "query": query,
+        }
+    )
+    rows = rows[query >= 0].reset_index(drop=True)
+    place = joined.pairs_of(rows)
+    is_judged = (place >= 0) & (labelling.relevance[place] >= 0)
+    return rows[~is_judged].sort_values(["query_id", "rank"], kind="stable").reset_index(drop=True)
+
+
+def _needed(unjudged: pd.DataFrame, is_open: Bools, measure: Measure, first_positive: Floats) -> Bools:
+    """Return which unjudged docs can move the measure."""
+    query, rank = unjudged["query"].to_numpy(), unjudged["rank"].to_numpy()
+    depth = depth_read(measure)
+    needed = is_open[query] & (rank <= (np.inf if depth is None else depth))
+    if measure.definition.name in _FIRST_POSITIVE:
+        needed &= rank < first_positive[query]
+    return np.asarray(needed, dtype=bool)

@@ -1,0 +1,175 @@
+"""`reusability` and `coverage`: whether a benchmark is fair to runs that were not pooled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fire_toolkit.cli.benchmark import measure_option, print_table, read_both_qrels
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen_path,
+    format_option,
+    n_of,
+    read_runs,
+    run_arguments,
+    say,
+    say_next,
+    workspace_path,
+    write_outputs,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MEASURES = (
+    "C@1",
+    "C@10",
+    "nDCG@10",
+    "C@10:condensed",
+    "bpref",
+    "infAP",
+    "RBP(p=0.8)",
+    "RBP_residual(p=0.8)",
+)
+
+
+@click.command()
+@run_arguments
+@click.option("--qrels", metavar="FILE", help="The original qrels; their queries count.")
+@click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
+@click.option("--pool-sources", metavar="FILE", help="pool_sources.csv, as `pool` writes it.")
+@click.option(
+    "--family",
+    "families",
+    multiple=True,
+    metavar="NAME=RUN,RUN...",
+    help="Runs that are left out together (may be repeated); the others one by one.",
+)
+@measure_option
+@click.option(
+    "--show",
+    type=click.Choice(["own", "orders", "all"]),
+    default="own",
+    show_default=True,
+    help="Each run left out, the orders that remain, or every run under each leaving-out.",
+)
+@format_option
+def reusability(
+    runs: tuple[str, ...],
+    query_ids: str | None,
+    doc_ids: str | None,
+    qrels: str | None,
+    augmented: str | None,
+    pool_sources: str | None,
+    families: tuple[str, ...],
+    measures: tuple[str, ...],
+    show: str,
+    output_format: str,
+) -> None:
+    """Leave out each run's own judgments, or a family's: how far do scores and places move?
+
+    A run that falls far would have been underrated had it come later; so will be one like it.
+    """
+    from fire_toolkit.certainty import leave_out
+    from fire_toolkit.formats.table_files import read_pool_sources
+
+    inputs = Inputs()
+    original, corrected = read_both_qrels(qrels, augmented, inputs)
+    sources_path = chosen_path(pool_sources, workspace_path("pool/pool_sources.csv"), "--pool-sources")
+    found = leave_out(
+        read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids),
+        original,
+        corrected,
+        measures or _MEASURES,
+        sources=read_pool_sources(inputs.use(sources_path)),
+        families=_families(families),
+    )
+    own = found.scores[found.scores["is_left_out"]].drop(columns="is_left_out")
+    print_table({"own": own, "orders": found.orders, "all": found.scores}[show], output_format)
+
+
+def _families(given: tuple[str, ...]) -> dict[str, str]:
+    from fire_toolkit.errors import UsageError
+
+    families: dict[str, str] = {}
+    for each in given:
+        name, equals, members = each.partition("=")
+        if not equals or not name or not members:
+            raise UsageError(f"--family {each!r}; expected NAME=RUN,RUN, as in clip=clip-b,clip-l")
+        for run_id in members.split(","):
+            if run_id in families:
+                raise UsageError(f"--family: run {run_id!r} is in {families[run_id]!r} and in {name!r}")
+            families[run_id] = name
+    return families
+
+
+@click.command()
+@run_arguments
+@click.option("--qrels", metavar="FILE", help="The original qrels; their queries count.")
+@click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
+@click.option("--judgments", metavar="FILE", help="Earlier judgments: what one took, and how many a pair.")
+@measure_option
+@format_option
+@click.option("--out", metavar="FILE", help="Write the pairs to judge as a pool, for `tasks`.")
+def coverage(
+    runs: tuple[str, ...],
+    query_ids: str | None,
+    doc_ids: str | None,
+    qrels: str | None,
+    augmented: str | None,
+    judgments: str | None,
+    measures: tuple[str, ...],
+    output_format: str,
+    out: str | None,
+) -> None:
+    """How much of a new run is judged, how far its scores can move, and what settling them would cost."""
+    from fire_toolkit.certainty import coverage as cover
+
+    inputs = Inputs()
+    original, corrected = read_both_qrels(qrels, augmented, inputs)
+    seconds, labels = _cost(judgments, inputs)
+    found = cover(
+        read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids),
+        original,
+        corrected,
+        measures or ("C@1", "C@10", "nDCG@10"),
+        seconds=seconds,
+        labels_per_pair=labels,
+    )
+    for run_id, own in found.judged.groupby("run_id", sort=False):
+        shares = ", ".join(f"{row.judged:.0%} at {row.k}" for row in own.itertuples())
+        say(f"{run_id}: judged {shares}")
+    print_table(found.summary, output_format)
+    if out:
+        _write_pool(found.pairs, Path(out), inputs)
+
+
+def _cost(judgments: str | None, inputs: Inputs) -> tuple[float, float]:
+    """Return the mean seconds of a judgment and the judgments of a pair; nan and 1 where not known."""
+    in_workspace = workspace_path("judgments/judgments.csv")
+    path = judgments or (in_workspace if in_workspace and in_workspace.is_file() else None)
+    if path is None:
+        return float("nan"), 1.0
+    from fire_toolkit.formats.table_files import read_judgments
+
+    table, _ = read_judgments(inputs.use(path))
+    labels = len(table) / max(1, len(table.drop_duplicates(["query_id", "doc_id"])))
+    seconds = float(table["duration_s"].mean())
+    say(f"cost: {seconds:.1f} s a judgment and {labels:.2f} judgments a pair, as in {path}")
+    return seconds, max(1.0, labels)
+
+
+def _write_pool(pairs: pd.DataFrame, out: Path, inputs: Inputs) -> None:
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.tables import check_pool
+
+    each = pairs.drop_duplicates(["run_id", "query_id", "doc_id"])
+    grouped = each.groupby(["query_id", "doc_id"], sort=True)
+    pool = check_pool(grouped.agg(best_rank=("rank", "min"), n_runs=("run_id", "nunique")).reset_index())
+    text = {out.name: delimited_text(pool)}
+    write_outputs(out, text, stage="coverage", parameters={}, inputs=inputs, counts={"pairs": len(pool)})
+    say(f"{n_of(len(pool), 'pair')} to judge in {out}")
+    say_next("tasks", f"{out} --queries QUERIES --guideline NAME --out tasks.json")

@@ -1,0 +1,80 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.certainty.coverage import coverage
+from fire_toolkit.errors import UsageError
+from fire_toolkit.qrels import augment_qrels
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import check_labels
+
+MakeWorld = Callable[..., Any]
+MEASURES = ["C@5", "RR", "AP@5", "nDCG@5", "P@5", "MnR"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("measure", MEASURES)
+def test_judging_the_pairs_settles_the_score(make_world: MakeWorld, seed: int, measure: str) -> None:
+    """Whatever the answers are, no bound is left open; and without one of the pairs some would be."""
+    world = make_world(seed, n_docs=20)
+    augmented, _ = augment_qrels(world.original, world.labels)
+    first = coverage(world.runs, world.original, augmented, [measure])
+    run_id = "r2"
+    pairs = first.pairs[first.pairs["run_id"] == run_id]
+    own = first.summary[first.summary["run_id"] == run_id].iloc[0]
+    assert len(pairs) == own["n_pairs"]
+    assert (own["n_pairs"] == 0) == (own["lower"] == own["upper"])
+    rng = np.random.default_rng(seed)
+    for share in (0.0, 0.5, 1.0):
+        relevance = (rng.random(len(pairs)) < share).astype(int)
+        answers = pairs[["query_id", "doc_id"]].assign(label="x", relevance=relevance)
+        labels = check_labels(pd.concat([world.labels, answers], ignore_index=True))
+        after, _ = augment_qrels(world.original, labels)
+        settled = coverage(world.runs, world.original, after, [measure]).summary
+        row = settled[settled["run_id"] == run_id].iloc[0]
+        assert row["n_open"] == 0
+        assert row["lower"] == pytest.approx(row["upper"])
+        assert own["lower"] - 1e-12 <= row["augmented"] <= own["upper"] + 1e-12
+
+
+def test_the_first_positives_are_the_least_cost() -> None:
+    """Two open queries with three unjudged docs above anything judged: one positive each would do."""
+    from fire_toolkit.ranking import rank_run
+    from fire_toolkit.tables import check_qrels
+
+    rows = [("m", query, f"d{place}", float(-place)) for query in "xyz" for place in range(4)]
+    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+    qrels = check_qrels(pd.DataFrame({"query_id": list("xyz"), "doc_id": ["d3", "d3", "d0"], "relevance": 1}))
+    found = coverage(run, qrels, qrels, ["C@3", "P@3"], depths=[1, 4], seconds=36, labels_per_pair=1.5)
+    first, second = found.summary.to_dict("records")
+    assert (first["n_open"], first["n_pairs"], first["n_least"]) == (2, 6, 2)
+    assert (first["lower"], first["upper"]) == (pytest.approx(1 / 3), 1.0)
+    assert first["hours"] == pytest.approx(6 * 1.5 * 36 / 3600)
+    assert (second["n_open"], second["n_pairs"], second["n_least"]) == (3, 8, 8)
+    assert found.judged[["k", "judged"]].to_numpy().tolist() == [[1, pytest.approx(1 / 3)], [4, 0.25]]
+    own = found.pairs[(found.pairs["measure"] == "C@3") & (found.pairs["query_id"] == "x")]
+    assert own["doc_id"].tolist() == ["d0", "d1", "d2"]
+    assert own["rank"].tolist() == [1, 2, 3]
+
+
+def test_scores_and_judged_are_those_of_score_runs(make_world: MakeWorld) -> None:
+    world = make_world(5)
+    augmented, _ = augment_qrels(world.original, world.labels)
+    found = coverage(world.runs, world.original, augmented, ["AP@5"])
+    scores = score_runs(world.runs, world.original, ["AP@5", "Judged@5"], augmented=augmented).scores
+    known = {(s.run_id, s.measure): s.value for s in scores.itertuples() if s.qrels == "augmented"}
+    for row in found.summary.itertuples():
+        assert known[row.run_id, "AP@5"] == row.augmented
+        assert known[row.run_id, "Judged@5"] == row.judged
+    assert np.isnan(found.summary["hours"]).all()
+
+
+def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
+    world = make_world(6)
+    with pytest.raises(UsageError, match="bpref has no exact bounds"):
+        coverage(world.runs, world.original, world.original, ["bpref"])
+    with pytest.raises(UsageError, match=r"0\.5 labels a pair"):
+        coverage(world.runs, world.original, world.original, ["C@1"], labels_per_pair=0.5)
