@@ -72,7 +72,8 @@ def _order_within(starts: Ints, lengths: Ints, score: npt.NDArray[Any], doc: npt
 
 def top(run: Run, depth: int) -> Run:
     """Return the rows of `run` whose rank is at most `depth` (1 or more)."""
-    return Run(run[run["rank"] <= depth].reset_index(drop=True))
+    kept = run["rank"].to_numpy() <= depth
+    return run if kept.all() else Run(run[kept].reset_index(drop=True))
 
 
 def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:

@@ -14,7 +14,6 @@ import pandas as pd
 from fire_toolkit.comparison.overlap import (
     Floats,
     Ints,
-    Packing,
     RankedLists,
     measure_names,
     overlap_measures,
@@ -96,12 +95,13 @@ def compare_runs(
     coded = _code([top(run, max(depths)) for run in by_id.values()])
     names = [name for k in depths for name in _names(k, persistences, ties)]
     lists = [coded.lists(k, ties) for k in depths]
+    has = [coded.has(run) for run in range(len(by_id))]
     rows: list[pd.DataFrame] = []
     notes: list[str] = []
     for a, b in combinations(range(len(by_id)), 2):
         pair = list(by_id)[a], list(by_id)[b]
-        common = _common_queries(pair, (coded.has(a), coded.has(b)), coded.queries)
-        notes += _left_out(pair, (coded.has(a), coded.has(b)))
+        common = _common_queries(pair, (has[a], has[b]), coded.queries)
+        notes += _left_out(pair, (has[a], has[b]))
         values = np.column_stack([_values(each, a, b, common, persistences) for each in lists])
         rows.append(_rows(*pair, ["all"], values.mean(axis=0, keepdims=True), names))
         if per_query:
@@ -124,10 +124,9 @@ def _check_arguments(depths: list[int], persistences: list[float], ties: str) ->
 
 @dataclass(frozen=True)
 class _Lists:
-    """The top docs of every run at one depth: packed when ties are broken, else with their groups."""
+    """The top docs of every run at one depth: ranked when ties are broken, else with their groups."""
 
-    packing: Packing
-    packed: list[RankedLists]
+    ranked: list[RankedLists]
     tied: list[TiedLists]
     ties: str
 
@@ -146,16 +145,21 @@ class _Coded:
 
     def lists(self, depth: int, ties: str) -> _Lists:
         """Return the top `depth` of each run."""
-        n_queries, packing = len(self.queries), Packing(self.n_docs, depth.bit_length())
+        n_queries, n_docs = len(self.queries), self.n_docs
         cut = []
         for query, doc, rank, score in self.rows:
             kept = rank <= depth
-            cut.append((query[kept], doc[kept], rank[kept], score[kept]))
+            whole = kept.all()
+            cut.append(
+                (query, doc, rank, score) if whole else (query[kept], doc[kept], rank[kept], score[kept])
+            )
         if ties == BROKEN:
-            packed = [packing.pack(query, doc, rank, n_queries=n_queries) for query, doc, rank, _ in cut]
-            return _Lists(packing, packed, [], ties)
-        tied = [tied_lists(*rows, n_queries=n_queries, n_docs=self.n_docs) for rows in cut]
-        return _Lists(packing, [], tied, ties)
+            return _Lists(
+                [RankedLists.from_rows(*rows[:3], n_queries=n_queries, n_docs=n_docs) for rows in cut],
+                [],
+                ties,
+            )
+        return _Lists([], [tied_lists(*rows, n_queries=n_queries, n_docs=n_docs) for rows in cut], ties)
 
 
 def _code(runs: list[Run]) -> _Coded:
@@ -184,9 +188,10 @@ def _names(depth: int, persistences: list[float], ties: str) -> list[str]:
 def _common_codes(ids: list[Any]) -> tuple[pd.Index, list[Ints]]:
     """Return the union of the categories, ascending, and each categorical's codes in it."""
     union = ids[0].categories
-    if not all(values.categories.equals(union) for values in ids):
-        names = {name for values in ids for name in values.categories.to_numpy(dtype=object)}
-        union = pd.Index(sorted(names), dtype="str")
+    if all(values.categories.equals(union) for values in ids):
+        return union, [values.codes.astype(np.int64) for values in ids]
+    names = {name for values in ids for name in values.categories.to_numpy(dtype=object)}
+    union = pd.Index(sorted(names), dtype="str")
     codes = [union.get_indexer(values.categories).astype(np.int64)[values.codes] for values in ids]
     return union, codes
 
@@ -219,8 +224,8 @@ def _values(lists: _Lists, a: int, b: int, common: Ints, persistences: list[floa
         own = [lists.tied[run].within(common) for run in (a, b)]
         columns = [tied_measures(own[0], own[1], p=p, variant=lists.ties) for p in persistences]
     else:
-        one, other = lists.packed[a], lists.packed[b]
-        query, worse = lists.packing.shared(one, other)
+        one, other = lists.ranked[a], lists.ranked[b]
+        query, worse = one.shared(other)
         place = np.zeros(len(one.length), dtype=np.int64)
         place[common] = np.arange(len(common))
         lengths = (one.length[common], other.length[common])

@@ -14,39 +14,44 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fire_toolkit.kernels import as_input
+from fire_toolkit.measures.segments import find_judged
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class RankedLists:
-    """The first docs of each query's list: packed (query, doc, rank) ascending, and the list lengths."""
+    """The first docs of each query's list: doc and rank of each row, by query.
 
-    packed: Ints
+    start, length: the first row and the length of each list; n_docs: how many doc codes there are.
+    """
+
+    doc: npt.NDArray[np.int32]
+    rank: Ints
+    start: Ints
     length: Ints
-
-
-@dataclass(frozen=True)
-class Packing:
-    """How query, doc and rank codes share one integer: the rank in the lowest `rank_bits` bits."""
-
     n_docs: int
-    rank_bits: int
 
-    def pack(self, query: Ints, doc: Ints, rank: Ints, *, n_queries: int) -> RankedLists:
-        """Return lists from row-wise codes (rank from 1)."""
-        packed = np.sort(((query * self.n_docs + doc) << self.rank_bits) | rank)
-        return RankedLists(packed, np.bincount(query, minlength=n_queries).astype(np.int64))
+    @classmethod
+    def from_rows(cls, query: Ints, doc: Ints, rank: Ints, *, n_queries: int, n_docs: int) -> RankedLists:
+        """Return lists from row-wise codes (rank from 1), in any order."""
+        if (query[1:] < query[:-1]).any():
+            order = np.argsort(query, kind="stable")
+            query, doc, rank = query[order], doc[order], rank[order]
+        length = np.bincount(query, minlength=n_queries).astype(np.int64)
+        start = np.cumsum(length) - length
+        return cls(as_input(doc, np.int32), as_input(rank, np.int64), start, length, n_docs)
 
-    def shared(self, a: RankedLists, b: RankedLists) -> tuple[Ints, Ints]:
+    def shared(self, other: RankedLists) -> tuple[Ints, Ints]:
         """Return, for each doc that both lists of a query hold, the query and the worse of its two ranks."""
-        both = np.concatenate([a.packed, b.packed])
-        both.sort(kind="stable")  # merges the two sorted halves
-        pair = both >> self.rank_bits
-        first = np.flatnonzero(pair[1:] == pair[:-1])
-        mask = (1 << self.rank_bits) - 1
-        worse = np.maximum(both[first] & mask, both[first + 1] & mask)
-        return np.asarray(pair[first] // self.n_docs, dtype=np.int64), worse
+        rows = (self.start, self.start + self.length)
+        starts = np.append(other.start, len(other.doc))
+        query, rank, other_rank = find_judged(
+            self.doc, self.rank, rows, other.doc, other.rank, starts, self.n_docs
+        )
+        return query, np.maximum(rank.astype(np.int64), other_rank)
 
 
 def measure_names(depth: int, p: float) -> tuple[str, ...]:
@@ -59,7 +64,7 @@ def overlap_measures(query: Ints, worse: Ints, lengths: tuple[Ints, Ints], *, p:
     """Return overlap, average overlap and RBO truncated, ext, min and res for each query.
 
     Args:
-        query, worse: as `Packing.shared` gives them.
+        query, worse: as `RankedLists.shared` gives them.
         lengths: of the two lists of each query, each 1 or more.
         p: persistence, strictly between 0 and 1.
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.comparison import compare_runs
-from fire_toolkit.comparison.overlap import Packing, overlap_measures
+from fire_toolkit.comparison.overlap import RankedLists, overlap_measures
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Run
@@ -173,14 +173,14 @@ def test_input_is_unchanged() -> None:
 @pytest.mark.parametrize("p", [0.3, 0.9, 0.98])
 def test_values_equal_the_definition_on_thousands_of_random_uneven_lists(p: float) -> None:
     draw = np.random.default_rng(round(p * 100))
-    packing, n = Packing(30, 5), 2000
+    n = 2000
     docs = [draw.permutation(draw.integers(1, 30, size=1)[0] + 1) for _ in range(2 * n)]
     sides = []
     for side in (docs[:n], docs[n:]):
         query = np.repeat(np.arange(n), [len(ranking) for ranking in side])
         rank = np.concatenate([np.arange(1, len(ranking) + 1) for ranking in side])
-        sides.append(packing.pack(query, np.concatenate(side), rank, n_queries=n))
-    values = overlap_measures(*packing.shared(*sides), (sides[0].length, sides[1].length), p=p)
+        sides.append(RankedLists.from_rows(query, np.concatenate(side), rank, n_queries=n, n_docs=30))
+    values = overlap_measures(*sides[0].shared(sides[1]), (sides[0].length, sides[1].length), p=p)
     expected = [by_definition(list(a), list(b), p) for a, b in zip(docs[:n], docs[n:], strict=True)]
     np.testing.assert_allclose(values, expected, atol=1e-11)
 
