@@ -191,4 +191,4 @@ def next_round(disputes: Disputes, pool: Pool | None = None, *, round: int) -> P
     if len(lost):
         pairs = ", ".join(f"{q} {d}" for q, d in lost[key].head(3).itertuples(index=False))
         raise JoinError(f"{len(lost)} of {len(asked)} disputed pairs are not in the pool ({pairs})")
-    return check_pool(asked.assign(round=round))
+    return check_pool(asked.drop(columns="_merge").assign(round=round))

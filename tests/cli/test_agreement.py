@@ -159,3 +159,46 @@ def test_every_format_holds_intervals_and_views(fire: Fire, folder: Path) -> Non
         for name in ("table", "latex", "tsv"):
             assert fire("agree", "many.csv", *words, "--format", name).stdout.strip()
         assert json.loads(fire("agree", "many.csv", *words, "--format", "json").stdout)
+
+
+HEADER = "query_id,doc_id,annotator_id,label\n"
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "words"),
+    [
+        (
+            "1,a,ann,relevant\n1,a,ann,irrelevant\n1,a,bob,irrelevant\n",
+            0,
+            "1 earlier answers of an annotator",
+        ),
+        ("1,a,ann,relevant\n1,a,bob,maybe\n", 1, "'maybe'"),
+        ("1,a,,relevant\n1,a,bob,relevant\n", 1, "annotator_id is empty"),
+        (
+            "1,a,ann,relevant\n1,a,bob,relevant\n",
+            0,
+            "every judgment on pairs with two judgments says 'relevant'",
+        ),
+        ("1,a,ann,relevant\n1,b,bob,irrelevant\n", 0, "no pair has two judgments"),
+        ("", 0, "no pair has two judgments"),
+    ],
+    ids=[
+        "same annotator twice",
+        "unknown label",
+        "empty annotator",
+        "one label",
+        "no doubled pair",
+        "nothing",
+    ],
+)
+def test_odd_judgments_have_their_word(fire: Fire, folder: Path, answers: str, code: int, words: str) -> None:
+    (folder / "odd.csv").write_text(HEADER + answers)
+    assert words in fire("agree", "odd.csv", "--intervals", "bootstrap", code=code).output
+
+
+def test_judgments_by_another_guideline_are_refused(fire: Fire, folder: Path) -> None:
+    (folder / "other.csv").write_text(HEADER + "1,a,ann,yes\n1,a,bob,no\n")
+    assert "nan" not in fire("agree", "other.csv").stdout
+    told = fire("agree", "other.csv", "--guideline", "caption-relevance-v1", code=1).stderr
+    assert "caption-relevance-v1" in told
+    assert "'no'" in told or "'yes'" in told
