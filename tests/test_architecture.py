@@ -22,6 +22,7 @@ STAGES: dict[str, set[str]] = {
     "qrels": set(),
     "measures": set(),
     "scoring": {"measures"},
+    "directions": {"measures", "scoring"},
     "comparison": {"measures", "scoring"},
     "certainty": {"measures", "qrels"},
     "findings": {"agreement", "certainty", "measures", "resolution"},

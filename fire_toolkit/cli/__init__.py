@@ -12,6 +12,7 @@ from fire_toolkit.cli.agreement import agree
 from fire_toolkit.cli.annotation import guideline, import_, tasks
 from fire_toolkit.cli.annotators import annotators
 from fire_toolkit.cli.auditing import audit, suggest
+from fire_toolkit.cli.bidirectional import bidirectional
 from fire_toolkit.cli.collection import add_collection
 from fire_toolkit.cli.common import FireGroup
 from fire_toolkit.cli.demo import demo
@@ -54,6 +55,17 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Ask": (pool, tasks, guideline, plan_round, next_round),
     "Label Studio": (labelstudio, annotators, media, push, progress, pull, import_),
     "Judgments to qrels": (agree, resolve, augment),
-    "Measure": (score, measures, compare, difference, orders, contributions, reusability, coverage, report),
+    "Measure": (
+        score,
+        bidirectional,
+        measures,
+        compare,
+        difference,
+        orders,
+        contributions,
+        reusability,
+        coverage,
+        report,
+    ),
 }
 main.add_sections(SECTIONS)

@@ -144,16 +144,16 @@ def _refuse_for_honest(given: Mapping[str, bool]) -> None:
 
 
 def _doc_order(doc_ids: str | None, inputs: Inputs) -> list[str]:
-    """Return the docs in the order of the file given, else of the workspace's matrices or items."""
+    """Return the docs in the order of the file given, else of the workspace's matrices."""
     from fire_toolkit.formats.ids import read_ids
 
     workspace = here()
-    listed = workspace and (workspace.path("runs", "doc_ids") or workspace.path("collection", "items"))
+    listed = workspace.path("runs", "doc_ids") if workspace else None
     path = Path(doc_ids) if doc_ids else shown(listed) if listed else None
     if path is None:
         raise click.UsageError(
-            "--ties index needs the collection's docs in their order: give --doc-ids FILE, a line each or a "
-            "table with doc_id (such as items.tsv)"
+            "--ties index needs the collection's docs in their order: give --doc-ids FILE, a line each, "
+            "as the matrices have them"
         )
     return read_ids(inputs.use(path), "doc_id")
 

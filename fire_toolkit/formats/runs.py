@@ -12,7 +12,7 @@ from fire_toolkit.formats.arrays import choose_matrix
 from fire_toolkit.formats.dense import QUERIES_ROWS, Ranked, rank_matrix
 from fire_toolkit.formats.ids import check_ids, ids_beside, read_ids
 from fire_toolkit.formats.list_pass import run_of_lists
-from fire_toolkit.formats.matrix import n_rows_columns
+from fire_toolkit.formats.matrix import Matrix, n_rows_columns
 from fire_toolkit.formats.oddities import Oddities
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.readers import find_reader
@@ -66,6 +66,26 @@ def _read_matrix(
     doc_ids: str | Path | None,
     depth: int | None,
 ) -> Run:
+    matrix, queries, docs = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
+    ranked = rank_matrix(
+        matrix, orientation=QUERIES_ROWS, n_queries=len(queries), docs=docs, depth=depth or len(docs)
+    )
+    refuse_missing(path, ranked.oddities, queries, docs)
+    return run_of_ranked(ranked, run_id, queries, docs, where=str(path))
+
+
+def open_matrix(
+    path: Path,
+    reader: RunReader,
+    *,
+    query_ids: str | Path | None = None,
+    doc_ids: str | Path | None = None,
+) -> tuple[Matrix, list[str], list[str]]:
+    """Return the matrix of queries × docs in a file, and the ids of both; arguments as for `read_run`.
+
+    Raises:
+        FormatError: the file holds no matrix, or no ids that fit it.
+    """
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no run")
     arrays = reader.read_arrays(path)
@@ -76,19 +96,11 @@ def _read_matrix(
     matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
     rows, columns = n_rows_columns(matrix)
     shape = (columns, rows) if matrix.is_flipped else (rows, columns)
-    checked = check_ids(path, matrix.shape if len(matrix.shape) != 2 else shape, queries, docs)
-    ranked = rank_matrix(
-        matrix,
-        orientation=QUERIES_ROWS,
-        n_queries=len(checked[0]),
-        docs=checked[1],
-        depth=depth or len(checked[1]),
-    )
-    _refuse_missing(path, ranked.oddities, *checked)
-    return run_of_ranked(ranked, run_id, *checked, where=str(path))
+    return matrix, *check_ids(path, matrix.shape if len(matrix.shape) != 2 else shape, queries, docs)
 
 
-def _refuse_missing(path: Path, oddities: Oddities, queries: list[str], docs: list[str]) -> None:
+def refuse_missing(path: Path, oddities: Oddities, queries: list[str], docs: list[str]) -> None:
+    """Raise FormatError where scores of a matrix were NaN or infinite; the first is named."""
     n_odd = oddities.n_nan + oddities.n_minus_inf + oddities.n_plus_inf
     if not n_odd:
         return

@@ -2,6 +2,7 @@
 
 from fire_toolkit.measures.coded import CodedQrels, CodedRun, code_qrels, code_run
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
+from fire_toolkit.measures.groups import count_missing_members, restrict_run, restrict_to_groups
 from fire_toolkit.measures.judged_ranking import FoundPositives, JudgedRanking, judge_run
 from fire_toolkit.measures.names import list_measures, parse_measure
 
@@ -15,7 +16,10 @@ __all__ = [
     "Parameter",
     "code_qrels",
     "code_run",
+    "count_missing_members",
     "judge_run",
     "list_measures",
     "parse_measure",
+    "restrict_run",
+    "restrict_to_groups",
 ]

@@ -1,0 +1,173 @@
+"""`bidirectional`: scores from texts to items and from items to texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fire_toolkit.cli.benchmark import existing_augmented, read_original
+from fire_toolkit.cli.common import (
+    Inputs,
+    drawn,
+    format_option,
+    formatted,
+    read_runs,
+    run_arguments,
+    say,
+    write_outputs,
+)
+from fire_toolkit.cli.honest import augmented_cell
+
+if TYPE_CHECKING:
+    from fire_toolkit.directions import Fold
+    from fire_toolkit.tables import Qrels, Run, Scores
+
+
+@click.command()
+@run_arguments
+@click.option("--qrels", metavar="FILE", help="The original qrels: texts and their items.")
+@click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
+@click.option(
+    "--item",
+    type=click.Choice(["image", "video"]),
+    default="image",
+    show_default=True,
+    help="What the items are: measures are t2i_R@1, i2t_R@1 or t2v_R@1, v2t_R@1.",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(min=1),
+    default=1,
+    help="The mean over so many folds of consecutive items (COCO 1K: 5), in the order of the matrix, or of "
+    "--doc-ids for two runs.",
+)
+@format_option
+@click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
+def bidirectional(
+    runs: tuple[str, ...],
+    query_ids: str | None,
+    doc_ids: str | None,
+    qrels: str | None,
+    augmented: str | None,
+    item: str,
+    folds: int,
+    output_format: str,
+    out: str | None,
+) -> None:
+    """Score both directions: R@1, 5, 10, MedR and MnR of each, R@Sum and mR.
+
+    RUN is a matrix of texts × items, ranked both ways, or two runs: texts to items, items to texts. The
+    qrels hold texts and their items, any number of either. R@K is whether any positive stands in the
+    top K. Shares are shown times 100, R@Sum is the sum of the six.
+    """
+    from fire_toolkit.directions import make_folds, mean_of_folds, score_directions
+    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.trec import read_trec_qrels
+
+    if len(runs) not in (1, 2):
+        raise click.UsageError(f"{len(runs)} files; expected one matrix, or two runs (t2i, then i2t)")
+    inputs = Inputs()
+    original = read_original(qrels, inputs)
+    augmented_path = augmented or existing_augmented(qrels)
+    corrected = read_trec_qrels(inputs.use(augmented_path)) if augmented_path else None
+    source = (_Matrix if len(runs) == 1 else _TwoRuns)(runs, query_ids, doc_ids, inputs)
+    parts = make_folds(original, source.items(), folds, augmented=corrected) if folds > 1 else []
+    scorings = [
+        score_directions(forth, back, own, augmented=new, item=item[0])
+        for forth, back, own, new in source.pairs(parts, original, corrected)
+    ]
+    scoring = mean_of_folds(scorings)
+    for note in scoring.notes:
+        say(f"note: {note}")
+    if output_format in ("table", "latex"):
+        click.echo(_drawn(scoring.scores, output_format), nl=False)
+    else:
+        click.echo(formatted(scoring.scores, output_format), nl=False)
+    if out:
+        text = {Path(out).name: delimited_text(scoring.scores, nan="nan")}
+        parameters = {"item": item, "folds": folds}
+        write_outputs(Path(out), text, stage="bidirectional", parameters=parameters, inputs=inputs)
+
+
+Scored = tuple["Run", "Run", "Qrels", "Qrels | None"]
+
+
+class _Matrix:
+    """One matrix, ranked both ways; positives below the top keep their true ranks."""
+
+    def __init__(
+        self, files: tuple[str, ...], query_ids: str | None, doc_ids: str | None, inputs: Inputs
+    ) -> None:
+        from fire_toolkit.formats.both_ways import open_both_ways
+
+        self.path = inputs.use(files[0])
+        named = [inputs.use(ids) if ids else None for ids in (query_ids, doc_ids)]
+        self.matrix, *self.axes = open_both_ways(self.path, query_ids=named[0], doc_ids=named[1])
+
+    def items(self) -> list[str]:
+        return self.axes[1]
+
+    def pairs(self, folds: list[Fold], original: Qrels, augmented: Qrels | None) -> Iterator[Scored]:
+        import pandas as pd
+
+        from fire_toolkit.directions import CUTOFFS, Fold
+        from fire_toolkit.formats.both_ways import cut_matrix, rank_both_ways
+
+        parts = [(fold.texts, fold.docs) for fold in folds]
+        matrices = cut_matrix(self.matrix, (self.axes[0], self.axes[1]), parts) if folds else [self.matrix]
+        whole = Fold(tuple(self.axes[1]), original, augmented)
+        for fold, matrix in zip(folds or [whole], matrices, strict=True):
+            tables = [table for table in (fold.qrels, fold.augmented) if table is not None]
+            known = pd.concat(tables)[["query_id", "doc_id"]].drop_duplicates()
+            axes = (fold.texts, fold.docs) if folds else (self.axes[0], self.axes[1])
+            forth, back = rank_both_ways(
+                self.path, matrix, axes, known, run_id=self.path.stem, depth=max(CUTOFFS)
+            )
+            yield forth, back, fold.qrels, fold.augmented
+
+
+class _TwoRuns:
+    """One run for each direction."""
+
+    def __init__(
+        self, files: tuple[str, ...], query_ids: str | None, doc_ids: str | None, inputs: Inputs
+    ) -> None:
+        self.inputs, self.doc_ids = inputs, doc_ids
+        self.forth = read_runs(files[:1], inputs, query_ids=query_ids, doc_ids=doc_ids)[0]
+        self.back = read_runs(files[1:], inputs, query_ids=doc_ids, doc_ids=query_ids)[0]
+
+    def items(self) -> list[str]:
+        from fire_toolkit.formats.ids import read_ids
+
+        if self.doc_ids is None:
+            raise click.UsageError(
+                "--folds needs the order of the items: give --doc-ids FILE, a line each, or one matrix"
+            )
+        return read_ids(self.inputs.use(self.doc_ids), "doc_id")
+
+    def pairs(self, folds: list[Fold], original: Qrels, augmented: Qrels | None) -> Iterator[Scored]:
+        from fire_toolkit.directions import fold_runs
+
+        if not folds:
+            yield self.forth, self.back, original, augmented
+        for fold in folds:
+            yield *fold_runs(self.forth, self.back, fold), fold.qrels, fold.augmented
+
+
+def _drawn(scores: Scores, output_format: str) -> str:
+    values = {
+        (measure, name): (1.0 if measure.endswith(("MedR", "MnR")) else 100.0) * value
+        for measure, name, value in zip(scores["measure"], scores["qrels"], scores["value"], strict=True)
+    }
+    rows = []
+    for measure in dict.fromkeys(scores["measure"]):
+        original = values[measure, "original"]
+        if (measure, "augmented") in values:
+            cell = augmented_cell(values[measure, "augmented"], original, values[measure, "delta"])
+        else:
+            cell = f"{original:.1f}"
+        rows.append([measure, cell])
+    return drawn(rows, ["measure", str(scores["run_id"].iloc[0])], output_format)

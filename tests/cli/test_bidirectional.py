@@ -1,0 +1,81 @@
+"""`bidirectional`: one matrix or two runs give the same scores, whole and in folds."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+N_ITEMS, N_EACH = 24, 2
+
+
+@pytest.fixture
+def matrix(folder: Path) -> np.ndarray:
+    """48 texts × 24 items; items in an order that is not that of their ids."""
+    items = [f"i{(7 * n) % N_ITEMS}" for n in range(N_ITEMS)]
+    texts = [f"t{n}" for n in range(N_ITEMS * N_EACH)]
+    positive = np.repeat(np.eye(N_ITEMS), N_EACH, axis=0)
+    sims = np.random.default_rng(4).permutation(positive.size).reshape(positive.shape) / positive.size
+    sims = (sims + 0.6 * positive).astype(np.float32)
+    np.savez(folder / "m.npz", sims=sims, query_ids=texts, doc_ids=items)
+    (folder / "items.txt").write_text("\n".join(items) + "\n")
+    owner = [items[n // N_EACH] for n in range(len(texts))]
+    lines = (f"{text} 0 {item} 1\n" for text, item in zip(texts, owner, strict=True))
+    (folder / "pairs.txt").write_text("".join(lines))
+    cells = [(texts[a], items[b], float(sims[a, b])) for a in range(len(texts)) for b in range(len(items))]
+    forth, back = ([f"{q} Q0 {d} 0 {s!r} m\n" for q, d, s in own] for own in (
+        cells, [(item, text, score) for text, item, score in cells]))  # fmt: skip
+    (folder / "forth.run").write_text("".join(forth))
+    (folder / "back.run").write_text("".join(back))
+    return sims
+
+
+def scores(result: Result) -> dict[str, float]:
+    return {row["measure"]: row["value"] for row in json.loads(result.stdout)}
+
+
+@pytest.mark.usefixtures("matrix")
+@pytest.mark.parametrize("folds", [(), ("--folds", 3)])
+def test_one_matrix_and_two_runs_score_alike(fire: Fire, folds: tuple[object, ...]) -> None:
+    ends = ("--qrels", "pairs.txt", "--format", "json", *folds)
+    order = ("--doc-ids", "items.txt") if folds else ()
+    assert scores(fire("bidirectional", "forth.run", "back.run", *ends, *order)) == pytest.approx(
+        scores(fire("bidirectional", "m.npz", *ends))
+    )
+
+
+def test_equals_a_count_over_the_matrix_and_over_its_folds(fire: Fire, matrix: np.ndarray) -> None:
+    def r1(sims: np.ndarray) -> float:
+        return float(np.mean(sims.argmax(axis=1) == np.arange(len(sims)) // N_EACH))
+
+    ends = ("--qrels", "pairs.txt", "--format", "json", "--item", "video")
+    assert scores(fire("bidirectional", "m.npz", *ends))["t2v_R@1"] == pytest.approx(r1(matrix))
+    parts = [matrix[16 * n : 16 * (n + 1), 8 * n : 8 * (n + 1)] for n in range(3)]
+    in_folds = scores(fire("bidirectional", "m.npz", *ends, "--folds", 3))
+    assert in_folds["t2v_R@1"] == pytest.approx(np.mean([r1(part) for part in parts]))
+
+
+@pytest.mark.usefixtures("matrix")
+def test_the_table_and_the_file(fire: Fire, folder: Path) -> None:
+    shown = fire("bidirectional", "m.npz", "--qrels", "pairs.txt", "--out", "both.csv").stdout.splitlines()
+    assert [line.split()[0] for line in shown[2:]] == [
+        *("t2i_R@1", "t2i_R@5", "t2i_R@10", "t2i_MedR", "t2i_MnR"),
+        *("i2t_R@1", "i2t_R@5", "i2t_R@10", "i2t_MedR", "i2t_MnR", "R@Sum", "mR"),
+    ]
+    manifest = json.loads((folder / "both.csv.manifest.json").read_text())
+    assert manifest["parameters"] == {"item": "image", "folds": 1}
+    assert (
+        (folder / "both.csv").read_text().startswith("run_id,qrels,query_id,measure,value\nm,original,all,")
+    )
+
+
+@pytest.mark.usefixtures("matrix")
+def test_what_is_missing_is_said(fire: Fire) -> None:
+    assert "expected one matrix, or two runs" in fire("bidirectional", "--qrels", "pairs.txt", code=2).stderr
+    one = fire("bidirectional", "forth.run", "--qrels", "pairs.txt", code=1).stderr
+    assert "no matrix; give two runs, one for each direction" in one
+    two = fire("bidirectional", "forth.run", "back.run", "--qrels", "pairs.txt", "--folds", 3, code=2).stderr
+    assert "--folds needs the order of the items" in two

@@ -1,0 +1,161 @@
+"""Both directions of retrieval equal a slow count over the matrix, in any ratio of texts to items."""
+
+from __future__ import annotations
+
+from statistics import fmean, median
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.directions import (
+    fold_runs,
+    make_folds,
+    mean_of_folds,
+    score_directions,
+    turn_qrels,
+)
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.tables import Qrels, Run, check_qrels
+
+
+def make_qrels(pairs: list[tuple[str, str]], relevance: int = 1) -> Qrels:
+    table = pd.DataFrame(pairs, columns=["query_id", "doc_id"]).assign(relevance=relevance)
+    return check_qrels(table)
+
+
+def both_runs(sims: np.ndarray, texts: list[str], items: list[str]) -> tuple[Run, Run]:
+    cells = [(t, i, sims[a, b]) for a, t in enumerate(texts) for b, i in enumerate(items)]
+    forth = pd.DataFrame(cells, columns=["query_id", "doc_id", "score"]).assign(run_id="m")
+    back = forth.rename(columns={"query_id": "doc_id", "doc_id": "query_id"})
+    return rank_run(forth), rank_run(back)
+
+
+def first_ranks(sims: np.ndarray, positive: np.ndarray) -> list[int]:
+    """Return the rank of the best positive of each row: one more than the number of larger scores."""
+    return [1 + int((row > row[own].max()).sum()) for row, own in zip(sims, positive, strict=True)]
+
+
+def slow(sims: np.ndarray, positive: np.ndarray, item: str = "i") -> dict[str, float]:
+    """Return all scores from a matrix without ties, texts × items, and its boolean positives."""
+    found = {}
+    for way, own, right in ((f"t2{item}", sims, positive), (f"{item}2t", sims.T, positive.T)):
+        kept = right.any(axis=1)
+        ranks = first_ranks(own[kept], right[kept])
+        found |= {f"{way}_R@{k}": fmean(rank <= k for rank in ranks) for k in (1, 5, 10)}
+        found |= {f"{way}_MedR": median(ranks), f"{way}_MnR": fmean(ranks)}
+    found["R@Sum"] = sum(value for name, value in found.items() if "_R@" in name)
+    return found | {"mR": found["R@Sum"] / 6}
+
+
+def as_dict(scores: pd.DataFrame, qrels: str = "original") -> dict[str, float]:
+    own = scores[scores["qrels"] == qrels]
+    return dict(zip(own["measure"], own["value"], strict=True))
+
+
+def collection(captions: list[int], seed: int) -> tuple[np.ndarray, np.ndarray, list[str], list[str]]:
+    """Return similarities without ties, positives and ids of items with so many captions each."""
+    items = [f"i{n:02d}" for n in range(len(captions))]
+    owner = np.repeat(np.arange(len(captions)), captions)
+    texts = [f"t{n:03d}" for n in range(len(owner))]
+    positive = owner[:, None] == np.arange(len(items))
+    noise = np.random.default_rng(seed).permutation(positive.size).reshape(positive.shape)
+    return noise + positive * (0.4 * positive.size + 0.5), positive, texts, items
+
+
+def pairs_of(positive: np.ndarray, texts: list[str], items: list[str]) -> list[tuple[str, str]]:
+    return [(texts[a], items[b]) for a, b in zip(*np.nonzero(positive), strict=True)]
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=14), st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_equals_a_slow_count_in_any_ratio_of_captions(captions: list[int], seed: int) -> None:
+    sims, positive, texts, items = collection(captions, seed)
+    forth, back = both_runs(sims, texts, items)
+    scores, _ = score_directions(forth, back, make_qrels(pairs_of(positive, texts, items)))
+    assert as_dict(scores) == pytest.approx(slow(sims, positive))
+    assert list(scores["measure"]) == list(slow(sims, positive))
+
+
+@given(st.integers(0, 99), st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_texts_may_have_several_items(seed: int, n_more: int) -> None:
+    sims, positive, texts, items = collection([2, 1, 3, 1], seed)
+    more = np.random.default_rng(seed).integers(0, positive.size, n_more)
+    positive.ravel()[more] = True
+    scores, _ = score_directions(
+        *both_runs(sims, texts, items), make_qrels(pairs_of(positive, texts, items)), item="v"
+    )
+    assert as_dict(scores) == pytest.approx(slow(sims, positive, "v"))
+
+
+@given(st.integers(1, 4), st.integers(0, 99))
+@settings(max_examples=20, deadline=None)
+def test_folds_are_parts_of_the_matrix(n_folds: int, seed: int) -> None:
+    sims, positive, texts, items = collection([5, 2, 1, 5, 3, 2, 1, 5, 5], seed)
+    forth, back = both_runs(sims, texts, items)
+    folds = make_folds(make_qrels(pairs_of(positive, texts, items)), items, n_folds)
+    found = mean_of_folds([score_directions(*fold_runs(forth, back, f), f.qrels) for f in folds])
+    parts = []
+    for columns in np.array_split(np.arange(len(items)), n_folds):
+        rows = np.flatnonzero(positive[:, columns].any(axis=1))
+        parts.append(slow(sims[np.ix_(rows, columns)], positive[np.ix_(rows, columns)]))
+    expected = {name: fmean(part[name] for part in parts) for name in parts[0]}
+    assert as_dict(found.scores) == pytest.approx(expected)
+
+
+def test_folds_are_consecutive_in_the_order_given() -> None:
+    qrels = make_qrels([("t1", "b"), ("t2", "a"), ("t3", "c"), ("t4", "a")])
+    folds = make_folds(qrels, ["c", "a", "b"], 2)
+    assert [(fold.docs, fold.texts) for fold in folds] == [(("c", "a"), ["t2", "t3", "t4"]), (("b",), ["t1"])]
+
+
+def test_pairs_across_folds_are_left_out_of_the_augmented_qrels() -> None:
+    qrels = make_qrels([("t1", "a"), ("t2", "b")])
+    augmented = make_qrels([("t1", "a"), ("t2", "b"), ("t1", "b")])
+    folds = make_folds(qrels, ["a", "b"], 2, augmented=augmented)
+    assert [len(fold.augmented) for fold in folds if fold.augmented is not None] == [1, 1]
+
+
+def test_augmented_qrels_count_in_both_directions() -> None:
+    # t1's own item a stands second; b is a new positive of t1, and first. Item b is t2's own.
+    sims = np.array([[1.0, 2.0], [0.0, 3.0]])
+    forth, back = both_runs(sims, ["t1", "t2"], ["a", "b"])
+    qrels, augmented = (
+        make_qrels([("t1", "a"), ("t2", "b")]),
+        make_qrels([("t1", "a"), ("t2", "b"), ("t1", "b")]),
+    )
+    scores, notes = score_directions(forth, back, qrels, augmented=augmented)
+    assert as_dict(scores)["t2i_R@1"] == 0.5
+    assert as_dict(scores, "augmented")["t2i_R@1"] == 1.0
+    assert as_dict(scores, "delta")["R@Sum"] == 0.5
+    assert as_dict(scores, "delta")["mR"] == pytest.approx(0.5 / 6)
+    assert {note.kind for note in notes} == {"shallow"}
+    new_item = make_qrels([*pairs_of(np.eye(2), ["t1", "t2"], ["a", "b"]), ("t1", "z")])
+    _, notes = score_directions(forth, back, qrels, augmented=new_item)
+    assert str(notes[-1]).startswith("1 items that only the augmented qrels hold are no queries")
+
+
+def test_turned_twice_is_the_same() -> None:
+    qrels = make_qrels([("t1", "b"), ("t2", "a"), ("t3", "a")])
+    pd.testing.assert_frame_equal(qrels, turn_qrels(turn_qrels(qrels)))
+
+
+def test_what_cannot_be_scored_is_refused() -> None:
+    qrels = make_qrels([("t1", "a"), ("t2", "b")])
+    forth, back = both_runs(np.eye(2), ["t1", "t2"], ["a", "b"])
+    with pytest.raises(JoinError, match="no query shared with the qrels"):
+        score_directions(back, forth, qrels)
+    two = pd.concat([forth, back]).drop(columns="rank")
+    two["run_id"] = ["x"] * 4 + ["y"] * 4
+    with pytest.raises(UsageError, match=r"2 runs in one table \(x, y\), expected one a direction"):
+        score_directions(rank_run(two), back, qrels)
+    with pytest.raises(UsageError, match="3 folds of 2 docs"):
+        make_folds(qrels, ["a", "b"], 3)
+    with pytest.raises(JoinError, match=r"1 docs of the qrels are not in the order of the docs \(b\)"):
+        make_folds(qrels, ["a", "c"], 1)
+    with pytest.raises(JoinError, match="the fold from c to c has no text"):
+        make_folds(qrels, ["a", "b", "c"], 3)
