@@ -33,6 +33,7 @@ INTERVAL_COLUMNS = {
     "n_resampled": "int64",
     "interval_note": "str",
 }
+ALPHA_BOUNDS = "the bounds .667 and .8 are customary for alpha alone"
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,9 @@ def agreement_intervals(
 def _beside(interval: Interval) -> tuple[float, float, float, float, int, str]:
     """Return what stands in INTERVAL_COLUMNS."""
     numbers = (interval.low, interval.high, interval.below_667, interval.below_800)
-    return (*numbers, interval.n_resampled, interval.note)
+    without = [] if math.isnan(interval.low) or not math.isnan(interval.below_667) else [ALPHA_BOUNDS]
+    note = "; ".join(part for part in (interval.note, *without) if part)
+    return (*numbers, interval.n_resampled, note)
 
 
 def _measured(

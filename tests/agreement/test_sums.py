@@ -91,6 +91,7 @@ def test_the_value_of_every_statistic_lies_in_its_interval(name: str, method: st
     assert row["low"] < row["value"] < row["high"]
     assert row["n_resampled"] == (200 if STATISTICS[name].of_all else 140)
     assert math.isnan(row["below_667"]) == (name != "alpha")
+    assert ("customary for alpha alone" in row["interval_note"]) == (name != "alpha")
 
 
 @pytest.mark.parametrize("name", WITH_SUMS)
