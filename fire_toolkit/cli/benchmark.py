@@ -23,7 +23,7 @@ from fire_toolkit.cli.common import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fire_toolkit.tables import Labels, PoolSources, Qrels, Run
+    from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
 
 POLICIES = ("union", "override", "drop")
 
@@ -108,7 +108,15 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def read_queries_file(queries: str | None, inputs: Inputs) -> pd.DataFrame:
+def read_augmented(augmented: str | None, given_qrels: str | None, inputs: Inputs) -> Qrels | None:
+    """Return the augmented qrels given, else the workspace's where they are there, else None."""
+    from fire_toolkit.formats.trec import read_trec_qrels
+
+    path = augmented or existing_augmented(given_qrels)
+    return read_trec_qrels(inputs.use(path)) if path else None
+
+
+def read_queries_file(queries: str | None, inputs: Inputs) -> Queries:
     """Return the queries given, else the workspace's."""
     from fire_toolkit.formats.table_files import read_queries
 
@@ -157,7 +165,7 @@ def resampling_options(command: Command) -> Command:
     for decorate in (
         click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers."),
         click.option("--resamples", default=10_000, show_default=True, help="How many resamples are drawn."),
-        click.option("--queries", metavar="FILE", help="queries.tsv with the column of --clusters."),
+        click.option("--queries", metavar="FILE", help="queries.tsv, where an option names a column."),
         click.option(
             "--clusters", metavar="COLUMN", help="Resample whole clusters: a column of the queries."
         ),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.benchmark import existing_augmented, read_original
+from fire_toolkit.cli.benchmark import read_augmented, read_original
 from fire_toolkit.cli.common import (
     Inputs,
     drawn,
@@ -65,14 +65,12 @@ def bidirectional(
     """
     from fire_toolkit.directions import make_folds, mean_of_folds, score_directions
     from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.trec import read_trec_qrels
 
     if len(runs) not in (1, 2):
         raise click.UsageError(f"{len(runs)} files; expected one matrix, or two runs (t2i, then i2t)")
     inputs = Inputs()
     original = read_original(qrels, inputs)
-    augmented_path = augmented or existing_augmented(qrels)
-    corrected = read_trec_qrels(inputs.use(augmented_path)) if augmented_path else None
+    corrected = read_augmented(augmented, qrels, inputs)
     source = (_Matrix if len(runs) == 1 else _TwoRuns)(runs, query_ids, doc_ids, inputs)
     parts = make_folds(original, source.items(), folds, augmented=corrected) if folds > 1 else []
     scorings = [

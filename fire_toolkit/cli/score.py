@@ -10,10 +10,11 @@ import click
 
 from fire_toolkit.cli.benchmark import (
     POLICIES,
-    existing_augmented,
+    read_augmented,
     read_benchmark,
     read_clusters,
     read_original,
+    read_queries_file,
     resampling_options,
 )
 from fire_toolkit.cli.common import (
@@ -22,6 +23,7 @@ from fire_toolkit.cli.common import (
     format_option,
     formatted,
     here,
+    n_of,
     read_runs,
     run_arguments,
     say,
@@ -31,10 +33,13 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.honest import show_honest
-from fire_toolkit.cli.scoring import drawn_scores
+from fire_toolkit.cli.scoring import drawn_aspects, drawn_scores
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fire_toolkit.scoring import Scoring
+    from fire_toolkit.tables import Qrels, Run
 
 
 @click.command()
@@ -52,6 +57,12 @@ if TYPE_CHECKING:
     help="Docs of equal score: by doc id descending, in the order of --doc-ids, at their mean rank, or with "
     "positives first or last.",
 )
+@click.option(
+    "--groups",
+    metavar="FILE",
+    help="Rank the docs of each query's group alone, without the query's reference: groups.tsv.",
+)
+@click.option("--by", metavar="COLUMN", help="A score for each value of a column of the queries.")
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
 @click.option("--honest", is_flag=True, help="Each score with intervals, bounds, Judged@k and more.")
 @click.option("--labels", metavar="FILE", help="For --honest: labels.csv, or the folder that holds it.")
@@ -74,6 +85,8 @@ def score(
     augmented: str | None,
     measures: tuple[str, ...],
     ties: str,
+    groups: str | None,
+    by: str | None,
     per_query: bool,
     honest: bool,
     labels: str | None,
@@ -94,13 +107,19 @@ def score(
     Where docs of equal score could change a query, a note says how many, and the scores with positives
     last and first. --ties takes another rule for them; pools always take doc ids descending.
 
+    --groups gives CIRR's Recall_subset@1, 2, 3 as C@1, C@2, C@3; the column reference of the queries says
+    which doc is no answer. --by adds the columns aspect and n_queries; a query whose value is several,
+    joined by `;`, counts in each.
+
     --honest takes labels in the place of augmented qrels. Beside each score it shows the 95% interval of
     the score and of its gain, the score with unjudged docs left out (condensed), what it could be
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
     judgments that only this run contributed. --clusters, --resamples and --seed are for its intervals.
     """
+    from fire_toolkit.scoring import score_runs
+
     if honest:
-        _refuse_for_honest({"--ties": ties != "doc-desc"})
+        _refuse({"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}, beside="--honest")
         benchmark = read_benchmark(
             runs, query_ids, doc_ids, qrels=qrels, labels=labels, pool_sources=pool_sources
         )
@@ -115,32 +134,81 @@ def score(
             out=Path(out) if out else None if runs else workspace_path("scores/honest.csv"),
         )
         return
-    from fire_toolkit.formats.trec import read_trec_qrels
-    from fire_toolkit.scoring import score_runs
-
+    _refuse({"--by": bool(per_query and by)}, beside="--per-query")
     inputs = Inputs()
     original = read_original(qrels, inputs)
-    augmented_path = augmented or existing_augmented(qrels)
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
-    names = tuple(chosen(measures, "score", "measures"))
+    tables = _restricted(tables, original, groups, queries, inputs) if groups else tables
+    parameters = {"measures": list(chosen(measures, "score", "measures")), "ties": ties}
     scoring = score_runs(
         tables,
         original,
-        names,
-        augmented=read_trec_qrels(inputs.use(augmented_path)) if augmented_path else None,
-        per_query=per_query,
+        parameters["measures"],
+        augmented=read_augmented(augmented, qrels, inputs),
+        per_query=per_query or by is not None,
         ties=ties,
         doc_order=_doc_order(doc_ids, inputs) if ties == "index" else None,
     )
-    place = Path(out) if out else None if runs or per_query else workspace_path("scores/scores.csv")
-    parameters = {"measures": list(names), "ties": ties}
-    _show_scores(scoring, parameters, output_format, per_query=per_query, place=place, inputs=inputs)
+    table = _show(scoring, by, queries, inputs, output_format, per_query=per_query)
+    is_usual = not (runs or per_query or by or groups or ties != "doc-desc")
+    place = Path(out) if out else workspace_path("scores/scores.csv") if is_usual else None
+    _write(place, table, parameters | ({"by": by} if by else {}), inputs)
 
 
-def _refuse_for_honest(given: Mapping[str, bool]) -> None:
+def _show(
+    scoring: Scoring,
+    by: str | None,
+    queries: str | None,
+    inputs: Inputs,
+    output_format: str,
+    *,
+    per_query: bool,
+) -> pd.DataFrame:
+    """Print the notes and the scores, drawn or in their long form, and return the long form."""
+    from fire_toolkit.aspects import score_aspects
+
+    for note in scoring.notes:
+        say(f"note: {note}")
+    is_drawn = output_format in ("table", "latex") and not per_query
+    if by is None:
+        table: pd.DataFrame = scoring.scores
+        text = drawn_scores(scoring.scores, output_format) if is_drawn else ""
+    else:
+        table = aspects = score_aspects(scoring.scores, read_queries_file(queries, inputs), column=by)
+        text = drawn_aspects(aspects, by, output_format) if is_drawn else ""
+    click.echo(text or formatted(table, "csv" if output_format == "table" else output_format), nl=False)
+    return table
+
+
+def _restricted(
+    runs: list[Run], original: Qrels, groups: str, queries: str | None, inputs: Inputs
+) -> list[Run]:
+    """Return the runs with each query's group alone, and say what the lists lack."""
+    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.measures import count_missing_members, restrict_to_groups
+
+    members = read_delimited(inputs.use(groups), required=["query_id", "doc_id"])
+    table = read_queries_file(queries, inputs)
+    references = None
+    if "reference" in table.columns:
+        references = dict(zip(table["query_id"], table["reference"].astype("str"), strict=True))
+    else:
+        say("note: the queries have no column reference; no doc of a group is left out")
+    counted = members[members["query_id"].isin(set(original["query_id"]))]
+    restricted = [restrict_to_groups(run, members, references) for run in runs]
+    for run in restricted:
+        n = count_missing_members(run, counted, references)
+        if n:
+            name = run["run_id"].cat.categories[0] if len(run) else "a run"
+            say(f"note: {name}: {n_of(n, 'query')} whose list lacks a member of the group; ranks there are "
+                "those among the members it has")  # fmt: skip
+    return restricted
+
+
+def _refuse(given: Mapping[str, bool], *, beside: str) -> None:
     for option, is_given in given.items():
         if is_given:
-            raise click.UsageError(f"{option} does not go with --honest; leave one of them out")
+            raise click.UsageError(f"{option} does not go with {beside}; leave one of them out")
 
 
 def _doc_order(doc_ids: str | None, inputs: Inputs) -> list[str]:
@@ -158,24 +226,10 @@ def _doc_order(doc_ids: str | None, inputs: Inputs) -> list[str]:
     return read_ids(inputs.use(path), "doc_id")
 
 
-def _show_scores(
-    scoring: Scoring,
-    parameters: Mapping[str, Any],
-    output_format: str,
-    *,
-    per_query: bool,
-    place: Path | None,
-    inputs: Inputs,
-) -> None:
+def _write(place: Path | None, table: pd.DataFrame, parameters: Mapping[str, Any], inputs: Inputs) -> None:
     from fire_toolkit.formats.delimited import delimited_text
 
-    for note in scoring.notes:
-        say(f"note: {note}")
-    if output_format in ("table", "latex") and not per_query:
-        click.echo(drawn_scores(scoring.scores, output_format), nl=False)
-    else:
-        click.echo(formatted(scoring.scores, "csv" if output_format == "table" else output_format), nl=False)
     if place:
-        text = delimited_text(scoring.scores, nan="nan")
-        write_outputs(place, {place.name: text}, stage="score", parameters=parameters, inputs=inputs)
+        texts = {place.name: delimited_text(table, nan="nan")}
+        write_outputs(place, texts, stage="score", parameters=parameters, inputs=inputs)
     say_next("compare", "RUN RUN...")

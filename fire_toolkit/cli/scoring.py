@@ -22,6 +22,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.honest import augmented_cell
 
 if TYPE_CHECKING:
+    from fire_toolkit.aspects import AspectScores
     from fire_toolkit.tables import Comparisons, Scores
 
 
@@ -38,6 +39,23 @@ def drawn_scores(scores: Scores, output_format: str) -> str:
         cells = [_cell({name: scale * values[run_id, measure, name] for name in names}) for run_id in run_ids]
         rows.append([measure, *cells])
     return drawn(rows, ["measure", *run_ids], output_format)
+
+
+def drawn_aspects(scores: AspectScores, column: str, output_format: str) -> str:
+    """Return a breakdown, aspects and measures × runs."""
+    from fire_toolkit.measures import parse_measure
+
+    run_ids = list(dict.fromkeys(scores["run_id"]))
+    rows = []
+    for (aspect, n_queries, measure), own in scores.groupby(["aspect", "n_queries", "measure"], sort=False):
+        scale = 100 if parse_measure(str(measure)).definition.unit == "share" else 1
+        cells = []
+        for run_id in run_ids:
+            of_run = own[own["run_id"] == run_id]
+            values = dict(zip(of_run["qrels"], scale * of_run["value"], strict=True))
+            cells.append(_cell({str(name): float(value) for name, value in values.items()}))
+        rows.append([str(aspect) or "(none)", f"{n_queries:,}", str(measure), *cells])
+    return drawn(rows, [column, "queries", "measure", *run_ids], output_format)
 
 
 def _cell(values: dict[str, float]) -> str:

@@ -43,3 +43,70 @@ def test_what_a_rule_cannot_know_is_refused(fire: Fire, folder: Path) -> None:
     refused = fire(*SCORE, "-m", "RR", "--ties", "index", "--doc-ids", "docs.txt", code=1).stderr
     assert "run ssb: 2 docs are not in the order of the docs (007)" in refused
     assert "--ties does not go with --honest" in fire(*SCORE, "--honest", "--ties", "average", code=2).stderr
+
+
+@pytest.fixture
+def composed(folder: Path) -> Path:
+    """Two queries of composed retrieval, each with its group; the reference r leads both lists."""
+    (folder / "c.run").write_text(
+        "".join(f"{q} Q0 {d} 0 {-n} m\n" for q in "12" for n, d in enumerate(["r", "x", "b", "a", "c"]))
+    )
+    (folder / "c.txt").write_text("1 0 a 1\n2 0 b 1\n")
+    (folder / "groups.tsv").write_text(
+        "query_id\tdoc_id\n" + "".join(f"{q}\t{d}\n" for q in "12" for d in "rabc")
+    )
+    (folder / "c.tsv").write_text(
+        "query_id\ttext\treference\tkind\n1\tred\tr\tcolour;shape\n2\tbig\tr\tsize\n"
+    )
+    return folder
+
+
+GROUPED = ("score", "c.run", "--qrels", "c.txt", "--groups", "groups.tsv", "--queries", "c.tsv")
+
+
+def values(result: Result, *keys: str) -> dict[tuple[str, ...], float]:
+    return {tuple(str(row[key]) for key in keys): row["value"] for row in json.loads(result.stdout)}
+
+
+@pytest.mark.usefixtures("composed")
+def test_recall_subset_ranks_the_group_without_its_reference(fire: Fire) -> None:
+    measures = ("-m", "C@1", "-m", "C@2", "-m", "C@3", "--format", "json")
+    # Without r and x the lists are b, a, c: a, the positive of query 1, is second, b of query 2 first.
+    expected = {("C@1",): 0.5, ("C@2",): 1.0, ("C@3",): 1.0}
+    result = fire(*GROUPED, *measures)
+    assert expected == values(result, "measure")
+    assert "note" not in result.stderr
+
+
+def test_lists_that_lack_members_and_queries_without_reference_are_said(fire: Fire, composed: Path) -> None:
+    (composed / "c.run").write_text("1 Q0 a 1 9 m\n2 Q0 b 1 9 m\n2 Q0 a 2 8 m\n2 Q0 c 3 7 m\n")
+    assert "m: 1 query whose list lacks a member of the group" in fire(*GROUPED, "-m", "C@1").stderr
+    (composed / "c.tsv").write_text("query_id\ttext\n1\tred\n2\tbig\n")
+    assert "no column reference; no doc of a group is left out" in fire(*GROUPED, "-m", "C@1").stderr
+    (composed / "groups.tsv").write_text("query_id\tdoc_id\n1\ta\n")
+    assert "groups: 1 queries of the run have none (2)" in fire(*GROUPED, "-m", "C@1", code=1).stderr
+
+
+@pytest.mark.usefixtures("composed")
+def test_a_breakdown_has_a_score_for_each_value(fire: Fire, composed: Path) -> None:
+    ends = ("score", "c.run", "--qrels", "c.txt", "--queries", "c.tsv", "-m", "RR", "--by", "kind")
+    found = values(fire(*ends, "--format", "json", "--out", "by.csv"), "aspect", "n_queries", "query_id")
+    assert found == pytest.approx(
+        {("colour", "1", "all"): 1 / 4, ("shape", "1", "all"): 1 / 4, ("size", "1", "all"): 1 / 3}
+    )
+    assert (
+        (composed / "by.csv").read_text().startswith("aspect,n_queries,run_id,qrels,query_id,measure,value")
+    )
+    rows = [line.split() for line in fire(*ends).stdout.splitlines()]
+    assert rows[0] == ["kind", "queries", "measure", "m"]
+    assert rows[-1] == ["size", "1", "RR", "33.3"]
+    assert "--by does not go with --per-query" in fire(*ends, "--per-query", code=2).stderr
+    assert "queries have no column 'kin'; found query_id" in fire(*ends[:-1], "kin", code=1).stderr
+
+
+def test_only_the_usual_scores_are_kept_in_a_workspace(fire: Fire, folder: Path) -> None:
+    (folder / "fire.toml").write_text('[runs]\nfiles = ["*.run"]\n[collection]\nqrels = "qrels.txt"\n')
+    fire("score", "--ties", "average")
+    assert not (folder / "scores").exists()
+    fire("score")
+    assert (folder / "scores" / "scores.csv").is_file()

@@ -15,7 +15,7 @@ SIMS = np.arange(6.0).reshape(3, 2)
 def test_parts_are_cut_in_their_own_order(is_flipped: bool) -> None:
     matrix = HeldMatrix("m", SIMS.T if is_flipped else SIMS, is_flipped=is_flipped)
     (part,) = cut_matrix(matrix, AXES, [(["t3", "t1"], ["b"])])
-    assert [[5.0], [1.0]] == np.concatenate(list(part.blocks(1))).tolist()
+    assert np.concatenate(list(part.blocks(1))).tolist() == [[5.0], [1.0]]
 
 
 def test_what_the_matrix_lacks_is_refused() -> None:

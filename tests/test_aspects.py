@@ -1,0 +1,57 @@
+"""A breakdown is what scoring the queries of each aspect alone gives."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from fire_toolkit.aspects import score_aspects
+from fire_toolkit.errors import JoinError
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
+
+KINDS = {"q1": "x", "q2": "y", "q3": "x; y", "q4": ""}
+QUERIES = check_queries(pd.DataFrame({"query_id": list(KINDS), "text": "t", "kind": list(KINDS.values())}))
+
+
+def make_run(seed: int) -> Run:
+    rows = [(f"m{seed}", q, d, (seed * 7 + i * 5 + j * 3) % 11) for i, q in enumerate(KINDS)
+            for j, d in enumerate("abcd")]  # fmt: skip
+    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+
+
+def make_qrels(pairs: str) -> Qrels:
+    table = pd.DataFrame([pair.split("-") for pair in pairs.split()], columns=["query_id", "doc_id"])
+    return check_qrels(table.assign(relevance=1))
+
+
+ORIGINAL = make_qrels("q1-a q2-b q3-c q4-d")
+AUGMENTED = make_qrels("q1-a q1-b q2-b q3-c q3-a q4-d")
+MEASURES = ["RR", "MedR", "C@1", "AP"]
+
+
+@pytest.mark.parametrize(("aspect", "own"), [("x", "q1 q3"), ("y", "q2 q3"), ("", "q4")])
+def test_equals_the_scores_of_its_queries_alone(aspect: str, own: str) -> None:
+    runs = [make_run(1), make_run(2)]
+    scores = score_runs(runs, ORIGINAL, MEASURES, augmented=AUGMENTED, per_query=True).scores
+    found = score_aspects(scores, QUERIES, column="kind")
+    part = found[found["aspect"] == aspect].drop(columns=["aspect", "n_queries"]).reset_index(drop=True)
+    only = [Qrels(table[table["query_id"].isin(own.split())]) for table in (ORIGINAL, AUGMENTED)]
+    expected = score_runs(runs, only[0], MEASURES, augmented=only[1]).scores
+    pd.testing.assert_frame_equal(part, expected)
+    assert set(found.loc[found["aspect"] == aspect, "n_queries"]) == {len(own.split())}
+
+
+def test_one_value_for_all_is_the_whole() -> None:
+    scores = score_runs(make_run(1), ORIGINAL, MEASURES, per_query=True).scores
+    found = score_aspects(scores, QUERIES, column="text")
+    assert list(found["value"]) == list(scores.loc[scores["query_id"] == "all", "value"])
+
+
+def test_what_cannot_be_broken_down_is_refused() -> None:
+    scores = score_runs(make_run(1), ORIGINAL, ["RR"], per_query=True).scores
+    with pytest.raises(JoinError, match=r"1 queries of the qrels are not among them \(q4\)"):
+        score_aspects(scores, check_queries(QUERIES[:3]), column="kind")
+    with pytest.raises(JoinError, match="no values per query"):
+        score_aspects(score_runs(make_run(1), ORIGINAL, ["RR"]).scores, QUERIES, column="kind")
