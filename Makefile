@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO ?= fire-demo
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint types unit wheel bench clean
+.PHONY: demo test live lint types unit wheel bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/fire-toolkit demo --out $(DEMO)
@@ -21,11 +21,15 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 # The wheel in an empty environment, away from the checkout: the demo must run from it alone.
 wheel: $(VENV)/.dev
 	$(BIN)/python tests/check_wheel.py
+
+# Against the real Label Studio (installed on first use, 1 GB) and in Chromium.
+live: $(VENV)/.dev
+	FIRE_LIVE=1 $(BIN)/pytest tests/live
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
