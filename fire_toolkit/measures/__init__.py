@@ -3,6 +3,7 @@
 from fire_toolkit.measures.coded import CodedQrels, CodedRun, code_qrels, code_run
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
 from fire_toolkit.measures.groups import count_missing_members, restrict_run, restrict_to_groups
+from fire_toolkit.measures.judge_matrix import judge_matrix
 from fire_toolkit.measures.judged_ranking import FoundPositives, JudgedRanking, judge_run
 from fire_toolkit.measures.names import list_measures, parse_measure
 
@@ -17,6 +18,7 @@ __all__ = [
     "code_qrels",
     "code_run",
     "count_missing_members",
+    "judge_matrix",
     "judge_run",
     "list_measures",
     "parse_measure",
