@@ -1,0 +1,62 @@
+"""The page of measures is made from them; a new one appears there, in `measures` and in `score`."""
+
+from __future__ import annotations
+
+import textwrap
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from click.testing import CliRunner
+
+import fire_toolkit.measures
+from fire_toolkit.cli import main
+from fire_toolkit.measures import list_measures, registry
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+NEW_MEASURE = """
+    from fire_toolkit.measures.definition import Definition
+    from fire_toolkit.measures.segments import share
+
+    def fullness(ranking, *, k):
+        return share(ranking.n_retrieved.clip(max=k), k)
+
+    MEASURES = (
+        Definition("Full", "Share of k retrieved.", "A test.", "None.", fullness, cutoff="required"),
+    )
+"""
+
+
+def builder() -> ModuleType:
+    spec = util.spec_from_file_location("build_measures", DOCS / "build_measures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_what_the_measures_say() -> None:
+    page = (DOCS / "measures.md").read_text(encoding="utf-8")
+    assert builder().page() == page, "run: python docs/build_measures.py"
+
+
+def test_every_measure_has_one_section() -> None:
+    page = (DOCS / "measures.md").read_text(encoding="utf-8")
+    for definition in list_measures():
+        assert page.count(f"### `{definition.pattern}`\n") == 1
+
+
+def test_a_new_file_and_line_are_seen_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fullness.py").write_text(textwrap.dedent(NEW_MEASURE))
+    monkeypatch.setattr(fire_toolkit.measures, "__path__", [*fire_toolkit.measures.__path__, str(tmp_path)])
+    monkeypatch.setattr(registry, "FILES", [*registry.FILES, "fullness"])
+    (tmp_path / "a.run").write_text("q Q0 d 1 9 a\nq Q0 e 2 8 a\n")
+    (tmp_path / "qrels.txt").write_text("q 0 z 1\n")
+    monkeypatch.chdir(tmp_path)
+    scored = CliRunner().invoke(main, ["score", "a.run", "--qrels", "qrels.txt", "-m", "Full@4"])
+    assert scored.stdout.splitlines()[-1].split() == ["Full@4", "50.0"]
+    assert "Share of k retrieved." in CliRunner().invoke(main, ["measures"]).stdout
+    assert "Full@k (such as Full@10)" in CliRunner().invoke(main, ["measures", "Full@4"]).stdout
+    assert "### `Full@k`\n\nShare of k retrieved. Such as `Full@10`." in builder().page()
