@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, judge_run, parse_measure
+from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, Strata, judge_run, parse_measure
 from fire_toolkit.ranking import split_runs
 from fire_toolkit.tables import PoolSources, Qrels, Run
 
@@ -76,13 +76,15 @@ class Joined:
     """What `join_runs` returns.
 
     queries: the universe, sorted; docs: ids; keys: `query * len(docs) + doc` of each pair, ascending;
-    places: run → its join, whose `relevance` is the place of the entry's pair in `keys`.
+    places: run → its join, whose `relevance` is the place of the entry's pair in `keys`; stratum: of each
+    pair, None where the original qrels have none.
     """
 
     queries: pd.Index[str]
     docs: pd.Index[str]
     keys: Ints
     places: Mapping[str, JudgedRanking] = field(default_factory=dict)
+    stratum: Ints | None = None
 
     @cached_property
     def query(self) -> Ints:
@@ -123,7 +125,8 @@ class Joined:
                 relevance=pair_place[run.relevance[kept]],
                 n_retrieved=run.n_retrieved[queries],
             )
-        return Joined(self.queries[queries], self.docs, keys, places)
+        stratum = None if self.stratum is None else self.stratum[kept_pairs]
+        return Joined(self.queries[queries], self.docs, keys, places, stratum)
 
     def ranking(self, run_id: str, labelling: Labelling) -> JudgedRanking:
         """Return a run as the qrels of that labelling judge it; equal to joining the two anew."""
@@ -138,6 +141,15 @@ class Joined:
             ideal_query=labelling.ideal[0],
             ideal_grade=labelling.ideal[1],
             n_nonrelevant=labelling.n_nonrelevant,
+            strata=self._strata(labelling, run.relevance[kept]),
+        )
+
+    def _strata(self, labelling: Labelling, entries: Ints) -> Strata | None:
+        if self.stratum is None:
+            return None
+        held = labelling.relevance != ABSENT
+        return Strata(
+            self.stratum[entries], labelling.query[held], self.stratum[held], labelling.relevance[held]
         )
 
 
@@ -172,7 +184,12 @@ def join_runs(runs: Run | Sequence[Run], original: Qrels, *others: pd.DataFrame)
     places = {run_id: judge_run(run, coded) for run_id, run in by_id.items()}
     for run_id, place in places.items():
         _check_fits(run_id, by_id[run_id], place, queries, coded.docs)
-    return Joined(queries, coded.docs, keys, places)
+    joined = Joined(queries, coded.docs, keys, places)
+    if "stratum" not in original:
+        return joined
+    stratum = np.zeros(len(keys), dtype=np.int64)  # what only others hold is a stratum of its own
+    stratum[joined.pairs_of(original)] = 1 + pd.factorize(original["stratum"])[0]
+    return replace(joined, stratum=stratum)
 
 
 def _check_fits(

@@ -15,9 +15,11 @@ import numpy as np
 from fire_toolkit.certainty.joined import Floats, Ints
 from fire_toolkit.errors import UsageError
 
-_CELLS = 1 << 20  # draws held at a time
+_CELLS = 1 << 17  # draws held at a time
+_ONE_THREAD = 1 << 18  # products of this many steps start no second thread
 _WORD_BITS = 64
-_TABLE_BITS = 8
+_HALF_BITS = 6
+_TABLE_BITS = 2 * _HALF_BITS
 
 
 def summable(values: Floats) -> Floats:
@@ -52,15 +54,24 @@ def bootstrap_sums(values: Floats, *, n_resamples: int, seed: int) -> Floats:
     if 20 * len(patterns) <= n_units:
         counts = rng.multinomial(n_units, count / n_units, size=n_resamples)
         return np.asarray(counts.astype(np.float64) @ patterns)
+    columns = np.asfortranarray(values)
     sums = np.empty((n_resamples, values.shape[1]))
     step = max(1, _CELLS // n_units)
     for start in range(0, n_resamples, step):
         stop = min(start + step, n_resamples)
         drawn = rng.integers(0, n_units, size=(stop - start, n_units))
-        drawn += (np.arange(stop - start) * n_units)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape)
-        sums[start:stop] = counts.astype(np.float64) @ values
+        counts = np.stack([np.bincount(each, minlength=n_units) for each in drawn])
+        sums[start:stop] = _small_products(counts.astype(np.float64), columns)
     return sums
+
+
+def _small_products(counts: Floats, columns: Floats) -> Floats:
+    """Return counts @ columns in parts that BLAS leaves on one thread; the sums are exact in any order."""
+    step = max(1, _ONE_THREAD // max(1, len(counts) * columns.shape[1]))
+    total = np.zeros((len(counts), columns.shape[1]))
+    for start in range(0, len(columns), step):
+        total += counts[:, start : start + step] @ columns[start : start + step]
+    return total
 
 
 def flipped_sums(differences: Floats, *, n_resamples: int, seed: int) -> Floats:
@@ -73,20 +84,20 @@ def flipped_sums(differences: Floats, *, n_resamples: int, seed: int) -> Floats:
 
     Returns:
         (n_resamples, n_columns). Of g rows that are equal up to their sign, the number left as they are
-        is binomial (g, 1/2): the bits set in g random bits. Rows that are like no other go eight at a
-        time through a table of the 256 sums that their signs can give.
+        is binomial (g, 1/2): the bits set in g random bits. Rows that are like few others go twelve at a
+        time through a table of the 4,096 sums that their signs can give.
     """
     check_draws(n_resamples, seed)
     rng = np.random.default_rng(seed)
     patterns, count = _patterns(_upright(differences[(differences != 0).any(axis=1)]))
     is_shared = count > 2 * _TABLE_BITS
-    sums = np.zeros((n_resamples, differences.shape[1]))
+    sums = np.zeros((differences.shape[1], n_resamples))
     for pattern, number in zip(patterns[is_shared], count[is_shared], strict=True):
         n_kept = _random_bits_set(rng, int(number), n_resamples)
-        sums += (2 * n_kept - number)[:, None] * pattern
+        sums += (2 * n_kept - number) * pattern[:, None]
     rest = np.repeat(patterns[~is_shared], count[~is_shared], axis=0)
     _add_by_table(sums, rest, rng)
-    return sums
+    return sums.T
 
 
 def _patterns(values: Floats) -> tuple[Floats, Ints]:
@@ -118,13 +129,22 @@ def _random_bits_set(rng: np.random.Generator, n_bits: int, size: int) -> Ints:
 
 
 def _add_by_table(sums: Floats, rows: Floats, rng: np.random.Generator) -> None:
-    signs = 1.0 - 2.0 * (np.arange(1 << _TABLE_BITS)[:, None] >> np.arange(_TABLE_BITS) & 1)
-    for start in range(0, len(rows), _TABLE_BITS):
-        block = rows[start : start + _TABLE_BITS]
-        table = signs[:, : len(block)] @ block
-        drawn = rng.integers(0, 1 << _TABLE_BITS, size=len(sums), dtype=np.uint8)
-        for column in range(sums.shape[1]):
-            sums[:, column] += table[:, column].take(drawn)
+    """Add to each of `sums` (columns × resamples) the rows with random signs, twelve rows a draw."""
+    signs = 1.0 - 2.0 * (np.arange(1 << _HALF_BITS)[:, None] >> np.arange(_HALF_BITS) & 1)
+    n_columns, n_resamples = sums.shape
+    n_blocks = -(-len(rows) // _TABLE_BITS)
+    padded = np.zeros((n_blocks * _TABLE_BITS, n_columns))
+    padded[: len(rows)] = rows
+    halves = signs @ padded.reshape(n_blocks, 2, _HALF_BITS, n_columns)
+    step = max(1, _CELLS // max(n_resamples, n_columns << _TABLE_BITS))
+    for start in range(0, n_blocks, step):
+        low, high = (halves[start : start + step, half].transpose(0, 2, 1) for half in (0, 1))
+        tables = (high[..., None] + low[..., None, :]).reshape(len(low), n_columns, -1)
+        words = rng.integers(0, 1 << 64, size=(len(low), -(-n_resamples // 4)), dtype=np.uint64)
+        drawn = words.view(np.uint16)[:, :n_resamples] >> (16 - _TABLE_BITS)
+        for block, codes in zip(tables, drawn, strict=True):
+            for total, table in zip(sums, block, strict=True):
+                total += table.take(codes)
 
 
 def check_draws(n_resamples: int, seed: int) -> None:

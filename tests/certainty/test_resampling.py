@@ -35,7 +35,7 @@ def test_flipped_sums_have_the_moments_of_random_signs(n_levels: int | None) -> 
 
 
 def test_flipped_sums_of_few_rows_are_all_sums_of_signs() -> None:
-    """Three rows alike and one of its own: the 8 possible sums with their shares."""
+    """Three rows alike up to their sign and one of its own: the 8 possible sums with their shares."""
     rows = np.array([[1.0], [1.0], [-1.0], [0.5]])
     sums = flipped_sums(rows, n_resamples=40_000, seed=0)[:, 0]
     found, count = np.unique(sums, return_counts=True)
