@@ -20,6 +20,7 @@ from fire_toolkit.cli.common import (
     drawn,
     format_option,
     formatted,
+    here,
     read_runs,
     run_arguments,
     say,
@@ -46,6 +47,20 @@ def _qrels_options(command: click.decorators.FC) -> click.decorators.FC:
     ):
         command = decorate(command)
     return command
+
+
+@report.command()
+@click.option("--resamples", default=10_000, show_default=True, help="How many resamples are drawn.")
+@format_option
+@click.pass_context
+def summary(ctx: click.Context, resamples: int, output_format: str) -> None:
+    """The workspace's summary: the honest row of every run and measure, see `score --honest`."""
+    from fire_toolkit.cli.score import score
+    from fire_toolkit.errors import UsageError
+
+    if here() is None:
+        raise UsageError("no fire.toml in this folder or above it; outside a workspace use `score --honest`")
+    ctx.invoke(score, honest=True, resamples=resamples, output_format=output_format)
 
 
 _sources_option = click.option(
