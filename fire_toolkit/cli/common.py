@@ -37,7 +37,9 @@ class FireGroup(click.Group):
                 self.add_command(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of each section under its heading."""
+        """Write the commands of each section under its heading; without sections, one list."""
+        if not self.sections:
+            super().format_commands(ctx, formatter)
         for title, members in self.sections.items():
             names = [str(command.name) for command in members]
             width = formatter.width - 6 - max(map(len, names))
