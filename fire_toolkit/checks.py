@@ -30,7 +30,7 @@ class Column:
     `coded_id` is an id held as a pandas category whose categories are sorted strings, so that the
     order of codes is the order of ids. `optional` columns are filled with `default` when absent;
     `missing` allows missing values (empty in CSV); `minimum` is inclusive; `finite` forbids NaN
-    and infinities in floats.
+    and infinities in floats. A column that is `rare` is optional and stays away when absent.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Column:
     minimum: float | None = None
     finite: bool = False
     default: object = ""
+    rare: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,14 +81,15 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         1     d2          0
     """
     where = where or spec.name
-    absent = [c.name for c in spec.columns if c.name not in table.columns and not c.optional]
+    absent = [c.name for c in spec.columns if c.name not in table.columns and not (c.optional or c.rare)]
     if absent:
         raise TableError(
             f"{where}: no column {', '.join(absent)}; found {', '.join(map(str, table.columns)) or 'none'}; "
             f"expected {', '.join(spec.names)}"
         )
     problems: list[str] = []
-    columns = {column.name: _typed(column, table, problems) for column in spec.columns}
+    present = [c for c in spec.columns if c.name in table.columns or not c.rare]
+    columns = {column.name: _typed(column, table, problems) for column in present}
     if not problems:
         _check_key(spec, columns, problems)
     if problems:

@@ -37,8 +37,9 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
 
     Returns:
         The augmented Qrels (pairs labelled not relevant are written with their grade, 0, so that they
-        count as judged) and Changes: one row for each pair of either table, relevance missing where the
-        pair was dropped. Both by query_id and doc_id. No labels: the original qrels, all `original`.
+        count as judged; with strata where the original qrels have them, a new pair in none) and Changes:
+        one row for each pair of either table, relevance missing where the pair was dropped. Both by
+        query_id and doc_id. No labels: the original qrels, all `original`.
 
     Raises:
         UsageError: an unknown policy.
@@ -68,8 +69,11 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
     pairs["relevance"] = _merged(before, labelled, source == "rejected", policy)
     pairs["source"] = pd.array(source, dtype="str")
     changes = check_changes(pairs)
-    kept = changes[changes["relevance"].notna()]
-    return check_qrels(kept[["query_id", "doc_id", "relevance", "source"]]), changes
+    kept = changes[changes["relevance"].notna()][["query_id", "doc_id", "relevance", "source"]]
+    if "stratum" in original:
+        strata = original[["query_id", "doc_id", "stratum"]]
+        kept = kept.merge(strata, on=["query_id", "doc_id"], how="left")
+    return check_qrels(kept), changes
 
 
 def change_counts(changes: Changes) -> dict[str, int]:

@@ -139,6 +139,7 @@ QRELS = TableSpec(
         *_ids("query_id", "doc_id"),
         Column("relevance", "int"),
         Column("source", "text", optional=True, missing=True, default="original"),
+        Column("stratum", "text", rare=True, missing=True),
     ),
     ("query_id", "doc_id"),
 )
@@ -256,7 +257,8 @@ def check_qrels(table: pd.DataFrame, *, where: str = "") -> Qrels:
     """Return `table` as Qrels, or raise `TableError` with all that is wrong with it.
 
     relevance: grade, positive from 1; below 0: pooled, not judged; source: original, confirmed,
-    new, rejected, irrelevant.
+    new, rejected, irrelevant. A column stratum stays where there is one: the part of the pool that the
+    pair belongs to, of which all, or a random sample, was judged; missing: a part of its own.
     """
     return Qrels(check_table(QRELS, table, where=where))
 

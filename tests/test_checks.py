@@ -143,6 +143,14 @@ def test_qrels_of_unjudged_pairs_are_allowed() -> None:
     assert list(qrels["relevance"]) == [-1]
 
 
+def test_a_rare_column_stays_away_when_absent_and_is_checked_when_there() -> None:
+    pairs = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["d", "e"], "relevance": [1, 0]})
+    assert list(check_qrels(pairs).columns) == ["query_id", "doc_id", "relevance", "source"]
+    assert list(check_qrels(pairs.assign(stratum=["s", None]))["stratum"]) == ["s", ""]
+    with pytest.raises(TableError, match=r"stratum is not text \(2 of 2"):
+        check_qrels(pairs.assign(stratum=1))
+
+
 @given(st.text(max_size=5))
 def test_an_id_survives_a_line_of_trec_text(text: str) -> None:
     if is_id(text):

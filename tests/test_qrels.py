@@ -144,3 +144,15 @@ def test_no_policy_loses_a_judgment_and_union_loses_no_positive(
         assert set(qrels.loc[qrels["relevance"] >= 1, "doc_id"]) == expected
     pd.testing.assert_frame_equal(copies[0], given_qrels)
     pd.testing.assert_frame_equal(copies[1], given_labels)
+
+
+def test_strata_stay_and_new_pairs_have_none() -> None:
+    before = check_qrels(original({"a": 1, "b": -1, "c": 0}).assign(stratum=["1", "2", "2"]))
+    qrels, _ = augment_qrels(before, labelled({"b": 1, "d": 1}))
+    assert dict(zip(qrels["doc_id"], qrels["stratum"], strict=True)) == {
+        "a": "1",
+        "b": "2",
+        "c": "2",
+        "d": "",
+    }
+    assert "stratum" not in augment_qrels(original({"a": 1}), labelled({"b": 1}))[0]

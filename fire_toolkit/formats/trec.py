@@ -181,13 +181,14 @@ def trec_run_text(run: Run) -> str:
 def read_trec_qrels(path: str | Path) -> Qrels:
     """Return a TREC qrels file of four columns, or of five with a stratum, as Qrels.
 
-    Relevance is a whole number; below 0 means pooled and not judged. Every pair's source is `original`.
+    The table has the column stratum where the file has it. Relevance is a whole number; below 0 means
+    pooled and not judged. Every pair's source is `original`.
 
     Raises:
         FormatError: a line with another number of fields, a relevance that is no whole number.
         TableError: a pair stands twice.
     """
-    rows: list[tuple[str, str, int]] = []
+    rows: list[tuple[str, str, int, str]] = []
     width = 0
     for number, fields in _lines(path):
         width = width or len(fields)
@@ -195,16 +196,26 @@ def read_trec_qrels(path: str | Path) -> Qrels:
             expected = f"{width} as on the first line" if width in (4, 5) else f"4 or 5 ({_QRELS_FIELDS})"
             raise FormatError(f"{path}:{number}: {len(fields)} fields, expected {expected}")
         try:
-            rows.append((fields[0], fields[2], int(fields[-1])))
+            rows.append((fields[0], fields[2], int(fields[-1]), fields[3]))
         except ValueError:
             raise FormatError(f"{path}:{number}: relevance {fields[-1]!r}, expected a whole number") from None
-    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]), where=str(path))
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "stratum"])
+    return check_qrels(table if width == 5 else table.drop(columns="stratum"), where=str(path))
 
 
 def trec_qrels_text(qrels: Qrels) -> str:
-    """Return Qrels as TREC text of four columns, in the order of the table."""
+    """Return Qrels as TREC text in the order of the table: four columns, five where it has strata.
+
+    A pair of no stratum has `-` there.
+    """
     columns = (qrels["query_id"], qrels["doc_id"], qrels["relevance"])
-    return "".join(f"{query} 0 {doc} {relevance}\n" for query, doc, relevance in zip(*columns, strict=True))
+    strata = (
+        [f"{stratum or '-'} " for stratum in qrels["stratum"]] if "stratum" in qrels else [""] * len(qrels)
+    )
+    return "".join(
+        f"{query} 0 {doc} {stratum}{relevance}\n"
+        for query, doc, relevance, stratum in zip(*columns, strata, strict=True)
+    )
 
 
 READER = RunReader("trec", "a TREC run", "six fields on the first line", is_trec_run, read_trec_lists)

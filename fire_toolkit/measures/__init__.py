@@ -1,6 +1,6 @@
 """Measures: one small file each, registered by name, over a run joined with qrels."""
 
-from fire_toolkit.measures.coded import CodedQrels, CodedRun, code_qrels, code_run
+from fire_toolkit.measures.coded import CodedQrels, CodedRun, Strata, code_qrels, code_run
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
 from fire_toolkit.measures.groups import count_missing_members, restrict_run, restrict_to_groups
 from fire_toolkit.measures.judge_matrix import judge_matrix
@@ -15,6 +15,7 @@ __all__ = [
     "JudgedRanking",
     "Measure",
     "Parameter",
+    "Strata",
     "code_qrels",
     "code_run",
     "count_missing_members",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.kernels import as_input
@@ -14,17 +16,57 @@ from fire_toolkit.tables import Qrels, Run
 
 
 @dataclass(frozen=True, eq=False)
+class Strata:
+    """The parts of the pool that pairs belong to, as codes from 0 that all queries share.
+
+    of_entry: of each entry of a ranking; query, of_pair, relevance: of every pair of the qrels.
+    """
+
+    of_entry: Ints
+    query: Ints
+    of_pair: Ints
+    relevance: Ints
+
+    def at(self, entries: npt.NDArray[Any]) -> Strata:
+        """Return the strata of a ranking with these of the entries, in this order."""
+        return replace(self, of_entry=self.of_entry[entries])
+
+    def with_level(self, level: int) -> Strata:
+        """Return the strata in which positives below grade `level` count as judged not relevant."""
+        return replace(self, relevance=at_level(self.relevance, level))
+
+    def judged(self) -> Strata:
+        """Return the strata of the judged pairs alone."""
+        kept = self.relevance >= 0
+        return replace(
+            self, query=self.query[kept], of_pair=self.of_pair[kept], relevance=self.relevance[kept]
+        )
+
+
+def at_level(relevance: Ints, level: int) -> Ints:
+    """Return relevances in which those below grade `level` are at most 0."""
+    return np.where(relevance >= level, relevance, np.minimum(relevance, 0))
+
+
+@dataclass(frozen=True, eq=False)
 class CodedQrels:
     """Qrels as integers: made once, joined with many runs.
 
     queries: the universe, sorted ids; docs: the ids of the qrels; pairs: `query * len(docs) + doc`,
-    ascending; relevance: of each pair.
+    ascending; relevance: of each pair; stratum: of each pair, None where the qrels have none.
     """
 
     queries: pd.Index[str]
     docs: pd.Index[str]
     pairs: Ints
     relevance: Ints
+    stratum: Ints | None = None
+
+    def strata_at(self, places: Ints) -> Strata | None:
+        """Return the strata of a ranking whose entries are the pairs at `places`, None without strata."""
+        if self.stratum is None:
+            return None
+        return Strata(self.stratum[places], self.query, self.stratum, self.relevance)
 
     @cached_property
     def query(self) -> Ints:
@@ -127,7 +169,11 @@ def code_qrels(
     pairs = (place[is_kept] * len(docs) + doc[is_kept]).astype(np.int64)
     order = np.argsort(pairs, kind="stable")
     relevance = qrels["relevance"].to_numpy(dtype=np.int64)[is_kept]
-    return CodedQrels(universe, docs, pairs[order], relevance[order])
+    stratum = None
+    if "stratum" in qrels:
+        codes = pd.factorize(qrels["stratum"])[0]
+        stratum = codes[is_kept][order].astype(np.int64)
+    return CodedQrels(universe, docs, pairs[order], relevance[order], stratum)
 
 
 def code_run(run: Run, coded: CodedQrels) -> CodedRun:

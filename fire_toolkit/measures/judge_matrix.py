@@ -68,6 +68,7 @@ def judge_matrix(
         n_nonrelevant=coded.n_nonrelevant,
         worst_rank=int(n_retrieved.max(initial=0)) + 1,
         n_contiguous=n_retrieved,
+        strata=coded.strata_at(place),
         n_extra_queries=len(rows) - int(np.count_nonzero(to_row >= 0)),
     )
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fire_toolkit.measures.coded import CodedQrels, CodedRun, code_run
+from fire_toolkit.measures.coded import CodedQrels, CodedRun, Strata, at_level, code_run
 from fire_toolkit.measures.segments import (
     Bools,
     Floats,
@@ -68,6 +68,7 @@ class JudgedRanking:
         n_nonrelevant: (n_queries,) docs judged not relevant, retrieved or not.
         worst_rank: one past the deepest rank: a lower bound for the rank of what was not retrieved.
         n_extra_queries: queries of the run that the qrels do not hold; they are ignored.
+        strata: the parts of the pool, where the qrels tell them.
     """
 
     query: Ints
@@ -80,6 +81,7 @@ class JudgedRanking:
     worst_rank: int
     n_contiguous: Ints
     n_extra_queries: int = 0
+    strata: Strata | None = None
 
     @property
     def n_queries(self) -> int:
@@ -125,7 +127,8 @@ class JudgedRanking:
         lowered = count_by_query(self.ideal_query[~is_kept], self.n_queries)
         return replace(
             self,
-            relevance=np.where(self.relevance >= level, self.relevance, np.minimum(self.relevance, 0)),
+            relevance=at_level(self.relevance, level),
+            strata=self.strata and self.strata.with_level(level),
             ideal_query=self.ideal_query[is_kept],
             ideal_grade=self.ideal_grade[is_kept],
             n_nonrelevant=self.n_nonrelevant + lowered,
@@ -144,6 +147,7 @@ class JudgedRanking:
             query=query,
             rank=rank.astype(np.float64),
             relevance=self.relevance[kept],
+            strata=self.strata and self.strata.at(kept).judged(),
             n_retrieved=count_by_query(query, self.n_queries),
             n_contiguous=count_by_query(query, self.n_queries),
             worst_rank=int(rank.max(initial=0)) + 1,
@@ -171,19 +175,20 @@ def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
         array([2.])
     """
     coded_run = run if isinstance(run, CodedRun) else code_run(run, coded)
-    query, rank, relevance = find_judged(
+    wanted = coded.relevance if coded.stratum is None else np.arange(coded.pairs.size, dtype=np.int64)
+    query, rank, found = find_judged(
         coded_run.doc,
         coded_run.rank,
         (coded_run.start, coded_run.stop),
         coded_run.codes_of(coded),
-        coded.relevance,
+        wanted,
         coded.start,
         len(coded_run.docs),
     )
     return JudgedRanking(
         query=query,
         rank=rank,
-        relevance=relevance,
+        relevance=found if coded.stratum is None else coded.relevance[found],
         n_retrieved=coded_run.last_rank,
         ideal_query=coded.ideal[0],
         ideal_grade=coded.ideal[1],
@@ -191,4 +196,5 @@ def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
         worst_rank=coded_run.worst_rank,
         n_contiguous=coded_run.n_contiguous,
         n_extra_queries=coded_run.n_extra_queries,
+        strata=coded.strata_at(found) if coded.stratum is not None else None,
     )

@@ -21,6 +21,7 @@ FILES = [
     "r_precision",
     "bpref",
     "inferred_ap",
+    "extended_inferred_ap",
     "f_measure",
     "rank_biased_precision",
     "rank_biased_residual",
