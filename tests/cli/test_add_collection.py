@@ -48,9 +48,13 @@ def test_in_a_workspace_the_collection_goes_to_its_place(
     monkeypatch.chdir(tmp_path)
     source = GOLDEN / "vatex" / "input" / "val.json"
     result = CliRunner().invoke(main, ["add-collection", str(source), "--name", "vatex", "--json"])
-    assert json.loads(
-        result.stdout
-    ) == {"queries": 3, "items": 2, "qrels": 3, "queries_with_positive": 3, "groups": 0}
+    assert json.loads(result.stdout) == {
+        "queries": 3,
+        "items": 2,
+        "qrels": 3,
+        "queries_with_positive": 3,
+        "groups": 0,
+    }
     assert (tmp_path / "collection" / "qrels.txt").is_file()
     manifest = json.loads((tmp_path / "collection" / "manifest.json").read_text())
     assert manifest["parameters"]["name"] == "vatex"
