@@ -34,7 +34,7 @@ from fire_toolkit.formats.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.matrix import held
 from fire_toolkit.formats.parquet_runs import run_bytes
 from fire_toolkit.formats.runs import read_run, run_of_ranked
-from fire_toolkit.measures import code_qrels, code_run, judge_matrix, judge_run, parse_measure
+from fire_toolkit.measures import code_qrels, code_run, judge_matrix, parse_measure, score_coded
 from fire_toolkit.ranking import ranks_in_rows, top_of_rows
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
@@ -116,8 +116,8 @@ def run_tables(n_queries: int, depth: int) -> None:
     prepared, measures = code_run(run, coded), [parse_measure(name) for name in EIGHT]
 
     def score() -> list[Any]:
-        ranking = judge_run(prepared, coded)
-        return [(values, m.aggregate(values)) for m in measures for values in [m.per_query(ranking)]]
+        values = score_coded(prepared, coded, measures)
+        return [(each, m.aggregate(each)) for m, each in zip(measures, values, strict=True)]
 
     first, ours = cpu_s(score, 9)
     print(f"  first call {first * 1e3:.0f} ms")
@@ -386,10 +386,20 @@ def cost_per_query(n_queries: int) -> None:
     subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent), str(n_queries)], check=True)
 
 
+def peak_mb() -> float:
+    """Return the most memory this process has held (Linux; its parent's where the system counts that too)."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        return int(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def three_models(n_queries: int, depth: int = 100, block: int = 50_000) -> None:
     """Score blocks of queries one after another and print cost and memory; the rest of a block is dropped."""
     kernels.load_loops()
     measures = [parse_measure(name) for name in EIGHT]
+    few, grades = made_up(1000, 20)
+    score_runs(as_run(few), as_qrels(few, grades), measures)  # loads what is loaded once
     values = np.empty((3, len(measures), n_queries))
     took = 0.0
     for start in range(0, n_queries, block):
@@ -399,12 +409,10 @@ def three_models(n_queries: int, depth: int = 100, block: int = 50_000) -> None:
         for model in range(3):
             run = as_run(np.roll(docs, model, axis=1))
             began = time.process_time()
-            ranking = judge_run(run, coded)
-            for place, measure in enumerate(measures):
-                values[model, place, start : start + n_here] = measure.per_query(ranking)
+            values[model, :, start : start + n_here] = score_coded(code_run(run, coded), coded, measures)
             took += time.process_time() - began
     means = [measure.aggregate(values[0, place]) for place, measure in enumerate(measures)]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mb()
     cost = f"{took / n_queries / 3 * 1e6:6.2f} µs a query"
     print(
         f"  {n_queries:>9,} queries × top {depth} × 3 models: {cost}, peak {peak:6,.0f} MB, AP {means[5]:.3f}"

@@ -20,6 +20,7 @@ from fire_toolkit.measures import (
     code_run,
     judge_run,
     parse_measure,
+    score_coded,
 )
 from fire_toolkit.measures.segments import Floats
 from fire_toolkit.measures.ties import TIE_RULES, TiedRanking, find_ties, order_by_index
@@ -127,12 +128,13 @@ def score_runs(
         coded_run = code_run(run, coded["original"])
         rankings[run_id] = {name: judge_run(coded_run, which) for name, which in coded.items()}
         _check_shared(run_id, run, rankings[run_id]["original"], queries)
-        views: dict[str, View] = {name: _as_ranked(ranking) for name, ranking in rankings[run_id].items()}
-        if ties is not None:
+        if ties is None:
+            by_qrels = [score_coded(coded_run, which, parsed) for which in coded.values()]
+        else:
             tied = {name: find_ties(run, own, queries) for name, own in rankings[run_id].items()}
-            views = {name: partial(own.view, rule=ties) for name, own in tied.items()}
+            by_qrels = [_score_view(partial(own.view, rule=ties), parsed) for own in tied.values()]
             notes += _ties_notes(run_id, tied, parsed)
-        values.append(_score_run(views, parsed, per_query=per_query))
+        values.append(_score_run(by_qrels, parsed, per_query=per_query))
         notes += _run_notes(run_id, rankings[run_id]["original"], parsed)
         notes += _bound_notes(run_id, rankings[run_id], parsed)
     notes += _depth_notes({run_id: views["original"] for run_id, views in rankings.items()}, parsed)
@@ -186,29 +188,27 @@ def _check_ties(ties: str | None, doc_order: Sequence[str] | None) -> None:
         )
 
 
-def _as_ranked(ranking: JudgedRanking) -> View:
-    return lambda measure: measure.view(ranking)
-
-
-def _score_run(views: dict[str, View], measures: list[Measure], *, per_query: bool) -> Floats:
+def _score_run(by_qrels: list[Floats], measures: list[Measure], *, per_query: bool) -> Floats:
     """Return values of shape (1 or 1 + queries, measures, 1 or 3); the first row is the aggregate."""
-    values = np.stack([_score_view(view, measures) for view in views.values()], axis=-1)
-    if len(views) == 2:
+    aggregates = [[m.aggregate(row) for m, row in zip(measures, each, strict=True)] for each in by_qrels]
+    values = np.array(aggregates).T[None]
+    if per_query:
+        values = np.concatenate([values, np.stack([each.T for each in by_qrels], axis=-1)])
+    if len(by_qrels) == 2:
         values = np.concatenate([values, values[..., 1:] - values[..., :1]], axis=-1)
-    return values if per_query else values[:1]
+    return values
 
 
 def _score_view(view: View, measures: list[Measure]) -> Floats:
-    """Return values of shape (1 + queries, measures); the first row is the aggregate."""
+    """Return the values of measures × queries."""
     views: dict[tuple[int, bool], JudgedRanking] = {}
-    columns = []
+    rows = []
     for measure in measures:
         key = (measure.level, measure.condensed)
         if key not in views:
             views[key] = view(measure)
-        values = measure.per_query(views[key])
-        columns.append(np.concatenate([[measure.aggregate(values)], values]))
-    return np.stack(columns, axis=-1)
+        rows.append(measure.per_query(views[key]))
+    return np.stack(rows)
 
 
 def _table(
@@ -285,11 +285,12 @@ def _ties_notes(run_id: str, tied: dict[str, TiedRanking], measures: list[Measur
         low, high = (
             _score_view(partial(own.view, rule=rule), measures) for rule in ("pessimistic", "optimistic")
         )
-        differs = low[1:] != high[1:]
-        n = int(np.count_nonzero(differs.any(axis=1)))
+        differs = low != high
+        n = int(np.count_nonzero(differs.any(axis=0)))
         ends = ", ".join(
-            f"{measures[i].name} {_shown(low[0, i], measures[i])} to {_shown(high[0, i], measures[i])}"
-            for i in np.flatnonzero(differs.any(axis=0))
+            f"{measure.name} {_shown(low[i], measure)} to {_shown(high[i], measure)}"
+            for i, measure in enumerate(measures)
+            if differs[i].any()
         )
         text = (
             f"{run_id}: docs of equal score could change {_queries(n, of=own.ranking.n_queries)} "
@@ -299,7 +300,8 @@ def _ties_notes(run_id: str, tied: dict[str, TiedRanking], measures: list[Measur
     return notes
 
 
-def _shown(value: float, measure: Measure) -> str:
+def _shown(values: Floats, measure: Measure) -> str:
+    value = measure.aggregate(values)
     return f"{100 * value:.1f}" if measure.definition.unit == "share" else f"{value:.1f}"
 
 

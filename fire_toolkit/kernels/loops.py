@@ -19,6 +19,8 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
+_LANES = 8
+_NO_RANK = np.int32(2**31 - 1)
 _FEW = 24  # judged docs of a query: up to here comparing with each is faster than a table of docs
 
 
@@ -59,7 +61,8 @@ def find_judged(
         query_out[n_before:n] = query
     rank_out = np.empty(n, np.float64)
     for i in range(n):
-        rank_out[i] = rank[row_out[i]]
+        row = row_out[i]
+        rank_out[i] = rank[row] if rank.size else row - start[query_out[i]] + 1
         place_out[i] = relevance[place_out[i]]
     return query_out[:n], rank_out, place_out[:n]
 
@@ -118,6 +121,96 @@ def _by_comparing(
             row_out[to], place_out[to] = first + at, place
             n += 1
     return n
+
+
+@_compiled
+def score_queries(
+    doc: Codes,
+    rank: Ints,
+    rows: tuple[Ints, Ints],
+    judged: Codes,
+    grade: Ints,
+    judged_start: Ints,
+    n_docs: int,
+    ideal: Ints,
+    discount: Floats,
+    loops: Ints,
+    depths: Ints,
+    values: Floats,
+) -> None:
+    """Write into `values`, measures × queries, what the measures' own functions give, query by query.
+
+    Args:
+        doc, rank, rows, judged, judged_start, n_docs: as for `find_judged`; all judged docs are positives.
+        grade: of each positive; ideal: the same grades, descending within a query.
+        discount: of nDCG, by rank.
+        loops, depths: of each measure its place in `LOOPS`, and its cutoff.
+    """
+    start, stop = rows
+    most = 0
+    for query in range(start.size):
+        most = max(most, judged_start[query + 1] - judged_start[query])
+    row, place = np.empty(most, np.int64), np.empty(most, np.int64)
+    ranks = np.empty(most + _LANES, np.int32)
+    precisions, gains, ideals = np.zeros(most + 1), np.zeros(most + 1), np.zeros(most + 1)  # their sums
+    table = np.full(n_docs, -1, np.int64)
+    for query in range(start.size):
+        first, begin, end = start[query], judged_start[query], judged_start[query + 1]
+        if end - begin > _FEW:
+            n = _by_table(doc, first, stop[query], judged, begin, end, table, row, place, 0)
+        else:
+            n = _by_comparing(doc, first, stop[query], judged, begin, end, row, place, 0)
+        for i in range(n):
+            at = rank[row[i]] if rank.size else row[i] - first + 1
+            ranks[i] = at
+            precisions[i + 1] = precisions[i] + (i + 1.0) / at
+            gains[i + 1] = gains[i] + grade[place[i]] / discount[at]
+        for i in range(end - begin):
+            ideals[i + 1] = ideals[i] + ideal[begin + i] / discount[i + 1]
+        for i in range(_LANES):
+            ranks[n + i] = _NO_RANK
+        n_padded = (n + _LANES - 1) // _LANES * _LANES
+        for m in range(loops.size):
+            loop = loops[m]
+            depth = (loop - 7) * (end - begin) if loop >= 8 else depths[m]
+            n_in = np.int32(0)
+            for i in range(n_padded):  # without a branch
+                n_in += ranks[i] <= depth
+            values[m, query] = _value(loop, depth, n_in, end - begin, ranks[0], precisions, gains, ideals)
+
+
+@_compiled
+def _value(
+    loop: int,
+    depth: int,
+    n: int,
+    n_positives: int,
+    first: int,
+    precisions: Floats,
+    gains: Floats,
+    ideals: Floats,
+) -> float:
+    """Return one measure of one query, which has `n` positives to `depth`; loops are places in `LOOPS`."""
+    value = 0.0
+    if n == 0:
+        return value
+    if loop == 0:
+        value = 1.0
+    elif loop == 1:
+        value = n / depth
+    elif loop == 2 or loop >= 8:
+        value = n / n_positives
+    elif loop == 3:
+        value = 1.0 / first
+    elif loop == 4:
+        value = precisions[n] / n_positives
+    elif loop == 5:
+        value = precisions[n] / min(depth, n_positives)
+    elif loop == 6:
+        value = precisions[n] / n
+    else:
+        value = gains[n] / ideals[min(depth, n_positives)]
+    return value
 
 
 @_compiled

@@ -6,6 +6,7 @@ from fire_toolkit.measures.groups import count_missing_members, restrict_run, re
 from fire_toolkit.measures.judge_matrix import judge_matrix
 from fire_toolkit.measures.judged_ranking import FoundPositives, JudgedRanking, judge_run
 from fire_toolkit.measures.names import list_measures, parse_measure
+from fire_toolkit.measures.score_coded import score_coded
 
 __all__ = [
     "CodedQrels",
@@ -25,4 +26,5 @@ __all__ = [
     "parse_measure",
     "restrict_run",
     "restrict_to_groups",
+    "score_coded",
 ]

@@ -26,6 +26,7 @@ AP = Definition(
     "without a positive. Without a cutoff it depends on how deep the run is.",
     per_query=average_precision,
     cutoff="optional",
+    loop="ap",
     also_called=("mAP", "map_cut", "average_precision"),
 )
 

@@ -24,6 +24,7 @@ AP_MIN = Definition(
     "a positive.",
     per_query=average_precision_min,
     cutoff="required",
+    loop="ap_min",
     also_called=("mAP/min",),
 )
 

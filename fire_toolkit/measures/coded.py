@@ -95,6 +95,14 @@ class CodedQrels:
         return query, grade
 
     @cached_property
+    def positives(self) -> CodedQrels:
+        """Return the positives alone."""
+        kept = self.relevance >= 1
+        if kept.all():
+            return self
+        return CodedQrels(self.queries, self.docs, self.pairs[kept], self.relevance[kept])
+
+    @cached_property
     def n_nonrelevant(self) -> Ints:
         """Return how many docs of each query were judged not relevant."""
         return count_by_query(self.query[self.relevance == 0], len(self.queries))
@@ -132,10 +140,15 @@ class CodedRun:
         return int(self.last_rank.max(initial=0)) + 1
 
     @cached_property
+    def gapped_rank(self) -> Ints:
+        """Return the rank of each row; nothing where the ranks of every query are 1, 2, 3, ..."""
+        return self.rank[:0] if (self.last_rank == self.stop - self.start).all() else self.rank
+
+    @cached_property
     def n_contiguous(self) -> Ints:
         """Return the depth to which each query's ranks are 1, 2, 3, ... without a gap."""
         n_rows = self.stop - self.start
-        if (self.last_rank == n_rows).all():
+        if not self.gapped_rank.size:
             return n_rows
         query = np.repeat(np.arange(n_rows.size), n_rows)
         place = running_count(query, np.ones(query.size, dtype=bool))

@@ -24,6 +24,7 @@ C = Definition(
     "retrieval call it R@K, which it equals where each query has one positive.",
     per_query=correct_at_k,
     cutoff="required",
+    loop="hit",
     also_called=("Correct",),
 )
 HIT = replace(C, name="hit", summary="C@k under another name.", also_called=("hits", "HR"))

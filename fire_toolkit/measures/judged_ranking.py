@@ -178,7 +178,7 @@ def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
     wanted = coded.relevance if coded.stratum is None else np.arange(coded.pairs.size, dtype=np.int64)
     query, rank, found = find_judged(
         coded_run.doc,
-        coded_run.rank,
+        coded_run.gapped_rank,
         (coded_run.start, coded_run.stop),
         coded_run.codes_of(coded),
         wanted,

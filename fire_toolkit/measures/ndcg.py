@@ -15,6 +15,7 @@ NDCG = Definition(
     "a query without a positive. nDCG_J has the discount of the paper.",
     per_query=partial(normalised_gain, discount=log_of_next),
     cutoff="optional",
+    loop="ndcg",
 )
 
 MEASURES = (NDCG,)

@@ -20,6 +20,7 @@ NN = Definition(
     convention="The query itself must not stand in its own ranking.",
     per_query=nearest_neighbour,
     reads=1,
+    loop="hit",
     also_called=("nearest_neighbor",),
 )
 

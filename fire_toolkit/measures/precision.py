@@ -19,6 +19,7 @@ P = Definition(
     convention="Divided by k, also where fewer than k docs were retrieved.",
     per_query=precision_at_k,
     cutoff="required",
+    loop="precision",
     also_called=("Precision", "Prec"),
 )
 

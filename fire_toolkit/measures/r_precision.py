@@ -25,6 +25,7 @@ RPREC = Definition(
     source="trec_eval Rprec.",
     convention="Divided by R, also where fewer docs were retrieved; 0 for a query without a positive.",
     per_query=r_precision,
+    loop="recall_at_g",
     also_called=("R-precision", "RP"),
 )
 

@@ -20,6 +20,7 @@ R = Definition(
     "image retrieval call C@k by this name; the two are equal where each query has one positive.",
     per_query=recall_at_k,
     cutoff="required",
+    loop="recall",
     also_called=("Recall",),
 )
 

@@ -22,6 +22,7 @@ RR = Definition(
     convention="0 where no positive was retrieved, or none in the top k.",
     per_query=reciprocal_rank,
     cutoff="optional",
+    loop="reciprocal",
     also_called=("MRR", "recip_rank"),
 )
 

@@ -34,7 +34,8 @@ def find_judged(
     """Return query, rank and relevance of each judged doc that stands in its query's rows.
 
     Args:
-        doc, rank: of each row; doc is a code below n_docs.
+        doc: of each row, a code below n_docs.
+        rank: of each row; empty where those of each query are 1, 2, 3, ...
         rows: the first row of each query, and one past its last.
         judged: doc codes of the judged docs, each once a query, below 0 where no row can hold it.
         relevance: of each judged doc.
@@ -59,7 +60,9 @@ def find_judged(
     order = np.argsort(keys, kind="stable")
     at = find_pairs(query * n_docs + doc[row], keys[order], start.size * n_docs)
     kept = np.flatnonzero(at >= 0)
-    return query[kept], rank[row[kept]].astype(np.float64), relevance[place[order[at[kept]]]]
+    found_row = row[kept]
+    found_rank = rank[found_row] if rank.size else found_row - start[query[kept]] + 1
+    return query[kept], found_rank.astype(np.float64), relevance[place[order[at[kept]]]]
 
 
 def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Floats, Ints, Ints]:

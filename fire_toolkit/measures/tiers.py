@@ -14,6 +14,7 @@ FT = Definition(
     convention="|G| is the size of the query's class without the query (|C| − 1), which must not stand in "
     "its own ranking; equals Rprec. 0 for a query without a positive.",
     per_query=partial(recall_at_multiple, multiple=1),
+    loop="recall_at_g",
     also_called=("first_tier",),
 )
 ST = Definition(
@@ -23,6 +24,7 @@ ST = Definition(
     convention="|G| is the size of the query's class without the query, as for FT. 0 for a query without a "
     "positive.",
     per_query=partial(recall_at_multiple, multiple=2),
+    loop="recall_at_2g",
     also_called=("second_tier",),
 )
 

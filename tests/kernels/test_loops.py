@@ -6,11 +6,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fire_toolkit import kernels
-from fire_toolkit.measures import segments
+from fire_toolkit.measures import (
+    code_qrels,
+    code_run,
+    judge_run,
+    list_measures,
+    parse_measure,
+    score_coded,
+    segments,
+)
 from fire_toolkit.ranking import ranks_in_rows, top_of_rows
+from fire_toolkit.tables import check_qrels, check_run
 
 pytest.importorskip("numba")
 
@@ -107,3 +117,32 @@ def test_without_numba_numpy_does_the_work(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(kernels, "_is_absent", True)
     assert not kernels.load_loops()
     assert kernels.compiled(10**9) is None
+
+
+@pytest.mark.parametrize("n_judged", [12, 70])
+@pytest.mark.parametrize("is_gapped", [False, True])
+def test_measures_in_one_pass_equal_their_own_functions(
+    both_ways: Any, n_judged: int, is_gapped: bool
+) -> None:
+    rng = np.random.default_rng(n_judged)
+    rows = []
+    for query in range(80):
+        length = int(rng.integers(1, 60))
+        rank = np.sort(rng.permutation(100)[:length]) + 1 if is_gapped else np.arange(1, length + 1)
+        rows += [
+            ("m", f"q{query:02d}", f"d{d}", r, -r) for d, r in zip(rng.permutation(99), rank, strict=False)
+        ]
+    run = check_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "rank", "score"]))
+    pairs = {(f"q{q:02d}", f"d{d}"): g for q, d, g in rng.integers(0, (90, 120, 4), (90 * n_judged, 3))}
+    table = [(*pair, int(grade) - 1) for pair, grade in pairs.items()]
+    coded = code_qrels(check_qrels(pd.DataFrame(table, columns=["query_id", "doc_id", "relevance"])))
+    with_loop = [d for d in list_measures() if d.loop]
+    names = [d.example for d in with_loop] + ["AP", "RR", "nDCG", "P@3", "C@1", "AP@5:rel=2", "R@5:condensed"]
+    measures = [parse_measure(name) for name in names]
+    assert set(kernels.LOOPS) == {d.loop for d in with_loop}
+    plain, compiled = both_ways(lambda: score_coded(code_run(run, coded), coded, measures))
+    ranking = judge_run(run, coded)
+    for measure, expected, found in zip(measures, plain, compiled, strict=True):
+        assert 0 < expected.mean() < 1, measure.name
+        np.testing.assert_array_equal(found, expected, err_msg=measure.name)
+        np.testing.assert_array_equal(expected, measure.per_query(measure.view(ranking)))
