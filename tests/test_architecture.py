@@ -23,6 +23,7 @@ STAGES: dict[str, set[str]] = {
     "measures": set(),
     "scoring": {"measures"},
     "directions": {"measures", "scoring"},
+    "tifa": set(),
     "aspects": {"measures", "scoring"},
     "comparison": {"measures", "scoring"},
     "certainty": {"measures", "qrels"},

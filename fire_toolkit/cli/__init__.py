@@ -35,6 +35,7 @@ from fire_toolkit.cli.reusability import coverage, reusability
 from fire_toolkit.cli.rounds import next_round, progress
 from fire_toolkit.cli.score import score
 from fire_toolkit.cli.scoring import compare
+from fire_toolkit.cli.tifa import tifa
 
 context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -65,6 +66,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         contributions,
         reusability,
         coverage,
+        tifa,
         report,
     ),
 }

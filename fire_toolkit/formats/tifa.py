@@ -1,0 +1,77 @@
+"""TIFA's question–answer JSON, and answers as a table or as JSON records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.formats.files import read_text
+from fire_toolkit.tifa import ANSWERS, Answers, Question, check_answers
+
+
+def read_questions(path: str | Path) -> list[Question]:
+    """Return the questions of a TIFA file: `[{id, question, choices, answer, element_type, ...}]`.
+
+    id is the text's id (query_id); element_type may be missing, and other keys are ignored.
+
+    Raises:
+        FormatError: no such JSON; an entry without one of the keys, or with a value of another type.
+    """
+    return [_question(entry, f"{path}: [{n}]") for n, entry in enumerate(_records(path))]
+
+
+def _question(entry: Any, where: str) -> Question:
+    choices = entry.get("choices") if isinstance(entry, dict) else None
+    if not isinstance(choices, list) or not all(isinstance(choice, str) for choice in choices):
+        raise FormatError(
+            f"{where}: no list of choices, expected an entry with id, question, choices, answer"
+        )
+    query_id = entry.get("id", entry.get("query_id"))
+    if isinstance(query_id, int) and not isinstance(query_id, bool):
+        query_id = str(query_id)
+    texts = {"id": query_id, "question": entry.get("question"), "answer": entry.get("answer")}
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise FormatError(f"{where}: {name} is {value!r}, expected text")
+    kind = entry.get("element_type")
+    return Question(
+        str(query_id),
+        entry["question"],
+        tuple(choices),
+        entry["answer"],
+        kind if isinstance(kind, str) else "",
+    )
+
+
+def read_answers(path: str | Path) -> Answers:
+    """Return a model's answers: CSV, TSV, or a JSON list of records with query_id, doc_id, question, answer.
+
+    Raises:
+        FormatError: a column or key is absent.
+        TableError: a question of a pair is answered twice, an id is none.
+    """
+    text = read_text(path).lstrip()
+    if not text.startswith("["):
+        return check_answers(read_delimited(path, required=list(ANSWERS.names)), where=str(path))
+    rows = []
+    for n, entry in enumerate(_records(path)):
+        absent = [name for name in ANSWERS.names if not isinstance(entry, dict) or name not in entry]
+        if absent:
+            raise FormatError(f"{path}: [{n}]: no {', '.join(absent)}; expected {', '.join(ANSWERS.names)}")
+        rows.append([entry[name] for name in ANSWERS.names])
+    return check_answers(pd.DataFrame(rows, columns=list(ANSWERS.names), dtype=object), where=str(path))
+
+
+def _records(path: str | Path) -> list[Any]:
+    try:
+        found = json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise FormatError(f"{path}: no JSON ({error}); expected a list of entries") from None
+    if not isinstance(found, list):
+        raise FormatError(f"{path}: a JSON {type(found).__name__}, expected a list of entries")
+    return found
