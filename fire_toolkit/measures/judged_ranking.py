@@ -196,5 +196,5 @@ def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
         worst_rank=coded_run.worst_rank,
         n_contiguous=coded_run.n_contiguous,
         n_extra_queries=coded_run.n_extra_queries,
-        strata=coded.strata_at(found) if coded.stratum is not None else None,
+        strata=coded.strata_at(found),
     )
