@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fire_toolkit.agreement import agreement, krippendorff_alpha
     from fire_toolkit.comparison import compare_runs
     from fire_toolkit.errors import FireError
+    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.guideline_files import list_guidelines, read_guideline
     from fire_toolkit.formats.runs import read_run
     from fire_toolkit.formats.table_files import (
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         read_pool,
         read_queries,
     )
-    from fire_toolkit.formats.trec import read_trec_qrels as read_qrels
     from fire_toolkit.labelstudio.export import judgments_from_export
     from fire_toolkit.labelstudio.task_json import tasks_to_json
     from fire_toolkit.measures import list_measures, parse_measure
@@ -60,7 +60,7 @@ _HOMES = {
     "read_judgments": "formats.table_files",
     "read_labels": "formats.table_files",
     "read_pool": "formats.table_files",
-    "read_qrels": "formats.trec",
+    "read_qrels": "formats.collections.qrels",
     "read_queries": "formats.table_files",
     "read_run": "formats.runs",
     "resolve": "resolution",
@@ -102,7 +102,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(f"{__name__}.{_HOMES[name]}")
-    return getattr(home, "read_trec_qrels" if name == "read_qrels" else name)
+    return getattr(home, name)
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit.cli.common import (
+    DRAWN,
     FORMATS,
     Inputs,
     chosen,
@@ -243,7 +244,7 @@ def _seen(
 
 
 def _drawn(measured: pd.DataFrame, output_format: str) -> str:
-    if output_format not in ("table", "latex"):
+    if output_format not in DRAWN:
         return formatted(measured, output_format)
     rows = [[_cell(value) for value in row] for row in measured.itertuples(index=False)]
     return drawn(rows, list(measured.columns), output_format)

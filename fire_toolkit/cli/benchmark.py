@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit.cli.common import (
+    DRAWN,
     Inputs,
     chosen_path,
     drawn,
@@ -69,11 +70,11 @@ def read_benchmark(
 
 def read_original(qrels: str | None, inputs: Inputs) -> Qrels:
     """Return the original qrels given, else the workspace's."""
-    from fire_toolkit.formats.trec import read_trec_qrels
+    from fire_toolkit.formats.collections.qrels import read_qrels
 
     workspace = here()
     in_workspace = workspace.path("collection", "qrels") if workspace else None
-    return read_trec_qrels(
+    return read_qrels(
         inputs.use(chosen_path(qrels, shown(in_workspace) if in_workspace else None, "--qrels"))
     )
 
@@ -86,16 +87,16 @@ def existing_augmented(given_qrels: str | None) -> Path | None:
 
 def read_both_qrels(qrels: str | None, augmented: str | None, inputs: Inputs) -> tuple[Qrels, Qrels]:
     """Return the original and the augmented qrels, which must both be given or be the workspace's."""
-    from fire_toolkit.formats.trec import read_trec_qrels
+    from fire_toolkit.formats.collections.qrels import read_qrels
 
     original = read_original(qrels, inputs)
     path = chosen_path(augmented, existing_augmented(qrels), "--augmented")
-    return original, read_trec_qrels(inputs.use(path))
+    return original, read_qrels(inputs.use(path))
 
 
 def print_table(table: pd.DataFrame, output_format: str) -> None:
     """Print a table: whole as csv, tsv or json; drawn, its numbers with four digits."""
-    if output_format not in ("table", "latex"):
+    if output_format not in DRAWN:
         click.echo(formatted(table, output_format), nl=False)
         return
     rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
@@ -110,10 +111,10 @@ def _cell(value: object) -> str:
 
 def read_augmented(augmented: str | None, given_qrels: str | None, inputs: Inputs) -> Qrels | None:
     """Return the augmented qrels given, else the workspace's where they are there, else None."""
-    from fire_toolkit.formats.trec import read_trec_qrels
+    from fire_toolkit.formats.collections.qrels import read_qrels
 
     path = augmented or existing_augmented(given_qrels)
-    return read_trec_qrels(inputs.use(path)) if path else None
+    return read_qrels(inputs.use(path)) if path else None
 
 
 def read_queries_file(queries: str | None, inputs: Inputs) -> Queries:

@@ -10,6 +10,7 @@ import click
 
 from fire_toolkit.cli.benchmark import read_augmented, read_original
 from fire_toolkit.cli.common import (
+    DRAWN,
     Inputs,
     drawn,
     format_option,
@@ -80,7 +81,7 @@ def bidirectional(
     scoring = mean_of_folds(scorings)
     for note in scoring.notes:
         say(f"note: {note}")
-    if output_format in ("table", "latex"):
+    if output_format in DRAWN:
         click.echo(_drawn(scoring.scores, output_format), nl=False)
     else:
         click.echo(formatted(scoring.scores, output_format), nl=False)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from fire_toolkit.tables import Run
 
-FORMATS = ("table", "csv", "tsv", "json", "latex")
+FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown")
+DRAWN = ("table", "latex", "markdown")  # for people; the others are long rows
 
 
 class FireGroup(click.Group):
@@ -276,13 +277,13 @@ def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
 def drawn(
     rows: Sequence[Sequence[str]], header: Sequence[str], output_format: str, *, align: str = "right"
 ) -> str:
-    """Return rows of text as a table for the terminal, or as LaTeX (booktabs).
+    """Return rows of text as a table for the terminal, as LaTeX (booktabs) or Markdown.
 
     The first column is aligned left, the others as `align` says.
     """
     from tabulate import tabulate
 
-    style = "latex_booktabs" if output_format == "latex" else "simple"
+    style = {"table": "simple", "latex": "latex_booktabs", "markdown": "pipe"}[output_format]
     sides = ["left", *[align] * (len(header) - 1)]
     table = tabulate(rows, headers=list(header), tablefmt=style, disable_numparse=True, colalign=sides)
     return table + "\n"

@@ -190,16 +190,16 @@ def _third_labels(ctx: click.Context, world: World, seed: int, seen: dict[str, s
 def _compare_with_truth(world: World) -> None:
     """Print how near labels and scores came to the truth, and which runs change places."""
     from fire_toolkit.demo.truth import compare_with_truth
+    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.runs import read_run
     from fire_toolkit.formats.table_files import read_labels, read_pool
-    from fire_toolkit.formats.trec import read_trec_qrels
 
     report = compare_with_truth(
         world,
         labels=read_labels("labels"),
         pool=read_pool("pool"),
         runs=[read_run(path) for path in sorted(Path("runs").glob("*.npz"))],
-        augmented=read_trec_qrels("augmented/qrels.txt"),
+        augmented=read_qrels("augmented/qrels.txt"),
         measures=[name for name in MEASURES if name != "Judged@10"],
     )
     click.echo("\nBeside the truth, which only a made world has:")

@@ -15,6 +15,7 @@ from fire_toolkit.cli.benchmark import (
     resampling_options,
 )
 from fire_toolkit.cli.common import (
+    DRAWN,
     Inputs,
     chosen,
     drawn,
@@ -69,9 +70,9 @@ def difference(
     where a measure reads them.
     """
     from fire_toolkit.certainty import score_differences
+    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.table_files import read_pool_sources
-    from fire_toolkit.formats.trec import read_trec_qrels
 
     inputs = Inputs()
     original = read_original(qrels, inputs)
@@ -81,7 +82,7 @@ def difference(
         read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids),
         original,
         names,
-        augmented=read_trec_qrels(inputs.use(augmented_path)) if augmented_path else None,
+        augmented=read_qrels(inputs.use(augmented_path)) if augmented_path else None,
         sources=read_pool_sources(inputs.use(pool_sources)) if pool_sources else None,
         clusters=read_clusters(clusters, queries, inputs),
         family=family,
@@ -90,7 +91,7 @@ def difference(
     )
     for note in notes:
         say(f"note: {note}")
-    if output_format in ("table", "latex"):
+    if output_format in DRAWN:
         click.echo(_drawn(table, output_format), nl=False)
     else:
         click.echo(formatted(table, output_format), nl=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fire_toolkit.cli.benchmark import Benchmark
-from fire_toolkit.cli.common import drawn, formatted, say, write_outputs
+from fire_toolkit.cli.common import DRAWN, drawn, formatted, say, write_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ def show_honest(
         say(f"note: {note}")
     if benchmark.sources is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
-    if output_format in ("table", "latex"):
+    if output_format in DRAWN:
         click.echo(drawn_honest(scores, output_format), nl=False)
         for line in counted(scores):
             say(line)

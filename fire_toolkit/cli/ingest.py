@@ -83,11 +83,11 @@ def add_run(
     the positives of the qrels with their exact ranks below it. What a model cannot mean (NaN, floods of
     one score, constant rows) is refused unless allowed.
     """
+    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.expect import parse_expectation
     from fire_toolkit.formats.ingest import Request, ingest
     from fire_toolkit.formats.masks import read_mask
     from fire_toolkit.formats.oddities import parse_allowances
-    from fire_toolkit.formats.trec import read_trec_qrels
 
     folder = chosen_path(out, workspace_path("runs"), "--out")
     _check_usage(files, run_id, embeddings)
@@ -98,7 +98,7 @@ def add_run(
         key=key,
         orientation=orientation,
         expected=[parse_expectation(text) for text in expected],
-        qrels=read_trec_qrels(inputs.use(qrels_path)) if qrels_path else None,
+        qrels=read_qrels(inputs.use(qrels_path)) if qrels_path else None,
         depth=top,
         allow=parse_allowances(allow),
         similarity=similarity,

@@ -85,14 +85,14 @@ def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
     Pairs with a relevance below 0 are not known.
     """
     from fire_toolkit.errors import UsageError
+    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import read_delimited
     from fire_toolkit.formats.files import read_text
-    from fire_toolkit.formats.trec import read_trec_qrels
 
     header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
     if {"query_id", "doc_id", "label"} <= {name.strip() for name in header}:
         return read_delimited(path)[["query_id", "doc_id", "label"]]
-    qrels = read_trec_qrels(path)
+    qrels = read_qrels(path)
     known = qrels[qrels["relevance"] >= 0]
     labels: dict[int, str] = {}
     for relevance in sorted(set(known["relevance"])):

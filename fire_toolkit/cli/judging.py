@@ -97,14 +97,14 @@ def resolve(
     DIR/rejected/pool.csv holds the original positives to ask again before either side is believed.
     The change against a plain majority is always told.
     """
+    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.trec import read_trec_qrels
     from fire_toolkit.resolution import next_round, rejected_originals
 
     folder = chosen_path(out, workspace_path("labels"), "--out")
     inputs = Inputs()
     path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
-    original = read_trec_qrels(inputs.use(qrels)) if qrels else None
+    original = read_qrels(inputs.use(qrels)) if qrels else None
     table = judgments_from(inputs.use(path))
     grades = known_grades(table, guideline, path)
     rule = str(chosen(rule, "resolve", "rule"))
@@ -210,9 +210,10 @@ def augment(
     qrels: str | None, labels: str | None, policy: str | None, out: str | None, as_json: bool
 ) -> None:
     """Join labels to the original qrels, and count what was confirmed, new and rejected apart."""
+    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.table_files import read_labels
-    from fire_toolkit.formats.trec import read_trec_qrels, trec_qrels_text
+    from fire_toolkit.formats.trec import trec_qrels_text
     from fire_toolkit.qrels import augment_qrels, change_counts
 
     file = chosen_path(out, workspace_path("augmented/qrels.txt"), "--out")
@@ -223,7 +224,7 @@ def augment(
     labels_path = chosen_path(labels, workspace_path("labels"), "--labels")
     labels_file = labels_path / "labels.csv" if labels_path.is_dir() else labels_path
     inputs = Inputs()
-    original = read_trec_qrels(inputs.use(original_path))
+    original = read_qrels(inputs.use(original_path))
     judged = read_labels(inputs.use(labels_file))
     policy = str(chosen(policy, "augment", "policy"))
     augmented, changes = augment_qrels(original, judged, policy=policy)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit.cli.common import (
+    DRAWN,
     Inputs,
     chosen,
     chosen_path,
@@ -170,7 +171,7 @@ def _page_kind(guideline: str | None) -> str:
 
 
 def _print(found: pd.DataFrame, output_format: str) -> None:
-    if output_format not in ("table", "latex"):
+    if output_format not in DRAWN:
         click.echo(formatted(found, output_format), nl=False)
         return
     columns = ["doc_id", "media_url", "state", "reason", "mend"]

@@ -85,11 +85,11 @@ def orders(
 
 def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]:
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.formats.trec import read_trec_qrels
+    from fire_toolkit.formats.collections.qrels import read_qrels
 
     if not given:
         path = chosen_path(None, workspace_path("augmented/qrels.txt"), "--qrels")
-        return {"original": read_original(None, inputs), "augmented": read_trec_qrels(inputs.use(path))}
+        return {"original": read_original(None, inputs), "augmented": read_qrels(inputs.use(path))}
     found: dict[str, Qrels] = {}
     for each in given:
         name, equals, path_text = each.partition("=")
@@ -98,7 +98,7 @@ def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]
         label = name if is_named else path.name
         if label in found:
             raise UsageError(f"two qrels are called {label!r}; name them, as in a={path} b=...")
-        found[label] = read_trec_qrels(inputs.use(path))
+        found[label] = read_qrels(inputs.use(path))
     return found
 
 

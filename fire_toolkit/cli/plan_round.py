@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit.cli.common import (
+    DRAWN,
     FORMATS,
     Inputs,
     chosen,
@@ -113,16 +114,16 @@ def _resolved(folder: Path, inputs: Inputs) -> tuple[Any, Any]:
 
 
 def _original(qrels: str | None, inputs: Inputs) -> Any:
-    from fire_toolkit.formats.trec import read_trec_qrels
+    from fire_toolkit.formats.collections.qrels import read_qrels
 
     workspace = here()
     known = workspace.path("collection", "qrels") if workspace else None
     path = Path(qrels) if qrels else shown(known) if known and known.is_file() else None
-    return None if path is None else read_trec_qrels(inputs.use(path))
+    return None if path is None else read_qrels(inputs.use(path))
 
 
 def _drawn(strata: pd.DataFrame, output_format: str) -> str:
-    if output_format not in ("table", "latex"):
+    if output_format not in DRAWN:
         return formatted(strata, output_format)
     rows = [
         [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]

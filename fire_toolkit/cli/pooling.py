@@ -60,9 +60,9 @@ def pool(
     """
     import pandas as pd
 
+    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.table_files import read_judged_pairs
-    from fire_toolkit.formats.trec import read_trec_qrels
     from fire_toolkit.pooling import pool_runs
 
     folder = chosen_path(out, workspace_path("pool"), "--out")
@@ -71,7 +71,7 @@ def pool(
     inputs = Inputs()
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
     original_file = qrels or _workspace_qrels()
-    originals = read_trec_qrels(inputs.use(original_file)) if original_file else None
+    originals = read_qrels(inputs.use(original_file)) if original_file else None
     known = [read_judged_pairs(inputs.use(path)) for path in judged]
     result = pool_runs(
         tables,

@@ -183,13 +183,13 @@ def _first_round(
 
 def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
     """Return the tasks of pairs whose answer is known, and the answers; −1 says that none is known."""
+    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.table_files import read_items, read_queries
-    from fire_toolkit.formats.trec import read_trec_qrels
     from fire_toolkit.tables import check_pool, check_qrels
     from fire_toolkit.tasks import make_tasks
 
     workspace = here()
-    qrels = read_trec_qrels(inputs.use(path))
+    qrels = read_qrels(inputs.use(path))
     answers = check_qrels(qrels[qrels["relevance"] >= 0])
     queries = workspace.path("collection", "queries") if workspace else None
     items = workspace.path("collection", "items") if workspace else None

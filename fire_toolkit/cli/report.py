@@ -14,6 +14,7 @@ from fire_toolkit.cli.benchmark import (
     read_queries_file,
 )
 from fire_toolkit.cli.common import (
+    DRAWN,
     FireGroup,
     Inputs,
     chosen_path,
@@ -78,7 +79,7 @@ def _read_sources(given: str | None, inputs: Inputs) -> PoolSources:
 
 def _show(table: pd.DataFrame, output_format: str, forms: Mapping[str, tuple[str, str]]) -> None:
     """Print a table: whole as csv, tsv or json, else the columns of `forms` (name → heading, format)."""
-    if output_format not in ("table", "latex"):
+    if output_format not in DRAWN:
         click.echo(formatted(table, output_format), nl=False)
         return
     rows = [
@@ -112,7 +113,7 @@ def table1(
     scores, notes = score_runs(tables, original, measures or FIRE_MEASURES, augmented=corrected)
     for note in notes:
         say(f"note: {note}")
-    text = drawn_scores if output_format in ("table", "latex") else formatted
+    text = drawn_scores if output_format in DRAWN else formatted
     click.echo(text(scores, output_format), nl=False)
 
 
@@ -203,7 +204,7 @@ def table3(
         say(f"note: {note}")
     long = pd.concat([result.comparisons for result in results], ignore_index=True)
     long = long.drop_duplicates(["run_a", "run_b", "measure"])
-    if output_format not in ("table", "latex"):
+    if output_format not in DRAWN:
         click.echo(formatted(long, output_format), nl=False)
         return
     kept = long[~long["measure"].str.contains("RBO_min|RBO_res")]

@@ -18,6 +18,7 @@ from fire_toolkit.cli.benchmark import (
     resampling_options,
 )
 from fire_toolkit.cli.common import (
+    DRAWN,
     Inputs,
     chosen,
     format_option,
@@ -169,7 +170,7 @@ def _show(
 
     for note in scoring.notes:
         say(f"note: {note}")
-    is_drawn = output_format in ("table", "latex") and not per_query
+    is_drawn = output_format in DRAWN and not per_query
     if by is None:
         table: pd.DataFrame = scoring.scores
         text = drawn_scores(scoring.scores, output_format) if is_drawn else ""

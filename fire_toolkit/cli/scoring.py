@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit.cli.common import (
+    DRAWN,
     Inputs,
     chosen,
     drawn,
@@ -116,7 +117,7 @@ def compare(
     result = compare_runs(tables, depth=depths, rbo_p=persistences, ties=ties, per_query=per_query)
     for note in result.notes:
         say(f"note: {note}")
-    if output_format in ("table", "latex") and not per_query:
+    if output_format in DRAWN and not per_query:
         click.echo(_drawn_comparisons(result.comparisons, output_format), nl=False)
     else:
         click.echo(

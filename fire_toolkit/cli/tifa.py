@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.cli.common import Inputs, drawn, format_option, formatted, n_of, say, write_outputs
+from fire_toolkit.cli.common import DRAWN, Inputs, drawn, format_option, formatted, n_of, say, write_outputs
 
 
 @click.command()
@@ -49,7 +49,7 @@ def tifa(
         table = {
             "query": stage.tifa_by_query(scores), "pair": scores, "type": stage.tifa_by_type(judged)
         }[per]  # fmt: skip
-    if output_format in ("table", "latex"):
+    if output_format in DRAWN:
         rows = [
             [f"{100 * cell:.1f}" if name == "tifa" else str(cell) for name, cell in row.items()]
             for row in table.to_dict("records")

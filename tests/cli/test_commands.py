@@ -193,6 +193,13 @@ def test_scores_in_json_and_latex(fire: Fire) -> None:
         "value": 0.5,
     } in records
     assert r"\toprule" in fire("score", *RUNS, *options, "--format", "latex").stdout
+    assert fire("score", *RUNS, *options, "--format", "markdown").stdout.splitlines()[1].startswith("|:-")
+
+
+def test_qrels_may_be_beirs(fire: Fire, folder: Path) -> None:
+    (folder / "beir.tsv").write_text("query-id\tcorpus-id\tscore\n1\ta\t1\n2\ta\t1\n")
+    commands = [fire("score", *RUNS, "--qrels", name, "-m", "AP") for name in ("qrels.txt", "beir.tsv")]
+    assert commands[0].stdout == commands[1].stdout
 
 
 def test_compare_gives_the_named_columns(fire: Fire) -> None:
