@@ -1,10 +1,12 @@
 """Where real data for checks lies; tests that need it skip with a clear word where it is absent."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from small_world import World
 
 # Machines are shared and noisy: time is no failure. CI draws the same examples every time.
 settings.register_profile(
@@ -31,3 +33,9 @@ def coco_eccv() -> Path:
 @pytest.fixture(scope="session")
 def trec2011_crowd() -> Path:
     return data_folder("trec2011-crowd")
+
+
+@pytest.fixture
+def make_world() -> Callable[..., World]:
+    """Return the maker of small random benchmarks."""
+    return World

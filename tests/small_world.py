@@ -1,10 +1,7 @@
 """Small random benchmarks, as tables and as plain dictionaries."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
-import pytest
 
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import (
@@ -46,8 +43,3 @@ class World:
         relevance = (rng.random(len(pairs)) < 0.4).astype(int)
         label = np.where(relevance, "relevant", "irrelevant")
         self.labels: Labels = check_labels(pairs.assign(label=label, relevance=relevance))
-
-
-@pytest.fixture
-def make_world() -> Callable[..., World]:
-    return World
