@@ -117,8 +117,10 @@ def make_tasks(
     Args:
         pool: the pairs; only query_id and doc_id are used, so that no task can tell what the pool
             knows (ranks, runs, originals).
-        queries: the captions.
-        items: where each doc is to be seen; without it media_url is the doc id.
+        queries: the captions; or, where captions are the items (video to text), what is to be seen:
+            a column media_url.
+        items: where each doc is to be seen; without it media_url is the doc id. Or the captions: a
+            column text, beside queries with media_url.
         guideline: what is asked.
         overlap: share of the pairs for a second annotator, in [0, 1]; that share of their number is
             rounded, half up. All pairs have the same chance.
@@ -129,16 +131,15 @@ def make_tasks(
         random order. An empty pool gives an empty table.
 
     Raises:
-        JoinError: a pooled query or doc that is not in `queries` or `items`.
+        JoinError: a pooled query or doc that is not in `queries` or `items`, or has no caption.
         UsageError: overlap or seed out of range.
     """
     rng = _generator(overlap, seed)
     pairs = pool[["query_id", "doc_id"]].sort_values(["query_id", "doc_id"], ignore_index=True)
+    text, media_url = _sides(pairs, queries, items)
     pairs = pairs.assign(
-        text=_looked_up(pairs["query_id"], queries.set_index("query_id")["text"], "queries"),
-        media_url=pairs["doc_id"]
-        if items is None
-        else _looked_up(pairs["doc_id"], items.set_index("doc_id")["media_url"], "items"),
+        text=text,
+        media_url=media_url,
         pair_id=[pair_id(*ids) for ids in zip(pairs["query_id"], pairs["doc_id"], strict=True)],
         guideline=guideline.name,
     )
@@ -149,6 +150,29 @@ def make_tasks(
         for number, order in enumerate(orders, start=1)
     ]
     return check_tasks(pd.concat(batches, ignore_index=True))
+
+
+def _sides(
+    pairs: pd.DataFrame, queries: Queries, items: Items | None
+) -> tuple[pd.Series[str], pd.Series[str]]:
+    """Return each pair's caption and what is to be seen: query and doc, or doc and query."""
+    are_captions = items is not None and "text" in items.columns and "media_url" in queries.columns
+    query = _looked_up(
+        pairs["query_id"], queries.set_index("query_id")["media_url" if are_captions else "text"], "queries"
+    )
+    if items is None:
+        doc = pairs["doc_id"]
+    else:
+        column = items.set_index("doc_id")["text" if are_captions else "media_url"]
+        doc = _looked_up(pairs["doc_id"], column, "items")
+    text, media_url = (doc, query) if are_captions else (query, doc)
+    empty = pairs.loc[(text == "").to_numpy(), "doc_id" if are_captions else "query_id"].unique()
+    if len(empty):
+        raise JoinError(
+            f"{'items' if are_captions else 'queries'}: {len(empty)} pooled ids have no text "
+            f"({', '.join(empty[:3])}); an annotator needs the caption"
+        )
+    return text, media_url
 
 
 def _generator(overlap: float, seed: int) -> np.random.Generator:

@@ -230,3 +230,19 @@ def test_every_pair_has_the_same_chance_of_a_second_annotator() -> None:
         counts[tasks["doc_id"][tasks["batch"] == 2]] += 1
     assert counts.sum() == 600
     assert counts.between(15, 45).all()
+
+
+def test_captions_may_be_the_items_and_videos_the_queries() -> None:
+    videos = check_queries(pd.DataFrame({"query_id": ["q0"], "text": "", "media_url": "http://x/q0.mp4"}))
+    captions = check_items(
+        pd.DataFrame({"doc_id": ["v0", "v1"], "media_url": "", "text": ["a cat", "a dog"]})
+    )
+    tasks = make_tasks(pool_of(1, 2), videos, items=captions, guideline=GUIDELINE, overlap=0)
+    assert dict(zip(tasks["doc_id"], tasks["text"], strict=True)) == {"v0": "a cat", "v1": "a dog"}
+    assert set(tasks["media_url"]) == {"http://x/q0.mp4"}
+
+
+def test_a_pair_without_a_caption_is_refused() -> None:
+    videos = check_queries(pd.DataFrame({"query_id": ["q0"], "text": "", "media_url": "http://x/q0.mp4"}))
+    with pytest.raises(JoinError, match=r"queries: 1 pooled ids have no text \(q0\)"):
+        make_tasks(pool_of(1, 1), videos, guideline=GUIDELINE)

@@ -34,7 +34,7 @@ def read_delimited(path: str | Path, *, required: Sequence[str] = ()) -> pd.Data
     delimiter = "\t" if "\t" in text.split("\n", 1)[0] else ","
     rows = list(_rows(text, delimiter, path))
     header = [name.strip() for name in rows[0][1]]
-    _check_header(header, required, path)
+    check_header(header, required, path)
     for line, fields in rows[1:]:
         if len(fields) != len(header):
             raise FormatError(
@@ -63,14 +63,15 @@ def _rows(text: str, delimiter: str, path: str | Path) -> Iterable[tuple[int, li
         raise FormatError(f"{path}:{line}: {error}; expected CSV with a header line") from None
 
 
-def _check_header(header: list[str], required: Sequence[str], path: str | Path) -> None:
+def check_header(header: Sequence[str], required: Sequence[str], path: str | Path) -> None:
+    """Raise `FormatError` unless the header names every required column, and none twice."""
     absent = [name for name in required if name not in header]
     if absent:
         raise FormatError(
             f"{path}:1: no column {', '.join(absent)}; found {', '.join(header)}; "
             f"expected a header line that names {', '.join(required)}"
         )
-    twice = sorted({name for name in header if header.count(name) > 1})
+    twice = sorted({name for name in header if list(header).count(name) > 1})
     if twice:
         raise FormatError(f"{path}:1: column {', '.join(twice)} stands twice in the header")
 

@@ -7,16 +7,14 @@ from pathlib import Path
 import pandas as pd
 
 from fire_toolkit.checks import TableSpec
-from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.formats.delimited import check_header, read_delimited
 from fire_toolkit.formats.trec import read_trec_qrels
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.tables import (
-    ITEMS,
     JUDGMENTS,
     LABELS,
     POOL,
     POOL_SOURCES,
-    QUERIES,
     Items,
     Judgments,
     Labels,
@@ -38,13 +36,28 @@ def _read(path: str | Path, spec: TableSpec) -> pd.DataFrame:
 
 
 def read_queries(path: str | Path) -> Queries:
-    """Return a file with columns query_id and text (and any others) as Queries."""
-    return check_queries(_read(path, QUERIES), where=str(path))
+    """Return a file with columns query_id and text (and any others) as Queries.
+
+    Queries that are seen, not read, have media_url in the place of text.
+    """
+    return check_queries(_read_either(path, "query_id", "text", "media_url"), where=str(path))
 
 
 def read_items(path: str | Path) -> Items:
-    """Return a file with columns doc_id, media_url (and start_s, end_s, any others) as Items."""
-    return check_items(_read(path, ITEMS), where=str(path))
+    """Return a file with columns doc_id, media_url (and start_s, end_s, any others) as Items.
+
+    Items that are captions have text in the place of media_url.
+    """
+    return check_items(_read_either(path, "doc_id", "media_url", "text"), where=str(path))
+
+
+def _read_either(path: str | Path, key: str, usual: str, other: str) -> pd.DataFrame:
+    """Return a table that has `usual`, or `other` and an empty `usual`."""
+    table = read_delimited(path)
+    if key in table.columns and other in table.columns and usual not in table.columns:
+        return table.assign(**{usual: ""})
+    check_header(list(table.columns), (key, usual), path)
+    return table
 
 
 def read_pool(path: str | Path) -> Pool:

@@ -37,6 +37,14 @@ def test_items_may_have_times(tmp_path: Path) -> None:
     assert items["end_s"].isna().all()
 
 
+def test_captions_as_items_need_no_media_and_videos_as_queries_no_text(tmp_path: Path) -> None:
+    items = read_items(put(tmp_path, "i.tsv", "doc_id\ttext\nc1\ta cat\n"))
+    queries = read_queries(put(tmp_path, "q.tsv", "query_id\tmedia_url\nv1\tv1.mp4\n"))
+    assert (list(items["text"]), list(queries["media_url"])) == (["a cat"], ["v1.mp4"])
+    with pytest.raises(FormatError, match="no column media_url"):
+        read_items(put(tmp_path, "bad.tsv", "doc_id\tother\nc1\tx\n"))
+
+
 def test_of_repeated_answers_the_latest_counts(tmp_path: Path) -> None:
     path = put(
         tmp_path,
