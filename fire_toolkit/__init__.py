@@ -17,9 +17,27 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from fire_toolkit.agreement import agreement, krippendorff_alpha
+    from fire_toolkit.agreement import agreement as agreement_table
+    from fire_toolkit.agreement import (
+        agreement_intervals,
+        annotator_matrix,
+        annotator_profiles,
+        krippendorff_alpha,
+        leave_one_out,
+    )
+    from fire_toolkit.aspects import score_aspects
+    from fire_toolkit.certainty import (
+        compare_orders,
+        contributions,
+        coverage,
+        honest_scores,
+        leave_out,
+        score_differences,
+    )
     from fire_toolkit.comparison import compare_runs
+    from fire_toolkit.directions import score_directions
     from fire_toolkit.errors import FireError
+    from fire_toolkit.formats.collections import read_collection
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.guideline_files import list_guidelines, read_guideline
     from fire_toolkit.formats.runs import read_run
@@ -36,25 +54,37 @@ if TYPE_CHECKING:
     from fire_toolkit.pooling import pool_runs
     from fire_toolkit.qrels import augment_qrels, change_counts
     from fire_toolkit.ranking import rank_run
-    from fire_toolkit.resolution import next_round, resolve
+    from fire_toolkit.resolution import next_round, plan_round, resolve
     from fire_toolkit.scoring import score_runs
     from fire_toolkit.tasks import make_tasks
+    from fire_toolkit.tifa import score_tifa
 
 _HOMES = {
     "FireError": "errors",
-    "agreement": "agreement",
+    "agreement_intervals": "agreement",
+    "agreement_table": "agreement:agreement",
+    "annotator_matrix": "agreement",
+    "annotator_profiles": "agreement",
     "augment_qrels": "qrels",
     "change_counts": "qrels",
+    "compare_orders": "certainty",
     "compare_runs": "comparison",
+    "contributions": "certainty",
+    "coverage": "certainty",
+    "honest_scores": "certainty",
     "judgments_from_export": "labelstudio.export",
     "krippendorff_alpha": "agreement",
+    "leave_one_out": "agreement",
+    "leave_out": "certainty",
     "list_guidelines": "formats.guideline_files",
     "list_measures": "measures",
     "make_tasks": "tasks",
     "next_round": "resolution",
     "parse_measure": "measures",
+    "plan_round": "resolution",
     "pool_runs": "pooling",
     "rank_run": "ranking",
+    "read_collection": "formats.collections",
     "read_guideline": "formats.guideline_files",
     "read_items": "formats.table_files",
     "read_judgments": "formats.table_files",
@@ -64,25 +94,40 @@ _HOMES = {
     "read_queries": "formats.table_files",
     "read_run": "formats.runs",
     "resolve": "resolution",
+    "score_aspects": "aspects",
+    "score_differences": "certainty",
+    "score_directions": "directions",
     "score_runs": "scoring",
+    "score_tifa": "tifa",
     "tasks_to_json": "labelstudio.task_json",
 }
 
 __all__ = [
     "FireError",
-    "agreement",
+    "agreement_intervals",
+    "agreement_table",
+    "annotator_matrix",
+    "annotator_profiles",
     "augment_qrels",
     "change_counts",
+    "compare_orders",
     "compare_runs",
+    "contributions",
+    "coverage",
+    "honest_scores",
     "judgments_from_export",
     "krippendorff_alpha",
+    "leave_one_out",
+    "leave_out",
     "list_guidelines",
     "list_measures",
     "make_tasks",
     "next_round",
     "parse_measure",
+    "plan_round",
     "pool_runs",
     "rank_run",
+    "read_collection",
     "read_guideline",
     "read_items",
     "read_judgments",
@@ -92,7 +137,11 @@ __all__ = [
     "read_queries",
     "read_run",
     "resolve",
+    "score_aspects",
+    "score_differences",
+    "score_directions",
     "score_runs",
+    "score_tifa",
     "tasks_to_json",
 ]
 
@@ -101,8 +150,8 @@ def __getattr__(name: str) -> Any:
     """Load a public name from its home."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = import_module(f"{__name__}.{_HOMES[name]}")
-    return getattr(home, name)
+    home, _, attribute = _HOMES[name].partition(":")
+    return getattr(import_module(f"{__name__}.{home}"), attribute or name)
 
 
 def __dir__() -> list[str]:

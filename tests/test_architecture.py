@@ -104,6 +104,7 @@ def test_every_public_name_is_there_and_documented() -> None:
     for name in fire_toolkit.__all__:
         assert getattr(fire_toolkit, name).__doc__, name
     assert set(fire_toolkit.__all__) == set(fire_toolkit._HOMES)
+    assert not set(fire_toolkit.__all__) & {room(path) for path in MODULES}  # a module would hide the name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         fire_toolkit.nothing  # noqa: B018
 
