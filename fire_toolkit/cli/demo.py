@@ -104,13 +104,13 @@ def write_world(
     """Write clips, collection, runs and fire.toml (which names `items`): what a researcher would bring."""
     from fire_toolkit.demo.encode import write_clips
     from fire_toolkit.demo.models import score_clips
-    from fire_toolkit.demo.render import render_clip
+    from fire_toolkit.demo.render import render_clips
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.trec import trec_qrels_text
     from fire_toolkit.storage import write_files
     from fire_toolkit.workspace import CONFIG, config_text
 
-    frames = [render_clip(clip) for clip in world.clips]
+    frames = render_clips(world.clips)
     write_clips(world, root / "media", frames=frames)
     settings: dict[str, dict[str, Any]] = {
         "collection": {"items": items.as_posix()},

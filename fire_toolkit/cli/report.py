@@ -38,7 +38,7 @@ FIRE_MEASURES = ("C@1", "C@5", "C@10", "AP@20")
 
 @click.group(cls=FireGroup)
 def report() -> None:
-    """Make the tables and findings of the FIRE paper: text, CSV, JSON or LaTeX."""
+    """Make the tables and findings of the FIRE paper: text, CSV, JSON, LaTeX or Markdown."""
 
 
 def _qrels_options(command: click.decorators.FC) -> click.decorators.FC:

@@ -169,15 +169,6 @@ def _score(text: str, path: str | Path, number: int) -> float:
     return score
 
 
-def trec_run_text(run: Run) -> str:
-    """Return a Run as TREC text, in its order; scores read back equal."""
-    columns = (run["query_id"], run["doc_id"], run["rank"], run["score"], run["run_id"])
-    return "".join(
-        f"{query_id} Q0 {doc_id} {rank} {float(score)!r} {run_id}\n"
-        for query_id, doc_id, rank, score, run_id in zip(*columns, strict=True)
-    )
-
-
 def read_trec_qrels(path: str | Path) -> Qrels:
     """Return a TREC qrels file of four columns, or of five with a stratum, as Qrels.
 
