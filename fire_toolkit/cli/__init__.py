@@ -23,16 +23,16 @@ from fire_toolkit.cli.judging import augment, resolve
 from fire_toolkit.cli.labelstudio import labelstudio
 from fire_toolkit.cli.measures import measures
 from fire_toolkit.cli.media_serving import media
+from fire_toolkit.cli.next_round import next_round
 from fire_toolkit.cli.orders import contributions, orders
-from fire_toolkit.cli.plan_round import plan_round
 from fire_toolkit.cli.pooling import pool
+from fire_toolkit.cli.progress import progress
 from fire_toolkit.cli.project import init, status
 from fire_toolkit.cli.pull import pull
 from fire_toolkit.cli.push import push
 from fire_toolkit.cli.released import export_fire_release, fire_release
 from fire_toolkit.cli.report import report
 from fire_toolkit.cli.reusability import coverage, reusability
-from fire_toolkit.cli.rounds import next_round, progress
 from fire_toolkit.cli.score import score
 from fire_toolkit.cli.scoring import compare
 from fire_toolkit.cli.tifa import tifa
@@ -53,7 +53,7 @@ def main() -> None:
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Begin": (demo, init, status, doctor),
     "Bring in": (add_collection, add_run, snippet, audit, suggest, fire_release, export_fire_release),
-    "Ask": (pool, tasks, guideline, plan_round, next_round),
+    "Ask": (pool, tasks, guideline, next_round),
     "Label Studio": (labelstudio, annotators, media, push, progress, pull, import_),
     "Judgments to qrels": (agree, resolve, augment),
     "Measure": (

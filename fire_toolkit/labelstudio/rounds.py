@@ -10,15 +10,9 @@ from fire_toolkit.assignment import assign_round
 from fire_toolkit.errors import JoinError
 from fire_toolkit.labelstudio.campaign import Round, queue_named
 from fire_toolkit.ledger import Ledger
-from fire_toolkit.tables import Disputes, Labels, Tasks, check_qrels
+from fire_toolkit.tables import Tasks, check_qrels
 
 _PAIR = ["query_id", "doc_id"]
-
-
-def unverified_positives(labels: Labels) -> pd.DataFrame:
-    """Return the pairs (query_id, doc_id) that one judgment alone calls positive (relevance 1 or more)."""
-    alone = (labels["relevance"] >= 1) & (labels["n_judgments"] == 1)
-    return pd.DataFrame(labels.loc[alone, _PAIR].reset_index(drop=True))
 
 
 def seen_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
@@ -30,18 +24,18 @@ def seen_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
     return pd.concat([*given, answered, owners]).drop_duplicates(ignore_index=True)
 
 
-def plan_round(
+def give_out(
     pairs: pd.DataFrame,
     rounds: Sequence[Round],
     ledger: Ledger,
     annotators: Iterable[str],
     *,
     seed: int = 0,
-) -> tuple[Round | None, int]:
-    """Return the next round, and how many of `pairs` are left out since they wait in an earlier one.
+) -> Round | None:
+    """Return the next round: each pair goes to somebody who has not seen it.
 
     Args:
-        pairs: query_id and doc_id of what is to be asked again.
+        pairs: query_id and doc_id of what is to be asked again; those that wait are left out.
         rounds: all so far, at least one; they hold what each task shows.
         ledger: what was answered by whom.
         annotators: who can be asked; nobody gets a pair that she was given or has answered.
@@ -55,16 +49,21 @@ def plan_round(
         UsageError: a pair that every annotator has seen.
     """
     tasks = _tasks_of(pairs, rounds)
-    waiting = _waiting(rounds, ledger)
-    open_tasks = Tasks(tasks[~tasks["pair_id"].isin(waiting)])
-    n_waiting = len(tasks) - len(open_tasks)
-    if not len(open_tasks):
-        return None, n_waiting
+    tasks = tasks[~tasks["pair_id"].isin(_waiting(rounds, ledger))]
+    if not len(tasks):
+        return None
     number = rounds[-1].number + 1
-    assigned = assign_round(open_tasks, annotators, seen=seen_pairs(rounds, ledger), seed=seed + number)
-    numbered = Tasks(open_tasks.assign(batch=1, position=range(1, len(open_tasks) + 1)))
+    numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1)))
+    assigned = assign_round(numbered, annotators, seen=seen_pairs(rounds, ledger), seed=seed + number)
     nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
-    return Round(number, numbered, assigned, nothing), n_waiting
+    return Round(number, numbered, assigned, nothing)
+
+
+def waiting_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
+    """Return the pairs (query_id, doc_id) that a later round asks for and nobody has answered there."""
+    known = pd.concat([entry.tasks for entry in rounds]).drop_duplicates("pair_id")
+    waiting = known.loc[known["pair_id"].isin(_waiting(rounds, ledger)), _PAIR]
+    return pd.DataFrame(waiting.reset_index(drop=True))
 
 
 def _tasks_of(pairs: pd.DataFrame, rounds: Sequence[Round]) -> Tasks:
@@ -87,7 +86,3 @@ def _waiting(rounds: Sequence[Round], ledger: Ledger) -> set[str]:
     answered = set(zip(ledger["queue"], ledger["pair_id"], strict=True))
     return {pair for queue, pair in asked - answered}
 
-
-def disputed_pairs(disputes: Disputes) -> pd.DataFrame:
-    """Return the pairs (query_id, doc_id) in dispute."""
-    return pd.DataFrame(disputes[_PAIR])

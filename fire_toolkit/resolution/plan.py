@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +53,7 @@ def plan_round(
     disputes: Disputes,
     *,
     grades: Grades,
+    ask: Collection[str] = STRATA,
     original: Qrels | None = None,
     budget: int | None = None,
     random_share: float = 0.02,
@@ -71,6 +72,7 @@ def plan_round(
         judgments: what the labels were made of.
         labels, disputes: of `resolve`.
         grades: label → relevance.
+        ask: which of `STRATA` are asked; the others are counted alone.
         original: the benchmark's qrels, for rejected originals; None: no such stratum.
         budget: how many pairs at most, 0 or more; None: all.
         random_share: of the other pairs with one judgment, in [0, 1].
@@ -99,7 +101,7 @@ def plan_round(
         >>> plan.pool[["doc_id", "stratum", "inclusion_probability"]].values.tolist()
         [['a', 'dispute', 1.0], ['b', 'unverified_positive', 1.0], ['c', 'random', 0.5]]
     """
-    _check_arguments(budget, random_share, low_posterior, seed, round)
+    _check_arguments(ask, budget, random_share, low_posterior, seed, round)
     rejected = None if original is None else rejected_originals(labels, original, round=round)
     changes = _changes(count_ballots(judgments, grades=grades))
     left = len(labels) + len(disputes) if budget is None else budget
@@ -109,9 +111,10 @@ def plan_round(
         pairs = stratum.pairs
         if not stratum.is_ordered:
             pairs = pairs.iloc[draw.permutation(len(pairs))]
-        chosen = pairs.iloc[: min(math.ceil(stratum.share * len(pairs) - 1e-9), left)]
+        share = stratum.share if stratum.name in ask else 0.0
+        chosen = pairs.iloc[: min(math.ceil(share * len(pairs) - 1e-9), left)]
         left -= len(chosen)
-        chance = 1.0 if stratum.is_ordered or not len(pairs) else len(chosen) / len(pairs)
+        chance = float(share > 0) if stratum.is_ordered or not len(pairs) else len(chosen) / len(pairs)
         asked.append(chosen[PAIR].assign(stratum=stratum.name, inclusion_probability=chance))
         bought = float(chosen["chance"].sum(skipna=False))
         rows.append((stratum.name, len(pairs), len(chosen), chance, bought, stratum.note))
@@ -122,8 +125,16 @@ def plan_round(
 
 
 def _check_arguments(
-    budget: int | None, random_share: float, low_posterior: float, seed: int, number: int
+    ask: Collection[str],
+    budget: int | None,
+    random_share: float,
+    low_posterior: float,
+    seed: int,
+    number: int,
 ) -> None:
+    unknown = sorted(set(ask) - set(STRATA))
+    if unknown:
+        raise UsageError(f"ask names {', '.join(unknown)}; expected some of {', '.join(STRATA)}")
     if budget is not None and budget < 0:
         raise UsageError(f"budget is {budget}; expected 0 or more pairs")
     for name, share in (("random_share", random_share), ("low_posterior", low_posterior)):

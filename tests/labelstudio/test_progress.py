@@ -17,7 +17,7 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.labelstudio.campaign import Round
 from fire_toolkit.labelstudio.ledger_rows import Origin, answer_rows, gone_rows, with_states
 from fire_toolkit.labelstudio.progress import QueueProgress, answered_pairs, measure_progress, total_progress
-from fire_toolkit.labelstudio.rounds import plan_round, unverified_positives
+from fire_toolkit.labelstudio.rounds import give_out, waiting_pairs
 from fire_toolkit.ledger import Ledger, check_ledger, empty_ledger
 from fire_toolkit.tables import check_labels
 
@@ -125,9 +125,9 @@ def pairs_table(tasks: pd.DataFrame) -> pd.DataFrame:
 
 def test_another_round_goes_to_those_who_have_not_seen_a_pair() -> None:
     asked = tasks_of(8)
-    planned, n_waiting = plan_round(pairs_table(asked), [ENTRY], empty_ledger(), ["ann", "bob", "cy"], seed=1)
+    planned = give_out(pairs_table(asked), [ENTRY], empty_ledger(), ["ann", "bob", "cy"], seed=1)
     assert planned is not None
-    assert (planned.number, n_waiting) == (2, 0)
+    assert planned.number == 2
     assert set(planned.assignments["kind"]) == {"adjudication"}
     given = set(zip(ENTRY.assignments["annotator_id"], ENTRY.assignments["pair_id"], strict=True))
     again = set(zip(planned.assignments["annotator_id"], planned.assignments["pair_id"], strict=True))
@@ -139,31 +139,24 @@ def test_who_answered_without_being_asked_has_seen_the_pair() -> None:
     asked = tasks_of(1)
     over = answered("1/ann", 4, list(asked["pair_id"]), "relevant")
     with pytest.raises(UsageError, match="1 of 1 pairs have been seen by every annotator"):
-        plan_round(pairs_table(asked), [ENTRY], over, ["cy"])
+        give_out(pairs_table(asked), [ENTRY], over, ["cy"])
 
 
 def test_pairs_that_wait_are_not_asked_twice_and_answered_ones_may_be() -> None:
     asked = tasks_of(3)
-    second, _ = plan_round(pairs_table(asked), [ENTRY], empty_ledger(), ["cy"])
+    second = give_out(pairs_table(asked), [ENTRY], empty_ledger(), ["cy"])
     assert second is not None
-    assert plan_round(pairs_table(asked), [ENTRY, second], empty_ledger(), ["di"]) == (None, 3)
+    assert give_out(pairs_table(asked), [ENTRY, second], empty_ledger(), ["di"]) is None
+    assert len(waiting_pairs([ENTRY, second], empty_ledger())) == 3
     done = answered("2/cy", 4, list(second.assignments["pair_id"])[:1], "relevant")
-    third, n_waiting = plan_round(pairs_table(asked), [ENTRY, second], done, ["cy", "di"])
+    third = give_out(pairs_table(asked), [ENTRY, second], done, ["cy", "di"])
     assert third is not None
-    assert (third.number, n_waiting) == (3, 2)
+    assert third.number == 3
+    assert len(waiting_pairs([ENTRY, second], done)) == 2
     assert third.assignments["annotator_id"].tolist() == ["di"]
 
 
 def test_pairs_that_were_never_a_task_are_refused() -> None:
     strange = pd.DataFrame({"query_id": ["x"], "doc_id": ["y"]})
     with pytest.raises(JoinError, match=r"1 of 1 pairs were never a task of this campaign \(x y\)"):
-        plan_round(strange, [ENTRY], empty_ledger(), ["cy"])
-
-
-def test_unverified_positives_are_those_of_one_judgment() -> None:
-    labels = check_labels(
-        pd.DataFrame({"query_id": "q", "doc_id": list("abc"), "label": "x"}).assign(
-            relevance=[1, 1, 0], n_judgments=[1, 2, 1]
-        )
-    )
-    assert unverified_positives(labels).values.tolist() == [["q", "a"]]
+        give_out(strange, [ENTRY], empty_ledger(), ["cy"])

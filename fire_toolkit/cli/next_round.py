@@ -1,0 +1,278 @@
+"""`next-round`: which pairs to ask again, the most useful first, and of whom."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen,
+    chosen_path,
+    drawn,
+    formatted,
+    here,
+    json_option,
+    n_of,
+    say,
+    say_next,
+    shown,
+    workspace_path,
+    write_outputs,
+)
+from fire_toolkit.cli.judged_files import judgments_from, known_grades, next_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fire_toolkit.labelstudio.campaign import Round
+    from fire_toolkit.ledger import Ledger
+    from fire_toolkit.resolution import RoundPlan
+
+STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
+RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
+
+
+@click.command(name="next-round")
+@click.option("--judgments", metavar="FILE", help="What the labels were made of. [default: the workspace's]")
+@click.option("--labels", "folder", metavar="DIR", help="What `resolve` wrote. [default: labels]")
+@click.option("--qrels", metavar="FILE", help="The original qrels: rejected originals can be asked again.")
+@click.option("--budget", type=click.IntRange(min=0), metavar="N", help="At most so many pairs.")
+@click.option(
+    "--ask",
+    multiple=True,
+    type=click.Choice(STRATA),
+    help="What is asked. [default: with --budget all, in this order; else dispute and escalated]",
+)
+@click.option(
+    "--random-share",
+    type=click.FloatRange(0, 1),
+    help=f"Of the other pairs with one judgment, for agreement. [default: {RANDOM_SHARE}]",
+)
+@click.option(
+    "--low-posterior",
+    type=click.FloatRange(0, 1),
+    help="Labels that a model (dawid-skene, weighted) is less sure of are asked again. "
+    f"[default: {LOW_POSTERIOR}]",
+)
+@click.option(
+    "--annotator",
+    "annotators",
+    multiple=True,
+    metavar="NAME",
+    help="In a campaign: who can be asked. [default: everybody active in `annotators list`]",
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Of the random order and the queues. [default: 0]")
+@click.option("--guideline", metavar="NAME", help="The guideline judged by, as for `resolve`.")
+@click.option("--out", metavar="DIR", help="Folder for pool.csv, plan.csv. [default: plan/round-N]")
+@click.option("--dry-run", is_flag=True, help="Show the plan and who would judge how much; write nothing.")
+@json_option
+def next_round(
+    judgments: str | None,
+    folder: str | None,
+    qrels: str | None,
+    budget: int | None,
+    ask: tuple[str, ...],
+    random_share: float | None,
+    low_posterior: float | None,
+    annotators: tuple[str, ...],
+    seed: int | None,
+    guideline: str | None,
+    out: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Plan what to ask again; in a campaign, give it to annotators who have not seen it.
+
+    Each pair is asked once more, in this order, up to the budget: disputes; pairs only escalated; original
+    positives that the labels reject; positives of one judgment; labels of a low posterior; a random share
+    of the rest. pool.csv has the stratum of each pair and the probability with which it was drawn, by which
+    `agree --join` weighs it. Shown is what each stratum holds, costs and is expected to buy.
+
+    Where `push` has begun a campaign, the pairs become its next round: those that wait for an answer are
+    left out, nobody gets a pair twice, and the answers are marked (columns round and kind), so that
+    agreement is of the first, blind round alone. Elsewhere `tasks` makes tasks of pool.csv.
+    """
+    asked = _asked(ask, budget, random_share, low_posterior)
+    path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "--judgments")
+    labels_folder = chosen_path(folder, workspace_path("labels"), "--labels")
+    inputs = Inputs()
+    campaign = _campaign()
+    if annotators and campaign is None:
+        raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
+    table = judgments_from(inputs.use(path))
+    number = campaign.rounds[-1].number + 1 if campaign else next_number(table)
+    place = chosen_path(out, workspace_path(f"plan/round-{number}"), "--out")
+    seed = int(chosen(seed, "tasks", "seed"))
+    numbers: dict[str, Any] = {
+        "ask": asked,
+        "budget": budget,
+        "random_share": RANDOM_SHARE if random_share is None else random_share,
+        "low_posterior": LOW_POSTERIOR if low_posterior is None else low_posterior,
+        "seed": seed,
+    }
+    planned = _planned(
+        table,
+        *_resolved(labels_folder, inputs, campaign),
+        grades=known_grades(table, guideline, path),
+        original=_original(qrels, inputs) if "rejected_original" in asked else None,
+        round=number,
+        **numbers,
+    )
+    entry = campaign.next_round(planned.pool, annotators, seed) if campaign else None
+    if not dry_run and len(planned.pool):
+        _write(place, planned, numbers | {"ask": list(asked)}, inputs)
+        if campaign and entry:
+            campaign.write(entry)
+    _show(planned, number, campaign, entry, as_json=as_json)
+    if "random" in asked and numbers["random_share"]:
+        _warn_of_chosen_pairs(planned)
+    if dry_run:
+        say("nothing was written")
+    elif len(planned.pool):
+        say_next("push" if campaign else f"tasks {place} --queries QUERIES --overlap 0 --out tasks.json")
+
+
+def _asked(
+    ask: tuple[str, ...], budget: int | None, random_share: float | None, low_posterior: float | None
+) -> tuple[str, ...]:
+    """Return the strata asked, in their order."""
+    asked = set(ask) or set(STRATA if budget is not None else ("dispute", "escalated"))
+    for option, value, name in (
+        ("--random-share", random_share, "random"),
+        ("--low-posterior", low_posterior, "low_posterior"),
+    ):
+        if value is not None and name not in asked:
+            raise click.UsageError(f"{option} is of stratum {name}, which is not asked; add --ask {name}")
+    return tuple(name for name in STRATA if name in asked)
+
+
+@dataclass(frozen=True)
+class _Campaign:
+    """The campaign of the workspace: its rounds and its ledger."""
+
+    root: Path
+    rounds: Sequence[Round]
+    ledger: Ledger
+
+    def waiting(self) -> pd.DataFrame:
+        from fire_toolkit.labelstudio.rounds import waiting_pairs
+
+        return waiting_pairs(self.rounds, self.ledger)
+
+    def next_round(self, pairs: pd.DataFrame, annotators: tuple[str, ...], seed: int) -> Round | None:
+        from fire_toolkit.cli.push import active_annotators
+        from fire_toolkit.labelstudio.rounds import give_out
+
+        names = list(annotators or active_annotators())
+        return give_out(pairs, self.rounds, self.ledger, names, seed=seed)
+
+    def write(self, entry: Round) -> None:
+        from fire_toolkit.labelstudio.campaign import write_round
+
+        write_round(self.root, entry)
+
+
+def _campaign() -> _Campaign | None:
+    """Return the campaign that `push` has begun in this workspace, None without one."""
+    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER, read_rounds
+    from fire_toolkit.ledger import read_ledger
+
+    workspace = here()
+    rounds = read_rounds(workspace.root) if workspace else ()
+    if not workspace or not rounds:
+        return None
+    return _Campaign(workspace.root, rounds, read_ledger(workspace.root / LEDGER_FOLDER))
+
+
+def _planned(judgments: Any, labels: Any, disputes: Any, **options: Any) -> RoundPlan:
+    from fire_toolkit.resolution import plan_round
+
+    return plan_round(judgments, labels, disputes, **options)
+
+
+def _resolved(folder: Path, inputs: Inputs, campaign: _Campaign | None) -> tuple[Any, Any]:
+    """Return labels and disputes, without pairs that wait for an answer."""
+    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.table_files import read_labels
+    from fire_toolkit.tables import check_disputes, check_labels
+
+    file = inputs.use(folder / "disputes.csv")
+    disputes = check_disputes(read_delimited(file), where=str(file))
+    labels = read_labels(inputs.use(folder / "labels.csv"))
+    if campaign is None:
+        return labels, disputes
+    waiting = campaign.waiting()
+    return check_labels(_without(labels, waiting)), check_disputes(_without(disputes, waiting))
+
+
+def _without(table: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    left = table.merge(pairs, how="left", indicator="_found")
+    return table[(left["_found"] == "left_only").to_numpy()]
+
+
+def _original(qrels: str | None, inputs: Inputs) -> Any:
+    from fire_toolkit.formats.collections.qrels import read_qrels
+
+    workspace = here()
+    known = workspace.path("collection", "qrels") if workspace else None
+    path = Path(qrels) if qrels else shown(known) if known and known.is_file() else None
+    return None if path is None else read_qrels(inputs.use(path))
+
+
+def _write(place: Path, planned: RoundPlan, parameters: dict[str, Any], inputs: Inputs) -> None:
+    from fire_toolkit.formats.delimited import delimited_text
+
+    counts = dict(zip(planned.strata["stratum"], map(int, planned.strata["n_asked"]), strict=True))
+    texts = {"pool.csv": delimited_text(planned.pool), "plan.csv": delimited_text(planned.strata, nan="nan")}
+    write_outputs(place, texts, stage="next-round", parameters=parameters, inputs=inputs, counts=counts)
+
+
+def _show(
+    planned: RoundPlan, number: int, campaign: _Campaign | None, entry: Round | None, *, as_json: bool
+) -> None:
+    from fire_toolkit.labelstudio.progress import load_of
+
+    loads = {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
+    n_waiting = len(campaign.waiting()) if campaign else 0
+    if as_json:
+        counts: dict[str, Any] = {"round": number, "pairs": len(planned.pool), "waiting": n_waiting}
+        plan = json.loads(formatted(planned.strata, "json"))
+        click.echo(json.dumps({**counts, "annotators": loads, "plan": plan}, ensure_ascii=False))
+        return
+    click.echo(_drawn(planned.strata), nl=False)
+    _say_cost(planned, number)
+    if loads:
+        say("given to " + ", ".join(f"{name} {n:,}" for name, n in loads.items()))
+    if n_waiting:
+        say(f"{n_of(n_waiting, 'pair')} wait for an answer in a round that has begun")
+
+
+def _drawn(strata: pd.DataFrame) -> str:
+    rows = [
+        [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]
+        for name, n, asked, chance, changes, note in strata.itertuples(index=False)
+    ]
+    return drawn(rows, list(strata.columns), "table")
+
+
+def _say_cost(planned: RoundPlan, number: int) -> None:
+    strata = planned.strata.set_index("stratum")
+    n_asked = int(strata["n_asked"].sum())
+    hours = "" if math.isnan(planned.seconds) else f", about {n_asked * planned.seconds / 3600:,.1f} hours"
+    say(f"round {number}: {n_of(n_asked, 'pair')} to ask again{hours}")
+
+
+def _warn_of_chosen_pairs(planned: RoundPlan) -> None:
+    random = planned.strata.set_index("stratum").loc["random"]
+    if random["n_pairs"] and not random["n_asked"]:
+        say(
+            "warning: the budget leaves no random share: agreement over this round would be that of chosen "
+            "pairs alone, and no weight mends it"
+        )

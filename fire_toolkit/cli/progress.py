@@ -1,0 +1,113 @@
+"""`progress`: how far everybody is."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fire_toolkit.cli.common import drawn, json_option, say
+from fire_toolkit.cli.meter import workspace_root
+from fire_toolkit.cli.server_options import connection_options
+
+if TYPE_CHECKING:
+    from fire_toolkit.labelstudio.progress import QueueProgress
+
+
+@click.command()
+@click.option("--watch", is_flag=True, help="Pull and show again every --every seconds, until Ctrl-C.")
+@click.option("--every", type=click.FloatRange(min=1), default=30.0, help="Seconds between looks.")
+@click.option("--pull", "pulls", is_flag=True, help="Pull before showing.")
+@connection_options
+@json_option
+def progress(
+    watch: bool, every: float, pulls: bool, url: str | None, token_file: Path | None, as_json: bool
+) -> None:
+    """Show for each annotator what is done and left, the pace, hours to the end, controls, escalations.
+
+    Counts what the ledger holds: `pull` first, or use --pull.
+    """
+    from fire_toolkit.cli.pull import pull_once
+    from fire_toolkit.errors import ServerError
+
+    root = workspace_root()
+    while True:
+        if pulls or watch:
+            try:
+                pull_once(root, url, token_file)
+            except ServerError as error:
+                if not watch:
+                    raise
+                say(f"note: {error}")
+        if watch and not as_json:
+            click.clear()
+        _show(root, as_json=as_json)
+        if not watch:
+            return
+        time.sleep(every)
+
+
+def _show(root: Path, *, as_json: bool) -> None:
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER, read_campaign, read_rounds
+    from fire_toolkit.labelstudio.progress import measure_progress, total_progress
+    from fire_toolkit.ledger import read_ledger
+
+    campaign, rounds = read_campaign(root), read_rounds(root)
+    if campaign is None or not rounds:
+        raise UsageError("nothing was pushed from this workspace; push first")
+    rules = read_guideline(campaign.guideline)
+    queues = measure_progress(rounds, read_ledger(root / LEDGER_FOLDER), guideline=rules)
+    both = [*queues, total_progress(queues)]
+    if as_json:
+        click.echo(json.dumps([_plain(queue) for queue in both]))
+        return
+    click.echo(drawn([_cells(queue) for queue in both], _HEADER, "table"), nl=False)
+
+
+_HEADER = (
+    "annotator",
+    "round",
+    "tasks",
+    "done",
+    "left",
+    "training left",
+    "skipped",
+    "escalated",
+    "s/judgment",
+    "judgments/h",
+    "hours left",
+    "controls right",
+)
+
+
+def _cells(queue: QueueProgress) -> list[str]:
+    numbers = (queue.n_tasks, queue.n_done, queue.n_left, queue.n_training_left, queue.n_skipped)
+    controls = f"{queue.n_right} of {queue.n_controls}" if queue.n_controls else ""
+    return [
+        queue.annotator_id,
+        str(queue.round or ""),
+        *(f"{n:,}" for n in (*numbers, queue.n_escalated)),
+        _number(queue.seconds),
+        _number(3600 / queue.seconds if queue.seconds else math.nan),
+        _number(queue.hours_left),
+        controls,
+    ]
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:,.1f}"
+
+
+def _plain(queue: QueueProgress) -> dict[str, object]:
+    values = {**asdict(queue), "control_accuracy": queue.control_accuracy}
+    return {
+        key: None if isinstance(value, float) and math.isnan(value) else value
+        for key, value in values.items()
+    }
