@@ -2,29 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays import DOC_IDS, QUERY_IDS, id_texts
 from fire_toolkit.formats.delimited import read_delimited
-from fire_toolkit.formats.files import read_text
+from fire_toolkit.formats.files import STDIN, read_text
+from fire_toolkit.formats.npy import NPY_MAGIC, named_values, read_values
+from fire_toolkit.formats.pickle_files import is_pickle
+from fire_toolkit.formats.safe_pickle import load_plain
+from fire_toolkit.formats.zips import ZIP_MAGIC
+
+_NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
+_PICKLE_BYTES = 256 << 20
 
 
 def read_ids(path: str | Path, column: str) -> list[str]:
-    """Return the ids in a file, in its order: one a line, or column `column` of a CSV or TSV."""
-    header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
+    """Return the ids in a file, in its order; recognised by content.
+
+    One a line; column `column` of a CSV or TSV; a JSON list; a NumPy array of text or whole numbers
+    (`.npy`, or in an `.npz` by its name); a pickle of a list or an array. JSON objects and pickled dicts
+    hold them under a name such as `query_ids`.
+
+    Args:
+        path: the file; text may be gzip.
+        column: `query_id` or `doc_id`.
+
+    Raises:
+        FormatError: none of these, damaged, or without any id.
+    """
+    values = _values(Path(path), column)
+    if isinstance(values, Mapping):
+        values = _under_a_name(values, column, str(path))
+    ids = id_texts(values, str(path))
+    if not ids:
+        raise FormatError(f"{path}: no id, expected a list of {column}s")
+    return ids
+
+
+def _values(path: Path, column: str) -> Any:
+    """Return what a file of ids holds, a list or names of lists."""
+    start = b"" if str(path) == STDIN or not path.is_file() else _start(path)
+    if start.startswith(NPY_MAGIC):
+        return read_values(path)
+    if start.startswith(ZIP_MAGIC):
+        return named_values(path, _NAMES[column])
+    if is_pickle(start, path):
+        return load_plain(io.BytesIO(path.read_bytes()), max_bytes=_PICKLE_BYTES, where=str(path))
+    text = read_text(path)
+    if text.lstrip()[:1] in ("[", "{"):
+        return _json(text, str(path))
+    header = text.split("\n", 1)[0].replace("\t", ",").split(",")
     if column in (name.strip() for name in header):
         return [str(value) for value in read_delimited(path)[column]]
-    return [line.strip() for line in read_text(path).split("\n") if line.strip()]
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(16)
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"{where}:{error.lineno}: no JSON list of ids: {error.msg}") from None
+    except (RecursionError, ValueError) as error:
+        raise FormatError(f"{where}: JSON that cannot be read ({error})") from None
+
+
+def _under_a_name(values: Mapping[Any, Any], column: str, where: str) -> Any:
+    found = next((values[name] for name in _NAMES[column] if name in values), None)
+    if found is None:
+        names = ", ".join(map(str, list(values)[:8])) or "nothing"
+        raise FormatError(
+            f"{where}: no {column}s; found {names}; expected a list of ids, or one under {column}s"
+        )
+    return found
 
 
 def ids_beside(path: Path, what: str) -> Path | None:
-    """Return the file of ids beside a matrix: `NAME.query_ids.txt`, or `query_ids.txt`."""
-    for name in (f"{path.stem}.{what}.txt", f"{what}.txt"):
-        if (path.parent / name).is_file():
-            return path.parent / name
+    """Return the ids beside a matrix: `NAME.query_ids.txt` (`.npy`, `.json`), or `query_ids.txt`."""
+    for name in (f"{path.stem}.{what}", what):
+        for suffix in (".txt", ".npy", ".json"):
+            if (path.parent / f"{name}{suffix}").is_file():
+                return path.parent / f"{name}{suffix}"
     return None
 
 

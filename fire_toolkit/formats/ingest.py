@@ -17,6 +17,7 @@ from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matri
 from fire_toolkit.formats.embeddings import product_matrix
 from fire_toolkit.formats.expect import Expectation, found_scores, told
 from fire_toolkit.formats.ids import needed_ids
+from fire_toolkit.formats.index_lists import named_by_place
 from fire_toolkit.formats.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.matrix import Array, FileMatrix, Hasher, Ints, Matrix, n_rows_columns
@@ -84,7 +85,10 @@ def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> 
     if reader.read_lists is not None:
         if doc_vectors is not None:
             raise UsageError(f"{path}: {reader.what} holds no vectors")
-        return _ingest_lists(path, reader.read_lists(path, request.key), request, about)
+        listed = reader.read_lists(path, request.key)
+        if listed.has_places:
+            listed = named_by_place(listed, path, request.query_ids, request.doc_ids)
+        return _ingest_lists(path, listed, request, about)
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no predictions")
     arrays = reader.read_arrays(path)

@@ -15,12 +15,14 @@ class Listed:
 
     scored: columns query_id, doc_id, score (or, when `has_ranks`, also rank, which then holds).
     run_id: the run's id, if the file names one. notes: what a reader must know (scores made from ranks).
+    has_places: the ids are places from 0 in lists of ids that lie beside the file.
     """
 
     scored: pd.DataFrame
     run_id: str | None = None
     notes: tuple[str, ...] = ()
     has_ranks: bool = False
+    has_places: bool = False
 
 
 FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"

@@ -6,6 +6,7 @@ import io
 import math
 import re
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,11 @@ def read_npy(path: Path) -> Arrays:
         shelf.put_tree("", _objects(path.read_bytes()[header.length :], str(path)))
         return shelf.arrays()
     check_dtype(str(path), header.dtype)
+    if len(header.shape) not in (2, 3):
+        raise FormatError(
+            f"{path}: an array of {len(header.shape)} axes (shape {header.shape}), expected scores of "
+            "queries × docs, or video × caption × video"
+        )
     needed = math.prod(header.shape) * header.dtype.itemsize + header.length
     found = path.stat().st_size
     if found < needed:
@@ -107,6 +113,23 @@ def read_values(path: Path) -> Any:
     if len(content) > _SMALL_BYTES:
         raise FormatError(f"{path}: more than {_SMALL_BYTES:,} bytes, expected a small array")
     return _values(content, parse_header(content[:_HEADER_BYTES], str(path)), str(path))
+
+
+def named_values(path: Path, names: Sequence[str]) -> Any:
+    """Return the small array of an `.npz` under the first of `names` that is there; else its only one.
+
+    Raises:
+        FormatError: none of them and several others, damaged, or larger than 256 MiB.
+    """
+    by_name = {
+        name.removesuffix(".npy"): info for name, info in members(path).items() if name.endswith(".npy")
+    }
+    found = [by_name[name] for name in names if name in by_name] or list(by_name.values())
+    if len(found) != 1 and not any(name in by_name for name in names):
+        raise FormatError(f"{path}: no {names[0]}; found {', '.join(by_name) or 'no array'}")
+    where = f"{path}: {found[0].filename.removesuffix('.npy')}"
+    content = member_bytes(path, found[0], most=_SMALL_BYTES)
+    return _values(content, parse_header(content[:_HEADER_BYTES], where), where)
 
 
 def _row_major(header: Header, where: str) -> tuple[tuple[int, ...], bool]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats import (
     hdf5,
+    index_lists,
     json_runs,
     npy,
     parquet_runs,
@@ -37,6 +38,7 @@ READERS: tuple[RunReader, ...] = (
     json_runs.JSONL,
     json_runs.JSON,
     table_runs.READER,
+    index_lists.READER,
     trec.READER,
 )
 

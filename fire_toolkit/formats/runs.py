@@ -11,6 +11,7 @@ from fire_toolkit.formats import trec
 from fire_toolkit.formats.arrays import choose_matrix
 from fire_toolkit.formats.dense import QUERIES_ROWS, Ranked, rank_matrix
 from fire_toolkit.formats.ids import check_ids, ids_beside, read_ids
+from fire_toolkit.formats.index_lists import named_by_place
 from fire_toolkit.formats.list_pass import run_of_lists
 from fire_toolkit.formats.matrix import Matrix, n_rows_columns
 from fire_toolkit.formats.oddities import Oddities
@@ -33,9 +34,9 @@ def read_run(
     Args:
         path: the file; `-` is TREC text on standard input.
         run_id: the run's id; by default the one in the file, or the file's name.
-        query_ids: for a matrix: a file with one id a row (a line each, or a table with `query_id`).
-        doc_ids: for a matrix: a file with one id a column (a line each, or a table with `doc_id`).
-            By default `NAME.query_ids.txt` and `NAME.doc_ids.txt` beside the matrix.
+        query_ids: for a matrix: a file with one id a row, of any form that `read_ids` knows.
+        doc_ids: for a matrix: a file with one id a column, of the same forms.
+            By default `NAME.query_ids.txt` and `NAME.doc_ids.txt` beside the matrix (or `.npy`, `.json`).
         depth: keep this many docs a query; None keeps all.
 
     Raises:
@@ -52,7 +53,10 @@ def read_run(
     if reader is None or reader is trec.READER:  # what nobody knows is told what is wrong with it as TREC
         run = trec.read_trec_run(path, run_id=run_id)
     elif reader.read_lists is not None:
-        run = run_of_lists(reader.read_lists(path, None), path, run_id=run_id)
+        listed = reader.read_lists(path, None)
+        if listed.has_places:
+            listed = named_by_place(listed, path, *_given_ids(path, query_ids, doc_ids))
+        run = run_of_lists(listed, path, run_id=run_id)
     else:
         return _read_matrix(path, reader, run_id or path.stem, query_ids, doc_ids, depth)
     return top(run, depth) if depth else run
@@ -89,14 +93,24 @@ def open_matrix(
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no run")
     arrays = reader.read_arrays(path)
-    query_file, doc_file = query_ids or ids_beside(path, "query_ids"), doc_ids or ids_beside(path, "doc_ids")
-    queries = read_ids(query_file, "query_id") if query_file else arrays.query_ids
-    docs = read_ids(doc_file, "doc_id") if doc_file else arrays.doc_ids
+    queries, docs = _given_ids(path, query_ids, doc_ids)
+    queries, docs = queries or arrays.query_ids, docs or arrays.doc_ids
     shapes: set[tuple[int, ...]] = {(len(queries), len(docs))} if queries and docs else set()
     matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
     rows, columns = n_rows_columns(matrix)
     shape = (columns, rows) if matrix.is_flipped else (rows, columns)
     return matrix, *check_ids(path, matrix.shape if len(matrix.shape) != 2 else shape, queries, docs)
+
+
+def _given_ids(
+    path: Path, query_ids: str | Path | None, doc_ids: str | Path | None
+) -> tuple[list[str] | None, list[str] | None]:
+    """Return the ids in the files named, or in those beside `path`; None where there is no such file."""
+    query_file, doc_file = query_ids or ids_beside(path, "query_ids"), doc_ids or ids_beside(path, "doc_ids")
+    return (
+        read_ids(query_file, "query_id") if query_file else None,
+        read_ids(doc_file, "doc_id") if doc_file else None,
+    )
 
 
 def refuse_missing(path: Path, oddities: Oddities, queries: list[str], docs: list[str]) -> None:

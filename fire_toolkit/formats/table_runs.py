@@ -77,4 +77,6 @@ def _numbers(values: Any, where: str, name: str) -> Any:
     return numbers
 
 
-READER = RunReader("table", "CSV or TSV", "a header that names query_id and doc_id", is_table, read_table)
+READER = RunReader(
+    "table", "CSV or TSV with a header", "the header names query_id and doc_id", is_table, read_table
+)

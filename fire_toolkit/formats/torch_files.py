@@ -115,7 +115,9 @@ def _is_size(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**60
 
 
-def _tensor(storage: object, offset: object, shape: object, stride: object, *_: object) -> _Tensor:
+def _tensor(storage: object, offset: object, shape: object, stride: object, *more: object) -> _Tensor:
+    if any(isinstance(said, dict) and (said.get("neg") or said.get("conj")) for said in more[2:]):
+        raise Refused("a tensor that is a negative or conjugate view; save tensor.resolve_neg()")
     if not isinstance(storage, _Storage) or not _is_size(offset):
         raise Refused("a tensor without its storage")
     if not (isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride) <= 16):

@@ -94,6 +94,8 @@ def make_lists() -> None:
         (HERE / name).write_text("\n".join(body) + "\n", encoding="utf-8")
     ranks = [f"{q},{d},{place}" for q, docs in RANKED.items() for place, d in enumerate(docs, start=1)]
     (HERE / "ranks.csv").write_text("\n".join(["qid,docid,rank", *ranks]) + "\n", encoding="utf-8")
+    places = [",".join(str(DOCS.index(doc)) for doc in docs) for docs in RANKED.values()]
+    (HERE / "places.csv").write_text("\n".join(places) + "\n", encoding="utf-8")
     trec = "".join(f"{q} Q0 {d} 0 {s} m\n" for q, d, s in rows)
     (HERE / "plain.run").write_text(trec, encoding="utf-8")
     (HERE / "packed.run.gz").write_bytes(gzip.compress(trec.encode(), mtime=0))

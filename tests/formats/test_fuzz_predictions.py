@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FireError
+from fire_toolkit.formats.ids import read_ids
 from fire_toolkit.formats.ingest import Request, ingest
 from fire_toolkit.formats.readers import READERS
 from fire_toolkit.formats.runs import read_run
@@ -33,7 +38,14 @@ STARTS = [
     b"[",
     b"<videoAdhocSearchResults",
 ]
-STARTS += [b"query_id,doc_id,score\n", b"query_id\tdoc_id\trank\n", b"q Q0 d 1 1 m\n", b"\x1f\x8b\x08", b""]
+STARTS += [
+    b"query_id,doc_id,score\n",
+    b"query_id\tdoc_id\trank\n",
+    b"q Q0 d 1 1 m\n",
+    b"0,2,1\n",
+    b"\x1f\x8b\x08",
+    b"",
+]
 
 
 def attempt(reading: Callable[[], Run]) -> Run | str:
@@ -77,6 +89,36 @@ def test_damaged_golden_files(path: Path, content: st.DataObject) -> None:
 )
 def test_arbitrary_bytes(start: bytes, rest: bytes) -> None:
     read(start + rest)
+
+
+@settings(max_examples=100, deadline=5000)
+@given(
+    shape=st.lists(st.integers(0, 4), max_size=5),
+    dtype=st.sampled_from(["f2", "<f4", ">f8", "f16", "i1", "u8", "?", "c8", "U3", "S2", "M8[s]", "O"]),
+    order=st.sampled_from("CF"),
+)
+def test_arrays_of_any_shape_and_kind(shape: list[int], dtype: str, order: Literal["C", "F"]) -> None:
+    stream = io.BytesIO()
+    np.save(stream, np.zeros(shape, dtype=dtype, order=order))
+    read(stream.getvalue())
+
+
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=5000)
+@given(
+    start=st.sampled_from(
+        [b"", b"[", b'["a", ', b"{", b"\x93NUMPY\x01\x00", b"\x80\x04]", b"PK\x03\x04", b"\x1f\x8b"]
+    ),
+    rest=st.binary(max_size=60),
+)
+def test_arbitrary_bytes_as_ids(start: bytes, rest: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ids"
+        path.write_bytes(start + rest)
+        ids: list[str] | None = None
+        with contextlib.suppress(FireError):
+            ids = read_ids(path, "query_id")
+        assert ids is None or all(isinstance(one, str) for one in ids)
+        assert ids != []
 
 
 JSON = st.recursive(

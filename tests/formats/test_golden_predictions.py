@@ -25,7 +25,7 @@ RANKED = {
     "frage-ü": ["d10", "d9", "null", "NA"],
 }
 SCORES = {"007": [0.5, 0.5, 0.25, -1.0], "q:1|x": [4.0, 3.0, 2.0, 1.0], "frage-ü": [8.0, 0.125, 0.0, -0.5]}
-WITHOUT_SCORES = {"cirr.json", "lists.jsonl", "ranks.csv"}
+WITHOUT_SCORES = {"cirr.json", "lists.jsonl", "ranks.csv", "places.csv"}
 READ_BY = {
     "torch": ["float32.pt", "float16.pt", "bfloat16.pt", "column_major.pt", "view.pt", "int16.pt", "bare.pt"],
     "npz": ["stored.npz", "packed.npz", "turned.npz", "object_ids.npz", "padded.npz", "masked.npz"],
@@ -37,6 +37,7 @@ READ_BY = {
     "jsonl": ["pairs.jsonl", "lists.jsonl"],
     "json": ["scores.json", "mteb.json", "cirr.json", "records.json"],
     "table": ["scores.csv", "scores.tsv", "ranks.csv"],
+    "places": ["places.csv"],
     "trec": ["plain.run", "packed.run.gz"],
 }
 FILES = [(name, file) for name, files in READ_BY.items() for file in files]

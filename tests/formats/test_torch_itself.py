@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.ingest import Request, ingest
 from fire_toolkit.formats.torch_files import read_torch
 
@@ -31,6 +32,12 @@ def test_a_saved_tensor_reads_equal(dtype: str, form: str, tmp_path: Path) -> No
     rows = np.concatenate(list(matrix.blocks(2)))
     expected = tensor.detach().to(torch.float64).numpy()
     assert np.array_equal(expected, rows.T if matrix.is_flipped else rows)
+
+
+def test_a_negative_view_is_refused_not_read_without_its_sign(tmp_path: Path) -> None:
+    torch.save({"sims": torch._neg_view(torch.ones(2, 3))}, tmp_path / "m.pt")
+    with pytest.raises(FormatError, match=r"m\.pt: a tensor that is a negative or conjugate view; save"):
+        read_torch(tmp_path / "m.pt")
 
 
 def test_bfloat16_gives_the_lists_of_its_float32(tmp_path: Path) -> None:

@@ -1,0 +1,129 @@
+"""Ids beside a matrix, in any of the files that people keep them in, to the letter."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.ids import ids_beside, read_ids
+from fire_toolkit.formats.ingest import Request, ingest
+
+IDS = ["007", "NA", "q:1|x", "frage-ü"]
+
+
+def write(path: Path, name: str) -> Path:
+    """The ids in a file of one of the forms."""
+    at = path / name
+    if name.endswith(".npy"):
+        np.save(at, np.array(IDS, dtype=object if name == "objects.npy" else None))
+    elif name.endswith(".npz"):
+        np.savez(at, doc_ids=["other"] * 2, query_ids=IDS)
+    elif name.endswith(".pkl"):
+        at.write_bytes(pickle.dumps({"query_ids": IDS} if name == "named.pkl" else IDS))
+    elif name.endswith(".json"):
+        at.write_text(json.dumps({"doc_ids": [], "query_ids": IDS} if name == "named.json" else IDS))
+    elif name.endswith(".tsv"):
+        at.write_text("\n".join(["split\tquery_id", *(f"test\t{one}" for one in IDS)]))
+    else:
+        at.write_text("\n".join(IDS) + "\n")
+    return at
+
+
+FORMS = [
+    "ids.txt",
+    "ids.tsv",
+    "ids.npy",
+    "objects.npy",
+    "ids.npz",
+    "ids.pkl",
+    "named.pkl",
+    "ids.json",
+    "named.json",
+]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_gives_the_ids_to_the_letter_whatever_its_name(name: str, tmp_path: Path) -> None:
+    assert read_ids(write(tmp_path, name).rename(tmp_path / "any"), "query_id") == IDS
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.array([7, 12], dtype=np.int32), ["7", "12"]),
+        (np.array([b"007", "ü".encode()]), ["007", "ü"]),
+    ],
+)
+def test_arrays_of_whole_numbers_and_of_bytes_are_ids(
+    values: Any, expected: list[str], tmp_path: Path
+) -> None:
+    np.save(tmp_path / "ids.npy", values)
+    assert expected == read_ids(tmp_path / "ids.npy", "doc_id")
+
+
+def test_an_array_file_of_another_name_is_taken_where_it_is_the_only_one(tmp_path: Path) -> None:
+    np.savez(tmp_path / "ids.npz", IDS)
+    assert read_ids(tmp_path / "ids.npz", "doc_id") == IDS
+
+
+class Runs:
+    def __reduce__(self) -> Any:
+        return print, ("ran",)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'["a", ', "ids:1: no JSON list of ids"),
+        (
+            b'{"names": ["a"]}',
+            "ids: no query_ids; found names; expected a list of ids, or one under query_ids",
+        ),
+        (b'[["a"]]', "ids: an id is a list, expected text or a whole number"),
+        (b"[1.5]", "ids: an id is a float, expected text or a whole number"),
+        (b"[]", "ids: no id, expected a list of query_ids"),
+        (pickle.dumps([Runs()]), "ids: refers to 'builtins.print'"),
+        (b"\x93NUMPY\x01\x00", "damaged .npy header"),
+        (b"PK\x03\x04", "ids: damaged zip"),
+        (b"", "ids: empty file"),
+    ],
+)
+def test_what_is_no_list_of_ids_is_told(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "ids").write_bytes(content)
+    with pytest.raises(FormatError) as caught:
+        read_ids(tmp_path / "ids", "query_id")
+    assert said in str(caught.value)
+
+
+def test_arrays_of_two_names_are_not_guessed_between(tmp_path: Path) -> None:
+    np.savez(tmp_path / "ids.npz", train=IDS, test=IDS)
+    with pytest.raises(FormatError, match=r"ids\.npz: no query_ids; found train, test"):
+        read_ids(tmp_path / "ids.npz", "query_id")
+
+
+def test_arrays_of_numbers_and_of_two_axes_are_no_ids(tmp_path: Path) -> None:
+    for values, said in ((np.zeros(2), "an id is a float"), (np.zeros((2, 2), "i4"), "has shape")):
+        np.save(tmp_path / "ids.npy", values)
+        with pytest.raises(FormatError, match=said):
+            read_ids(tmp_path / "ids.npy", "query_id")
+
+
+@pytest.mark.parametrize("suffix", ["npy", "json", "txt"])
+def test_ids_lie_beside_a_matrix_in_any_form(suffix: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "m.npy", np.arange(8, dtype="f4").reshape(4, 2))
+    write(tmp_path, f"ids.{suffix}").rename(tmp_path / f"m.query_ids.{suffix}")
+    (tmp_path / "doc_ids.txt").write_text("a\nb\n")
+    assert ids_beside(tmp_path / "m.npy", "query_ids") == tmp_path / f"m.query_ids.{suffix}"
+    given = {
+        what: read_ids(found, what[:-1])
+        for what in ("query_ids", "doc_ids")
+        if (found := ids_beside(tmp_path / "m.npy", what))
+    }
+    run = ingest(tmp_path / "m.npy", Request(**given)).run
+    assert sorted(IDS) == list(run["query_id"].cat.categories)
