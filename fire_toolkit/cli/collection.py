@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +16,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.stdin import as_files
 
 if TYPE_CHECKING:
     from fire_toolkit.collections import Collection
@@ -37,18 +37,19 @@ def add_collection(
 
     FILE... is recognised by its content: MSR-VTT, MSVD, COCO, Flickr30k, LAVIS and BLIP, DiDeMo,
     ActivityNet, LSMDC, VATEX, CIRR, CIRCO, FashionIQ, BEIR folders, qrels, plain tables. A list of ids
-    among the files says which items the split has.
+    among the files says which items the split has; `-` is standard input.
     """
     from fire_toolkit.formats.collections import read_collection
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.trec import trec_qrels_text
 
     folder = chosen_path(out, workspace_path("collection"), "--out")
-    collection, recognised = read_collection(files, split=split)
     inputs = Inputs()
-    for found in recognised:
-        inputs.use(found.path)
-        say(f"{found.path}: {found.reader} ({found.why})")
+    with as_files(files) as given:
+        collection, recognised = read_collection(given.paths, split=split)
+        for found in recognised:
+            inputs.note(found.path, name=given.name(found.path))
+            say(f"{given.name(found.path)}: {found.reader} ({found.why})")
     for note in collection.notes:
         say(f"note: {note}")
     texts = {
@@ -60,7 +61,7 @@ def add_collection(
     if len(collection.groups):
         texts["groups.tsv"] = delimited_text(collection.groups, delimiter="\t")
     parameters = {
-        "name": name or Path(files[0]).name.split(".")[0],
+        "name": name or given.paths[0].name.split(".")[0],
         "split": split or "test",
         "readers": {found.path.name: found.reader for found in recognised},
         "notes": collection.notes,
@@ -68,7 +69,8 @@ def add_collection(
     counts = collection.counts
     write_outputs(folder, texts, stage="add-collection", parameters=parameters, inputs=inputs, counts=counts)
     summarise(counts, _words(collection), as_json=as_json)
-    say_next("audit", f"--queries {folder / 'queries.tsv'} --qrels {folder / 'qrels.txt'}")
+    qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
+    say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
 
 
 def _words(collection: Collection) -> str:

@@ -148,9 +148,13 @@ class Inputs:
         self.hashes[_name_in_manifest(path)] = sha256_of(path)
         return path
 
-    def note(self, path: Path, sha256: str | None = None) -> None:
-        """Note a file that was read, with the hash known from reading it."""
-        if sha256 is None:
+    def note(self, path: Path, sha256: str | None = None, *, name: str | None = None) -> None:
+        """Note a file that was read, with the hash known from reading it; under `name`, if it has another."""
+        from fire_toolkit.formats.files import STDIN, sha256_of
+
+        if name == STDIN:
+            self.hashes[STDIN] = sha256 or sha256_of(path)
+        elif sha256 is None:
             self.use(path)
         else:
             self.hashes[_name_in_manifest(path)] = sha256

@@ -22,6 +22,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.stdin import as_files
 from fire_toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,9 +80,9 @@ def add_run(
 ) -> None:
     """Bring predictions in: matrices, vectors, ranked lists, of any format in docs/formats.md.
 
-    The format is recognised by content. Each FILE becomes NAME.parquet: the top docs of every query, and
-    the positives of the qrels with their exact ranks below it. What a model cannot mean (NaN, floods of
-    one score, constant rows) is refused unless allowed.
+    The format is recognised by content; `-` is standard input. Each FILE becomes NAME.parquet: the top
+    docs of every query, and the positives of the qrels with their exact ranks below it. What a model
+    cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
     """
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.expect import parse_expectation
@@ -104,19 +105,20 @@ def add_run(
         similarity=similarity,
         mask=read_mask(inputs.use(mask)) if mask else None,
     )
-    groups = [(Path(files[0]), Path(files[1]))] if embeddings else [(Path(file), None) for file in files]
     reports = []
-    for path, other in groups:
-        own = Inputs()
-        own.hashes.update(inputs.hashes)
-        progress = Progress(path)
-        with_ids = _with_ids(request, path, other, query_ids, doc_ids, own, progress)
-        result = ingest(path, with_ids, doc_vectors=other)
-        progress.end()
-        for file in filter(None, (path, other)):
-            own.note(file, result.hashes.get(file))
-        reports.append(_write(folder, result, own, request))
-        _tell(path, result, as_json=as_json)
+    with as_files(files) as given:
+        groups = [(given.paths[0], given.paths[1])] if embeddings else [(path, None) for path in given.paths]
+        for path, other in groups:
+            own = Inputs()
+            own.hashes.update(inputs.hashes)
+            progress = Progress(path)
+            with_ids = _with_ids(request, path, other, query_ids, doc_ids, own, progress)
+            result = ingest(path, with_ids, doc_vectors=other)
+            progress.end()
+            for file in filter(None, (path, other)):
+                own.note(file, result.hashes.get(file), name=given.name(file))
+            reports.append(_write(folder, result, own, request))
+            _tell(given.name(path), result, as_json=as_json)
     if as_json:
         summarise({"runs": reports}, "", as_json=True)
     say_next("pool", "RUN...")
@@ -182,7 +184,7 @@ def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> 
     return {"run_id": run_id, "out": out.as_posix(), **result.report}
 
 
-def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
+def _tell(path: str, result: Ingested, *, as_json: bool) -> None:
     report = result.report
     line = f"{path}: {report['format']} ({report['evidence']})"
     if "orientation" in report:

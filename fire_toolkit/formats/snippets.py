@@ -177,7 +177,7 @@ SNIPPETS: dict[str, Snippet] = {snippet.name: snippet for snippet in _ALL}
 
 
 def find_snippet(name: str) -> Snippet:
-    """Return the snippet of that name, in any case.
+    """Return the snippet of that name, in any case (`Frozen in Time`, `frozen-in-time`).
 
     Raises:
         UsageError: there is none; the message names the nearest.
@@ -186,9 +186,10 @@ def find_snippet(name: str) -> Snippet:
         >>> find_snippet("X-CLIP").project
         'X-CLIP'
     """
-    found = SNIPPETS.get(name.lower())
+    wanted = "-".join(name.lower().split())
+    found = SNIPPETS.get(wanted)
     if found is None:
-        near = difflib.get_close_matches(name.lower(), SNIPPETS, n=1)
+        near = difflib.get_close_matches(wanted, SNIPPETS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(SNIPPETS)}"
         raise UsageError(f"no snippet {name!r}; {hint}")
     return found

@@ -68,3 +68,22 @@ def test_without_an_output_or_with_a_foreign_file_it_ends_with_one_line(tmp_path
     assert foreign.exit_code == 1
     assert foreign.stderr.startswith("error: ")
     assert foreign.stderr.count("\n") == 1
+
+
+def test_standard_input_makes_a_collection(tmp_path: Path) -> None:
+    source = GOLDEN / "vatex" / "input" / "val.json"
+    for given, raw, out in ((str(source), b"", "named"), ("-", source.read_bytes(), "piped")):
+        result = CliRunner().invoke(main, ["add-collection", given, "--out", str(tmp_path / out)], input=raw)
+        assert result.exit_code == 0, result.output
+    for name in ("queries.tsv", "items.tsv", "qrels.txt"):
+        assert (tmp_path / "named" / name).read_text() == (tmp_path / "piped" / name).read_text()
+    manifest = json.loads((tmp_path / "piped" / "manifest.json").read_text())
+    assert manifest["inputs"] == {"-": sha256_of(source)}
+    assert manifest["parameters"]["name"] == "stdin"
+
+
+def test_the_next_command_names_qrels_only_where_there_are_some(tmp_path: Path) -> None:
+    (tmp_path / "q.tsv").write_text("query_id\ttext\nq\ta\n")
+    out = tmp_path / "c"
+    result = CliRunner().invoke(main, ["add-collection", str(tmp_path / "q.tsv"), "--out", str(out)])
+    assert f"next: fire-toolkit audit --queries {out}/queries.tsv\n" in result.stderr

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 
+from fire_toolkit.cli import main
 from fire_toolkit.formats.files import sha256_of
 
 Fire = Callable[..., Result]
@@ -130,3 +131,28 @@ def test_snippets_are_listed_and_printed(fire: Fire) -> None:
     assert "lavis" in fire("snippet").stdout
     assert "np.savez" in fire("snippet", "lavis").stdout
     assert "did you mean 'lavis'" in fire("snippet", "lavi", code=1).stderr
+
+
+def piped(*arguments: object, raw: bytes) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=raw)
+
+
+def test_standard_input_of_any_format_is_read_by_content(fire: Fire, square: Path) -> None:
+    """What `cat m.npy | fire-toolkit add-run -` reads is what `fire-toolkit add-run m.npy` reads."""
+    ids = ("--query-ids", "m.query_ids.txt", "--doc-ids", "m.doc_ids.txt", "--orientation", "queries-rows")
+    raw = (square / "m.npy").read_bytes()
+    result = piped("add-run", "-", *ids, "--id", "m", "--out", "piped", raw=raw)
+    assert "-: a NumPy array, .npy" in result.stderr
+    fire("add-run", "m.npy", *ids, "--id", "m", "--out", "named")
+    assert (square / "piped/m.parquet").read_bytes() == (square / "named/m.parquet").read_bytes()
+    manifest = json.loads((square / "piped/m.parquet.manifest.json").read_text())
+    assert manifest["inputs"]["-"] == sha256_of(square / "m.npy")
+
+
+@pytest.mark.parametrize("command", ["add-run", "add-collection"])
+def test_standard_input_is_named_in_errors_as_it_was_given(folder: Path, command: str) -> None:
+    result = piped(command, "-", "--out", "out", raw=b"\x00\x01")
+    assert (result.exit_code, result.stderr[:10]) == (1, "error: -: ")
+    result = piped(command, "-", "-", "--out", "out", raw=b"")
+    assert result.exit_code == 2
+    assert "`-` is given twice: standard input can be read once" in result.stderr

@@ -13,6 +13,7 @@ from fire_toolkit.formats.collections import (
     beir,
     circo,
     cirr,
+    coco,
     didemo,
     fashioniq,
     flickr,
@@ -50,6 +51,7 @@ READERS = (
     Reader("msrvtt-data", msrvtt_json.recognise, msrvtt_json.read, has_splits=True),
     Reader("msvd", msvd.recognise, msvd.read),
     Reader("karpathy", karpathy.recognise, karpathy.read, has_splits=True),
+    Reader("coco", coco.recognise, coco.read),
     Reader("activitynet", activitynet.recognise, activitynet.read),
     Reader("cirr", cirr.recognise, cirr.read),
     Reader("circo", circo.recognise, circo.read),
@@ -85,7 +87,10 @@ def recognise(source: Source) -> tuple[Reader, str]:
         why = reader.recognise(source)
         if why is not None:
             return reader, why
-    raise FormatError(f"{source.path}: {_seen(source)}, which is no collection format known here")
+    raise FormatError(
+        f"{source.path}: {_seen(source)}, which is no collection format known here; expected a "
+        "benchmark's own file, or a table whose first line names its columns, such as video_id,caption"
+    )
 
 
 def _seen(source: Source) -> str:
