@@ -33,7 +33,7 @@ items_option = click.option("--items", metavar="FILE", help="Items: CSV or TSV w
 _qrels = click.option("--qrels", metavar="FILE", help="The original qrels, in any form.")
 
 
-def _of_workspace(key: str) -> Path | None:
+def workspace_file(key: str) -> Path | None:
     """Return a file of the collection that the workspace names, or has in its place; None otherwise."""
     workspace = here()
     path = workspace.path("collection", key) if workspace else None
@@ -49,8 +49,8 @@ def read_tables(
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.table_files import read_items, read_queries
 
-    query_file = chosen_path(queries, _of_workspace("queries"), "--queries")
-    item_file, qrels_file = items or _of_workspace("items"), qrels or _of_workspace("qrels")
+    query_file = chosen_path(queries, workspace_file("queries"), "--queries")
+    item_file, qrels_file = items or workspace_file("items"), qrels or workspace_file("qrels")
     return (
         read_queries(inputs.use(query_file)),
         read_items(inputs.use(item_file)) if item_file else None,
@@ -108,6 +108,8 @@ def audit(
     if sharing and not labels:
         raise UsageError("--share-judgments shares labels: name them with --labels")
     folder = chosen_path(out, workspace_path("audit"), "--out")
+    if media and not Path(media).is_dir():
+        raise UsageError(f"--media {media}: no such folder")
     inputs = Inputs()
     query_table, item_table, qrels_table = read_tables(inputs, queries, items, qrels)
     found = audits.Audit()
@@ -118,8 +120,11 @@ def audit(
     if item_table is not None:
         ids["items"] = item_table["doc_id"].tolist()
     audits.audit_ids(found, ids)
-    if media and item_table is not None:
-        audits.audit_items(found, _hashes(item_table, Path(media)), len(item_table))
+    if media:
+        if item_table is None:
+            raise UsageError("--media needs the items: name them with --items")
+        hashes, n_files = _hashes(item_table, Path(media))
+        audits.audit_items(found, hashes, n_files)
     if runs:
         read = read_runs(runs, inputs, query_ids=None, doc_ids=None)
         audits.audit_runs(found, read, query_table, item_table, qrels_table)
@@ -142,8 +147,8 @@ def _drawn(found: Audit) -> str:
     return drawn(rows, ["count", "of", "finding", "what it means"], "table", align="left").rstrip()
 
 
-def _hashes(items: Items, media: Path) -> pd.DataFrame:
-    """Return the sha256 of the items' files; only files of one size are read."""
+def _hashes(items: Items, media: Path) -> tuple[pd.DataFrame, int]:
+    """Return the sha256 of the items' files, and how many have one; only files of one size are read."""
     import pandas as pd
 
     from fire_toolkit.formats.files import sha256_of
@@ -155,7 +160,7 @@ def _hashes(items: Items, media: Path) -> pd.DataFrame:
     sizes = pd.Series({doc: path.stat().st_size for doc, path in there.items()}, dtype="int64")
     alike = sizes[sizes.duplicated(keep=False)].index
     rows = [(doc, sha256_of(there[doc])) for doc in alike]
-    return pd.DataFrame(rows, columns=["doc_id", "sha256"], dtype="str")
+    return pd.DataFrame(rows, columns=["doc_id", "sha256"], dtype="str"), len(there)
 
 
 def _training_texts(train: str, inputs: Inputs) -> list[str]:
@@ -183,7 +188,7 @@ def _add_sharing(found: Audit, queries: Queries, labels: str, sharing: str | Non
     for choice in CHOICES:
         shared = share_labels(table, queries, choice=choice)
         conflicts = f"{shared.n_conflicts:,} in conflict are not shared"
-        meaning = f"labelled pairs that --share-judgments {choice} adds; {conflicts}"
+        meaning = f"labelled pairs that --share-judgments {choice} adds (also of `resolve`); {conflicts}"
         found.add(f"shared_by_{choice}", table.iloc[:0], len(table), meaning, count=shared.n_added)
         if choice == sharing:
             found.tables["shared_labels"] = shared.table

@@ -75,6 +75,13 @@ _guideline = click.option(
     metavar="FILE",
     help="The original qrels: original positives that the labels reject become a pool of their own.",
 )
+@click.option(
+    "--share-judgments",
+    "sharing",
+    type=click.Choice(["same-text", "same-text-any-case"]),
+    help="Give each annotator's judgments to every query of the same text too (`audit` says how many).",
+)
+@click.option("--queries", metavar="FILE", help="The queries, for --share-judgments.")
 @click.option("--out", metavar="DIR", help="Folder for labels.csv, disputes.csv, flagged.csv, manifest.json.")
 @json_option
 def resolve(
@@ -86,6 +93,8 @@ def resolve(
     end: str,
     ask_again: bool,
     qrels: str | None,
+    sharing: str | None,
+    queries: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -95,8 +104,10 @@ def resolve(
     dispute, for a third annotator (--next-round writes DIR/next_round/pool.csv). An escalated or
     skipped answer is no vote. flagged.csv lists what anybody escalated or flagged. With --qrels,
     DIR/rejected/pool.csv holds the original positives to ask again before either side is believed.
-    The change against a plain majority is always told.
+    The change against a plain majority is always told. With --share-judgments the column shared_from
+    of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
     """
+    from fire_toolkit.collections.sharing import mark_shared
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.resolution import next_round, rejected_originals
@@ -107,15 +118,21 @@ def resolve(
     original = read_qrels(inputs.use(qrels)) if qrels else None
     table = judgments_from(inputs.use(path))
     grades = known_grades(table, guideline, path)
+    shared: dict[str, int] = {}
+    if sharing:
+        table, shared = _shared(table, sharing, queries, inputs)
     rule = str(chosen(rule, "resolve", "rule"))
     resolved = _resolved(table, grades, rule, controls, adjudicators, end, path, inputs)
-    labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts)
+    labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts) | shared
+    if sharing:
+        resolved.texts["labels.csv"] = delimited_text(mark_shared(labels, table))
     pools = {"next_round": next_round(disputes, round=next_number(table))} if ask_again else {}
     if original is not None:
         pools["rejected"] = rejected_originals(labels, original, round=next_number(table))
         counts["rejected_originals"] = len(pools["rejected"])
     parameters: dict[str, Any] = {"rule": rule} | ({"disputes": end} if end != "unjudged" else {})
     parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
+    parameters |= {"share_judgments": sharing} if sharing else {}
     outputs: dict[str, Any] = {"stage": "resolve", "parameters": parameters, "inputs": inputs}
     write_outputs(folder, resolved.texts, counts=counts | resolved.trace, **outputs)
     for name, pool in pools.items():
@@ -125,6 +142,19 @@ def resolve(
         say_next(f"tasks {folder / 'next_round'} --queries QUERIES --overlap 0 --out round2.json")
     else:
         say_next("augment", f"--qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")
+
+
+def _shared(
+    judgments: Judgments, choice: str, queries: str | None, inputs: Inputs
+) -> tuple[Judgments, dict[str, int]]:
+    """Return the judgments with those shared among queries of the same text, and what was counted."""
+    from fire_toolkit.cli.auditing import workspace_file
+    from fire_toolkit.collections.sharing import share_judgments
+    from fire_toolkit.formats.table_files import read_queries
+
+    file = chosen_path(queries, workspace_file("queries"), "--queries")
+    shared = share_judgments(judgments, read_queries(inputs.use(file)), choice=choice)
+    return shared.table, {"shared_judgments": shared.n_added, "shared_conflicts": shared.n_conflicts}
 
 
 @dataclass(frozen=True)
@@ -184,6 +214,10 @@ def _told(counts: Mapping[str, Any], rule: str) -> str:
         f"against a majority: {change['other']:,} with another label, {change['gained']:,} with a label that "
         f"it leaves in dispute, {change['lost']:,} in dispute that it labels",
     ]
+    if "shared_judgments" in counts:
+        n = n_of(counts["shared_judgments"], "judgment")
+        conflicts = f"{counts['shared_conflicts']:,} not, where captions of one text got different labels"
+        lines.append(f"{n} shared among queries of the same text; {conflicts}")
     if counts["flagged"]:
         lines.append(
             f"{n_of(counts['flagged'], 'pair')} escalated or flagged, {counts['flagged_with_label']:,} of "

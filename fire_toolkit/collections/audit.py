@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.collections.duplicates import duplicate_captions, near_duplicates, shared_positives
+from fire_toolkit.collections.duplicates import (
+    duplicate_captions,
+    has_text,
+    near_duplicates,
+    shared_positives,
+)
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.ranking import split_runs
@@ -50,12 +55,12 @@ class Audit:
 
 def audit_captions(audit: Audit, queries: Queries, *, min_similarity: float) -> None:
     """Add equal and nearly equal captions, and the distribution of their lengths."""
-    equal = duplicate_captions(queries)
+    n_captions = int(has_text(queries).sum())
     audit.add(
         "duplicate_captions",
-        equal,
-        len(queries),
-        "captions whose text an earlier one has; judgments of one hold for all (--share-judgments)",
+        duplicate_captions(queries),
+        n_captions,
+        "captions whose text an earlier one has; judgments of one hold for all (resolve --share-judgments)",
     )
     near = near_duplicates(queries, min_similarity=min_similarity)
     how = (
@@ -66,7 +71,7 @@ def audit_captions(audit: Audit, queries: Queries, *, min_similarity: float) -> 
     audit.add(
         "near_duplicate_captions",
         near.pairs,
-        len(queries),
+        n_captions,
         f"pairs of captions with a character TF-IDF cosine of {min_similarity:g} or more; {how}",
     )
     audit.tables["caption_lengths"] = caption_lengths(queries)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.collections.edits import edit_distances
@@ -20,12 +21,38 @@ _LOWER = 0.35  # by how much a pair's share of common n-grams may lie below its 
 
 
 def text_groups(queries: Queries, *, ignore_case: bool = True) -> pd.Series:
-    """Return a number for each query, the same for queries of the same text, in the order of the table.
+    """Return a number for each query, the same for queries that ask the same, in the order of the table.
+
+    Queries that are seen too ask the same only where what is seen is the same: columns media_url and
+    reference, where they are there. A query without text is like no other.
 
     ignore_case: letters of either case and runs of white space are the same.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_queries
+        >>> rows = {"query_id": ["a", "b", "c"], "text": "in red", "reference": ["v1", "v1", "v2"]}
+        >>> text_groups(check_queries(pd.DataFrame(rows))).tolist()
+        [0, 0, 1]
     """
     texts = queries["text"].map(normal_text) if ignore_case else queries["text"]
-    return pd.Series(pd.factorize(texts)[0], index=queries.index)
+    groups = pd.Series(pd.factorize(texts)[0], index=queries.index)
+    if (seen := seen_beside_text(queries)) is not None:
+        groups = pd.Series(pd.factorize(groups * (int(seen.max()) + 1) + seen)[0], index=queries.index)
+    silent = ~has_text(queries)
+    return groups.mask(silent, -1 - pd.Series(np.arange(len(queries)), index=queries.index))
+
+
+def seen_beside_text(queries: Queries) -> npt.NDArray[np.int64] | None:
+    """Return a number for each query, the same where media_url and reference are; None without both."""
+    names = [name for name in ("media_url", "reference") if name in queries.columns]
+    if not names or not len(queries):
+        return None
+    return np.asarray(queries.groupby(names, dropna=False, sort=False).ngroup(), dtype=np.int64)
+
+
+def has_text(queries: Queries) -> pd.Series:
+    """Return for each query whether it is a caption, of more than white space."""
+    return pd.Series(queries["text"].str.strip() != "", index=queries.index)
 
 
 def duplicate_captions(queries: Queries) -> pd.DataFrame:
@@ -105,8 +132,10 @@ def near_duplicates(
         pairs: columns query_id, other_id, similarity, edit_distance (missing above 8), text, other_text;
         by similarity descending. A text that several queries have stands for them by its first id.
     """
-    first = ~text_groups(queries).duplicated()
-    distinct = queries[first].assign(normal=queries.loc[first, "text"].map(normal_text))
+    captions = queries.loc[has_text(queries), ["query_id", "text"]]
+    normal = captions["text"].map(normal_text)
+    first = ~normal.duplicated()
+    distinct = captions[first].assign(normal=normal[first])
     distinct = distinct.sort_values("normal").reset_index(drop=True)
     texts = distinct["normal"].tolist()
     index = index_texts(texts)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.collections.duplicates import has_text, seen_beside_text
 from fire_toolkit.collections.edits import pairs_within
 from fire_toolkit.collections.ngrams import Floats, Ints, NgramIndex, index_texts, text_norms
 from fire_toolkit.collections.similarity import similarity_blocks
@@ -29,7 +30,8 @@ def match_by_similarity(
     """Return pairs of queries with the items of similar captions, and the threshold used.
 
     Args:
-        queries: the captions.
+        queries: the captions; those without text match nothing, and captions that go with something seen
+            (media_url, reference) match only captions of the same.
         qrels: original positives; a caption stands for each of its positives.
         min_similarity: the character TF-IDF cosine from which captions are alike, in (0, 1]; or
         percentile: take the threshold from the cosines of all pairs of captions: in [0, 100), to within
@@ -44,6 +46,7 @@ def match_by_similarity(
         UsageError: neither or both thresholds, one out of range, or more than 20 million captions alike.
     """
     _check_threshold(min_similarity, percentile)
+    queries = Queries(queries[has_text(queries)])
     index = index_texts(queries["text"].tolist())
     norms = text_norms(index)
     if min_similarity is None:
@@ -66,6 +69,7 @@ def match_by_edits(queries: Queries, qrels: Qrels, *, max_distance: int) -> pd.D
     As `match_by_similarity`; matcher is `edits` and score the lowest distance, negative, so that a
     higher score is nearer.
     """
+    queries = Queries(queries[has_text(queries)])
     left, right, distances = pairs_within(queries["text"].tolist(), max_distance=max_distance)
     both = np.concatenate([left, right]), np.concatenate([right, left])
     scores = -np.concatenate([distances, distances]).astype(np.float64)
@@ -109,6 +113,9 @@ def _alike(index: NgramIndex, norms: Floats, min_similarity: float) -> Iterator[
 
 def _items_of(queries: Queries, qrels: Qrels, left: Ints, right: Ints, scores: Floats) -> pd.DataFrame:
     """Return the items of the captions `right` for the queries `left`, each pair once, at its best."""
+    if (seen := seen_beside_text(queries)) is not None:
+        same = seen[left] == seen[right]
+        left, right, scores = left[same], right[same], scores[same]
     ids = queries["query_id"].to_numpy()
     alike = pd.DataFrame({"query_id": ids[left], "via_query_id": ids[right], "score": scores})
     positives = qrels.loc[qrels["relevance"] >= 1, ["query_id", "doc_id"]]

@@ -14,6 +14,7 @@ from fire_toolkit.tables import Judgments, Labels, Queries, check_judgments, che
 Table = TypeVar("Table", Judgments, Labels)
 
 CHOICES = ("same-text", "same-text-any-case")
+_SHARED = "shared from "
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,28 @@ def share_labels(labels: Labels, queries: Queries, *, choice: str) -> Shared[Lab
     return Shared(check_labels(table), n_added, n_conflicts)
 
 
+def mark_shared(labels: Labels, judgments: Judgments) -> Labels:
+    """Return labels with a column shared_from: the queries whose judgments a label rests on alone.
+
+    Args:
+        labels: made from `judgments`.
+        judgments: as `share_judgments` gives them.
+
+    Returns:
+        shared_from holds query ids, sorted, a space between them; it is empty where somebody judged the
+        pair itself. The rows are those of `labels`.
+    """
+    key = ["query_id", "doc_id"]
+    origins = judgments["origin"].astype("str").fillna("")
+    is_shared = origins.str.startswith(_SHARED)
+    own = judgments.loc[~is_shared, key].drop_duplicates()
+    given = judgments.loc[is_shared, key].assign(shared_from=origins[is_shared].str.removeprefix(_SHARED))
+    given = given.merge(own.assign(own=True), on=key, how="left")
+    given = given[given["own"].isna()].drop_duplicates([*key, "shared_from"]).sort_values("shared_from")
+    named = given.groupby(key)["shared_from"].agg(" ".join).reset_index()
+    return check_labels(labels.merge(named, on=key, how="left").fillna({"shared_from": ""}))
+
+
 def _share(
     judged: pd.DataFrame, queries: Queries, choice: str, other_key: list[str], mark: str
 ) -> tuple[pd.DataFrame, int, int]:
@@ -89,6 +112,6 @@ def _share(
     wanted = wanted.merge(own, on=["query_id", *other_key], how="left")
     wanted = wanted[wanted["own"].isna()]
     agreed = wanted[wanted["n_labels"] == 1]
-    added = agreed.assign(**{mark: "shared from " + agreed["from_query_id"].astype("str")})[judged.columns]
+    added = agreed.assign(**{mark: _SHARED + agreed["from_query_id"].astype("str")})[judged.columns]
     whole = pd.concat([judged, added], ignore_index=True) if len(added) else judged
     return whole, len(added), len(wanted) - len(agreed)

@@ -69,6 +69,14 @@ def test_sharing_labels_says_what_it_adds_and_writes_them(folder: Path) -> None:
     assert (alone.exit_code, "name them with --labels" in alone.stderr) == (1, True)
 
 
+def test_media_that_is_not_there_is_an_error_not_an_empty_finding(folder: Path) -> None:
+    media = ["--items", folder / "items.tsv", "--media", folder / "nowhere"]
+    result = run("audit", *collection(folder), *media, "--out", folder / "a")
+    assert (result.exit_code, result.stderr) == (1, f"error: --media {folder / 'nowhere'}: no such folder\n")
+    result = run("audit", *collection(folder), "--media", folder / "media", "--out", folder / "a")
+    assert (result.exit_code, "name them with --items" in result.stderr) == (1, True)
+
+
 def test_training_captions_come_from_any_collection_file(folder: Path) -> None:
     (folder / "train.json").write_text(
         json.dumps([{"video": "t", "caption": "A dog runs over grass"}, {"video": "u", "caption": "x"}])

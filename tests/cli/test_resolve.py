@@ -127,3 +127,34 @@ def test_scores_under_two_rules_stand_side_by_side(fire: Fire, judged: Path) -> 
     values = {row[1]: float(row[4]) for row in table if row[2] == "all"}
     # clip finds a, b, c for query 1; b is the dispute, and counts as one of three for one of two queries
     assert values["augmented"] - values["original"] == pytest.approx(1 / 6)
+
+
+def test_judgments_are_shared_among_queries_of_the_same_text(fire: Fire, folder: Path) -> None:
+    (folder / "same.tsv").write_text("query_id\ttext\n1\ta dog\n2\ta dog\n3\tA dog\n")
+    (folder / "j.csv").write_text(
+        "query_id,doc_id,annotator_id,label,round\n1,a,ann,relevant,1\n2,a,bob,irrelevant,2\n1,b,ann,relevant,1\n"
+    )
+    share = ("resolve", "j.csv", "--share-judgments", "same-text", "--queries", "same.tsv", "--out", "out")
+    counts = json.loads(fire(*share, "--json").stdout)
+    assert (counts["shared_judgments"], counts["shared_conflicts"]) == (3, 0)
+    found = [
+        (r["query_id"], r["doc_id"], r["label"], r["shared_from"]) for r in rows(folder / "out/labels.csv")
+    ]
+    assert found == [("1", "b", "relevant", ""), ("2", "b", "relevant", "1")]
+    assert [(r["query_id"], r["doc_id"]) for r in rows(folder / "out/disputes.csv")] == [
+        ("1", "a"),
+        ("2", "a"),
+    ]
+    manifest = json.loads((folder / "out/manifest.json").read_text())
+    assert manifest["parameters"]["share_judgments"] == "same-text"
+    assert set(manifest["inputs"]) == {"j.csv", "same.tsv"}
+    assert "3 judgments shared among queries of the same text; 0 not" in fire(*share).stderr
+    fire("augment", "--qrels", "qrels.txt", "--labels", "out", "--out", "new.txt")
+    assert "2 0 b 1" in (folder / "new.txt").read_text()
+
+
+def test_without_sharing_nothing_is_shared_and_no_column_says_so(fire: Fire, judged: Path) -> None:
+    fire("resolve", "j.csv", "--out", "out")
+    assert "shared_from" not in rows(judged / "out/labels.csv")[0]
+    result = fire("resolve", "j.csv", "--share-judgments", "same-text", "--out", "out", code=2)
+    assert "--queries is needed outside a workspace" in result.stderr

@@ -50,6 +50,33 @@ def test_equal_captions_name_the_first_and_whether_only_case_differs() -> None:
     assert len(duplicate_captions(queries())) == 0
 
 
+def test_queries_without_text_are_no_captions() -> None:
+    """Queries that are videos have no text; that makes none of them another's double."""
+    videos = queries(v1="", v2="", v3=" ", c1="a dog", c2="a dog")
+    assert rows(duplicate_captions(videos)[["query_id", "same_as"]]) == [("c2", "c1")]
+    assert len(near_duplicates(videos).pairs) == 0
+    assert rows(shared_positives(videos, qrels(("v1", "x", 1), ("v2", "y", 1)))) == []
+    found = Audit()
+    audit_captions(found, videos, min_similarity=0.9)
+    assert {(finding.name, finding.count, finding.of) for finding in found.findings} == {
+        ("duplicate_captions", 1, 2),
+        ("near_duplicate_captions", 0, 2),
+    }
+
+
+def test_the_same_words_of_another_image_are_another_query() -> None:
+    """CIRR and FashionIQ change a reference image; only the same change of the same image is the same."""
+    change = {
+        "query_id": ["a", "b", "c"],
+        "text": ["in red", "In red", "in red"],
+        "reference": ["1", "2", "2"],
+    }
+    composed = check_queries(pd.DataFrame(change))
+    assert rows(duplicate_captions(composed)[["query_id", "same_as", "same"]]) == [("c", "b", "case")]
+    known = qrels(("a", "x", 1), ("b", "y", 1))
+    assert rows(shared_positives(composed, known)) == [("c", "y", 1, "b")]
+
+
 def test_positives_of_an_equal_caption_are_missing_from_the_others() -> None:
     known = qrels(("q1", "v1", 1), ("q3", "v3", 2), ("q4", "v4", 1), ("q4", "v1", 0), ("q2", "v2", 1))
     assert rows(shared_positives(CAPTIONS, known)) == [
@@ -196,7 +223,7 @@ def test_free_positives_change_no_input_and_do_not_depend_on_order(
     positive = {
         (q, d) for q, d, r in known[["query_id", "doc_id", "relevance"]].itertuples(index=False) if r >= 1
     }
-    expected = {(q, d) for q in texts for p, d in positive if text[p] == text[q] and (q, d) not in own}
+    expected = {(q, d) for q in texts for p, d in positive if text[p] == text[q] != "" and (q, d) not in own}
     assert expected == set(zip(found["query_id"], found["doc_id"], strict=True))
 
 

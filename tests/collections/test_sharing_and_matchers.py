@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_pool
-from fire_toolkit.collections.sharing import share_judgments, share_labels
+from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgments, share_labels
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import (
     Judgments,
@@ -67,6 +67,40 @@ def test_judgments_are_shared_annotator_by_annotator() -> None:
         ("q2", "w", "no", ""),
     ]
     pd.testing.assert_frame_equal(before, known)
+
+
+def test_labels_of_shared_judgments_name_the_queries_they_come_from() -> None:
+    known = judgments(("q1", "v1", "u", "yes"), ("q3", "v1", "w", "yes"), ("q1", "v2", "u", "no"))
+    shared = share_judgments(known, QUERIES, choice="same-text-any-case").table
+    resolved = labels(
+        *[(q, v, "yes" if v == "v1" else "no") for q in ("q1", "q2", "q3") for v in ("v1", "v2")]
+    )
+    marked = mark_shared(resolved, shared)
+    found = marked[["query_id", "doc_id", "shared_from"]].itertuples(index=False, name=None)
+    assert list(found) == [
+        ("q1", "v1", ""),
+        ("q1", "v2", ""),
+        ("q2", "v1", "q1 q3"),
+        ("q2", "v2", "q1"),
+        ("q3", "v1", ""),
+        ("q3", "v2", "q1"),
+    ]
+    assert set(mark_shared(resolved, known)["shared_from"]) == {""}
+
+
+def test_queries_that_are_seen_share_only_where_the_same_is_seen() -> None:
+    """As in CIRR: a modification of one image is not the same query as of another image."""
+    rows = {"query_id": ["q1", "q2", "q3"], "text": "in red", "reference": ["i1", "i2", "i1"]}
+    known = judgments(("q1", "v1", "u", "yes"))
+    shared = share_judgments(known, check_queries(pd.DataFrame(rows)), choice="same-text")
+    assert pairs(shared.table) == [("q1", "v1", "yes"), ("q3", "v1", "yes")]
+
+
+def test_queries_without_text_share_nothing() -> None:
+    """As where queries are videos: their texts are all empty, and not equal for it."""
+    videos = check_queries(pd.DataFrame({"query_id": ["q1", "q2"], "text": ["", " "]}))
+    for choice in CHOICES:
+        assert share_judgments(judgments(("q1", "v1", "u", "yes")), videos, choice=choice).n_added == 0
 
 
 def test_sharing_twice_adds_nothing_and_order_does_not_matter() -> None:
@@ -173,3 +207,14 @@ def test_too_many_suggestions_are_refused_and_not_made(monkeypatch: pytest.Monke
     monkeypatch.setattr(matchers, "MAX_PAIRS", 5)
     with pytest.raises(UsageError, match="more than 5 captions are alike"):
         match_by_similarity(CAPTIONS, ORIGINAL, percentile=0)
+
+
+def test_captions_match_only_beside_the_same_image_and_silence_matches_nothing() -> None:
+    rows = {"query_id": ["q1", "q2", "q3", "q4", "q5"], "text": ["in red"] * 3 + [""] * 2}
+    seen = rows | {"reference": ["i1", "i2", "i1", "i1", "i1"]}
+    qrels = check_qrels(pd.DataFrame({"query_id": rows["query_id"], "doc_id": list("abcde"), "relevance": 1}))
+    queries = check_queries(pd.DataFrame(seen))
+    by_edits = match_by_edits(queries, qrels, max_distance=0)
+    by_similarity, _ = match_by_similarity(queries, qrels, min_similarity=0.5)
+    for found in (by_edits, by_similarity):
+        assert list(zip(found["query_id"], found["doc_id"], strict=True)) == [("q1", "c"), ("q3", "a")]
