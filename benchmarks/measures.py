@@ -316,11 +316,12 @@ def overlaps(n_queries: int, depth: int = 10) -> None:
         for a, b in [(lists[a], lists[b])]
         for row in range(n_slow)
     ]
-    _, one = cpu_s(lambda: [RankingSimilarity(a, b).rbo(p=0.9) for a, b in pairs], 1)
-    _, ext = cpu_s(lambda: [RankingSimilarity(a, b).rbo_ext(p=0.9) for a, b in pairs], 1)
+    _, one = cpu_s(lambda: [RankingSimilarity(a, b).rbo(p=0.9) for a, b in pairs], 3)
+    _, ext = cpu_s(lambda: [RankingSimilarity(a, b).rbo_ext(p=0.9) for a, b in pairs], 3)
     scale = n_queries / n_slow
-    say("all six of three pairs", ours, "rbo package: truncated and ext only", (one + ext) * scale)
-    say("all six of three pairs", ours, "rbo package: six such scores", 3 * (one + ext) * scale, "goal 200")
+    say("all six of three pairs", ours, "rbo package: the cheaper of its scores", min(one, ext) * scale)
+    say("all six of three pairs", ours, "rbo package: truncated and ext", (one + ext) * scale, "goal 200")
+    say("all six of three pairs", ours, "rbo package: six such scores", 3 * (one + ext) * scale)
 
 
 def files(n_queries: int, depth: int = 100) -> None:

@@ -14,12 +14,17 @@ import numpy as np
 
 from fire_toolkit.certainty.joined import Floats, Ints
 from fire_toolkit.errors import UsageError
+from fire_toolkit.kernels import compiled
 
 _CELLS = 1 << 17  # draws held at a time
 _ONE_THREAD = 1 << 18  # products of this many steps start no second thread
 _WORD_BITS = 64
 _HALF_BITS = 6
 _TABLE_BITS = 2 * _HALF_BITS
+_N_TABLES = 5
+_SIGNS = _N_TABLES * _TABLE_BITS  # of a word of 64 bits, 60 are signs
+_FEW = 24  # rows alike up to their sign: up to here their signs are drawn one by one
+_STEP = 1000  # signs that take as long as a step of `kernels.compiled`
 
 
 def summable(values: Floats) -> Floats:
@@ -84,19 +89,21 @@ def flipped_sums(differences: Floats, *, n_resamples: int, seed: int) -> Floats:
 
     Returns:
         (n_resamples, n_columns). Of g rows that are equal up to their sign, the number left as they are
-        is binomial (g, 1/2): the bits set in g random bits. Rows that are like few others go twelve at a
-        time through a table of the 4,096 sums that their signs can give.
+        is binomial (g, 1/2): the bits set in g random bits. Rows that are like few others take a bit of
+        a random word each; ten or twelve at a time, they go through a table of the sums that their signs
+        can give.
     """
     check_draws(n_resamples, seed)
     rng = np.random.default_rng(seed)
     patterns, count = _patterns(_upright(differences[(differences != 0).any(axis=1)]))
-    is_shared = count > 2 * _TABLE_BITS
+    is_shared = count > _FEW
     sums = np.zeros((differences.shape[1], n_resamples))
     for pattern, number in zip(patterns[is_shared], count[is_shared], strict=True):
         n_kept = _random_bits_set(rng, int(number), n_resamples)
         sums += (2 * n_kept - number) * pattern[:, None]
     rest = np.repeat(patterns[~is_shared], count[~is_shared], axis=0)
-    _add_by_table(sums, rest, rng)
+    if len(rest):
+        _add_flipped(sums, rest, int(rng.integers(0, 1 << 63)))
     return sums.T
 
 
@@ -128,23 +135,39 @@ def _random_bits_set(rng: np.random.Generator, n_bits: int, size: int) -> Ints:
     return total
 
 
-def _add_by_table(sums: Floats, rows: Floats, rng: np.random.Generator) -> None:
-    """Add to each of `sums` (columns × resamples) the rows with random signs, twelve rows a draw."""
-    signs = 1.0 - 2.0 * (np.arange(1 << _HALF_BITS)[:, None] >> np.arange(_HALF_BITS) & 1)
+def _add_flipped(sums: Floats, rows: Floats, key: int) -> None:
+    """Add to each of `sums` (columns × resamples) the rows with random signs.
+
+    Row i takes its sign from bit i mod 60 of a word, which the key and the numbers of the 60 rows and of
+    the resample make: in whatever order words are made, they are the same.
+    """
+    if compiled(rows.size * sums.shape[1] // _STEP) is not None:
+        from fire_toolkit.kernels import comparison_loops
+
+        for total, column in zip(sums, np.ascontiguousarray(rows.T), strict=True):
+            comparison_loops.add_flipped(total, column, key)
+        return
     n_columns, n_resamples = sums.shape
-    n_blocks = -(-len(rows) // _TABLE_BITS)
-    padded = np.zeros((n_blocks * _TABLE_BITS, n_columns))
+    n_blocks = -(-len(rows) // _SIGNS)
+    padded = np.zeros((n_blocks * _SIGNS, n_columns))
     padded[: len(rows)] = rows
-    halves = signs @ padded.reshape(n_blocks, 2, _HALF_BITS, n_columns)
-    step = max(1, _CELLS // max(n_resamples, n_columns << _TABLE_BITS))
-    for start in range(0, n_blocks, step):
-        low, high = (halves[start : start + step, half].transpose(0, 2, 1) for half in (0, 1))
-        tables = (high[..., None] + low[..., None, :]).reshape(len(low), n_columns, -1)
-        words = rng.integers(0, 1 << 64, size=(len(low), -(-n_resamples // 4)), dtype=np.uint64)
-        drawn = words.view(np.uint16)[:, :n_resamples] >> (16 - _TABLE_BITS)
-        for block, codes in zip(tables, drawn, strict=True):
-            for total, table in zip(sums, block, strict=True):
-                total += table.take(codes)
+    signs = 1.0 - 2.0 * (np.arange(1 << _HALF_BITS)[:, None] >> np.arange(_HALF_BITS) & 1)
+    for block, own in enumerate(padded.reshape(n_blocks, _N_TABLES, 2, _HALF_BITS, n_columns)):
+        low, high = (signs @ own[:, half] for half in (0, 1))
+        tables = (high[:, :, None] + low[:, None]).reshape(_N_TABLES, -1, n_columns)
+        words = _random_words(key, block * n_resamples, n_resamples)
+        for place, table in enumerate(tables):
+            codes = (words >> (place * _TABLE_BITS)) & ((1 << _TABLE_BITS) - 1)
+            for total, column in zip(sums, np.ascontiguousarray(table.T), strict=True):
+                total += column.take(codes, mode="clip")
+
+
+def _random_words(key: int, start: int, size: int) -> Ints:
+    """Return the words from `start` on of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) seeded by `key`."""
+    z = np.arange(start, start + size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))).view(np.int64)
 
 
 def check_draws(n_resamples: int, seed: int) -> None:

@@ -11,16 +11,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.checks import starts_of_groups
 from fire_toolkit.comparison.overlap import (
     Floats,
     Ints,
     RankedLists,
+    compare_lists,
     measure_names,
-    overlap_measures,
 )
 from fire_toolkit.comparison.ties import VARIANTS, TiedLists, tied_lists, tied_measures
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.ranking import split_runs, top
+from fire_toolkit.ranking import split_runs
 from fire_toolkit.tables import Comparisons, Run
 
 
@@ -32,9 +33,9 @@ class Compared(NamedTuple):
 
 
 Bools = npt.NDArray[np.bool_]
+AnyInts = npt.NDArray[Any]
 
 BROKEN = "broken"
-COLUMNS = ("run_a", "run_b", "query_id", "measure", "value")
 
 
 def compare_runs(
@@ -50,7 +51,8 @@ def compare_runs(
     Args:
         runs: two or more, as one table or several.
         depth: how many docs of a ranking are compared, 1 or more. Where l is the length of the longer of
-            the two lists and l < depth, the query is compared at depth l. One or several.
+            the two lists and l < depth, the query is compared at depth l. One or several. A ranking that
+            is known for some docs only below a gap is compared down to the gap.
         rbo_p: persistence of rank-biased overlap, strictly between 0 and 1; one or several.
         ties: `broken`: `rank` orders all docs; `w`, `a`, `b`: docs of equal score are tied, see
             `comparison.ties`; the measures' names then say so, as in `RBO_ext(p=0.9,ties=a)@10`. A
@@ -92,21 +94,22 @@ def compare_runs(
     by_id = split_runs(runs)
     if len(by_id) < 2:
         raise UsageError(f"found {len(by_id)} run(s); expected two or more to compare")
-    coded = _code([top(run, max(depths)) for run in by_id.values()])
+    coded = _code(list(by_id.values()), max(depths))
     names = [name for k in depths for name in _names(k, persistences, ties)]
     lists = [coded.lists(k, ties) for k in depths]
-    has = [coded.has(run) for run in range(len(by_id))]
-    rows: list[pd.DataFrame] = []
+    has = [rows.length > 0 for rows in coded.rows]
+    blocks: list[tuple[int, int, Any, Floats]] = []
     notes: list[str] = []
     for a, b in combinations(range(len(by_id)), 2):
         pair = list(by_id)[a], list(by_id)[b]
         common = _common_queries(pair, (has[a], has[b]), coded.queries)
         notes += _left_out(pair, (has[a], has[b]))
-        values = np.column_stack([_values(each, a, b, common, persistences) for each in lists])
-        rows.append(_rows(*pair, ["all"], values.mean(axis=0, keepdims=True), names))
+        values = [_values(each, a, b, common, persistences) for each in lists]
+        means = np.concatenate([each.mean(axis=1, keepdims=True) for each in values])
+        blocks.append((a, b, ["all"], means))
         if per_query:
-            rows.append(_rows(*pair, coded.queries[common], values, names))
-    return Compared(Comparisons(pd.concat(rows, ignore_index=True)), notes)
+            blocks.append((a, b, coded.queries[common], np.concatenate(values)))
+    return Compared(_table(blocks, list(by_id), names), notes)
 
 
 def _check_arguments(depths: list[int], persistences: list[float], ties: str) -> None:
@@ -132,42 +135,68 @@ class _Lists:
 
 
 @dataclass(frozen=True)
+class _Rows:
+    """A run's rows as codes of the ids of all runs, and the length of each query's list."""
+
+    query: AnyInts
+    doc: AnyInts
+    rank: Ints
+    score: Floats
+    length: Ints
+
+    @classmethod
+    def known(cls, query: AnyInts, doc: AnyInts, rank: Ints, score: Floats, *, n_queries: int) -> _Rows:
+        """Return the rows down to where each query's ranking has its first gap."""
+        start = starts_of_groups(query)
+        length: Ints = np.zeros(n_queries, dtype=np.int64)
+        own = np.diff(start, append=len(query))
+        length[query[start]] = own
+        rows = cls(query, doc, rank, score, length)
+        if (rank[start + own - 1] == own).all():
+            return rows
+        return rows._select(rank == np.arange(1, len(query) + 1) - np.repeat(start, own))
+
+    def top(self, depth: int) -> _Rows:
+        """Return the rows of rank 1 to `depth`."""
+        return self if self.length.max(initial=0) <= depth else self._select(self.rank <= depth)
+
+    def _select(self, kept: Bools) -> _Rows:
+        columns = (self.query[kept], self.doc[kept], self.rank[kept], self.score[kept])
+        return _Rows(*columns, np.bincount(columns[0], minlength=len(self.length)))
+
+
+@dataclass(frozen=True)
 class _Coded:
-    """Runs as codes of their common ids: query, doc, rank and score of each row."""
+    """The queries of all runs, ascending, how many docs there are, and the rows of each run."""
 
     queries: pd.Index
     n_docs: int
-    rows: Sequence[tuple[Ints, Ints, Ints, Floats]]
-
-    def has(self, run: int) -> Bools:
-        """Return which queries a run has."""
-        return np.bincount(self.rows[run][0], minlength=len(self.queries)) > 0
+    rows: Sequence[_Rows]
 
     def lists(self, depth: int, ties: str) -> _Lists:
         """Return the top `depth` of each run."""
-        n_queries, n_docs = len(self.queries), self.n_docs
-        cut = []
-        for query, doc, rank, score in self.rows:
-            kept = rank <= depth
-            whole = kept.all()
-            cut.append(
-                (query, doc, rank, score) if whole else (query[kept], doc[kept], rank[kept], score[kept])
-            )
+        cut = [rows.top(depth) for rows in self.rows]
         if ties == BROKEN:
-            return _Lists(
-                [RankedLists.from_rows(*rows[:3], n_queries=n_queries, n_docs=n_docs) for rows in cut],
-                [],
-                ties,
-            )
-        return _Lists([], [tied_lists(*rows, n_queries=n_queries, n_docs=n_docs) for rows in cut], ties)
+            ranked = [RankedLists.from_lengths(rows.doc, rows.length, n_docs=self.n_docs) for rows in cut]
+            return _Lists(ranked, [], ties)
+        sizes = {"n_queries": len(self.queries), "n_docs": self.n_docs}
+        return _Lists(
+            [], [tied_lists(r.query.astype(np.int64), r.doc, r.rank, r.score, **sizes) for r in cut], ties
+        )
 
 
-def _code(runs: list[Run]) -> _Coded:
-    """Return the queries of all runs, ascending, and each run's rows in codes of these."""
+def _code(runs: list[Run], depth: int) -> _Coded:
+    """Return the top `depth` of runs as codes."""
     queries, query = _common_codes([run["query_id"].array for run in runs])
     docs, doc = _common_codes([run["doc_id"].array for run in runs])
     rows = [
-        (query[place], doc[place], run["rank"].to_numpy(dtype=np.int64), run["score"].to_numpy())
+        _Rows.known(
+            query[place],
+            doc[place],
+            run["rank"].to_numpy(dtype=np.int64),
+            run["score"].to_numpy(),
+            n_queries=len(queries),
+        ).top(depth)
         for place, run in enumerate(runs)
     ]
     return _Coded(queries, len(docs), rows)
@@ -185,14 +214,14 @@ def _names(depth: int, persistences: list[float], ties: str) -> list[str]:
     ]
 
 
-def _common_codes(ids: list[Any]) -> tuple[pd.Index, list[Ints]]:
+def _common_codes(ids: list[Any]) -> tuple[pd.Index, list[AnyInts]]:
     """Return the union of the categories, ascending, and each categorical's codes in it."""
     union = ids[0].categories
     if all(values.categories.equals(union) for values in ids):
-        return union, [values.codes.astype(np.int64) for values in ids]
+        return union, [values.codes for values in ids]
     names = {name for values in ids for name in values.categories.to_numpy(dtype=object)}
     union = pd.Index(sorted(names), dtype="str")
-    codes = [union.get_indexer(values.categories).astype(np.int64)[values.codes] for values in ids]
+    codes = [union.get_indexer(values.categories).astype(np.int32)[values.codes] for values in ids]
     return union, codes
 
 
@@ -219,28 +248,26 @@ def _left_out(pair: tuple[str, str], has: tuple[Bools, Bools]) -> list[str]:
 
 
 def _values(lists: _Lists, a: int, b: int, common: Ints, persistences: list[float]) -> Floats:
-    """Return queries × (overlap, average overlap, then four RBO for each persistence)."""
-    if lists.tied:
-        own = [lists.tied[run].within(common) for run in (a, b)]
-        columns = [tied_measures(own[0], own[1], p=p, variant=lists.ties) for p in persistences]
-    else:
-        one, other = lists.ranked[a], lists.ranked[b]
-        query, worse = one.shared(other)
-        place = np.zeros(len(one.length), dtype=np.int64)
-        place[common] = np.arange(len(common))
-        lengths = (one.length[common], other.length[common])
-        columns = [overlap_measures(place[query], worse, lengths, p=p) for p in persistences]
-    return np.column_stack([columns[0], *(values[:, 2:] for values in columns[1:])])
+    """Return (overlap, average overlap, then four RBO for each persistence) × queries."""
+    if not lists.tied:
+        return compare_lists(lists.ranked[a], lists.ranked[b], common, persistences)
+    own = [lists.tied[run].within(common) for run in (a, b)]
+    columns = [tied_measures(own[0], own[1], p=p, variant=lists.ties) for p in persistences]
+    return np.concatenate([columns[0], *(values[2:] for values in columns[1:])])
 
 
-def _rows(
-    run_a: str, run_b: str, query_ids: npt.ArrayLike, values: Floats, names: Sequence[str]
-) -> pd.DataFrame:
+def _table(
+    blocks: Sequence[tuple[int, int, Any, Floats]], run_ids: list[str], names: list[str]
+) -> Comparisons:
+    """Return blocks of (run a, run b, query ids, values of measures × queries) as rows."""
+    sizes = [values.size for *_, values in blocks]
+    runs, measures = pd.Index(run_ids, dtype="str"), pd.Index(names, dtype="str")
+    queries = [pd.Index(ids, dtype="str").repeat(len(names)) for _, _, ids, _ in blocks]
     columns: dict[str, Any] = {
-        "run_a": run_a,
-        "run_b": run_b,
-        "query_id": np.repeat(np.asarray(query_ids, dtype=object), len(names)),
-        "measure": np.tile(np.asarray(names, dtype=object), len(values)),
-        "value": values.ravel(),
+        "run_a": runs.take(np.repeat([a for a, *_ in blocks], sizes)),
+        "run_b": runs.take(np.repeat([b for _, b, *_ in blocks], sizes)),
+        "query_id": queries[0].append(queries[1:]),
+        "measure": measures.take(np.tile(np.arange(len(names)), sum(sizes) // len(names))),
+        "value": np.concatenate([values.T.ravel() for *_, values in blocks]),
     }
-    return pd.DataFrame(columns).astype(dict.fromkeys(COLUMNS[:4], "str"))
+    return Comparisons(pd.DataFrame(columns))

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fire_toolkit.comparison.overlap import Floats, Ints
 
@@ -50,7 +52,7 @@ class TiedLists:
 
 
 def tied_lists(
-    query: Ints, doc: Ints, rank: Ints, score: Floats, *, n_queries: int, n_docs: int
+    query: Ints, doc: npt.NDArray[Any], rank: Ints, score: Floats, *, n_queries: int, n_docs: int
 ) -> TiedLists:
     """Return lists in which docs of equal score are tied; rows stand by query, then rank."""
     is_first = np.ones(len(query), dtype=bool)
@@ -58,7 +60,7 @@ def tied_lists(
     group = np.cumsum(is_first) - 1
     size = np.bincount(group)
     top = rank[np.flatnonzero(is_first)][group] if len(query) else rank
-    key = query * n_docs + doc
+    key: Ints = query * n_docs + doc
     order = np.argsort(key, kind="stable")
     lists = TiedLists(key, query, top, top + size[group] - 1, np.bincount(query, minlength=n_queries))
     return lists.select(order)
@@ -73,7 +75,7 @@ def tied_measures(a: TiedLists, b: TiedLists, *, p: float, variant: str) -> Floa
         variant: `w`, `a` or `b`.
 
     Returns:
-        (n_queries, 6), in the order of `measure_names`. Past the end of the shorter list its unseen
+        6 × queries, in the order of `measure_names`. Past the end of the shorter list its unseen
         docs count as untied.
     """
     short, long = _by_length(a, b)
@@ -97,7 +99,7 @@ def tied_measures(a: TiedLists, b: TiedLists, *, p: float, variant: str) -> Floa
     least_tail, greatest_tail = _tails(x_l, s, l, p)
     ext += (x_l + (l - s) * at_s) / l * p**l
     least = truncated + least_tail
-    return np.column_stack([x_l / l, average, truncated, ext, least, greatest + greatest_tail - least])
+    return np.stack([x_l / l, average, truncated, ext, least, greatest + greatest_tail - least])
 
 
 def _by_length(a: TiedLists, b: TiedLists) -> tuple[TiedLists, TiedLists]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fire_toolkit.certainty.intervals import bootstrap_means, percentiles
-from fire_toolkit.certainty.resampling import bootstrap_sums, flipped_sums, summable
+from fire_toolkit.certainty.resampling import _random_words, bootstrap_sums, flipped_sums, summable
 from fire_toolkit.errors import UsageError
 
 
@@ -48,6 +48,24 @@ def test_shared_rows_take_words_and_give_the_binomial() -> None:
     sums = flipped_sums(np.ones((100, 1)), n_resamples=50_000, seed=1)[:, 0]
     assert set(sums) <= set(range(-100, 101, 2))
     assert pytest.approx(100, rel=0.03) == sums.var()
+
+
+def test_random_words_are_those_of_splitmix64() -> None:
+    """The first three outputs for seed 0, as Vigna's splitmix64.c prints them."""
+    words = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    assert words == _random_words(0, 1, 3).view(np.uint64).tolist()
+    assert words[1:] == _random_words(0, 2, 2).view(np.uint64).tolist()
+
+
+def test_rows_of_their_own_have_independent_fair_signs() -> None:
+    """40 rows of different powers of two: every sign, and the product of any two, is fair."""
+    rows = (2.0 ** -np.arange(40))[:, None]
+    sums = flipped_sums(rows, n_resamples=20_000, seed=9)[:, 0]
+    kept = (np.rint((sums + rows.sum()) / 2 / rows[-1]).astype(np.int64)[:, None] >> np.arange(40)) & 1
+    signs = 2.0 * kept - 1
+    products = signs.T @ signs / len(signs)
+    assert np.abs(signs.mean(axis=0)).max() < 5 / np.sqrt(20_000)
+    assert np.abs(products - np.eye(40)).max() < 5 / np.sqrt(20_000)
 
 
 def test_sums_are_exact_in_any_order() -> None:

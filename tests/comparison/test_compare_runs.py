@@ -11,7 +11,7 @@ from fire_toolkit.comparison import compare_runs
 from fire_toolkit.comparison.overlap import RankedLists, overlap_measures
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.ranking import rank_run
-from fire_toolkit.tables import Run
+from fire_toolkit.tables import Run, check_run
 
 MEASURES = ["overlap", "average_overlap", "RBO_truncated", "RBO_ext", "RBO_min", "RBO_res"]
 
@@ -130,6 +130,16 @@ def test_identical_lists_overlap_wholly_even_when_shorter_than_the_depth() -> No
     assert pytest.approx(1.0) == values["RBO_min"] + values["RBO_res"]
 
 
+def test_a_ranking_is_compared_down_to_its_first_gap() -> None:
+    """Of the query q ranks 1, 2 and 9 are known: c at rank 9 is no third doc."""
+    rows = pd.DataFrame({"run_id": "a", "query_id": "q", "doc_id": list("xyc"), "score": [3.0, 2.0, 1.0]})
+    a = check_run(rows.assign(rank=[1, 2, 9]))
+    whole = run("b", {"q": "yxc"})
+    for ties in ("broken", "a"):
+        found = compare_runs([a, whole], ties=ties).comparisons
+        assert found.equals(compare_runs([run("a", {"q": "xy"}), whole], ties=ties).comparisons)
+
+
 def test_runs_without_a_common_query_are_an_error() -> None:
     with pytest.raises(
         JoinError, match=r"runs 'a' and 'b' have no query in common \(first queries: 'q' and 'r'\)"
@@ -177,12 +187,11 @@ def test_values_equal_the_definition_on_thousands_of_random_uneven_lists(p: floa
     docs = [draw.permutation(draw.integers(1, 30, size=1)[0] + 1) for _ in range(2 * n)]
     sides = []
     for side in (docs[:n], docs[n:]):
-        query = np.repeat(np.arange(n), [len(ranking) for ranking in side])
-        rank = np.concatenate([np.arange(1, len(ranking) + 1) for ranking in side])
-        sides.append(RankedLists.from_rows(query, np.concatenate(side), rank, n_queries=n, n_docs=30))
+        lengths = np.array([len(ranking) for ranking in side])
+        sides.append(RankedLists.from_lengths(np.concatenate(side), lengths, n_docs=30))
     values = overlap_measures(*sides[0].shared(sides[1]), (sides[0].length, sides[1].length), p=p)
     expected = [by_definition(list(a), list(b), p) for a, b in zip(docs[:n], docs[n:], strict=True)]
-    np.testing.assert_allclose(values, expected, atol=1e-11)
+    np.testing.assert_allclose(values.T, expected, atol=1e-11)
 
 
 rankings = st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1)

@@ -1,0 +1,138 @@
+"""The compiled loops of comparison: overlap of ranked lists, sums under random signs.
+
+Each has a plain NumPy twin and gives what its twin gives, to the bit. Nothing imports this module but its
+twins' modules, and only once `kernels.compiled` says that compiled loops are loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+_TABLE_BITS = 10
+_TABLES = 6  # of a word of 64 bits, 60 are signs
+
+
+def _compiled(loop: Callable[..., Any]) -> Any:
+    try:
+        return njit(cache=True, nogil=True, error_model="numpy")(loop)
+    except RuntimeError:  # no folder in which machine code can be kept
+        return njit(nogil=True, error_model="numpy")(loop)
+
+
+@_compiled
+def add_flipped(sums: Floats, rows: Floats, key: int) -> None:
+    """Add to each of `sums` the rows, each with a random sign; the twin is `resampling._add_flipped`.
+
+    Args:
+        sums: (n_resamples,).
+        rows: (n_rows,), all sums of which are exact.
+        key: what the random words are made from.
+    """
+    n_rows_a_word = _TABLES * _TABLE_BITS
+    tables = np.empty((_TABLES, 1 << _TABLE_BITS))
+    mask = np.uint64((1 << _TABLE_BITS) - 1)
+    for block in range((rows.size + n_rows_a_word - 1) // n_rows_a_word):
+        for t in range(_TABLES):
+            _fill_table(tables[t], rows, block * n_rows_a_word + t * _TABLE_BITS)
+        a, b, c, d, e, f = tables[0], tables[1], tables[2], tables[3], tables[4], tables[5]
+        first = np.uint64(key) + np.uint64(block) * np.uint64(sums.size) * np.uint64(0x9E3779B97F4A7C15)
+        for i in range(sums.size):
+            z = first + np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)
+            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            z = z ^ (z >> np.uint64(31))
+            early = a[z & mask] + b[(z >> np.uint64(10)) & mask] + c[(z >> np.uint64(20)) & mask]
+            late = d[(z >> np.uint64(30)) & mask] + e[(z >> np.uint64(40)) & mask]
+            sums[i] += early + (late + f[(z >> np.uint64(50)) & mask])
+
+
+@_compiled
+def _fill_table(table: Floats, rows: Floats, start: int) -> None:
+    """Write the sums of ten rows from `start` on under all their signs; a bit that is set takes away."""
+    table[0] = rows[start : start + _TABLE_BITS].sum()
+    n = 1
+    for i in range(_TABLE_BITS):
+        row = rows[start + i] if start + i < rows.size else 0.0
+        for code in range(n):
+            table[n + code] = table[code] - 2 * row
+        n *= 2
+
+
+@_compiled
+def compare_lists(
+    one: tuple[Codes, Ints, Ints],
+    other: tuple[Codes, Ints, Ints],
+    queries: Ints,
+    n_docs: int,
+    sums: tuple[Floats, Floats, Floats, Floats],
+    values: Floats,
+) -> None:
+    """Write into `values`, measures × queries, what `overlap.overlap_measures` gives for two runs.
+
+    Args:
+        one, other: doc, start and length of two runs, see `overlap.RankedLists`.
+        queries: the queries that both runs have.
+        n_docs: how many doc codes there are.
+        sums: C and powers of each p by depth, harmonic numbers, and the whole of each p, see
+            `overlap._cumulated`.
+    """
+    doc, start, length = one
+    other_doc, other_start, other_length = other
+    table = np.zeros(n_docs, np.int64)  # the other run's latest query and rank (from 0) of each doc
+    worse = np.empty(length.max() + 1, np.int64)
+    for place in range(queries.size):
+        query = queries[place]
+        mark = (place + 1) << 32
+        first, n_other = other_start[query], other_length[query]
+        for i in range(n_other):
+            table[other_doc[first + i]] = mark | i
+        first, n = start[query], length[query]
+        s = min(n, n_other)
+        x_l, x_s = 0, 0
+        for i in range(n):  # without a branch
+            at = table[doc[first + i]]
+            rank = max(i, at & 0xFFFFFFFF)
+            worse[x_l] = rank
+            x_l += at >= mark
+            x_s += (at >= mark) & (rank < s)
+        _write_measures(worse, (x_l, x_s), (s, max(n, n_other)), sums, values, place)
+
+
+@_compiled
+def _write_measures(
+    worse: Ints,
+    shared: tuple[int, int],
+    lengths: tuple[int, int],
+    sums: tuple[Floats, Floats, Floats, Floats],
+    values: Floats,
+    place: int,
+) -> None:
+    """Write the values of one query; `worse` is the worse rank, from 0, of each shared doc."""
+    weights, powers, harmonic, whole = sums
+    x_l, x_s = shared
+    s, l = lengths  # noqa: E741
+    f = l + s - x_l
+    for m in range(whole.size):
+        c, p = weights[m], powers[m]
+        before, inverse = 0.0, 0.0
+        for i in range(x_l):
+            before += c[worse[i]]
+            inverse += harmonic[worse[i]]
+        truncated = x_l * c[l] - before
+        extension = p[s] - p[l] - s * (c[l] - c[s])
+        tail = s * (c[f] - c[s]) + l * (c[f] - c[l]) + x_l * (whole[m] - c[f])
+        values[0, place] = x_l / l
+        values[1, place] = (x_l * harmonic[l] - inverse) / l
+        values[4 * m + 2, place] = truncated
+        values[4 * m + 3, place] = truncated + x_s / s * extension + ((x_l - x_s) / l + x_s / s) * p[l]
+        values[4 * m + 4, place] = x_l * whole[m] - before
+        values[4 * m + 5, place] = p[s] + p[l] - p[f] - tail
