@@ -87,6 +87,7 @@ TASKS = TableSpec(
         Column("guideline", "id"),
         Column("batch", "int", minimum=1),
         Column("position", "int", minimum=1),
+        Column("round", "int", optional=True, minimum=1, default=1),
     ),
     ("pair_id", "batch"),
     order=("batch", "position"),

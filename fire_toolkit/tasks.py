@@ -115,8 +115,8 @@ def make_tasks(
     """Return the tasks that have every pooled pair judged once, and a random share of them twice.
 
     Args:
-        pool: the pairs; only query_id and doc_id are used, so that no task can tell what the pool
-            knows (ranks, runs, originals).
+        pool: the pairs and their round; nothing else of it is used, so that no task can tell what the
+            pool knows (ranks, runs, originals).
         queries: the captions; or, where captions are the items (video to text), what is to be seen:
             a column media_url.
         items: where each doc is to be seen; without it media_url is the doc id. Or the captions: a
@@ -135,7 +135,7 @@ def make_tasks(
         UsageError: overlap or seed out of range.
     """
     rng = _generator(overlap, seed)
-    pairs = pool[["query_id", "doc_id"]].sort_values(["query_id", "doc_id"], ignore_index=True)
+    pairs = pool[["query_id", "doc_id", "round"]].sort_values(["query_id", "doc_id"], ignore_index=True)
     text, media_url = _sides(pairs, queries, items)
     pairs = pairs.assign(
         text=text,

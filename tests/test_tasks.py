@@ -187,7 +187,6 @@ def test_tasks_do_not_depend_on_row_order_nor_on_what_the_pool_knows(
         best_rank=[random.randint(1, 10) for _ in range(20)],
         n_runs=[random.randint(1, 3) for _ in range(20)],
         is_original=[random.random() < 0.5 for _ in range(20)],
-        round=2,
     )
     order = random.sample(range(20), 20)
     before = pool.copy(deep=True)

@@ -61,7 +61,7 @@ def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool) -> None:
         run_command(ctx, "tasks")
         seen = _answer(world, "tasks/tasks.json", "first", batch=1, seed=seed, seen={})
         seen = _answer(world, "tasks/tasks.overlap.json", "second", batch=2, seed=seed, seen=seen)
-        for words in (["import"], ["agree", "--format", "table"], ["resolve", "--next-round"]):
+        for words in (["import"], ["resolve", "--next-round"]):
             run_command(ctx, *words)
         _third_labels(ctx, world, seed, seen)
         for words in (["augment"], ["score"], ["compare"]):
@@ -183,8 +183,8 @@ def _third_labels(ctx: click.Context, world: World, seed: int, seen: dict[str, s
     words = ["--overlap", "0", "--out", "tasks/third.json"]
     run_command(ctx, "tasks", "labels/next_round", *words)
     _answer(world, "tasks/third.json", "third", batch=3, seed=seed, seen=seen)
-    run_command(ctx, "import")
-    run_command(ctx, "resolve")
+    for words in (["import"], ["agree", "--format", "table"], ["resolve"]):
+        run_command(ctx, *words)
 
 
 def _compare_with_truth(world: World) -> None:

@@ -55,9 +55,14 @@ def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
     workspace = here()
     name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
     default = read_guideline(SETTINGS["tasks"]["guideline"])
-    return choose_grades(
-        judgments["label"], guideline=read_guideline(name) if name else None, default=default
-    )
+    rules = read_guideline(name) if name else None
+    judged_by = sorted(set(judgments["guideline"])) if "guideline" in judgments.columns else []
+    if len(judged_by) > 1:
+        names = ", ".join(judged_by)
+        say(f"note: judged by {len(judged_by)} guidelines ({names}); --by guideline tells them apart")
+    elif rules and judged_by and judged_by != [rules.name]:
+        say(f"note: judged by guideline {judged_by[0]}, graded by {rules.name}")
+    return choose_grades(judgments["label"], guideline=rules, default=default)
 
 
 def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:

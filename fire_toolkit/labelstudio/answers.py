@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from fire_toolkit.checks import is_id
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.guidelines import COMMENT, FLAGS, RELEVANCE
 from fire_toolkit.judgments import utc_time
-from fire_toolkit.labelstudio.task_json import PAIR_ID
+from fire_toolkit.labelstudio.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.tasks import split_pair_id
 
 API = "api"
@@ -32,7 +32,8 @@ class Answer:
     """What one person left at one pair: a submitted annotation, a skip or a draft.
 
     number: the annotation's (or draft's) id, 0 if unknown; annotator_id: empty if the account is
-    deleted; labels, flags: what was chosen, each once; controls: the names of all controls answered;
+    deleted; round: 1 unless the task says a later one; labels, flags: what was chosen, each once;
+    controls: the names of all controls answered;
     created_at, updated_at: UTC or empty; duration_s: nan if unknown.
     """
 
@@ -53,6 +54,7 @@ class Answer:
     is_draft: bool
     is_skipped: bool
     is_edited: bool
+    round: int = 1
 
 
 def read_answers(export: object, *, where: str) -> list[Answer]:
@@ -86,10 +88,17 @@ def _task_answers(task: object, place: str) -> Iterator[Answer]:
         _refuse_other_form(record, place)
     pair = _pair(_record(record.get("data"), f"{place}: data"), place)
     project = record.get("project")
+    asked = _round(record.get(META))
     for which, annotation in enumerate(_list(record, "annotations", place), start=1):
-        yield _annotation(annotation, pair, project, f"{place}, annotation {which}")
+        yield replace(_annotation(annotation, pair, project, f"{place}, annotation {which}"), round=asked)
     for which, draft in enumerate(_list(record, "drafts", place), start=1):
-        yield _draft(draft, pair, f"{place}, draft {which}")
+        yield replace(_draft(draft, pair, f"{place}, draft {which}"), round=asked)
+
+
+def _round(meta: object) -> int:
+    """Return the round that a task of this toolkit names; 1 where there is none, or somebody else's word."""
+    found = meta.get(ROUND) if isinstance(meta, dict) else None
+    return found if type(found) is int and 1 <= found < _MAX_ID else 1
 
 
 def _refuse_other_form(record: Mapping[str, Any], place: str) -> NoReturn:

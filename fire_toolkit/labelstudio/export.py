@@ -23,6 +23,7 @@ NO_LABEL = "no_label"
 SEVERAL_LABELS = "several_labels"
 
 EDITED = "edited-by-other"
+_COLUMNS = [*JUDGMENTS.names, "round", "updated_at"]
 DELETED = "deleted-"
 
 
@@ -63,7 +64,8 @@ def judgments_from_export(exports: Sequence[tuple[str, object]], *, guideline: G
         judgments: one for each annotator and pair; annotator_id is the account's number as text, or
         `deleted-<annotation id>`; duration_s the lead time (missing if negative or infinite); flags
         joined by `;`, with `edited-by-other` if another account changed the answer; comment in one line;
-        origin `manual`, `prediction` (submitted as preselected), `prediction-changed`, or `api`.
+        origin `manual`, `prediction` (submitted as preselected), `prediction-changed`, or `api`; and two
+        further columns: round, which the task says (1 where it says none), and guideline, its name.
         dropped, by pair: reason `draft`; `skipped`; `duplicate` (an older or equal copy of an
         annotation, known by unique_id, else by project and id); `no_label`; `several_labels`;
         `superseded` (the annotator answered the pair again: the latest change counts, then the
@@ -81,8 +83,8 @@ def judgments_from_export(exports: Sequence[tuple[str, object]], *, guideline: G
     reasons += [(answer, reason) for answer in kept if (reason := _no_vote(answer))]
     votes = [answer for answer in kept if not _no_vote(answer)]
     label_grades((vote.labels[0] for vote in votes), guideline)
-    rows = pd.DataFrame([_vote_row(vote) for vote in votes], columns=[*JUDGMENTS.names, "updated_at"])
-    judgments, superseded = latest_judgments(rows, time="updated_at")
+    rows = pd.DataFrame([_vote_row(vote) for vote in votes], columns=_COLUMNS)
+    judgments, superseded = latest_judgments(rows.assign(guideline=guideline.name), time="updated_at")
     judgments = Judgments(judgments.drop(columns="updated_at"))
     dropped = pd.DataFrame([_dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
     return ImportResult(judgments, _all_dropped(dropped, superseded), _notes(judgments, guideline))
@@ -150,6 +152,7 @@ def _vote_row(vote: Answer) -> dict[str, object]:
         "flags": ";".join([*flags, EDITED] if vote.is_edited else flags),
         "comment": vote.comment,
         "origin": vote.origin,
+        "round": vote.round,
         "updated_at": vote.updated_at or vote.created_at,
     }
 

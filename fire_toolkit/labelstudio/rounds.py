@@ -53,7 +53,7 @@ def give_out(
     if not len(tasks):
         return None
     number = rounds[-1].number + 1
-    numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1)))
+    numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1), round=number))
     assigned = assign_round(numbered, annotators, seen=seen_pairs(rounds, ledger), seed=seed + number)
     nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
     return Round(number, numbered, assigned, nothing)
@@ -85,4 +85,3 @@ def _waiting(rounds: Sequence[Round], ledger: Ledger) -> set[str]:
     }
     answered = set(zip(ledger["queue"], ledger["pair_id"], strict=True))
     return {pair for queue, pair in asked - answered}
-

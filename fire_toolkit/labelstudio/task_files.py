@@ -11,13 +11,15 @@ import pandas as pd
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.files import read_text
 from fire_toolkit.guidelines import CAPTION, Guideline
-from fire_toolkit.labelstudio.task_json import PAIR_ID
+from fire_toolkit.labelstudio.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.tables import TASKS, Tasks, check_tasks
 from fire_toolkit.tasks import split_pair_id
 
 
 def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = True) -> Tasks:
     """Return the tasks in a file of `tasks` as batch 1, and those of its `.overlap.json` as batch 2.
+
+    All are of round 1: a campaign counts its own rounds.
 
     Raises:
         FormatError: not such a file; a task without caption, item or pair_id, or with a further key, which
@@ -32,7 +34,7 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
         for batch, file in enumerate(files, start=1)
         for place, entry in enumerate(_entries(file), start=1)
     ]
-    return check_tasks(pd.DataFrame(rows, columns=list(TASKS.names)), where=str(path))
+    return check_tasks(pd.DataFrame(rows, columns=list(TASKS.names)).assign(round=1), where=str(path))
 
 
 def _entries(path: Path) -> list[Any]:
@@ -49,7 +51,9 @@ def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
     content = entry.get("data") if isinstance(entry, dict) else None
     if not isinstance(content, dict) or PAIR_ID not in content:
         raise FormatError(f"{place}: no data.{PAIR_ID}, by which its answers find their pair")
-    further = sorted({*content, *(entry or {})} - {CAPTION, guideline.media_key, PAIR_ID, "data"})  # type: ignore[misc]
+    meta = entry.get(META, {}) if isinstance(entry, dict) else {}
+    further = sorted({*content, *(entry or {})} - {CAPTION, guideline.media_key, PAIR_ID, "data", META})  # type: ignore[misc]
+    further += sorted({*meta} - {ROUND}) if isinstance(meta, dict) else [META]
     if further:
         raise FormatError(f"{place}: {', '.join(further)} would be seen by annotators; leave it out")
     values = [content.get(key) for key in (CAPTION, guideline.media_key, PAIR_ID)]

@@ -9,6 +9,7 @@ from fire_toolkit.guidelines import CAPTION, Guideline
 from fire_toolkit.tables import Tasks
 
 PAIR_ID = "pair_id"
+META, ROUND = "meta", "round"
 
 
 def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str, Any]]]:
@@ -20,7 +21,8 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
 
     Returns:
         For each batch number, rising, `{"data": {caption, <video or image>, pair_id}}` of each task.
-        Every key of `data` can be seen by annotators, so there is no other. Batch 1 is always there.
+        Every key of `data` can be seen by annotators, so there is no other. Batch 1 is always there. A task
+        of a later round also has `"meta": {"round": 2}`, which comes back with its answers.
 
     Raises:
         JoinError: the tasks were made for another guideline.
@@ -30,8 +32,9 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
         raise JoinError(f"tasks were made for guideline {', '.join(others)}, not for {guideline.name}")
     numbers = [1, *tasks["batch"].unique()]
     batches: dict[int, list[dict[str, Any]]] = {int(number): [] for number in numbers}
-    columns = (tasks[name] for name in ("batch", "text", "media_url", "pair_id"))
-    for number, caption, media_url, key in zip(*columns, strict=True):
+    columns = (tasks[name] for name in ("batch", "text", "media_url", "pair_id", "round"))
+    for number, caption, media_url, key, asked in zip(*columns, strict=True):
         content = {CAPTION: caption, guideline.media_key: media_url, PAIR_ID: key}
-        batches[int(number)].append({"data": content})
+        later = {META: {ROUND: int(asked)}} if asked > 1 else {}
+        batches[int(number)].append({"data": content} | later)
     return batches

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def write(folder: Path, answers: list[tuple[str, str, str, str]], **columns: list[object]) -> None:
+def write(folder: Path, answers: list[tuple[str, str, str, str]], **columns: Sequence[object]) -> None:
     """Write many.csv from (query, doc, annotator, label) and further columns."""
     lines = [",".join(["query_id", "doc_id", "annotator_id", "label", *columns])]
     for number, answer in enumerate(answers):
@@ -202,3 +202,22 @@ def test_judgments_by_another_guideline_are_refused(fire: Fire, folder: Path) ->
     told = fire("agree", "other.csv", "--guideline", "caption-relevance-v1", code=1).stderr
     assert "caption-relevance-v1" in told
     assert "'no'" in told or "'yes'" in told
+
+
+def test_answers_of_a_later_round_are_left_out_and_guidelines_told_apart(fire: Fire, folder: Path) -> None:
+    answers = [*two_annotators(10), ("q1", "d1", "cy", "irrelevant")]
+    rules = ["caption-relevance-v1"] * 20 + ["rules-v2"]
+    write(folder, answers, round=[1] * 20 + [2], guideline=rules)
+    told = fire("agree", "many.csv", "--all-rounds")
+    assert "note: judged by 2 guidelines (caption-relevance-v1, rules-v2)" in told.stderr
+    groups = rows(fire("agree", "many.csv", "--all-rounds", "--by", "guideline").stdout)
+    assert {row["group"] for row in groups} == {"caption-relevance-v1", "rules-v2"}
+    first = fire("agree", "many.csv")
+    assert "1 answer of later rounds or unasked for left out" in first.stderr
+    assert {row["n_units"] for row in rows(first.stdout)} == {"10"}
+
+
+def test_another_guideline_than_the_one_judged_by_is_said(fire: Fire, folder: Path) -> None:
+    write(folder, two_annotators(10), guideline=["rules-v1"] * 20)
+    told = fire("agree", "many.csv", "--guideline", "caption-relevance-v1")
+    assert "note: judged by guideline rules-v1, graded by caption-relevance-v1" in told.stderr

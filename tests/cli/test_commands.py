@@ -100,7 +100,7 @@ def test_the_loop_from_pool_to_scores(fire: Fire, folder: Path) -> None:
     (folder / "export.json").write_text(json.dumps(exported))
     fire("import", "export.json", "--out", "round1.csv")
     judgments = rows((folder / "round1.csv").read_text())
-    expected = "query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin"
+    expected = "query_id,doc_id,annotator_id,label,created_at,duration_s,flags,comment,origin,round,guideline"
     assert expected.split(",") == list(judgments[0])
     fire("resolve", "round1.csv", "--out", "labels")
     fire("augment", "--qrels", "qrels.txt", "--labels", "labels/labels.csv", "--out", "augmented.txt")

@@ -88,9 +88,19 @@ def test_an_answer_becomes_a_judgment_with_all_its_columns() -> None:
             "flags": "sensitive",
             "comment": "looks fine / but / short",
             "origin": "manual",
+            "round": 1,
+            "guideline": GUIDELINE.name,
         }
     ]
     assert (len(found.dropped), found.notes) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("meta", "expected"), [({"round": 2}, 2), ({"round": "b"}, 1), ({"round": True}, 1), ({}, 1), (None, 1)]
+)
+def test_a_task_of_a_later_round_says_so(meta: object, expected: int) -> None:
+    asked = {**task(annotation(1, "relevant")), "meta": meta}
+    assert list(imported([asked]).judgments["round"]) == [expected]
 
 
 def test_the_escalation_is_a_label() -> None:

@@ -19,7 +19,6 @@ from fire_toolkit.labelstudio.ledger_rows import Origin, answer_rows, gone_rows,
 from fire_toolkit.labelstudio.progress import QueueProgress, answered_pairs, measure_progress, total_progress
 from fire_toolkit.labelstudio.rounds import give_out, waiting_pairs
 from fire_toolkit.ledger import Ledger, check_ledger, empty_ledger
-from fire_toolkit.tables import check_labels
 
 NAMES = {"2": "ann", "3": "bob", "4": "cy"}
 ENTRY = round_of(tasks_of(8), training=tasks_of(1, prefix="t"), controls=tasks_of(2, prefix="c"))

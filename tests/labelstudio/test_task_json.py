@@ -29,6 +29,12 @@ def test_a_task_has_three_keys_and_no_more() -> None:
     assert split_pair_id(key) == ("q", "v0")
 
 
+def test_a_later_round_stands_beside_what_annotators_see() -> None:
+    (first,) = tasks_to_json(tasks_of(1), VIDEO)[1]
+    (again,) = tasks_to_json(Tasks(tasks_of(1).assign(round=2)), VIDEO)[1]
+    assert again == first | {"meta": {"round": 2}}
+
+
 def test_batches_and_positions_are_kept() -> None:
     tasks = tasks_of(9)
     batches = tasks_to_json(tasks, VIDEO)
