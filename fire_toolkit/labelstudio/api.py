@@ -88,14 +88,14 @@ class Api:
         return f"org-{organisation['id']}-{born}" if born else self.connection.url
 
     def projects(self) -> list[Json]:
-        """Return id, title, description and label_config of all projects that the account can see, by number.
+        """Return id, title, description, label_config and created_at of all projects to be seen, by number.
 
         Other fields are left out, since the server counts tasks and answers for them.
         """
         found: dict[int, Json] = {}
         page = 1
         while True:
-            fields = "id,title,description,label_config"
+            fields = "id,title,description,label_config,created_at"
             params = {"page": page, "page_size": 100, "ordering": "id", "include": fields}
             answer = self._read("api/projects/", params, past_the_end={} if page > 1 else None)
             results = answer.get("results") or [] if isinstance(answer, dict) else []

@@ -199,7 +199,9 @@ def open_client(
         transport: stands in for the network (`httpx.MockTransport`).
 
     The client follows no redirect, and no proxy leads to a server on this machine. Calls belong into
-    `server_errors(connection)`, which knows what was asked last in the same thread.
+    `server_errors(connection)`, which knows what was asked last in the same thread. Without encryption
+    each call has a connection of its own: Label Studio sends an answer in two parts, and on a connection that
+    is kept the second one waits 40 ms for word of the first (Nagle's algorithm, delayed acknowledgement).
 
     Raises:
         ServerError: a personal token that has expired.
@@ -209,6 +211,7 @@ def open_client(
 
     http = httpx.Client(
         transport=transport,
+        limits=httpx.Limits(max_keepalive_connections=0 if connection.url.startswith("http:") else 20),
         timeout=timeout_s,
         follow_redirects=False,
         trust_env=not connection.is_local,

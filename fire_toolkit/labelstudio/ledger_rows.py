@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,24 +117,25 @@ def pair_of(content: object) -> str:
         return ""
 
 
-def with_states(rows: list[dict[str, str]], latest: Mapping[str, tuple[str, str]]) -> Ledger:
+def with_states(rows: Iterable[dict[str, str]], latest: Mapping[str, tuple[str, str]]) -> Ledger:
     """Return rows with their states and ids, and without those that say nothing new.
 
     Args:
-        rows: of `answer_rows`.
+        rows: of `answer_rows`, in the order in which they were read.
         latest: annotation → updated_at and state of the version that counts so far.
 
     A version that counts as deleted and is seen again becomes `restored`.
     """
     told = []
+    known = dict(latest)
     for row in rows:
-        updated_at, state = latest.get(row["annotation"], ("", ""))
-        if updated_at == row["updated_at"] and state:
-            if state != DELETED:
-                continue
-            told.append({**row, "state": RESTORED})
-        else:
-            told.append({**row, "state": EDITED if state else ANSWERED})
+        updated_at, state = known.get(row["annotation"], ("", ""))
+        is_same = updated_at == row["updated_at"]
+        if state and state != DELETED and is_same:
+            continue
+        now = ANSWERED if not state else RESTORED if is_same else EDITED
+        told.append({**row, "state": now})
+        known[row["annotation"]] = (row["updated_at"], now)
     return _checked(told)
 
 

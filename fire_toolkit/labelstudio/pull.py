@@ -11,21 +11,12 @@ from typing import Any
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.api import Api, Filter, Task
+from fire_toolkit.labelstudio.book import Book
 from fire_toolkit.labelstudio.campaign import Campaign, queue_named
-from fire_toolkit.labelstudio.ledger_rows import KEPT, Origin, answer_rows, gone_rows, pair_of, with_states
+from fire_toolkit.labelstudio.ledger_rows import KEPT, Origin, answer_rows, gone_rows, pair_of
 from fire_toolkit.labelstudio.push import campaign_projects, check_config
 from fire_toolkit.labelstudio.sweep import sweep_tasks
-from fire_toolkit.ledger import (
-    ANSWERED,
-    DELETED,
-    EDITED,
-    RESTORED,
-    STATES,
-    Ledger,
-    append_rows,
-    latest_answers,
-    read_ledger,
-)
+from fire_toolkit.ledger import ANSWERED, DELETED, EDITED, RESTORED, Ledger
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
@@ -65,50 +56,6 @@ class Pulled:
         )
 
 
-class Book:
-    """A ledger that is being written: what it holds of each answer, kept up to date."""
-
-    def __init__(self, folder: Path) -> None:
-        ledger = read_ledger(folder)
-        self._folder = folder
-        self._known = set(ledger["row_id"])
-        self._latest: Ledger = latest_answers(ledger)
-        self.states: dict[str, tuple[str, str]] = {}
-        self.counts = dict.fromkeys(STATES, 0)
-        self._note(self._latest)
-
-    def _note(self, rows: Ledger) -> None:
-        columns = (rows[name] for name in ("annotation", "updated_at", "state"))
-        for annotation, updated_at, state in zip(*columns, strict=True):
-            if updated_at >= self.states.get(annotation, ("", ""))[0]:
-                self.states[annotation] = (updated_at, state)
-
-    def append(self, rows: Ledger) -> None:
-        """Add rows, durably, if the ledger does not have them."""
-        new = Ledger(rows[~rows["row_id"].isin(self._known)])
-        append_rows(self._folder, new)
-        self._known.update(new["row_id"])
-        self._note(new)
-        for state, n in new["state"].value_counts().items():
-            self.counts[str(state)] += int(n)
-
-    def add_answers(self, rows: list[dict[str, str]]) -> None:
-        """Add the versions of answers that the ledger does not have, with their states."""
-        self.append(with_states(rows, self.states))
-
-    def present(self, source: str, project: str | None = None) -> Ledger:
-        """Return the answers that were there at the last look, of a project or of all of a source."""
-        rows = self._latest[(self._latest["source"] == source) & (self._latest["state"] != DELETED)]
-        return Ledger(rows if project is None else rows[rows["project"] == project])
-
-    def pulled(self, *, n_projects: int, marks: Mapping[str, str]) -> Pulled:
-        """Return what has been added since the book was opened."""
-        n_new, n_edited, n_deleted, n_restored = (
-            self.counts[state] for state in (ANSWERED, EDITED, DELETED, RESTORED)
-        )
-        return Pulled(n_new, n_edited, n_deleted, n_restored, n_projects, marks)
-
-
 def pull_answers(
     api: Api,
     campaign: Campaign,
@@ -128,7 +75,8 @@ def pull_answers(
         campaign: whose projects are read.
         folder: the ledger.
         names: account number → pseudonym.
-        marks: project → the time up to which its changes have been read (`Pulled.marks`).
+        marks: project → the time up to which its changes have been read (`Pulled.marks`). A project that is
+            there with its number and birth also tells that this is the server it was read from.
         now: the time of reading, UTC.
         is_full: read everything again; what the ledger has and the server has not is recorded as deleted.
         report: called with the number of tasks read.
@@ -138,45 +86,97 @@ def pull_answers(
         ServerError: a labeling page was changed (nothing is read then), or the server fails; what was
             read by then is in the ledger, and another pull goes on.
     """
-    source = api.identity()
-    queues = campaign_projects(api, campaign)
-    projects = {int(project["id"]): str(name) for name, found in queues.items() for project in found}
-    for found in queues.values():
-        for project in found:
-            check_config(campaign, project)
+    projects = _checked_projects(api, campaign)
+    source = _known_source(projects, marks) or api.identity()
     book = Book(folder)
     kept = dict(marks)
-    for number, queue in sorted(projects.items()):
-        origin = Origin(source, str(number), queue, now(), names)
-        key = f"{source}#{number}"
-        newest = _newest_change(api, number)
+    for project in projects:
+        origin = Origin(source, str(project.number), project.queue, now(), names)
+        key = f"{source}{project.key}"
         since = "" if is_full else kept.get(key, "")
-        _pull_project(api, number, origin, book, since=since, report=report)
-        if newest:
-            kept[key] = newest
+        newest = _pull_project(api, project.number, origin, book, since=since, report=report)
+        kept |= {key: newest} if newest else {}
+        if not since:
+            book.write()
             keep(kept)
     if is_full:
-        _note_gone_projects(book, source, {str(number) for number in projects}, now())
-    return book.pulled(n_projects=len(projects), marks=kept)
+        _note_gone_projects(book, source, {str(project.number) for project in projects}, now())
+    book.write()
+    if kept != dict(marks):
+        keep(kept)
+    return _pulled(book, n_projects=len(projects), marks=kept)
+
+
+def _pulled(book: Book, *, n_projects: int, marks: Mapping[str, str]) -> Pulled:
+    n_new, n_edited, n_deleted, n_restored = (
+        book.counts[state] for state in (ANSWERED, EDITED, DELETED, RESTORED)
+    )
+    return Pulled(n_new, n_edited, n_deleted, n_restored, n_projects, marks)
+
+
+@dataclass(frozen=True)
+class _Project:
+    """A project of the campaign: its number, its queue, and the moment it was made."""
+
+    number: int
+    queue: str
+    born: str
+
+    @property
+    def key(self) -> str:
+        """The project among those of a server, also where numbers are used again."""
+        return f"#{self.number}#{self.born}"
+
+
+def _checked_projects(api: Api, campaign: Campaign) -> list[_Project]:
+    """Return the campaign's projects by number, all of which show its page."""
+    found = []
+    for name, projects in campaign_projects(api, campaign).items():
+        for project in projects:
+            check_config(campaign, project)
+            found.append(_Project(int(project["id"]), str(name), str(project.get("created_at") or "")))
+    return sorted(found, key=lambda project: project.number)
+
+
+def _known_source(projects: Iterable[_Project], marks: Mapping[str, str]) -> str:
+    """Return the server from which all of these projects were pulled before; empty if that is not sure."""
+    sources = {
+        next((key.removesuffix(project.key) for key in marks if key.endswith(project.key)), "")
+        for project in projects
+        if project.born
+    }
+    return sources.pop() if len(sources) == 1 else ""
 
 
 def _newest_change(api: Api, project: int) -> str:
     """Return the time of the project's last change, by the server's clock; empty if it has no task."""
     tasks, _ = api.task_page(project, ordering="-tasks:updated_at", include=("id", "updated_at"), page_size=1)
-    found = tasks[0].get("updated_at") if tasks else None
-    return (utc_time(found) or "") if isinstance(found, str) else ""
+    return _last_change(tasks)
+
+
+def _last_change(tasks: Iterable[Task]) -> str:
+    moments = (task.get("updated_at") for task in tasks)
+    return max((utc_time(moment) or "" for moment in moments if isinstance(moment, str)), default="")
 
 
 def _pull_project(
     api: Api, project: int, origin: Origin, book: Book, *, since: str, report: Callable[[int], None]
-) -> None:
+) -> str:
+    """Read what has changed since a time (empty: all), and return up to which time all is read now.
+
+    That is the last change of all before a whole sweep, and the last one on the first page of changes: what
+    changes while the other pages are read is later than either.
+    """
+    newest = since or _newest_change(api, project)
+    is_first = bool(since)
     filters = [Filter("updated_at", "greater", "Datetime", _earlier(since))] if since else []
     where = f"{api.connection.url}: project {project}"
-    before = book.present(origin.source, origin.project)
     seen: set[str] = set()
     tasks_seen: set[tuple[str, str]] = set()
     pages = sweep_tasks(api, project, include=_INCLUDE, filters=filters, with_answers=True)
     for page in pages:
+        if is_first:
+            newest, is_first = max(newest, _last_change(page)), False
         if any(not isinstance(task.get("annotations"), list) for task in page):
             raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
         rows = [row for task in page for row in answer_rows(task, origin, where=where)]
@@ -184,11 +184,12 @@ def _pull_project(
         seen.update(row["annotation"] for row in rows)
         tasks_seen.update(_task_keys(page))
         report(len(page))
-    missing = before[~before["annotation"].isin(seen)]
-    if since:
-        keys = list(zip(missing["task"], missing["pair_id"], strict=True))
-        missing = missing[[key in tasks_seen for key in keys]]
-    book.append(gone_rows(Ledger(missing), origin.seen_at))
+    if tasks_seen or not since:
+        looked_at = tasks_seen if since else None
+        missing = book.missing(origin.source, origin.project, seen=seen, tasks=looked_at)
+        if not missing.empty:
+            book.append(gone_rows(missing, origin.seen_at))
+    return newest
 
 
 def _task_keys(page: Iterable[Task]) -> Iterable[tuple[str, str]]:
@@ -203,12 +204,10 @@ def _earlier(moment: str) -> str:
 
 def _note_gone_projects(book: Book, source: str, there: set[str], seen_at: str) -> None:
     """Record as deleted what belongs to projects of the campaign that are not on the server any more."""
-    rows = book.present(source)
-    is_gone = [
-        queue_named(queue) is not None and project not in there
-        for queue, project in zip(rows["queue"], rows["project"], strict=True)
-    ]
-    book.append(gone_rows(Ledger(rows[is_gone]), seen_at))
+    for project in set(book.projects(source)) - there:
+        rows = book.missing(source, project, seen=())
+        is_ours = [queue_named(queue) is not None for queue in rows["queue"]]
+        book.append(gone_rows(Ledger(rows[is_ours]), seen_at))
 
 
 def add_export(
@@ -238,9 +237,9 @@ def add_export(
         origin = Origin(source, _project_of(task), "", seen_at, names)
         rows += answer_rows(task, origin, where=source)
     book = Book(folder)
-    for start in range(0, len(rows), 20_000):
-        book.add_answers(rows[start : start + 20_000])
-    return book.pulled(n_projects=len({row["project"] for row in rows}), marks={})
+    book.add_answers(rows)
+    book.write()
+    return _pulled(book, n_projects=len({row["project"] for row in rows}), marks={})
 
 
 def _project_of(task: Mapping[str, Any]) -> str:

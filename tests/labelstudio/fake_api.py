@@ -192,7 +192,8 @@ class FakeServer:
     def _create(self, body: dict[str, Any]) -> httpx.Response:
         self.bodies.append(body)
         number = max(self.projects, default=0) + 1
-        self.projects[number] = {"show_collab_predictions": True, **body, "id": number}
+        made = {"id": number, "created_at": self._now()}
+        self.projects[number] = {"show_collab_predictions": True, **body, **made}
         return httpx.Response(201, json=self.projects[number])
 
     def _listed(self, params: Mapping[str, str]) -> httpx.Response:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
+import httpx
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -109,6 +110,62 @@ def test_an_incremental_pull_asks_for_changes_only(site: Site) -> None:
     pages = [json.loads(r.url.params["query"]) for r in server.requests if r.url.path == "/api/tasks/"]
     fields = [[item["filter"] for item in page["filters"]["items"]] for page in pages]
     assert fields.count(["filter:tasks:updated_at", "filter:tasks:id"]) == 2
+
+
+def paths_of(server: FakeServer) -> list[str]:
+    return [request.url.path for request in server.requests]
+
+
+def test_an_incremental_pull_asks_for_the_projects_once_and_for_each_one_s_changes_once(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    server.answer(task_for(server, "bob"), 3)
+    server.requests.clear()
+    assert counts(site.pull(server)) == (1, 0, 0, 0)
+    assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
+
+
+def test_what_changes_while_pages_are_read_is_read_by_the_next_pull(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_module.Api, "page_size", 2)
+    server = pushed_server()
+    site.pull(server)
+    server._ticks += 600
+    for place in range(5):
+        server.answer(task_for(server, "ann", place), 2)
+    shown = FakeServer._page
+
+    def page(self: FakeServer, params: dict[str, str]) -> httpx.Response:
+        response = shown(self, params)
+        if int(params["project"]) == server.project_of("ann") and response.json()["total"] == 3:
+            for place in (0, -1):  # of a page that was read, and of one that was not; past the look-back
+                server._ticks += 600
+                server.answer(task_for(server, "ann", place), 3, "irrelevant")
+        return response
+
+    monkeypatch.setattr(FakeServer, "_page", page)
+    site.pull(server)
+    monkeypatch.setattr(FakeServer, "_page", shown)
+    site.pull(server)
+    assert len(read_ledger(site.folder)) == len(server.annotations) == 7
+
+
+def test_a_project_with_a_number_that_is_used_again_is_read_from_its_beginning(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    long_ago = "2026-11-19T00:00:00.000000Z"
+    other = pushed_server()
+    for project in other.projects.values():
+        project["created_at"] = long_ago
+    other._ticks = 5000
+    other.answer(task_for(other, "bob"), 3)
+    for task in other.tasks.values():
+        task["updated_at"] = long_ago
+    assert counts(site.pull(other)) == (1, 0, 1, 0)
+    assert paths_of(other)[:2] == ["/api/projects/", "/api/organizations/"]
 
 
 def test_an_edit_is_a_version_of_its_own_and_the_earlier_one_is_dropped_as_edited(site: Site) -> None:

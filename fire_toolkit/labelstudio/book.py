@@ -1,0 +1,117 @@
+"""A ledger while it is being written: what it holds of each answer, kept up to date."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from functools import cached_property
+from pathlib import Path
+
+from fire_toolkit.labelstudio.ledger_rows import with_states
+from fire_toolkit.ledger import (
+    DELETED,
+    RESTORED,
+    STATES,
+    Ledger,
+    append_rows,
+    latest_answers,
+    read_ledger,
+)
+
+TaskKey = tuple[str, str]
+
+# A segment of its own for each handful of answers would cost more than reading them from a server.
+_AT_ONCE = 1000
+
+
+class Book:
+    """A ledger that is being written. What is there is read once, when it is first asked for.
+
+    Answers wait until there are many, or until `write`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._waiting: list[dict[str, str]] = []
+        self.counts = dict.fromkeys(STATES, 0)
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return read_ledger(self._folder)
+
+    @cached_property
+    def _known(self) -> set[str]:
+        return set(self._ledger["row_id"])
+
+    @cached_property
+    def _states(self) -> dict[str, tuple[str, str]]:
+        """For each answer its last version, and whether the last word on that is a deletion."""
+        states: dict[str, tuple[str, str]] = {}
+        columns = (self._ledger[name] for name in ("annotation", "updated_at", "state"))
+        for annotation, updated_at, state in zip(*columns, strict=True):
+            is_event = state in (DELETED, RESTORED)
+            if is_event or updated_at != states.get(annotation, ("", ""))[0]:
+                states[annotation] = (updated_at, state)
+        return states
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], set[tuple[str, TaskKey]]]:
+        """For each source and project the answers that were seen there, with their tasks."""
+        places = defaultdict(set)
+        columns = (self._ledger[name] for name in ("source", "project", "annotation", "task", "pair_id"))
+        for source, project, annotation, task, pair in zip(*columns, strict=True):
+            places[source, project].add((annotation, (task, pair)))
+        return dict(places)
+
+    def add_answers(self, rows: Iterable[dict[str, str]]) -> None:
+        """Add the versions of answers that the ledger does not have, with their states."""
+        self._waiting += rows
+        if len(self._waiting) >= _AT_ONCE:
+            self.write()
+
+    def write(self) -> None:
+        """Write what waits, durably."""
+        rows, self._waiting = self._waiting, []
+        if rows:
+            self.append(with_states(rows, self._states))
+
+    def append(self, rows: Ledger) -> None:
+        """Write rows, durably, as far as the ledger does not have them."""
+        new = Ledger(rows[~rows["row_id"].isin(self._known)])
+        if new.empty:
+            return
+        append_rows(self._folder, new)
+        self._known.update(new["row_id"])
+        columns = (new[name] for name in ("annotation", "updated_at", "state"))
+        for annotation, updated_at, state in zip(*columns, strict=True):
+            self.counts[state] += 1
+            if updated_at >= self._states.get(annotation, ("", ""))[0]:
+                self._states[annotation] = (updated_at, state)
+
+    def projects(self, source: str) -> list[str]:
+        """Return the projects of a source of which the ledger holds answers."""
+        return sorted(project for place, project in self._places if place == source)
+
+    def missing(
+        self, source: str, project: str, *, seen: Collection[str], tasks: Collection[TaskKey] | None = None
+    ) -> Ledger:
+        """Return the answers that were there at the last look and are not in `seen`.
+
+        Args:
+            source: the server.
+            project: its number there.
+            seen: annotations that are there.
+            tasks: number and pair of the tasks that were looked at; None: all.
+        """
+        gone = {
+            annotation
+            for annotation, task in self._places.get((source, project), ())
+            if annotation not in seen
+            and self._states[annotation][1] != DELETED
+            and (tasks is None or task in tasks)
+        }
+        if not gone:
+            return Ledger(self._ledger.iloc[:0])
+        rows = latest_answers(Ledger(self._ledger[self._ledger["annotation"].isin(gone)]))
+        is_here = (rows["source"] == source) & (rows["project"] == project) & (rows["state"] != DELETED)
+        return Ledger(rows[is_here])
