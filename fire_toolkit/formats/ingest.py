@@ -212,8 +212,9 @@ def _ingest_matrix(
     shapes: set[tuple[int, ...]] = {(len(queries), len(docs)), (len(docs), len(queries))}
     name = choose_matrix(arrays, str(path), key=request.key, shapes=shapes)
     matrix = arrays.matrices[name]
-    hasher = Hasher() if reader.name == "npy" else None
+    hasher = None
     if isinstance(matrix, FileMatrix):
+        hasher = Hasher() if matrix.member is None else None
         matrix = matrix.watched(request.on_read, hasher)
     mask = request.mask if request.mask is not None else arrays.mask
     about = {**about, "array": name, "shape": list(matrix.shape)}

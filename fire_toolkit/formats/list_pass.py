@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.formats.dense import Ranked, count_duplicates
 from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.oddities import CONSTANT_DOCS, FLOOD_DOCS, Oddities
+from fire_toolkit.formats.ranked import Ranked, count_duplicates
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Run, check_run
 

@@ -12,8 +12,9 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -26,6 +27,7 @@ Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 
 BLOCK_BYTES = 32 << 20
+_N_PICKERS = 8
 BFLOAT16 = "bfloat16"
 _EXACT_INTEGERS = 2**53
 
@@ -160,12 +162,12 @@ class FileMatrix:
         """Yield blocks of rows, one block read ahead of the one in use."""
         total = n_rows_columns(self)[0]
         sizes = [min(n_rows, total - start) for start in range(0, total, n_rows)]
-        with self._open() as stream, ThreadPoolExecutor(1) as reader:
-            ahead = [reader.submit(self._read, stream, size) for size in sizes[:1]]
+        with self._open() as stream, ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(1) as digester:
+            ahead = [reader.submit(self._read, stream, size, digester) for size in sizes[:1]]
             for size in [*sizes[1:], 0]:
                 block = ahead.pop().result()
                 if size:
-                    ahead.append(reader.submit(self._read, stream, size))
+                    ahead.append(reader.submit(self._read, stream, size, digester))
                 yield block
             if self.hasher and self.member is None:
                 reader.submit(self.hasher.rest, stream).result()
@@ -174,15 +176,15 @@ class FileMatrix:
         if self.member is not None:
             return open_member(self.path, self.member, self.offset)
         stream = self.path.open("rb", buffering=0)
-        if self.hasher:
-            self.hasher.update(stream.read(self.offset))
+        for start in range(0, self.offset if self.hasher else 0, BLOCK_BYTES):
+            self.hasher.update(stream.read(min(BLOCK_BYTES, self.offset - start)))  # type: ignore[union-attr]
         stream.seek(self.offset)
         return stream
 
-    def _read(self, stream: BinaryIO, n_rows: int) -> Array:
+    def _read(self, stream: BinaryIO, n_rows: int, digester: Executor) -> Array:
         raw = _read_exactly(stream, n_rows * self.row_bytes, self.where)
         if self.hasher and self.member is None:
-            self.hasher.update(raw)
+            self.hasher.update_behind(raw, digester)
             _forget(stream)
         if self.on_read:
             self.on_read(len(raw))
@@ -194,12 +196,16 @@ class FileMatrix:
         if self.member is not None:
             return self._pick_from_blocks(rows, columns)
         places = self.offset + rows * self.row_bytes + columns * self.dtype.itemsize
-        with self.path.open("rb") as stream:
-            handle, size = stream.fileno(), self.dtype.itemsize
-            raw = b"".join(os.pread(handle, size, int(place)) for place in places)
-        if len(raw) != len(places) * size:
+        order = np.argsort(places, kind="stable")
+        with self.path.open("rb") as stream, ThreadPoolExecutor(_N_PICKERS) as pickers:
+            _expect_single_reads(stream)
+            read = partial(_read_cells, stream.fileno(), self.dtype.itemsize)
+            raw = b"".join(pickers.map(read, np.array_split(places[order], 4 * _N_PICKERS)))
+        if len(raw) != len(places) * self.dtype.itemsize:
             raise FormatError(f"{self.where}: cut off while it was read; copy it again")
-        values = np.frombuffer(raw, dtype=self.dtype)
+        in_order = np.frombuffer(raw, dtype=self.dtype)
+        values = np.empty_like(in_order)
+        values[order] = in_order
         return _from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
 
     def _pick_from_blocks(self, rows: Ints, columns: Ints) -> Array:
@@ -218,13 +224,26 @@ class Hasher:
 
     digest: Any = field(default_factory=hashlib.sha256)
     is_whole: bool = False
+    pending: Future[None] | None = None
 
     def update(self, raw: bytes | bytearray) -> None:
         """Take the next bytes."""
         self.digest.update(raw)
 
+    def update_behind(self, raw: bytes | bytearray, digester: Executor) -> None:
+        """Take the next bytes in another thread, one piece at a time."""
+        self.wait()
+        self.pending = digester.submit(self.update, raw)
+
+    def wait(self) -> None:
+        """Wait for the piece that is being taken."""
+        if self.pending is not None:
+            self.pending.result()
+            self.pending = None
+
     def rest(self, stream: BinaryIO) -> None:
         """Take what follows, to the end."""
+        self.wait()
         while raw := stream.read(1 << 20):
             self.digest.update(raw)
         self.is_whole = True
@@ -247,6 +266,16 @@ def _read_exactly(stream: BinaryIO, n_bytes: int, where: str) -> bytearray:
             raise FormatError(f"{where}: cut off while it was read; copy it again from its source")
         done += got
     return raw
+
+
+def _read_cells(handle: int, size: int, places: Ints) -> bytes:
+    return b"".join(os.pread(handle, size, int(place)) for place in places)
+
+
+def _expect_single_reads(stream: BinaryIO) -> None:
+    """Let the system read single pages for single cells, where it can be told."""
+    if hasattr(os, "posix_fadvise"):
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
 
 
 def _forget(stream: BinaryIO) -> None:

@@ -9,12 +9,13 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats import trec
 from fire_toolkit.formats.arrays import choose_matrix
-from fire_toolkit.formats.dense import QUERIES_ROWS, Ranked, rank_matrix
+from fire_toolkit.formats.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.ids import check_ids, ids_beside, read_ids
 from fire_toolkit.formats.index_lists import named_by_place
 from fire_toolkit.formats.list_pass import run_of_lists
 from fire_toolkit.formats.matrix import Matrix, n_rows_columns
 from fire_toolkit.formats.oddities import Oddities
+from fire_toolkit.formats.ranked import Ranked
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.readers import find_reader
 from fire_toolkit.ranking import top

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats import dense
-from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, Ranked, rank_matrix
+from fire_toolkit.formats import column_pass, dense
+from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.matrix import HeldMatrix, held
+from fire_toolkit.formats.ranked import Ranked
 
 DOCS = ["d2", "d10", "a", "Z", "d1"]
 
@@ -55,9 +56,15 @@ def test_any_matrix_is_ranked_as_by_brute_force(
     positives = {divmod(int(cell), 5) for cell in random.integers(20, size=3)}
     values = scores if orientation == QUERIES_ROWS else np.ascontiguousarray(scores.T)
     before = values.copy()
+
+    def rows_of_block(matrix: Any) -> int:
+        return max(1, block_cells // matrix.shape[-1])
+
     with (
         mock.patch.object(dense, "_CHUNK_CELLS", block_cells),
-        mock.patch.object(dense, "rows_per_block", lambda matrix: max(1, block_cells // matrix.shape[-1])),
+        mock.patch.object(column_pass, "_CHUNK_CELLS", block_cells),
+        mock.patch.object(dense, "rows_per_block", rows_of_block),
+        mock.patch.object(column_pass, "rows_per_block", rows_of_block),
     ):
         ranked = rank_matrix(
             held("m", values),

@@ -11,7 +11,10 @@ import pytest
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.expect import parse_expectation
+from fire_toolkit.formats.files import sha256_of
 from fire_toolkit.formats.ingest import Ingested, Request, ingest
+from fire_toolkit.formats.matrix import FileMatrix
+from fire_toolkit.formats.npy import read_npy
 from fire_toolkit.formats.parquet_runs import run_bytes
 from fire_toolkit.formats.runs import read_run
 from fire_toolkit.scoring import score_runs
@@ -225,3 +228,30 @@ def test_logged_scores_are_read_as_papers_write_them(
 def test_a_logged_score_without_a_value_is_refused() -> None:
     with pytest.raises(UsageError, match="expected a measure and its logged value"):
         parse_expectation("R@1")
+
+
+@pytest.mark.parametrize("name", ["plain.npy", "stored.npz", "float32.pt", "view.pt"])
+def test_the_hash_of_a_file_read_in_blocks_is_known_from_reading_it(name: str, tmp_path: Path) -> None:
+    ids = {"query_ids": ["007", "q:1|x", "frage-ü"], "doc_ids": ["NA", "d10", "d9", "null"]}
+    path = Path(__file__).parent / "golden" / name
+    hashes = ingest(path, Request(**ids)).hashes
+    assert hashes == ({} if name == "view.pt" else {path: sha256_of(path)})  # a view is gathered in memory
+
+
+def test_the_hash_holds_what_lies_before_and_behind_the_matrix(tmp_path: Path) -> None:
+    arrays = {"a": np.arange(10_000.0), "sims": SQUARE[:3], "z": np.zeros((2, 2))}
+    np.savez(tmp_path / "m.npz", **arrays, query_ids=QUERIES[:3], doc_ids=DOCS)
+    assert ingest(tmp_path / "m.npz", Request()).hashes == {tmp_path / "m.npz": sha256_of(tmp_path / "m.npz")}
+
+
+def test_single_cells_are_picked_in_the_order_asked_for(tmp_path: Path) -> None:
+    values = np.arange(600, dtype=np.float32).reshape(30, 20)
+    np.save(tmp_path / "m.npy", values)
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 30, 200), rng.integers(0, 20, 200)
+    picked = read_npy(tmp_path / "m.npy").matrices[""].pick(rows, columns)
+    assert np.array_equal(values[rows, columns], picked)
+    (tmp_path / "m.npy").write_bytes((tmp_path / "m.npy").read_bytes()[:1000])
+    matrix = FileMatrix("m", tmp_path / "m.npy", 128, (30, 20), np.dtype("f4"))
+    with pytest.raises(FormatError, match="m: cut off while it was read"):
+        matrix.pick(rows, columns)
