@@ -25,6 +25,7 @@ class ProductMatrix:
     """The products of two sets of vectors; the smaller set is held, the larger is read in blocks.
 
     streamed, held: rows of vectors, float64 when held. is_flipped: the streamed ones are the docs.
+    must_be_unit: nobody said which similarity is meant, so vectors of another length are refused.
     """
 
     where: str
@@ -32,6 +33,7 @@ class ProductMatrix:
     held: Array
     is_cosine: bool
     is_flipped: bool
+    must_be_unit: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -42,6 +44,8 @@ class ProductMatrix:
         """Yield blocks of products."""
         step = max(1, min(n_rows, _CHUNK_CELLS // max(1, len(self.held))))
         for block in self.streamed.blocks(rows_per_block(self.streamed)):
+            if self.must_be_unit:
+                _check_unit(block, self.streamed.where)
             vectors = as_vectors(block, self.where, is_cosine=self.is_cosine)
             for start in range(0, len(vectors), step):
                 yield _rounded(vectors[start : start + step] @ self.held.T)
@@ -102,10 +106,9 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
     raw = np.concatenate(list(small.blocks(rows_per_block(small))))
     if similarity is None:
         _check_unit(raw, small.where)
-        _check_unit(next(streamed.blocks(256)), streamed.where)
     is_cosine = similarity != "dot"
     held = as_vectors(raw, small.where, is_cosine=is_cosine)
-    return ProductMatrix(where, streamed, held, is_cosine, is_flipped=docs_streamed)
+    return ProductMatrix(where, streamed, held, is_cosine, docs_streamed, must_be_unit=similarity is None)
 
 
 def _check_unit(vectors: Array, where: str) -> None:

@@ -67,12 +67,12 @@ def extremes_of_rows(
 @_compiled
 def all_finite(values: Any, largest: Any) -> bool:
     """Whether no value of an array of one axis is NaN or infinite; `largest` as above."""
-    n_finite = np.int64(0)
+    n_finite = 0
     for start in range(0, values.size, TILE):
         n_of_part = np.int32(0)
         for value in values[start : start + TILE]:
             n_of_part += np.int32(abs(value) <= largest)
-        n_finite += n_of_part
+        n_finite += int(n_of_part)
     return bool(n_finite == values.size)
 
 

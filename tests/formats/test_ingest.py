@@ -255,3 +255,13 @@ def test_single_cells_are_picked_in_the_order_asked_for(tmp_path: Path) -> None:
     matrix = FileMatrix("m", tmp_path / "m.npy", 128, (30, 20), np.dtype("f4"))
     with pytest.raises(FormatError, match="m: cut off while it was read"):
         matrix.pick(rows, columns)
+
+
+def test_a_vector_of_another_length_is_seen_wherever_it_stands(tmp_path: Path) -> None:
+    """Without --similarity all vectors must be of length 1, the last of many as the first."""
+    vectors = np.tile(np.eye(4, dtype=np.float32), (200, 1))
+    vectors[-1] *= 2
+    np.savez(tmp_path / "v.npz", text_embeds=np.eye(4), video_embeds=vectors)
+    ids = Request(query_ids=[*"abcd"], doc_ids=[str(n) for n in range(800)])
+    with pytest.raises(UsageError, match="vectors of lengths 1 to 2: give --similarity cosine"):
+        ingest(tmp_path / "v.npz", ids)
