@@ -124,7 +124,7 @@ def annotator_matrix(
     two = np.stack([names[confusions.a], names[confusions.b]], axis=1).astype(object)
     two.sort(axis=1)
     told = confusions.n_shared >= min_shared
-    kappa = np.where(told, cohen_kappas(confusions), np.nan)
+    kappa = np.where(told, cohen_kappas(confusions.tables.astype(np.float64)), np.nan)
     few = f"cannot be told: fewer than {min_shared} shared pairs"
     same = "both gave one and the same label throughout, so kappa is undefined"
     note = np.where(~told, few, np.where(np.isnan(kappa), same, ""))

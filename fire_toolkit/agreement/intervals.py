@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 
 from fire_toolkit.agreement.coincidence import count_patterns
+from fire_toolkit.agreement.pairwise import TablesValue, leave_out
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
 from fire_toolkit.errors import UsageError
@@ -138,11 +139,11 @@ def _check_arguments(method: str, n_resamples: int, confidence: float) -> None:
 def interval_of(votes: Votes, statistic: str, *, level: str, resampling: Resampling) -> Interval:
     """Return the named statistic of `votes` with its interval, by their weights and clusters."""
     value, reason = STATISTICS[statistic].compute(votes, level)
-    sums_of = STATISTICS[statistic].sums
     if math.isnan(value):
         return _no_interval(value, 0, reason)
-    if sums_of is None:
-        return _no_interval(value, 0, "no interval: it rests on annotators' habits, not on pairs alone")
+    of_two = STATISTICS[statistic].of_two
+    if of_two is not None:
+        return _interval_of_two(votes, value, statistic, of_two, resampling)
     sample = _sample(votes, statistic, level)
     value = float(sample.values(sample.n_drawn[None].astype(np.float64))[0])
     if sample.n_drawn.sum() < 2:
@@ -155,7 +156,9 @@ def interval_of(votes: Votes, statistic: str, *, level: str, resampling: Resampl
 
 
 def weighted_value(votes: Votes, statistic: str, level: str) -> float:
-    """Return the named statistic of `votes` with pairable pairs weighted; it must have sums."""
+    """Return the named statistic of `votes` with pairable pairs weighted."""
+    if STATISTICS[statistic].sums is None:
+        return STATISTICS[statistic].compute(votes, level)[0]
     sample = _sample(votes, statistic, level)
     return float(sample.values(sample.n_drawn[None].astype(np.float64))[0])
 
@@ -197,13 +200,13 @@ def _bootstrap(
     note = f"every resample gives the same {sample.words}" if low == high else ""
     if n_undefined:
         note = f"{n_undefined} of {n_resamples} resamples have no {sample.words} and are left out"
-    below = _below(sample, lambda bound: float((defined < bound).mean()))
+    below = _below(sample.statistic, lambda bound: float((defined < bound).mean()))
     return Interval(value, float(low), float(high), *below, n_units, n_undefined, note)
 
 
-def _below(sample: _Sample, chance: Callable[[float], float]) -> tuple[float, float]:
+def _below(statistic: str, chance: Callable[[float], float]) -> tuple[float, float]:
     """Return the chances of a value below .667 and below .8, which are customary for alpha alone."""
-    return (chance(0.667), chance(0.8)) if sample.statistic == "alpha" else (math.nan, math.nan)
+    return (chance(0.667), chance(0.8)) if statistic == "alpha" else (math.nan, math.nan)
 
 
 def _draws(n_drawn: Ints, n_resamples: int, draw: np.random.Generator) -> Iterator[Floats]:
@@ -227,19 +230,38 @@ def _draws(n_drawn: Ints, n_resamples: int, draw: np.random.Generator) -> Iterat
 
 
 def _jackknife(sample: _Sample, value: float, confidence: float) -> Interval:
-    """Tukey's jackknife: each unit left out once; kinds that occur n times count n times."""
-    n_drawn = sample.n_drawn
+    """Each unit left out once; kinds that occur n times count n times."""
+    left = sample.values(sample.n_drawn - np.eye(len(sample.n_drawn)))
+    return _of_left_out(left, sample.n_drawn, value, sample.statistic, confidence)
+
+
+def _interval_of_two(
+    votes: Votes, value: float, statistic: str, coefficients: TablesValue, resampling: Resampling
+) -> Interval:
+    """By the jackknife: resampled tables of few pairs would be biased, and percentiles with them."""
+    left = leave_out(votes, coefficients)
+    found = _of_left_out(left, np.ones(len(left), dtype=np.int64), value, statistic, resampling.confidence)
+    if resampling.method == "jackknife" or math.isnan(found.low):
+        return found
+    note = "; ".join(
+        part for part in (found.note, "by the jackknife: resampled small tables are biased") if part
+    )
+    return replace(found, note=note)
+
+
+def _of_left_out(left: Floats, n_drawn: Ints, value: float, statistic: str, confidence: float) -> Interval:
+    """Return Tukey's jackknife interval from the values without each unit; n_drawn units are alike."""
     n_units = int(n_drawn.sum())
-    left = sample.values(n_drawn - np.eye(len(n_drawn)))
+    words = statistic.replace("_", " ")
     if np.isnan(left).any():
-        note = f"{sample.words} rests on one pair: it has no value without it"
+        note = f"{words} rests on one pair: it has no value without it"
         return _no_interval(value, n_units, note, int(n_drawn[np.isnan(left)].sum()))
     mean = np.average(left, weights=n_drawn)
     error = math.sqrt((n_units - 1) / n_units * float((n_drawn * (left - mean) ** 2).sum()))
     if error == 0:
         note = "leaving a pair out changes nothing"
-        below = _below(sample, lambda bound: float(value < bound))
+        below = _below(statistic, lambda bound: float(value < bound))
         return Interval(value, value, value, *below, n_units, 0, note)
     normal = NormalDist(value, error)
     low, high = normal.inv_cdf((1 - confidence) / 2), min(1.0, normal.inv_cdf((1 + confidence) / 2))
-    return Interval(value, low, high, *_below(sample, normal.cdf), n_units, 0, "")
+    return Interval(value, low, high, *_below(statistic, normal.cdf), n_units, 0, "")

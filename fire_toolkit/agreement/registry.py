@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from fire_toolkit.agreement.alpha import alpha
 from fire_toolkit.agreement.brennan_prediger import brennan_prediger
-from fire_toolkit.agreement.cohen import cohen_kappa
+from fire_toolkit.agreement.cohen import cohen_kappa, cohen_kappas
 from fire_toolkit.agreement.fleiss import fleiss_kappa
 from fire_toolkit.agreement.gwet import gwet_ac1, gwet_ac2
+from fire_toolkit.agreement.pairwise import TablesValue
 from fire_toolkit.agreement.percent import percent_agreement
 from fire_toolkit.agreement.prevalence import prevalence, prevalence_pairable, resolved, unanimous
-from fire_toolkit.agreement.scott import scott_pi
+from fire_toolkit.agreement.scott import scott_pi, scott_pis
 from fire_toolkit.agreement.specific import negative_agreement, positive_agreement
 from fire_toolkit.agreement.sums import (
     Sums,
@@ -36,13 +37,14 @@ from fire_toolkit.agreement.votes import Ints, Votes
 class Statistic:
     """How a statistic is computed: votes and a level to a value and a note (when it is nan, the reason).
 
-    has_levels: whether the level of measurement changes it; otherwise it is nominal. sums: the same
-    number from sums over pairs, for weights and intervals; None where it rests on who voted, not on the
-    votes of each pair. of_all: whether pairs with a single vote enter.
+    has_levels: whether the level of measurement changes it; otherwise it is nominal. For weights and
+    intervals the same number, either (sums) from sums over pairs, or (of_two) as the mean over every two
+    annotators of what their table of votes gives. of_all: whether pairs with a single vote enter.
     """
 
     compute: Callable[[Votes, str], tuple[float, str]]
     sums: Callable[[Ints, Votes, str], Sums] | None = None
+    of_two: TablesValue | None = None
     has_levels: bool = False
     of_all: bool = False
 
@@ -52,8 +54,8 @@ STATISTICS: dict[str, Statistic] = {
     "percent_agreement": Statistic(percent_agreement, percent_sums),
     "positive_agreement": Statistic(positive_agreement, positive_sums),
     "negative_agreement": Statistic(negative_agreement, negative_sums),
-    "cohen_kappa": Statistic(cohen_kappa),
-    "scott_pi": Statistic(scott_pi),
+    "cohen_kappa": Statistic(cohen_kappa, of_two=cohen_kappas),
+    "scott_pi": Statistic(scott_pi, of_two=scott_pis),
     "fleiss_kappa": Statistic(fleiss_kappa, fleiss_sums, of_all=True),
     "gwet_ac1": Statistic(gwet_ac1, ac1_sums, of_all=True),
     "gwet_ac2": Statistic(gwet_ac2, ac2_sums, has_levels=True, of_all=True),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from fire_toolkit.agreement.cohen import corrected, pairwise_mean
-from fire_toolkit.agreement.confusions import Confusions
+import numpy as np
+
+from fire_toolkit.agreement.cohen import agreeing, corrected
+from fire_toolkit.agreement.pairwise import pairwise_mean
 from fire_toolkit.agreement.votes import Floats, Votes
 
 
@@ -15,8 +17,8 @@ def scott_pi(votes: Votes, level: str) -> tuple[float, str]:
     return pairwise_mean(votes, scott_pis)
 
 
-def scott_pis(confusions: Confusions) -> Floats:
-    """Return each two annotators' pi; nan where both gave one and the same label throughout."""
-    pooled = confusions.tables.sum(axis=2) + confusions.tables.sum(axis=1)
-    shares = pooled / (2 * confusions.n_shared[:, None])
-    return corrected(confusions.agreeing, (shares**2).sum(axis=1))
+def scott_pis(tables: Floats) -> Floats:
+    """Return the pi of each table (... × labels × labels); nan where both gave one label throughout."""
+    pooled = tables.sum(axis=-1) + tables.sum(axis=-2)
+    shares = pooled / np.maximum(2 * tables.sum(axis=(-2, -1)), 1e-300)[..., None]
+    return corrected(agreeing(tables), (shares**2).sum(axis=-1))

@@ -108,8 +108,8 @@ def agreement(
             `unanimous` is the share of pairable pairs with one label, `resolved` that of all pairs on
             which a label has more than half of the votes.
         inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
-            judgment; pairable pairs then weigh its inverse, where the statistic is one of pairs (not
-            `cohen_kappa`, `scott_pi`). Pairs with one vote keep weight 1. None: all weigh the same.
+            judgment; pairable pairs then weigh its inverse. Pairs with one vote keep weight 1. None: all
+            weigh the same.
 
     Returns:
         Columns group, statistic, level, value, n_units, n_pairable, n_annotators, note (see
@@ -222,10 +222,7 @@ def measure_agreement(votes: Votes, statistic: str, *, level: str) -> Coefficien
     value, reason = STATISTICS[statistic].compute(votes, level)
     notes = [reason]
     if votes.inclusion is not None and not math.isnan(value):
-        if STATISTICS[statistic].sums is None:
-            notes.append("not weighted by inclusion probability")
-        else:
-            value = weighted_value(votes, statistic, level)
+        value = weighted_value(votes, statistic, level)
     n_left = votes.n_without_vote
     if n_left:
         notes.append(f"{n_left} answer{'s' * (n_left != 1)} without a vote left out")

@@ -11,8 +11,9 @@ from fire_toolkit.agreement.intervals import Resampling, interval_of, weighted_v
 from fire_toolkit.agreement.votes import Votes, code_votes
 from fire_toolkit.tables import Judgments, check_judgments
 
-WITH_SUMS = [name for name, statistic in STATISTICS.items() if statistic.sums]
-PAIRABLE = [name for name in WITH_SUMS if not STATISTICS[name].of_all]
+NAMES = list(STATISTICS)
+PAIRABLE = [name for name in NAMES if not STATISTICS[name].of_all]
+OF_TWO = ["cohen_kappa", "scott_pi"]
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
 
 
@@ -27,7 +28,7 @@ def random_votes(draw: np.random.Generator) -> Votes:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", WITH_SUMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_sums_give_the_statistic_on_random_sparse_tables(name: str, level: str) -> None:
     draw = np.random.default_rng(11)
     compared = 0
@@ -78,13 +79,8 @@ def test_shares_of_all_pairs_do_not_depend_on_how_second_judgments_were_drawn(na
     assert plain == pytest.approx(weighted, abs=1e-12)
 
 
-def test_a_statistic_of_annotators_says_that_it_is_not_weighted() -> None:
-    row = agreement(pairs(ANSWERS, p=[0.5] * 10), statistics=["cohen_kappa"], inclusion="p").iloc[0]
-    assert row["note"] == "not weighted by inclusion probability"
-
-
 @pytest.mark.parametrize("method", ["bootstrap", "jackknife"])
-@pytest.mark.parametrize("name", WITH_SUMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_value_of_every_statistic_lies_in_its_interval(name: str, method: str) -> None:
     judgments = pairs(ANSWERS * 20)
     row = agreement_intervals(judgments, statistics=[name], method=method, n_resamples=400).iloc[0]
@@ -94,7 +90,7 @@ def test_the_value_of_every_statistic_lies_in_its_interval(name: str, method: st
     assert ("customary for alpha alone" in row["interval_note"]) == (name != "alpha")
 
 
-@pytest.mark.parametrize("name", WITH_SUMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_95_percent_interval_covers_the_statistic_of_the_whole(name: str) -> None:
     draw = np.random.default_rng(5)
     kinds = np.array(ANSWERS)
@@ -107,10 +103,39 @@ def test_a_95_percent_interval_covers_the_statistic_of_the_whole(name: str) -> N
     assert covered >= 51  # fewer has a chance below .001 at .95
 
 
-def test_a_statistic_without_pairs_of_its_own_says_why_it_has_no_interval() -> None:
-    row = agreement_intervals(pairs(ANSWERS), statistics=["scott_pi"]).iloc[0]
-    assert math.isnan(row["low"])
-    assert row["interval_note"].startswith("no interval: it rests on annotators")
+@pytest.mark.parametrize("cluster", [None, "query_id"])
+@pytest.mark.parametrize("name", OF_TWO)
+def test_the_jackknife_of_two_annotators_equals_leaving_each_pair_or_cluster_out(
+    name: str, cluster: str | None
+) -> None:
+    judgments = pairs(["11", "10", "110", "00", "01", "011", "1", "00", "101", "11", "0"])
+    paired = judgments.groupby(["query_id", "doc_id"])["label"].transform("size") > 1
+    own = judgments["doc_id"] if cluster is None else judgments[cluster]
+    left = np.array(
+        [
+            agreement(Judgments(judgments[own != value]), statistics=[name])["value"][0]
+            for value in sorted(set(own[paired]))
+        ]
+    )
+    n = len(left)
+    error = math.sqrt((n - 1) / n * ((left - left.mean()) ** 2).sum())
+    row = agreement_intervals(judgments, statistics=[name], method="jackknife", cluster=cluster).iloc[0]
+    assert (row["n_resampled"], row["low"]) == (n, pytest.approx(row["value"] - 1.959964 * error, abs=1e-6))
+
+
+def test_what_rests_on_two_annotators_has_a_jackknife_interval_and_says_so() -> None:
+    asked = {"statistics": OF_TWO, "seed": 1}
+    boot, jack = (
+        agreement_intervals(pairs(ANSWERS * 9), method=method, **asked)  # type: ignore[arg-type]
+        for method in ("bootstrap", "jackknife")
+    )
+    pd.testing.assert_frame_equal(boot.drop(columns="interval_note"), jack.drop(columns="interval_note"))
+    assert boot["interval_note"].str.startswith("by the jackknife: resampled small tables are biased").all()
+
+
+def test_two_annotators_with_few_pairs_are_said() -> None:
+    note = agreement(pairs(ANSWERS), statistics=["cohen_kappa"])["note"][0]
+    assert "3 of 3 annotator pairs share fewer than 30 pairs, of which a value tends to be too low" in note
 
 
 def test_an_undefined_value_says_why_beside_its_interval() -> None:

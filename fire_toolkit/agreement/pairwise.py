@@ -1,0 +1,87 @@
+"""Statistics of every two annotators: their mean, its weighted value, and leaving pairs out of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from fire_toolkit.agreement.chance import no_pair
+from fire_toolkit.agreement.confusions import shared_votes
+from fire_toolkit.agreement.votes import Floats, Ints, Votes
+
+TablesValue = Callable[[Floats], Floats]
+FEW = 30
+
+
+def pairwise_mean(votes: Votes, coefficients: TablesValue) -> tuple[float, str]:
+    """Return the mean of each two annotators' coefficient, weighted by the pairs they share, and a note.
+
+    coefficients: tables (annotator pairs × labels × labels) to values, nan where undefined.
+    """
+    reason = no_pair(votes)
+    if reason:
+        return math.nan, reason
+    tables = _Tables(votes)
+    values = coefficients(tables.votes)
+    n_left = int(np.isnan(values).sum())
+    if n_left == len(values):
+        return math.nan, "every two annotators gave one and the same label on all pairs they share"
+    notes = [f"{n_left} of {len(values)} annotator pairs undefined and left out"] if n_left else []
+    n_few = int((tables.n_shared < FEW).sum())
+    if n_few:
+        notes.append(
+            f"{n_few} of {len(values)} annotator pairs share fewer than {FEW} pairs, of which a value "
+            "tends to be too low"
+        )
+    weights = np.where(np.isnan(values), 0.0, tables.votes.sum(axis=(1, 2)))
+    return float(np.average(np.nan_to_num(values), weights=weights)), "; ".join(notes)
+
+
+def leave_out(votes: Votes, coefficients: TablesValue) -> Floats:
+    """Return the mean coefficient without each unit (or cluster, if `votes` have them) with two votes.
+
+    Only the tables in which a unit stands change, so the work grows with the votes. nan where no two
+    annotators have a coefficient any more.
+    """
+    tables = _Tables(votes)
+    values = coefficients(tables.votes)
+    weights = np.where(np.isnan(values), 0.0, tables.votes.sum(axis=(1, 2)))
+    sums = weights * np.nan_to_num(values)
+    left_tables, unit, table = tables.without_each_unit()
+    left_values = coefficients(left_tables)
+    left_weights = np.where(np.isnan(left_values), 0.0, left_tables.sum(axis=(1, 2)))
+    left_sums = left_weights * np.nan_to_num(left_values)
+    over = sums.sum() + np.bincount(unit, left_sums - sums[table])
+    under = weights.sum() + np.bincount(unit, left_weights - weights[table])
+    return np.where(under > 1e-9, over / np.where(under > 1e-9, under, 1), np.nan)
+
+
+class _Tables:
+    """The tables of every two annotators who share a pair, weighted if the votes are."""
+
+    def __init__(self, votes: Votes) -> None:
+        shared = shared_votes(votes)
+        places = np.searchsorted(votes.units, shared.unit)
+        units = places if votes.clusters is None else votes.clusters[places]
+        self._unit = np.asarray(np.unique(units, return_inverse=True)[1])
+        self._cell, self._weight = shared.cell, votes.weights[places]
+        self._shape = (-1, shared.n_labels, shared.n_labels)
+        self._width = shared.n_labels**2
+        self.n_shared: Ints = np.bincount(self._cell // self._width, minlength=len(shared.a))
+        self.votes = self._counted(self._cell, len(shared.a))
+
+    def _counted(self, cell: Ints, n_tables: int) -> Floats:
+        n = np.bincount(cell, self._weight, minlength=n_tables * self._width)
+        return n.astype(np.float64).reshape(self._shape)
+
+    def without_each_unit(self) -> tuple[Floats, Ints, Ints]:
+        """Return each table that holds a unit without that unit's votes, the unit, and the table's place."""
+        n_tables = len(self.votes)
+        keys, place = np.unique(self._unit * n_tables + self._cell // self._width, return_inverse=True)
+        unit, table = np.divmod(keys, n_tables)
+        own = self._counted(place * self._width + self._cell % self._width, len(keys))
+        left = self.votes[table] - own
+        left[np.abs(left) < 1e-9] = 0.0
+        return left, unit, table
