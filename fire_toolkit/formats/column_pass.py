@@ -16,8 +16,9 @@ from fire_toolkit.formats.ranked import (
     all_finite,
     count_shapes,
     count_ties,
-    joined,
+    in_order,
     places_of,
+    ranked_of,
     without_oddities,
 )
 from fire_toolkit.kernels import as_input, compiled
@@ -188,8 +189,8 @@ class ColumnPass:
         real = np.isfinite(own) & (own > cut[queries])
         self.oddities.tied_positives = int((state.equal[real] > 1).sum())
         ranks = state.above[real].astype(np.int64) + 1
-        own_places = (queries[real], docs[real], ranks, own[real].astype(np.float64))
-        return joined([self._top(state, cut), own_places], self.oddities, self.depth)
+        own_places = (queries[real], docs[real], ranks, own[real])
+        return ranked_of([in_order([self._top(state, cut), own_places])], self.oddities, self.depth)
 
     def _state(self, own: Array, dtype: np.dtype[Any]) -> _Plain | _Compiled:
         rows, columns = n_rows_columns(self.matrix)
@@ -215,4 +216,4 @@ class ColumnPass:
         ranks = places_of(rows)
         count_ties(self.oddities, rows, ranks, scores, self.depth)
         kept = ranks <= self.depth
-        return rows[kept], docs[kept], ranks[kept], scores[kept].astype(np.float64)
+        return rows[kept], docs[kept], ranks[kept], scores[kept]

@@ -21,8 +21,9 @@ from fire_toolkit.formats.ranked import (
     count_shapes,
     count_ties,
     extremes_of,
-    joined,
+    in_order,
     places_of,
+    ranked_of,
     without_oddities,
 )
 from fire_toolkit.kernels import compiled
@@ -117,7 +118,7 @@ class _RowPass:
                     self._refuse_rows(query)
         if query != self.n_queries:
             self._refuse_rows(query)
-        return joined(self.parts, self.oddities, self.depth)
+        return ranked_of(self.parts, self.oddities, self.depth)
 
     def _kept(self, chunk: Array, row: int, *, may_pad: bool) -> Array | None:
         if self.mask is not None:
@@ -144,24 +145,24 @@ class _RowPass:
         flooded = count_shapes(self.oddities, low, high, at_low, chunk.shape[1], start)
         cut = np.where(flooded, low, -np.inf)
         rows, columns = top_of_rows(chunk, self.depth + 1, self.tie_codes)
-        self._keep(rows, columns, chunk[rows, columns], cut, start)
-        self._keep_positives(chunk, cut, start)
+        top = self._top(rows, columns, chunk[rows, columns], cut, start)
+        self.parts.append(in_order([top, self._positives(chunk, cut, start)]))
 
-    def _keep(self, rows: Ints, columns: Ints, scores: Array, cut: Array, start: int) -> None:
+    def _top(self, rows: Ints, columns: Ints, scores: Array, cut: Array, start: int) -> tuple[Array, ...]:
         real = scores > cut[rows]
         rows, columns, scores = rows[real], columns[real], scores[real]
         ranks = places_of(rows)
         count_ties(self.oddities, rows, ranks, scores, self.depth)
         kept = ranks <= self.depth
-        self.parts.append((rows[kept] + start, columns[kept], ranks[kept], scores[kept].astype(np.float64)))
+        return rows[kept] + start, columns[kept], ranks[kept], scores[kept]
 
-    def _keep_positives(self, chunk: Array, cut: Array, start: int) -> None:
+    def _positives(self, chunk: Array, cut: Array, start: int) -> tuple[Array, ...]:
         queries, docs = self.positives
         first, last = np.searchsorted(queries, (start, start + len(chunk)))
         rows, columns = queries[first:last] - start, docs[first:last]
         scores = chunk[rows, columns]
         real = scores > cut[rows]
-        rows, columns, scores = rows[real], columns[real], scores[real].astype(np.float64)
+        rows, columns, scores = rows[real], columns[real], scores[real]
         ranks, n_equal = ranks_in_rows(chunk, rows, columns, self.tie_codes)
         self.oddities.tied_positives += int(np.count_nonzero(n_equal > 1))
-        self.parts.append((rows + start, columns, ranks, scores))
+        return rows + start, columns, ranks, scores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,45 +97,59 @@ def places_of(rows: Ints) -> Ints:
     return np.asarray(places - np.maximum.accumulate(np.where(is_first, places, 0)) + 1, dtype=np.int64)
 
 
-def joined(parts: list[tuple[Array, ...]], oddities: Oddities, depth: int) -> Ranked:
-    """Return the parts as one, each pair once, by query, then rank; count lists that are alike."""
-    columns: list[Array] = [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
+def in_order(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """Return query, doc, rank and score of the parts together, each pair once, by query, then rank."""
+    columns = [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
     order = np.lexsort((columns[2], columns[0]))
-    columns = [column[order] for column in columns]
+    query, rank = columns[0][order], columns[2][order]
     once = np.ones(len(order), dtype=bool)
-    for column in (columns[0], columns[2]):
-        once[1:] &= column[1:] == column[:-1]
-    once[1:] = ~once[1:]
-    query, doc, rank, score = (column[once] for column in columns)
-    ranked = Ranked(query, doc, rank, score, oddities)
+    once[1:] = (query[1:] != query[:-1]) | (rank[1:] != rank[:-1])
+    order = order[once]
+    query, doc, rank, score = (column[order] for column in columns)
+    return query.astype(np.int32), doc.astype(np.int32), rank.astype(np.int32), score
+
+
+def ranked_of(parts: list[tuple[Array, ...]], oddities: Oddities, depth: int) -> Ranked:
+    """Return parts that are in order, one after the other, and count lists that are alike.
+
+    The list of parts is emptied, so that they and what is made of them are not held at once.
+    """
+    pieces = [list(column) for column in zip(*parts, strict=True)]
+    parts.clear()
+    query, doc, rank = (np.concatenate(pieces.pop(0), dtype=np.int64) for _ in range(3))
+    ranked = Ranked(query, doc, rank, np.concatenate(pieces.pop(), dtype=np.float64), oddities)
     count_duplicates(ranked, depth)
     return ranked
 
 
 def count_duplicates(ranked: Ranked, depth: int) -> None:
     """Count the queries whose first `depth` docs and scores are an earlier query's."""
-    top = ranked.rank <= depth
-    query, doc, score = ranked.query[top], ranked.doc[top], ranked.score[top]
-    starts = np.flatnonzero(places_of(query) == 1)
-    stops = np.append(starts[1:], len(query))
-    may_repeat = _repeated(_list_hashes(doc, score, starts))
+    starts = np.flatnonzero(places_of(ranked.query) == 1)
+    stops = np.append(starts[1:], len(ranked.query))
+    may_repeat = _repeated(_list_hashes(ranked, starts, depth))
     seen: dict[bytes, int] = {}
-    for start, end in zip(starts[may_repeat].tolist(), stops[may_repeat].tolist(), strict=True):
-        content = doc[start:end].tobytes() + score[start:end].tobytes()
-        earlier = seen.setdefault(content, int(query[start]))
-        if earlier != query[start]:
+    for start, stop in zip(starts[may_repeat].tolist(), stops[may_repeat].tolist(), strict=True):
+        stop = start + int(np.searchsorted(ranked.rank[start:stop], depth, side="right"))
+        if start == stop:
+            continue
+        content = ranked.doc[start:stop].tobytes() + ranked.score[start:stop].tobytes()
+        query = int(ranked.query[start])
+        earlier = seen.setdefault(content, query)
+        if earlier != query:
             ranked.oddities.duplicates += 1
-            ranked.oddities.note("duplicates", (int(query[start]), earlier))
+            ranked.oddities.note("duplicates", (query, earlier))
 
 
-def _list_hashes(doc: Ints, score: Array, starts: Ints) -> npt.NDArray[np.uint64]:
-    """Return a number for each list, the same for lists that are the same."""
+def _list_hashes(ranked: Ranked, starts: Ints, depth: int) -> npt.NDArray[np.uint64]:
+    """Return a number for each list, the same for lists whose first `depth` are the same."""
     if not len(starts):
         return np.empty(0, dtype=np.uint64)
-    mixed = doc.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= (score + 0.0).view(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed = ranked.doc.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= ranked.score.view(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed ^= mixed >> np.uint64(29)
-    return np.add.reduceat(mixed * np.uint64(0xBF58476D1CE4E5B9), starts)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed[ranked.rank > depth] = 0
+    return np.add.reduceat(mixed, starts)
 
 
 def _repeated(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
