@@ -199,8 +199,9 @@ def _resolved(
         counts["labels"] = len(labels)
     tables = {"labels": labels, "disputes": disputes, "flagged": flagged}
     trace: dict[str, Any] = {}
-    if full.posteriors is not None:
+    if full.posteriors is not None and full.confusions is not None:
         tables["posteriors"] = full.posteriors.merge(pairs)
+        tables["confusions"] = full.confusions
         trace = {"log_likelihoods": list(full.trace), "converged": full.converged}
     texts = {f"{name}.csv": delimited_text(table) for name, table in tables.items()}
     return _Resolved(labels, disputes, texts, counts, trace)

@@ -84,12 +84,14 @@ class Verdicts:
     """What a rule decided: for each pair the code of its label, −1 for a dispute.
 
     confidence: one number a pair, in [0, 1]; None: the share of votes for the label. Of a model also:
-    posterior: pairs × labels; trace: the log-likelihood of each iteration; converged: whether it ended.
+    posterior: pairs × labels; confusions: annotators × true label × given label, of labels that are
+    votes; trace: the log-likelihood of each iteration; converged: whether it ended.
     """
 
     label: Ints
     confidence: Floats | None = None
     posterior: Floats | None = None
+    confusions: Floats | None = None
     trace: tuple[float, ...] = ()
     converged: bool = True
 

@@ -54,7 +54,8 @@ def dawid_skene(ballots: Ballots) -> Verdicts:
     posterior = np.zeros(ballots.votes.shape)
     posterior[:, ballots.is_vote] = model.posterior
     trace = tuple(map(float, model.log_likelihoods))
-    return Verdicts(np.where(decided, label, -1), ordered[:, -1], posterior, trace, model.converged)
+    verdicts = np.where(decided, label, -1)
+    return Verdicts(verdicts, ordered[:, -1], posterior, model.confusions, trace, model.converged)
 
 
 def fit(

@@ -86,13 +86,16 @@ class Resolution:
     """What a rule made of judgments.
 
     labels, disputes: as `resolve` returns them; posteriors: of `dawid-skene`, else None: query_id, doc_id
-    and `p_<label>` for each label that is a vote, of every judged pair; trace: the log-likelihood of each
-    iteration, empty for other rules; converged: whether the model came to its end.
+    and `p_<label>` for each label that is a vote, of every judged pair; confusions: of `dawid-skene`, else
+    None: annotator_id, truth, label, probability (that the annotator says `label` where `truth` is right),
+    n_votes (of the annotator); trace: the log-likelihood of each iteration, empty for other rules;
+    converged: whether the model came to its end.
     """
 
     labels: Labels
     disputes: Disputes
     posteriors: pd.DataFrame | None
+    confusions: pd.DataFrame | None
     trace: tuple[float, ...]
     converged: bool
 
@@ -117,9 +120,9 @@ def resolve_in_full(
         raise UsageError(f"rule {rule!r} is unknown; expected one of {', '.join(RULES)}")
     ballots = count_ballots(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
     verdicts = RULES[rule](ballots)
-    posteriors = _posteriors(ballots, verdicts)
+    posteriors, confusions = _posteriors(ballots, verdicts), _confusions(ballots, verdicts)
     labels, disputes = _labels(ballots, verdicts, rule), _disputes(ballots, verdicts)
-    return Resolution(labels, disputes, posteriors, verdicts.trace, verdicts.converged)
+    return Resolution(labels, disputes, posteriors, confusions, verdicts.trace, verdicts.converged)
 
 
 def _posteriors(ballots: Ballots, verdicts: Verdicts) -> pd.DataFrame | None:
@@ -127,6 +130,18 @@ def _posteriors(ballots: Ballots, verdicts: Verdicts) -> pd.DataFrame | None:
         return None
     voted = [code for code in range(len(ballots.labels)) if ballots.is_vote[code]]
     return ballots.pairs.assign(**{f"p_{ballots.labels[c]}": verdicts.posterior[:, c] for c in voted})
+
+
+def _confusions(ballots: Ballots, verdicts: Verdicts) -> pd.DataFrame | None:
+    """Return the cells by annotator, then true and given label in the guideline's order."""
+    if verdicts.confusions is None:
+        return None
+    voted = [label for label, is_vote in zip(ballots.labels, ballots.is_vote, strict=True) if is_vote]
+    names = sorted(set(ballots.judgments["annotator_id"]))[: len(verdicts.confusions)]
+    cells = pd.MultiIndex.from_product([names, voted, voted], names=["annotator_id", "truth", "label"])
+    table = cells.to_frame(index=False).assign(probability=verdicts.confusions.ravel())
+    n_votes = np.bincount(ballots.annotator[ballots.voting], minlength=len(names))
+    return table.assign(n_votes=np.repeat(n_votes, len(voted) ** 2))
 
 
 def _labels(ballots: Ballots, verdicts: Verdicts, rule: str) -> Labels:

@@ -78,6 +78,8 @@ def test_dawid_skene_writes_posteriors_and_its_trace(fire: Fire, judged: Path) -
     fire("resolve", "j.csv", "--rule", "dawid-skene", "--out", "out")
     posteriors = rows(judged / "out/posteriors.csv")
     assert list(posteriors[0]) == ["query_id", "doc_id", "p_irrelevant", "p_relevant"]
+    confusions = rows(judged / "out/confusions.csv")
+    assert list(confusions[0]) == ["annotator_id", "truth", "label", "probability", "n_votes"]
     counts = json.loads((judged / "out/manifest.json").read_text())["counts"]
     assert counts["log_likelihoods"] == sorted(counts["log_likelihoods"])
     assert counts["converged"] is True

@@ -131,6 +131,10 @@ def test_a_model_tells_its_posteriors_and_its_trace() -> None:
     assert full.posteriors[["p_no", "p_yes", "p_very"]].sum(axis=1).to_numpy() == pytest.approx(np.ones(7))
     best = full.posteriors.set_index("doc_id")[["p_no", "p_yes", "p_very"]].max(axis=1)
     assert full.labels["confidence"].to_numpy() == pytest.approx(best[full.labels["doc_id"]].to_numpy())
+    assert full.confusions is not None
+    said = full.confusions.groupby(["annotator_id", "truth"])["probability"].sum()
+    assert said.to_numpy() == pytest.approx(np.ones(2 * 3))
+    assert dict(full.confusions.groupby("annotator_id")["n_votes"].first()) == {"a0": 6, "a1": 6}
     assert full.converged
     assert (np.diff(full.trace) > -1e-9).all()
 
@@ -138,4 +142,5 @@ def test_a_model_tells_its_posteriors_and_its_trace() -> None:
 @pytest.mark.parametrize("rule", sorted(set(RULES) - {"dawid-skene", "weighted", "adjudicator"}))
 def test_other_rules_have_none(rule: str) -> None:
     full = resolve_in_full(judged({"a": ["yes"]}), grades=GRADES, rule=rule)
-    assert (full.posteriors, full.trace, full.converged) == (None, (), True)
+    assert (full.posteriors, full.confusions, full.trace) == (None, None, ())
+    assert full.converged
