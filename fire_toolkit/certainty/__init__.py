@@ -1,7 +1,7 @@
 """What corrected labels mean: scores with their bounds and intervals, and differences that hold."""
 
 from fire_toolkit.certainty.binomial import clopper_pearson, mcnemar, wilson
-from fire_toolkit.certainty.bounds import is_bounded, score_bounds
+from fire_toolkit.certainty.bounds import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.certainty.contributions import Contributions, contributions
 from fire_toolkit.certainty.coverage import Coverage, coverage
 from fire_toolkit.certainty.differences import Differences, holm, score_differences, sign_flip_p
@@ -31,5 +31,6 @@ __all__ = [
     "score_differences",
     "sign_flip_p",
     "tau_ap",
+    "why_unbounded",
     "wilson",
 ]

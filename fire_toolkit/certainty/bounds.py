@@ -5,6 +5,9 @@ cutoff) a positive or not; docs outside stay as they are. For a given number m o
 measure here is the better the higher they stand: so the best assignment is the first m unjudged docs
 for some m, the worst the last m for some m. Measures whose value can only grow with m need one
 evaluation for each side; the others, which divide by |G| or by an ideal, one for each m.
+
+Measures that pass unjudged docs over (bpref, infAP, condensed lists) have the values that they take once
+every such doc is judged; while some are not, the score itself may lie outside.
 """
 
 from __future__ import annotations
@@ -20,16 +23,35 @@ from fire_toolkit.measures import JudgedRanking, Measure
 _MONOTONE = frozenset(
     {"C", "hit", "Success", "NN", "R", "P", "F", "E", "RR", "RBP", "CG", "DCG", "DCG_J", "MedR", "MnR"}
 )
-_DIVIDED = frozenset({"AP", "AP/min", "AP_fire", "nDCG", "nDCG_J", "nCG", "Rprec", "FT", "ST"})
+_DIVIDED = frozenset(
+    {"AP", "AP/min", "AP_fire", "nDCG", "nDCG_J", "nCG", "Rprec", "FT", "ST", "IPrec", "bpref", "infAP"}
+)
+# Need to know which docs are judged not relevant.
+_OF_JUDGED = frozenset({"bpref", "infAP"})
+_NO_BOUND = {
+    "Judged": "says how much is judged, and is no score",
+    "unjudged": "says how much is judged, and is no score",
+    "RBP_residual": "is itself how far RBP could rise; take the bounds of RBP",
+    "xinfAP": "is an estimate from a sample, which allows for unjudged docs already",
+}
 
 
 def is_bounded(measure: Measure) -> bool:
-    """Return whether `score_bounds` is exact for a measure, and so gives numbers.
+    """Return whether `score_bounds` knows a measure, and so gives numbers; see `why_unbounded`."""
+    return _key(measure) in _MONOTONE | _DIVIDED
 
-    It is not for measures that treat unjudged docs apart: bpref, infAP, Judged, unjudged,
-    RBP_residual, and condensed lists.
+
+def why_unbounded(measure: Measure) -> str:
+    """Return why a measure has no bounds, as the end of a sentence; empty where it has.
+
+    Examples:
+        >>> from fire_toolkit.measures import parse_measure
+        >>> why_unbounded(parse_measure("Judged@10"))
+        'says how much is judged, and is no score'
     """
-    return _key(measure) in _MONOTONE | _DIVIDED and not measure.condensed
+    if is_bounded(measure):
+        return ""
+    return _NO_BOUND.get(measure.definition.name, "is not known to be best or worst at an end")
 
 
 def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floats]:
@@ -37,7 +59,8 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
 
     Args:
         ranking: a run joined with qrels; entries below relevance 0 count as unjudged.
-        measure: an unjudged doc that is a positive has the measure's level as its grade.
+        measure: an unjudged doc that is a positive has the measure's level as its grade. A measure of
+            condensed lists has the bounds of the measure itself: with all docs judged none is left out.
 
     Returns:
         Two arrays (n_queries,); nan throughout where the measure `is_bounded` not, and where tied docs
@@ -47,16 +70,16 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
     if not is_bounded(measure) or (ranking.rank % 1).any():
         nothing = np.full(ranking.n_queries, np.nan)
         return nothing, nothing
+    measure = replace(measure, condensed=False)
     full, place, n_unjudged = _with_unjudged(ranking, depth_read(measure))
     most = int(n_unjudged.max(initial=0))
-    numbers = [most] if _key(measure) in _MONOTONE else list(range(1, most + 1))
-    low = high = measure.per_query(measure.view(ranking))
-    for number in numbers:
+    low, high = np.full(ranking.n_queries, np.inf), np.full(ranking.n_queries, -np.inf)
+    for number in sorted({0, most}) if _key(measure) in _MONOTONE else range(most + 1):
         n_added = np.minimum(number, n_unjudged)
-        first = place <= n_added[full.query]
+        first = (place > 0) & (place <= n_added[full.query])
         last = place > (n_unjudged - n_added)[full.query]
-        for is_added in (first,) if number == most else (first, last):
-            values = measure.per_query(measure.view(_assigned(full, place, is_added, n_added, measure.level)))
+        for is_added in (first,) if number in (0, most) else (first, last):
+            values = measure.per_query(measure.view(_assigned(full, place, is_added, measure)))
             low, high = np.minimum(low, values), np.maximum(high, values)
     return low, high
 
@@ -94,17 +117,21 @@ def _with_unjudged(ranking: JudgedRanking, depth: int | None) -> tuple[JudgedRan
     return full, np.concatenate([np.zeros(len(query), dtype=np.int64), place])[order], n_open
 
 
-def _assigned(full: JudgedRanking, place: Ints, is_added: Bools, n_added: Ints, grade: int) -> JudgedRanking:
+def _assigned(full: JudgedRanking, place: Ints, is_added: Bools, measure: Measure) -> JudgedRanking:
     """Return the ranking in which the chosen unjudged docs are positives and the others not."""
-    kept = (place == 0) | is_added
-    ideal_query = np.concatenate([full.ideal_query, np.repeat(np.arange(full.n_queries), n_added)])
-    ideal_grade = np.concatenate([full.ideal_grade, np.full(int(n_added.sum()), grade, dtype=np.int64)])
+    is_of_judged = _key(measure) in _OF_JUDGED
+    kept = np.ones(len(place), dtype=bool) if is_of_judged else (place == 0) | is_added
+    lost = np.bincount(full.query[(place > 0) & ~is_added], minlength=full.n_queries)
+    grade = np.full(int(np.count_nonzero(is_added)), measure.level, dtype=np.int64)
+    ideal_query = np.concatenate([full.ideal_query, full.query[is_added]])
+    ideal_grade = np.concatenate([full.ideal_grade, grade])
     order = np.lexsort((-ideal_grade, ideal_query))
     return replace(
         full,
         query=full.query[kept],
         rank=full.rank[kept],
-        relevance=np.where(place > 0, grade, full.relevance)[kept],
+        relevance=np.where(is_added, measure.level, full.relevance)[kept],
         ideal_query=ideal_query[order],
         ideal_grade=ideal_grade[order],
+        n_nonrelevant=full.n_nonrelevant + lost if is_of_judged else full.n_nonrelevant,
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.certainty.bounds import is_bounded, score_bounds
+from fire_toolkit.certainty.bounds import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.certainty.joined import (
     Bools,
     Floats,
@@ -63,22 +63,23 @@ def coverage(
     Args:
         runs: one Run table or several; they need not have been pooled.
         original, augmented: qrels; the queries of `original` count.
-        measures: those with exact bounds, see `is_bounded`.
+        measures: those with bounds, see `is_bounded`.
         depths: at which Judged@k is given, each 1 or more.
         seconds: that one judgment takes, for the hours.
         labels_per_pair: judgments for each pair, 1 or more (1.1 where a tenth is judged twice).
 
     Returns:
-        `Coverage`; runs and measures as given. A query is open when its lower and upper bound differ.
+        `Coverage`; runs and measures as given. A query is open when its value and bounds differ.
 
     Raises:
-        UsageError: a measure without exact bounds, a number out of range.
+        UsageError: a measure without bounds, a number out of range.
         JoinError: as `join_runs`.
     """
     parsed = parse_measures(measures)
-    other = [measure.name for measure in parsed if not is_bounded(measure)]
-    if other:
-        raise UsageError(f"{other[0]} has no exact bounds; take another measure, such as C@10 or nDCG@10")
+    for measure in parsed:
+        if not is_bounded(measure):
+            raise UsageError(f"{measure.name} has no bounds: it {why_unbounded(measure)}; take another "
+                             "measure, such as C@10 or nDCG@10")  # fmt: skip
     if seconds < 0 or labels_per_pair < 1:
         raise UsageError(
             f"{seconds} seconds and {labels_per_pair} labels a pair; expected 0 or more and 1 or more"
@@ -108,10 +109,11 @@ def _settle(
 ) -> tuple[tuple[float, ...], pd.DataFrame]:
     """Return score, lower, upper, judged, n_open, n_pairs and n_least, and the docs to judge."""
     low, high = score_bounds(ranking, measure)
-    is_open = high - low > 1e-12
+    values = values_of(ranking, measure)
+    is_open = np.maximum(high, values) - np.minimum(low, values) > 1e-12
     found = unjudged[_needed(unjudged, is_open, measure, ranking.first_positive)]
     n_least = found["query"].nunique() if measure.definition.name in _FIRST_POSITIVE else len(found)
-    score = measure.aggregate(values_of(ranking, measure))
+    score = measure.aggregate(values)
     judged = _share_judged(ranking, depth_read(measure) or max(ranking.worst_rank - 1, 1))
     bounds = (measure.aggregate(low), measure.aggregate(high))
     return (score, *bounds, judged, int(is_open.sum()), len(found), int(n_least)), found

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.certainty.binomial import mcnemar
 from fire_toolkit.certainty.intervals import (
+    are_medians,
     bootstrap_means,
     cluster_sums,
     code_clusters,
@@ -18,6 +19,7 @@ from fire_toolkit.certainty.intervals import (
     percentiles,
 )
 from fire_toolkit.certainty.joined import (
+    Bools,
     Floats,
     Ints,
     Joined,
@@ -105,7 +107,7 @@ def score_differences(
         - n_better, n_worse, n_equal: queries on which a's value is larger, smaller, equal; for measures
           where less is better, better is smaller.
 
-        A median (MedR) has values and counts only.
+        A median (MedR) has no p-value and no effect; its gain is the median of the queries' gains.
 
     Raises:
         UsageError: fewer than two runs, an unknown measure or family, numbers out of range.
@@ -121,7 +123,7 @@ def score_differences(
     codes = code_clusters(joined.queries, clusters)
     values = _values(joined, original, augmented, parsed)
     pooled = _pooled(joined, sources)
-    draws = _draw(values, codes, n_resamples, seed)
+    draws = _draw(values, codes, are_medians(parsed), n_resamples, seed)
     rows: list[dict[str, Any]] = []
     for name in values:
         for run_a, run_b in combinations(joined.places, 2):
@@ -178,12 +180,17 @@ def _values(
 
 
 def _draw(
-    values: Mapping[str, Mapping[str, Floats]], codes: Ints | None, n_resamples: int, seed: int
+    values: Mapping[str, Mapping[str, Floats]],
+    codes: Ints | None,
+    is_median: Bools,
+    n_resamples: int,
+    seed: int,
 ) -> dict[str, dict[str, Floats]]:
     """Return qrels → run → (resamples, measures), all from the same draws."""
     keys = [(name, run_id) for name, by_run in values.items() for run_id in by_run]
     stacked = np.column_stack([values[name][run_id] for name, run_id in keys])
-    means = bootstrap_means(stacked, clusters=codes, n_resamples=n_resamples, seed=seed)
+    medians = np.tile(is_median, len(keys))
+    means = bootstrap_means(stacked, clusters=codes, is_median=medians, n_resamples=n_resamples, seed=seed)
     parts = np.split(means, len(keys), axis=1)
     drawn: dict[str, dict[str, Floats]] = {name: {} for name in values}
     for (name, run_id), part in zip(keys, parts, strict=True):
@@ -253,8 +260,7 @@ def _describe(pair: tuple[Floats, Floats], measure: Measure, *, is_exact: bool) 
         "n_worse": n_worse,
         "n_equal": len(difference) - n_better - n_worse,
     }
-    nothing = {"low": np.nan, "high": np.nan, "p_randomisation": np.nan}
-    return described | (nothing if is_median else {})
+    return described | ({"p_randomisation": np.nan} if is_median else {})
 
 
 def _corrected(table: pd.DataFrame, family: Family) -> pd.DataFrame:
@@ -273,7 +279,7 @@ def _pooled(joined: Joined, sources: PoolSources | None) -> dict[str, str]:
 def _notes(table: pd.DataFrame, measures: list[Measure]) -> Iterator[str]:
     medians = [m.name for m in measures if m.definition.aggregate == "median"]
     if medians:
-        yield f"{', '.join(medians)}: a median has no interval and no test here"
+        yield f"{', '.join(medians)}: a median has an interval but no test here"
     mixed = table[table["pooled_a"] != table["pooled_b"]].drop_duplicates(["run_a", "run_b"])
     for row in mixed.itertuples():
         fed, fresh = (row.run_a, row.run_b) if row.pooled_a == "yes" else (row.run_b, row.run_a)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.certainty.bounds import score_bounds
+from fire_toolkit.certainty.bounds import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.certainty.intervals import (
+    are_medians,
     bootstrap_means,
     code_clusters,
     exact_limits,
@@ -49,6 +50,7 @@ HONEST_COLUMNS = {
     "condensed": "float64",
     "lower": "float64",
     "upper": "float64",
+    "bounds": "str",
     "judged": "float64",
     "without_own": "float64",
     "own_change": "float64",
@@ -103,8 +105,8 @@ def honest_scores(
           Clopper–Pearson, for C@k; `bootstrap` over queries; `clusters`), delta_low, delta_high: of
           the gain (bootstrap);
         - condensed: the augmented score with unjudged docs left out;
-        - lower, upper: over everything the unjudged docs that the measure reads might be (nan where
-          the measure has no exact bound, see `is_bounded`);
+        - lower, upper: over everything the unjudged docs that the measure reads might be; bounds:
+          `exact`, or why there is none (nan), see `why_unbounded`;
         - judged: the share of those docs that is judged, mean over queries;
         - without_own, own_change: the augmented score without the judgments that only this run
           contributed (originals stay), and what that changes; FIRE's Table 4 calls it New;
@@ -176,8 +178,8 @@ def _limits(
     """Return the limits of each measure; one set of draws serves all measures and the gains."""
     columns = [values[m.name][name] for m in measures for name in ("original", "augmented")]
     stacked = np.column_stack(columns)
-    is_median = np.array([m.definition.aggregate == "median" for m in measures])
-    draws = bootstrap_means(stacked, clusters=codes, n_resamples=n_resamples, seed=seed)
+    is_median = np.repeat(are_medians(measures), 2)
+    draws = bootstrap_means(stacked, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
     low, high = percentiles(draws[:, 1::2], confidence=confidence)
     gain_low, gain_high = percentiles(draws[:, 1::2] - draws[:, ::2], confidence=confidence)
     method = "bootstrap" if codes is None else "clusters"
@@ -185,16 +187,14 @@ def _limits(
     for place, measure in enumerate(measures):
         row: dict[str, Any] = {"low": low[place], "high": high[place], "interval": method}
         row |= {"delta_low": gain_low[place], "delta_high": gain_high[place]}
-        if is_median[place]:
-            row = dict.fromkeys(row, np.nan) | {"interval": ""}
-        elif codes is None and is_share_of_queries(measure):
+        if codes is None and is_share_of_queries(measure):
             exact = exact_limits(values[measure.name]["augmented"], confidence=confidence)
             row |= {"low": exact[0], "high": exact[1], "interval": "exact"}
         limits.append(row)
     return limits
 
 
-def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, Floats]) -> dict[str, float]:
+def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, Floats]) -> dict[str, Any]:
     assert ranking is not None
     score = {name: measure.aggregate(each) for name, each in values.items()}
     lower, upper = score_bounds(ranking, measure)
@@ -207,6 +207,7 @@ def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, F
         "condensed": measure.aggregate(measure.per_query(measure.view(ranking.condensed()))),
         "lower": measure.aggregate(lower),
         "upper": measure.aggregate(upper),
+        "bounds": why_unbounded(measure) or "exact",
         "judged": judged.aggregate(values_of(ranking, judged)),
         "without_own": score.get("without_own", np.nan),
         "own_change": score.get("without_own", np.nan) - score["augmented"],
@@ -214,13 +215,7 @@ def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, F
 
 
 def _notes(table: pd.DataFrame, measures: list[Measure]) -> tuple[str, ...]:
-    notes = []
-    unbounded = [m.name for m in measures if table.loc[table["measure"] == m.name, "lower"].isna().all()]
-    if unbounded:
-        notes.append(f"{', '.join(unbounded)}: no bounds; the measure treats unjudged docs apart already")
-    medians = [m.name for m in measures if m.definition.aggregate == "median"]
-    if medians:
-        notes.append(f"{', '.join(medians)}: no interval; a median of ranks has none here")
+    notes = [f"{m.name}: no bounds; it {why_unbounded(m)}" for m in measures if not is_bounded(m)]
     fresh = table.loc[table["pooled"] == "no", "run_id"].unique()
     if len(fresh):
         notes.append(

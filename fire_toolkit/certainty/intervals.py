@@ -1,21 +1,27 @@
-"""Intervals for means over queries: bootstrap over queries or clusters, exact for shares."""
+"""Intervals for means and medians over queries: bootstrap over queries or clusters, exact for shares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.certainty.binomial import check_confidence, clopper_pearson
-from fire_toolkit.certainty.joined import Floats, Ints
-from fire_toolkit.certainty.resampling import bootstrap_sums, summable
+from fire_toolkit.certainty.joined import Bools, Floats, Ints
+from fire_toolkit.certainty.resampling import bootstrap_medians, bootstrap_sums, summable
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import Measure
 
 
 def bootstrap_means(
-    values: Floats, *, clusters: Ints | None = None, n_resamples: int = 10_000, seed: int = 0
+    values: Floats,
+    *,
+    clusters: Ints | None = None,
+    is_median: Bools | None = None,
+    n_resamples: int = 10_000,
+    seed: int = 0,
 ) -> Floats:
     """Return the column means of resamples of queries, or of whole clusters of queries.
 
@@ -23,15 +29,31 @@ def bootstrap_means(
         values: (n_queries, n_columns).
         clusters: (n_queries,) code of each query's cluster from 0; clusters are drawn with replacement
             and the mean is over the queries drawn. None: each query is its own.
+        is_median: (n_columns,) of which columns the median is given in place of the mean.
         n_resamples: 1 or more; seed: 0 or more.
 
     Returns:
         (n_resamples, n_columns): all columns share the draws.
     """
+    columns = np.flatnonzero(is_median) if is_median is not None else np.empty(0, dtype=np.int64)
+    draws: Any = {"n_resamples": n_resamples, "seed": seed}
     if clusters is None:
-        return bootstrap_sums(summable(values), n_resamples=n_resamples, seed=seed) / max(len(values), 1)
-    sums = bootstrap_sums(summable(cluster_sums(values, clusters)), n_resamples=n_resamples, seed=seed)
-    return np.asarray(sums[:, :-1] / sums[:, -1:])
+        rows = summable(values)
+        means = bootstrap_sums(rows, **draws) / max(len(values), 1)
+        members = None
+    else:
+        rows = summable(cluster_sums(values, clusters))
+        sums = bootstrap_sums(rows, **draws, by_pattern=not len(columns))
+        means = sums[:, :-1] / sums[:, -1:]
+        members = (clusters, values[:, columns])
+    if len(columns):
+        means[:, columns] = bootstrap_medians(rows, columns, **draws, members=members)
+    return np.asarray(means)
+
+
+def are_medians(measures: Sequence[Measure]) -> Bools:
+    """Return which measures aggregate by the median."""
+    return np.array([measure.definition.aggregate == "median" for measure in measures])
 
 
 def cluster_sums(values: Floats, clusters: Ints) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.certainty.differences import check_depths
-from fire_toolkit.certainty.intervals import bootstrap_means, code_clusters
+from fire_toolkit.certainty.intervals import are_medians, bootstrap_means, code_clusters
 from fire_toolkit.certainty.joined import Bools, Floats, Joined, join_runs, parse_measures, values_of
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
@@ -53,7 +53,7 @@ def compare_orders(
         runs: two or more.
         labellings: name → qrels, two or more: original and augmented, or one for each rule by which
             judgments were resolved. The queries of the first count.
-        measures: names or measures; not medians.
+        measures: names or measures.
         clusters: index query_id, values the cluster; whole clusters are then drawn.
         n_resamples, seed: of the bootstrap; all labellings, runs and measures share the draws.
 
@@ -61,16 +61,13 @@ def compare_orders(
         `Orders`; every two labellings stand in the order given, every two runs as given.
 
     Raises:
-        UsageError: fewer than two runs or labellings, a median.
+        UsageError: fewer than two runs or labellings.
         JoinError: as `score_differences`.
 
     With few runs tau has few values (of three runs the smallest two-sided p is .33), so its p is not
     given below five; p_swap is.
     """
     parsed = parse_measures(measures)
-    medians = [m.name for m in parsed if m.definition.aggregate == "median"]
-    if medians:
-        raise UsageError(f"{medians[0]} is a median, whose order is not resampled here; take a mean (MnR)")
     if len(labellings) < 2:
         raise UsageError(f"found {len(labellings)} labelling; expected two or more qrels to compare")
     first, *others = labellings.values()
@@ -80,9 +77,10 @@ def compare_orders(
     check_depths(joined, parsed)
     values = _values(joined, labellings, parsed)  # queries × (labelling, measure, run)
     shape = (len(labellings), len(parsed), len(joined.places))
-    means = np.array([math.fsum(column) / len(column) for column in values.T]).reshape(shape)
+    is_median = np.tile(np.repeat(are_medians(parsed), shape[2]), shape[0])
+    means = _aggregate(values, is_median).reshape(shape)
     codes = code_clusters(joined.queries, clusters)
-    draws = bootstrap_means(values, clusters=codes, n_resamples=n_resamples, seed=seed)
+    draws = bootstrap_means(values, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
     draws = draws.reshape(-1, *shape)
     signs = np.array([1.0 if m.definition.larger_is_better else -1.0 for m in parsed])
     names = list(labellings)
@@ -117,6 +115,12 @@ def _values(joined: Joined, labellings: Mapping[str, Qrels], measures: list[Meas
             for ranking in by_run.values()
         ]
     )
+
+
+def _aggregate(values: Floats, is_median: Bools) -> Floats:
+    """Return the mean, rounded once, or the median of each column."""
+    means = np.array([math.fsum(column) / len(column) for column in values.T])
+    return np.where(is_median, np.median(values, axis=0), means)
 
 
 def _scores(means: Floats, names: list[str], measures: list[Measure], run_ids: list[str]) -> pd.DataFrame:

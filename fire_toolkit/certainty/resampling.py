@@ -9,6 +9,7 @@ leaves the distribution as it is.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -41,33 +42,78 @@ def summable(values: Floats) -> Floats:
     return np.rint(values * scale) / scale
 
 
-def bootstrap_sums(values: Floats, *, n_resamples: int, seed: int) -> Floats:
+def bootstrap_sums(values: Floats, *, n_resamples: int, seed: int, by_pattern: bool = True) -> Floats:
     """Return the column sums of resamples: as many rows as there are, drawn with replacement.
 
     Args:
         values: (n_units, n_columns), see `summable`.
         n_resamples: 1 or more.
         seed: 0 or more; the same seed and values give the same sums.
+        by_pattern: whether equal rows may be drawn together, which is faster.
 
     Returns:
         (n_resamples, n_columns). Each row of counts is multinomial, exactly; all columns share it.
     """
+    sums = np.empty((n_resamples, values.shape[1]))
+    for part, counts, rows in _draws(values, n_resamples, seed, by_pattern):
+        sums[part] = _small_products(counts, rows)
+    return sums
+
+
+def bootstrap_medians(
+    values: Floats, columns: Ints, *, n_resamples: int, seed: int, members: tuple[Ints, Floats] | None = None
+) -> Floats:
+    """Return the medians of some columns under the draws of `bootstrap_sums` with the same values.
+
+    Args:
+        values, n_resamples, seed: as for `bootstrap_sums`.
+        columns: which columns.
+        members: where units are clusters: the unit of each query, and (n_queries, len(columns)), the
+            values whose medians are asked for. The draws are then those without `by_pattern`.
+
+    Returns:
+        (n_resamples, len(columns)); of an even number the mean of the two in the middle.
+    """
+    medians = np.empty((n_resamples, len(columns)))
+    for part, counts, rows in _draws(values, n_resamples, seed, members is None):
+        unit, own = members or (np.arange(len(rows)), rows[:, columns])
+        for place, column in enumerate(own.T):
+            medians[part, place] = _weighted_medians(counts, unit, column)
+    return medians
+
+
+def _weighted_medians(counts: Floats, unit: Ints, column: Floats) -> Floats:
+    """Return for each row of `counts` the median of the column, each value as often as its unit is drawn."""
+    levels, level = np.unique(column, return_inverse=True)
+    weight = [np.bincount(level, weights=row.take(unit), minlength=len(levels)) for row in counts]
+    reached = np.cumsum(weight, axis=1)
+    total = reached[:, -1:]
+    middle = [levels[(reached <= half).sum(axis=1)] for half in ((total - 1) // 2, total // 2)]
+    return np.asarray((middle[0] + middle[1]) / 2)
+
+
+def _draws(
+    values: Floats, n_resamples: int, seed: int, by_pattern: bool
+) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Yield stretches of resamples: which they are, how often each row is drawn, and the rows."""
     check_draws(n_resamples, seed)
     rng = np.random.default_rng(seed)
-    patterns, count = _patterns(values)
     n_units = len(values)
+    patterns, count = _patterns(values) if by_pattern else (values, np.ones(n_units, dtype=np.int64))
     if 20 * len(patterns) <= n_units:
         counts = rng.multinomial(n_units, count / n_units, size=n_resamples)
-        return np.asarray(counts.astype(np.float64) @ patterns)
-    columns = np.asfortranarray(values)
-    sums = np.empty((n_resamples, values.shape[1]))
+        yield slice(n_resamples), counts.astype(np.float64), patterns
+        return
+    rows = np.asfortranarray(values)
     step = max(1, _CELLS // n_units)
     for start in range(0, n_resamples, step):
-        stop = min(start + step, n_resamples)
-        drawn = rng.integers(0, n_units, size=(stop - start, n_units))
-        counts = np.stack([np.bincount(each, minlength=n_units) for each in drawn])
-        sums[start:stop] = _small_products(counts.astype(np.float64), columns)
-    return sums
+        part = slice(start, min(start + step, n_resamples))
+        drawn = rng.integers(0, n_units, size=(part.stop - part.start, n_units))
+        yield (
+            part,
+            np.stack([np.bincount(each, minlength=n_units) for each in drawn]).astype(np.float64),
+            rows,
+        )
 
 
 def _small_products(counts: Floats, columns: Floats) -> Floats:

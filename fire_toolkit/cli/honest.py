@@ -93,16 +93,16 @@ def drawn_honest(scores: pd.DataFrame, output_format: str) -> str:
             _range(value["low"], value["high"]),
             _range(value["delta_low"], value["delta_high"]),
             f"{value['condensed']:.1f}",
-            _range(value["lower"], value["upper"]),
+            _range(value["lower"], value["upper"]) or "no bound",
             f"{100 * row['judged']:.0f}%" if output_format == "table" else f"{100 * row['judged']:.0f}",
-            _number(value["without_own"]),
+            _with_change(value["without_own"], value["own_change"]),
         ]
         rows.append([row["policy"], *cells] if several else cells)
     return drawn(rows, ["policy", *header] if several else header, output_format)
 
 
 _SCALED = ("original", "augmented", "delta", "low", "high", "delta_low", "delta_high", "condensed", "lower",
-           "upper", "without_own")  # fmt: skip
+           "upper", "without_own", "own_change")  # fmt: skip
 
 
 def augmented_cell(augmented: float, original: float, delta: float) -> str:
@@ -111,8 +111,8 @@ def augmented_cell(augmented: float, original: float, delta: float) -> str:
     return f"{augmented:.1f} ({original:.1f} {'-' if gain < 0 else '+'} {abs(gain):.1f})"
 
 
-def _number(value: float) -> str:
-    return "" if value != value else f"{value:.1f}"
+def _with_change(value: float, change: float) -> str:
+    return "" if value != value else f"{value:.1f} ({round(change, 1) + 0.0:+.1f})"
 
 
 def _range(low: float, high: float) -> str:

@@ -72,7 +72,7 @@ def orders(
     found = compare_orders(
         read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids),
         _read_labellings(labellings, inputs),
-        _without_medians(tuple(chosen(measures, "score", "measures")), given=bool(measures)),
+        tuple(chosen(measures, "score", "measures")),
         clusters=read_clusters(clusters, queries, inputs),
         n_resamples=resamples,
         seed=seed,
@@ -100,15 +100,6 @@ def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]
             raise UsageError(f"two qrels are called {label!r}; name them, as in a={path} b=...")
         found[label] = read_qrels(inputs.use(path))
     return found
-
-
-def _without_medians(names: tuple[str, ...], *, given: bool) -> tuple[str, ...]:
-    """The workspace's measures without medians, which have no order to resample; those given stand."""
-    from fire_toolkit.measures import parse_measure
-
-    if given:
-        return names
-    return tuple(name for name in names if parse_measure(name).definition.aggregate != "median")
 
 
 @click.command()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.certainty.intervals import bootstrap_means, percentiles
+from fire_toolkit.certainty.intervals import are_medians, bootstrap_means, percentiles
 from fire_toolkit.certainty.joined import (
     Bools,
     Floats,
@@ -95,6 +95,7 @@ def by_length(
     joined = join_runs(runs, original, augmented)
     bins = _lengths(joined, queries) // width
     before, after = joined.label(original), joined.label(augmented)
+    is_median = np.append(False, np.tile(are_medians(parsed), len(joined.places)))
     columns = [("", POSITIVES, _n_positives(before), _n_positives(after))]
     for run_id in joined.places:
         views = [joined.ranking(run_id, labelling) for labelling in (before, after)]
@@ -102,14 +103,15 @@ def by_length(
     rows: list[dict[str, Any]] = []
     for number in np.unique(bins):
         own = bins == number
-        deltas = np.column_stack([late[own] - early[own] for _, _, early, late in columns])
-        low, high = _limits(deltas, confidence, n_resamples, seed)
+        early, late = (np.column_stack([column[side][own] for column in columns]) for side in (2, 3))
+        low, high = _limits(early, late, is_median, confidence, n_resamples, seed)
+        means = [np.where(is_median, np.median(v, axis=0), v.mean(axis=0)) for v in (early, late)]
         place: dict[str, Any] = {"from_chars": number * width, "to_chars": (number + 1) * width}
         place["n_queries"] = int(own.sum())
-        for column, (run_id, name, early, late) in enumerate(columns):
-            means = {"original": early[own].mean(), "augmented": late[own].mean()}
-            means |= {"delta": deltas[:, column].mean(), "low": low[column], "high": high[column]}
-            rows.append(place | {"run_id": run_id, "measure": name} | means)
+        for column, (run_id, name, *_) in enumerate(columns):
+            row = {"run_id": run_id, "measure": name, "original": means[0][column]}
+            row |= {"augmented": means[1][column], "delta": means[1][column] - means[0][column]}
+            rows.append(place | row | {"low": low[column], "high": high[column]})
     return pd.DataFrame(rows, columns=list(LENGTH_COLUMNS)).astype(LENGTH_COLUMNS)
 
 
@@ -127,11 +129,18 @@ def _n_positives(labelling: Labelling) -> Floats:
     return np.bincount(query, minlength=labelling.n_queries).astype(np.float64)
 
 
-def _limits(values: Floats, confidence: float, n_resamples: int, seed: int) -> tuple[Floats, Floats]:
-    if len(values) < 2:
-        nothing = np.full(values.shape[1], np.nan)
+def _limits(
+    early: Floats, late: Floats, is_median: Bools, confidence: float, n_resamples: int, seed: int
+) -> tuple[Floats, Floats]:
+    """Return the limits of the gain of each column's mean or median."""
+    if len(early) < 2:
+        nothing = np.full(early.shape[1], np.nan)
         return nothing, nothing
-    return percentiles(bootstrap_means(values, n_resamples=n_resamples, seed=seed), confidence=confidence)
+    draws = bootstrap_means(
+        np.hstack([early, late]), is_median=np.tile(is_median, 2), n_resamples=n_resamples, seed=seed
+    )
+    parts = np.split(draws, 2, axis=1)
+    return percentiles(parts[1] - parts[0], confidence=confidence)
 
 
 def saturation(

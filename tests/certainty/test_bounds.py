@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty import is_bounded, score_bounds
+from fire_toolkit.certainty import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.measures import JudgedRanking, Measure, code_qrels, judge_run, list_measures, parse_measure
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
@@ -17,7 +17,9 @@ from fire_toolkit.tables import Qrels, Run, check_qrels
 BOUNDED = [
     "C@1", "C@4", "R@4", "P@4", "F@4", "F(beta=2)@4", "AP@4", "AP", "AP@4/min", "AP_fire@4", "nDCG@4", "nDCG",
     "nDCG_J@4", "nCG@4", "CG@4", "DCG@4", "RR", "RR@3", "RBP(p=0.8)", "Rprec", "FT", "ST", "MedR", "MnR", "E",
-    "NN", "hit@2", "Success@2", "DCG_J@4", "F", "nDCG@4:rel=2", "C@4:rel=2",
+    "NN", "hit@2", "Success@2", "DCG_J@4", "F", "nDCG@4:rel=2", "C@4:rel=2", "IPrec(recall=0.5)",
+    "IPrec(recall=1)", "bpref", "bpref:rel=2", "infAP", "infAP:rel=2", "C@4:condensed", "AP:condensed",
+    "nDCG@3:condensed", "RBP(p=0.8):condensed", "MnR:condensed", "bpref:condensed",
 ]  # fmt: skip
 
 
@@ -59,7 +61,7 @@ def all_values(seed: int, measure: Measure) -> list[float]:
 
 @pytest.mark.parametrize("name", BOUNDED)
 def test_bounds_are_the_extremes_over_all_assignments(name: str) -> None:
-    for seed in range(25):
+    for seed in range(40):
         run, qrels = random_case(seed)
         measure = parse_measure(name)
         low, high = score_bounds(judge_run(run, code_qrels(qrels)), measure)
@@ -90,11 +92,19 @@ def test_average_precision_is_not_greatest_with_all_positive() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["bpref", "infAP", "Judged@4", "unjudged@4", "RBP_residual(p=0.8)", "C@4:condensed"]
+    ("name", "reason"),
+    [
+        ("Judged@4", "says how much is judged"),
+        ("unjudged@4", "says how much is judged"),
+        ("RBP_residual(p=0.8)", "is itself how far RBP could rise"),
+        ("xinfAP", "is an estimate from a sample"),
+    ],
 )
-def test_what_has_no_exact_bound_gives_nan(name: str) -> None:
+def test_what_has_no_bound_gives_nan_and_says_why(name: str, reason: str) -> None:
     measure = parse_measure(name)
     assert not is_bounded(measure)
+    assert why_unbounded(measure).startswith(reason)
+    assert why_unbounded(parse_measure("bpref")) == ""
     run, qrels = random_case(1)
     assert np.isnan(score_bounds(judge_run(run, code_qrels(qrels)), measure)).all()
 

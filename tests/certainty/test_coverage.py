@@ -9,7 +9,7 @@ from fire_toolkit.certainty.coverage import coverage
 from fire_toolkit.errors import UsageError
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
-from fire_toolkit.tables import check_labels
+from fire_toolkit.tables import check_labels, check_qrels
 
 MakeWorld = Callable[..., Any]
 MEASURES = ["C@5", "RR", "AP@5", "nDCG@5", "P@5", "MnR"]
@@ -72,9 +72,26 @@ def test_scores_and_judged_are_those_of_score_runs(make_world: MakeWorld) -> Non
     assert np.isnan(found.summary["hours"]).all()
 
 
+@pytest.mark.parametrize("name", ["bpref", "infAP", "AP@3:condensed"])
+def test_judging_the_pairs_settles_measures_that_pass_unjudged_docs_over(
+    make_world: MakeWorld, name: str
+) -> None:
+    """With every pair of the list judged not relevant, the score is within the bounds, which have met."""
+    world = make_world(2)
+    found = coverage(world.runs, world.original, world.original, [name])
+    pairs = found.pairs[["query_id", "doc_id"]].drop_duplicates().assign(relevance=0)
+    judged = check_qrels(pd.concat([world.original[["query_id", "doc_id", "relevance"]], pairs]))
+    settled = coverage(world.runs, world.original, judged, [name]).summary
+    assert (settled["n_open"] == 0).all()
+    assert (settled["n_pairs"] == 0).all()
+    assert settled["augmented"].to_numpy() == pytest.approx(settled["lower"].to_numpy(), abs=1e-12)
+    assert (found.summary["lower"].to_numpy() <= settled["augmented"].to_numpy() + 1e-12).all()
+    assert (found.summary["n_pairs"] > 0).all()
+
+
 def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
     world = make_world(6)
-    with pytest.raises(UsageError, match="bpref has no exact bounds"):
-        coverage(world.runs, world.original, world.original, ["bpref"])
+    with pytest.raises(UsageError, match="Judged@5 has no bounds: it says how much is judged"):
+        coverage(world.runs, world.original, world.original, ["Judged@5"])
     with pytest.raises(UsageError, match=r"0\.5 labels a pair"):
         coverage(world.runs, world.original, world.original, ["C@1"], labels_per_pair=0.5)

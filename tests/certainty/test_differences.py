@@ -102,11 +102,13 @@ def test_the_seed_decides_the_numbers(make_world: MakeWorld) -> None:
     assert (differences(world, seed=1)["low"] != differences(world, seed=2)["low"]).any()
 
 
-def test_a_median_has_values_and_counts_only(make_world: MakeWorld) -> None:
+def test_a_median_has_an_interval_but_no_test(make_world: MakeWorld) -> None:
     table = differences(make_world(4))
     median = table[table["measure"] == "MedR"]
-    assert median[["low", "high", "p_randomisation", "p_holm", "effect"]].isna().all(axis=None)
-    assert median["value_a"].notna().all()
+    assert median[["p_randomisation", "p_holm", "effect"]].isna().all(axis=None)
+    assert (median["low"] <= median["difference"]).all()
+    assert (median["difference"] <= median["high"]).all()
+    assert (median["low"] < median["high"]).any()
 
 
 def test_less_is_better_for_ranks(make_world: MakeWorld) -> None:

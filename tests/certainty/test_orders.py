@@ -105,9 +105,18 @@ def test_the_seed_decides_the_numbers(make_world: MakeWorld) -> None:
     pd.testing.assert_frame_equal(orders(world, seed=1).swaps, orders(world, seed=1).swaps)
 
 
+def test_runs_are_ordered_by_medians_too(make_world: MakeWorld) -> None:
+    world = make_world(4)
+    found = orders(world, ("MedR",))
+    scores = score_runs(world.runs, world.original, ["MedR"]).scores
+    assert (
+        found.scores.loc[found.scores["labelling"] == "original", "value"].tolist()
+        == scores["value"].tolist()
+    )
+    assert found.swaps[["p_swap", "p_reversed_a", "p_reversed_b"]].notna().all(axis=None)
+
+
 def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
     world = make_world(5)
-    with pytest.raises(UsageError, match="MedR is a median"):
-        orders(world, ("MedR",))
     with pytest.raises(UsageError, match="found 1 labelling; expected two or more"):
         compare_orders(world.runs, {"a": world.original}, ["C@1"])

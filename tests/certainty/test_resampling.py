@@ -105,6 +105,43 @@ def test_clusters_are_drawn_whole() -> None:
     assert count / 20_000 == pytest.approx([0.25, 0.5, 0.25], abs=0.015)
 
 
+@pytest.mark.parametrize("n_levels", [None, 4])  # drawn row by row, and equal rows together
+@pytest.mark.parametrize("n", [1, 150, 151])
+def test_medians_are_those_of_the_draws_of_the_means(n_levels: int | None, n: int) -> None:
+    """Of a column of 0 and 1 the median is 1 where the mean is above 1/2."""
+    rng = np.random.default_rng(3)
+    other = rng.random(n) if n_levels is None else rng.integers(n_levels, size=n) / n_levels
+    above = (rng.random(n) < 0.5).astype(float)
+    rows = np.column_stack([other, above, above])
+    drawn = bootstrap_means(rows, is_median=np.array([False, False, True]), n_resamples=500, seed=1)
+    assert bootstrap_means(rows, n_resamples=500, seed=1)[:, :2].tolist() == drawn[:, :2].tolist()
+    expected = np.where(drawn[:, 1] > 0.5, 1.0, np.where(drawn[:, 1] < 0.5, 0.0, 0.5))
+    assert expected.tolist() == drawn[:, 2].tolist()
+
+
+def test_medians_of_clusters_are_over_the_queries_drawn() -> None:
+    """Two clusters of three: 1 1 9 and 2 2 2; together 1 1 2 2 2 9."""
+    values = np.array([[1.0], [1.0], [9.0], [2.0], [2.0], [2.0]])
+    medians = bootstrap_means(
+        values, clusters=np.repeat([0, 1], 3), is_median=np.array([True]), n_resamples=20_000, seed=2
+    )
+    found, count = np.unique(medians, return_counts=True)
+    assert list(found) == [1.0, 2.0]
+    assert count / 20_000 == pytest.approx([0.25, 0.75], abs=0.015)
+
+
+def test_bootstrap_intervals_of_a_median_cover_95_percent() -> None:
+    """600 samples of 101 ranks, whose median is 50: whole numbers near 50·e^x, x normal."""
+    rng = np.random.default_rng(13)
+    n_covered = 0
+    for sample in range(600):
+        ranks = np.rint(50 * np.exp(rng.standard_normal((101, 1))))
+        medians = bootstrap_means(ranks, is_median=np.array([True]), n_resamples=300, seed=sample)
+        low, high = percentiles(medians, confidence=0.95)
+        n_covered += int(low[0] <= 50 <= high[0])
+    assert 0.93 <= n_covered / 600 <= 0.97
+
+
 @pytest.mark.parametrize("kind", ["discrete", "skewed"])
 def test_bootstrap_intervals_cover_95_percent(kind: str) -> None:
     """1,000 samples of 200 queries from a known distribution."""
