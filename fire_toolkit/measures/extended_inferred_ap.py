@@ -55,7 +55,7 @@ XINFAP = Definition(
     name="xinfAP",
     summary="Average precision, estimated from a pool in strata of which each was judged in whole or by a "
     "random sample.",
-    source="Yilmaz, Kanoulas and Aslam, SIGIR 2008 (ε = 1e-5); NIST's sample_eval.pl, for TRECVID's ad-hoc search.",
+    source="Yilmaz, Kanoulas and Aslam, SIGIR 2008 (ε = 1e-5); NIST's sample_eval.pl for TRECVID.",
     convention="Strata come from qrels of five columns; a negative relevance marks a doc of the stratum that "
     "was not drawn for judging; docs that the qrels lack count as not relevant. Qrels without strata are one "
     "stratum. A stratum without a judged doc adds nothing.",
