@@ -14,19 +14,6 @@ import numpy.typing as npt
 
 _COLD_STEPS = 2_000_000
 _WARM_STEPS = 10_000
-# What `loops.score_queries` computes, by its place there.
-LOOPS = (
-    "hit",
-    "precision",
-    "recall",
-    "reciprocal",
-    "ap",
-    "ap_min",
-    "ap_fire",
-    "ndcg",
-    "recall_at_g",
-    "recall_at_2g",
-)
 _Kind = TypeVar("_Kind", bound=np.generic)
 _loops: ModuleType | None = None
 _is_absent = False

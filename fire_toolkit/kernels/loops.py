@@ -13,10 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from fire_toolkit.kernels.lanes import equal_bits, lowest_bit
+from fire_toolkit.kernels.score_loops import FEW, find_few, find_many, room_for, take_codes
+
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+__all__ = ["find_judged", "ranks_in_rows", "room_for", "take_positives", "top_of_rows"]
 
 
 _LANES = 8
@@ -41,178 +46,37 @@ def find_judged(
     judged: Codes,
     relevance: Ints,
     judged_start: Ints,
-    n_docs: int,
-) -> tuple[Ints, Floats, Ints]:
-    """Return query, rank and relevance of each judged doc that stands in its query's rows.
+    room: tuple[Codes, Codes, Codes, Codes, Ints],
+    found: tuple[Ints, Floats, Ints],
+) -> int:
+    """Write query, rank and relevance of each judged doc in its query's rows; return how many there are.
 
-    The arguments are those of `segments.find_judged`, its twin.
+    The arguments are those of `segments.find_judged`, its twin; `room` is what `room_for` returns.
     """
     start, stop = rows
-    query_out = np.empty(judged.size, np.int64)
-    row_out = np.empty(judged.size, np.int64)
-    place_out = np.empty(judged.size, np.int64)
-    table = np.full(n_docs, -1, np.int64)
-    n = 0
+    ranks, held, table, end, places = room
+    query_out, rank_out, relevance_out = found
+    n_found = 0
     for query in range(start.size):
-        begin, end = judged_start[query], judged_start[query + 1]
-        n_before = n
-        if end - begin > _FEW:
-            n = _by_table(doc, start[query], stop[query], judged, begin, end, table, row_out, place_out, n)
+        first, begin, n_judged = (
+            start[query],
+            judged_start[query],
+            judged_start[query + 1] - judged_start[query],
+        )
+        n_rows = stop[query] - first
+        if n_judged > FEW:
+            n = find_many(doc, first, n_rows, judged, begin, n_judged, table, ranks, places)
         else:
-            n = _by_comparing(doc, start[query], stop[query], judged, begin, end, row_out, place_out, n)
-        query_out[n_before:n] = query
-    rank_out = np.empty(n, np.float64)
-    for i in range(n):
-        row = row_out[i]
-        rank_out[i] = rank[row] if rank.size else row - start[query_out[i]] + 1
-        place_out[i] = relevance[place_out[i]]
-    return query_out[:n], rank_out, place_out[:n]
-
-
-@_compiled
-def _by_table(
-    doc: Codes,
-    first: int,
-    last: int,
-    judged: Codes,
-    begin: int,
-    end: int,
-    table: Ints,
-    row_out: Ints,
-    place_out: Ints,
-    n: int,
-) -> int:
-    for place in range(begin, end):
-        if judged[place] >= 0:
-            table[judged[place]] = place
-    for row in range(first, last):
-        place = table[doc[row]]
-        if place >= 0:
-            row_out[n], place_out[n] = row, place
-            n += 1
-    for place in range(begin, end):
-        if judged[place] >= 0:
-            table[judged[place]] = -1
-    return n
-
-
-@_compiled
-def _by_comparing(
-    doc: Codes,
-    first: int,
-    last: int,
-    judged: Codes,
-    begin: int,
-    end: int,
-    row_out: Ints,
-    place_out: Ints,
-    n: int,
-) -> int:
-    n_before = n
-    rows = doc[first:last]
-    for place in range(begin, end):
-        wanted = judged[place]
-        at = np.int32(-1)
-        for i in range(np.int32(rows.size)):  # without a branch, for vector instructions
-            at = max(at, np.int32(i) if rows[i] == wanted else np.int32(-1))
-        if at >= 0:
-            to = n
-            while to > n_before and row_out[to - 1] > first + at:
-                row_out[to], place_out[to] = row_out[to - 1], place_out[to - 1]
-                to -= 1
-            row_out[to], place_out[to] = first + at, place
-            n += 1
-    return n
-
-
-@_compiled
-def score_queries(
-    doc: Codes,
-    rank: Ints,
-    rows: tuple[Ints, Ints],
-    judged: Codes,
-    grade: Ints,
-    judged_start: Ints,
-    n_docs: int,
-    ideal: Ints,
-    discount: Floats,
-    loops: Ints,
-    depths: Ints,
-    values: Floats,
-) -> None:
-    """Write into `values`, measures × queries, what the measures' own functions give, query by query.
-
-    Args:
-        doc, rank, rows, judged, judged_start, n_docs: as for `find_judged`; all judged docs are positives.
-        grade: of each positive; ideal: the same grades, descending within a query.
-        discount: of nDCG, by rank.
-        loops, depths: of each measure its place in `LOOPS`, and its cutoff.
-    """
-    start, stop = rows
-    most = 0
-    for query in range(start.size):
-        most = max(most, judged_start[query + 1] - judged_start[query])
-    row, place = np.empty(most, np.int64), np.empty(most, np.int64)
-    ranks = np.empty(most + _LANES, np.int32)
-    precisions, gains, ideals = np.zeros(most + 1), np.zeros(most + 1), np.zeros(most + 1)  # their sums
-    table = np.full(n_docs, -1, np.int64)
-    for query in range(start.size):
-        first, begin, end = start[query], judged_start[query], judged_start[query + 1]
-        if end - begin > _FEW:
-            n = _by_table(doc, first, stop[query], judged, begin, end, table, row, place, 0)
-        else:
-            n = _by_comparing(doc, first, stop[query], judged, begin, end, row, place, 0)
+            take_codes(judged, begin, n_judged, held)
+            n = find_few(doc, end, first, n_rows, held, n_judged, ranks)
+            for i in range(n):
+                places[i] = begin + lowest_bit(equal_bits(held, 0, doc[first + ranks[i] - 1]))
         for i in range(n):
-            at = rank[row[i]] if rank.size else row[i] - first + 1
-            ranks[i] = at
-            precisions[i + 1] = precisions[i] + (i + 1.0) / at
-            gains[i + 1] = gains[i] + grade[place[i]] / discount[at]
-        for i in range(end - begin):
-            ideals[i + 1] = ideals[i] + ideal[begin + i] / discount[i + 1]
-        for i in range(_LANES):
-            ranks[n + i] = _NO_RANK
-        n_padded = (n + _LANES - 1) // _LANES * _LANES
-        for m in range(loops.size):
-            loop = loops[m]
-            depth = (loop - 7) * (end - begin) if loop >= 8 else depths[m]
-            n_in = np.int32(0)
-            for i in range(n_padded):  # without a branch
-                n_in += ranks[i] <= depth
-            values[m, query] = _value(loop, depth, n_in, end - begin, ranks[0], precisions, gains, ideals)
-
-
-@_compiled
-def _value(
-    loop: int,
-    depth: int,
-    n: int,
-    n_positives: int,
-    first: int,
-    precisions: Floats,
-    gains: Floats,
-    ideals: Floats,
-) -> float:
-    """Return one measure of one query, which has `n` positives to `depth`; loops are places in `LOOPS`."""
-    value = 0.0
-    if n == 0:
-        return value
-    if loop == 0:
-        value = 1.0
-    elif loop == 1:
-        value = n / depth
-    elif loop == 2 or loop >= 8:
-        value = n / n_positives
-    elif loop == 3:
-        value = 1.0 / first
-    elif loop == 4:
-        value = precisions[n] / n_positives
-    elif loop == 5:
-        value = precisions[n] / min(depth, n_positives)
-    elif loop == 6:
-        value = precisions[n] / n
-    else:
-        value = gains[n] / ideals[min(depth, n_positives)]
-    return value
+            query_out[n_found] = query
+            rank_out[n_found] = rank[first + ranks[i] - 1] if rank.size else ranks[i]
+            relevance_out[n_found] = relevance[places[i]]
+            n_found += 1
+    return n_found
 
 
 @_compiled

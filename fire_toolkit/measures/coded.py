@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.kernels import as_input
-from fire_toolkit.measures.segments import Codes, Ints, count_by_query, running_count
+from fire_toolkit.measures.segments import Codes, Floats, Ints, count_by_query, running_count
 from fire_toolkit.tables import Qrels, Run
 
 
@@ -103,6 +103,28 @@ class CodedQrels:
         return CodedQrels(self.queries, self.docs, self.pairs[kept], self.relevance[kept])
 
     @cached_property
+    def most_positives(self) -> int:
+        """Return the largest number of positives of a query."""
+        return int(np.diff(self.positives.start).max(initial=0))
+
+    @cached_property
+    def grades(self) -> tuple[Codes, Ints]:
+        """Return of each pair the place of its relevance among those there are, and these."""
+        place, grades = pd.factorize(self.relevance)
+        return place.astype(np.int32), np.asarray(grades, dtype=np.int64)
+
+    @cached_property
+    def ideal_sums(self) -> Floats:
+        """Return the ideal sum of grade / log2(rank + 1) down to each positive, and a 1 at the end."""
+        from fire_toolkit.kernels.score_loops import add_up_ideal
+
+        positives = self.positives
+        discount = np.log2(np.arange(self.most_positives + 1) + 1.0)
+        sums = np.ones(positives.pairs.size + 1)
+        add_up_ideal(self.ideal[1], positives.start, discount, sums)
+        return sums
+
+    @cached_property
     def n_nonrelevant(self) -> Ints:
         """Return how many docs of each query were judged not relevant."""
         return count_by_query(self.query[self.relevance == 0], len(self.queries))
@@ -157,9 +179,17 @@ class CodedRun:
 
     def codes_of(self, coded: CodedQrels) -> Codes:
         """Return the run's code of the doc of each pair of `coded`, -1 where the run does not have it."""
-        same = coded.docs is self.qrels_docs
-        to_run = self.to_run if same else self.docs.get_indexer(coded.docs).astype(np.int32)
-        return to_run[coded.doc]
+        made_for, codes = self._codes.get(id(coded), (None, None))
+        if made_for is not coded or codes is None:
+            same = coded.docs is self.qrels_docs
+            to_run = self.to_run if same else self.docs.get_indexer(coded.docs).astype(np.int32)
+            codes = to_run[coded.doc]
+            self._codes[id(coded)] = (coded, codes)
+        return codes
+
+    @cached_property
+    def _codes(self) -> dict[int, tuple[CodedQrels, Codes]]:
+        return {}
 
 
 def code_qrels(

@@ -57,7 +57,7 @@ class Definition:
         unit: `share` lies in [0, 1] and is printed times 100; `rank` is 1-based; `gain` is a sum of grades.
         aggregate: how the queries' values become one.
         reads: how deep it reads a ranking without a cutoff in its name; None: all of it.
-        loop: which of `kernels.LOOPS` computes it too, if one does; it then reads to `k` or `reads`.
+        loop: which of `score_coded.LOOPS` computes it too, if one does; it then reads to `k` or `reads`.
         also_called: other spellings, for the suggestion when a name is unknown; they are not accepted.
     """
 

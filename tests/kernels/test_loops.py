@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from fire_toolkit.measures import (
     score_coded,
     segments,
 )
+from fire_toolkit.measures.score_coded import LOOPS
 from fire_toolkit.ranking import ranks_in_rows, top_of_rows
 from fire_toolkit.tables import check_qrels, check_run
 
@@ -119,30 +121,43 @@ def test_without_numba_numpy_does_the_work(monkeypatch: pytest.MonkeyPatch) -> N
     assert kernels.compiled(10**9) is None
 
 
-@pytest.mark.parametrize("n_judged", [12, 70])
+@pytest.mark.parametrize("n_queries", [3, 80, 200])  # at the end of the rows, in one block, in two
+@pytest.mark.parametrize("n_judged", [5, 14, 70])  # a few lanes, several, by a table of docs
+@pytest.mark.parametrize("n_docs", [40, 130, 2500])  # a word of rows, some, beyond the table of quotients
+@pytest.mark.parametrize("n_grades", [1, 3])
 @pytest.mark.parametrize("is_gapped", [False, True])
 def test_measures_in_one_pass_equal_their_own_functions(
-    both_ways: Any, n_judged: int, is_gapped: bool
+    both_ways: Any, n_queries: int, n_judged: int, n_docs: int, n_grades: int, is_gapped: bool
 ) -> None:
     rng = np.random.default_rng(n_judged)
+    longest = n_docs if n_queries == 3 else min(n_docs, 200)
     rows = []
-    for query in range(80):
-        length = int(rng.integers(1, 60))
-        rank = np.sort(rng.permutation(100)[:length]) + 1 if is_gapped else np.arange(1, length + 1)
-        rows += [
-            ("m", f"q{query:02d}", f"d{d}", r, -r) for d, r in zip(rng.permutation(99), rank, strict=False)
-        ]
+    for query in range(n_queries):
+        length = int(rng.integers(0 if query else longest, longest + 1))
+        rank = np.sort(rng.permutation(n_docs + 40)[:length]) + 1 if is_gapped else np.arange(1, length + 1)
+        docs = rng.permutation(n_docs)[:length]
+        rows += [("m", f"q{query:03d}", f"d{d}", r, -r) for d, r in zip(docs, rank, strict=True)]
     run = check_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "rank", "score"]))
-    pairs = {(f"q{q:02d}", f"d{d}"): g for q, d, g in rng.integers(0, (90, 120, 4), (90 * n_judged, 3))}
-    table = [(*pair, int(grade) - 1) for pair, grade in pairs.items()]
+    drawn = rng.integers(0, (n_queries, n_docs + 9, n_grades + 1), (n_queries * n_judged, 3))
+    pairs = {(f"q{q:03d}", f"d{d}"): g for q, d, g in drawn} | {("q000", "d1"): n_grades, ("q9", "d1"): 0}
+    table = [(*pair, int(grade)) for pair, grade in pairs.items()]
     coded = code_qrels(check_qrels(pd.DataFrame(table, columns=["query_id", "doc_id", "relevance"])))
     with_loop = [d for d in list_measures() if d.loop]
-    names = [d.example for d in with_loop] + ["AP", "RR", "nDCG", "P@3", "C@1", "AP@5:rel=2", "R@5:condensed"]
-    measures = [parse_measure(name) for name in names]
-    assert set(kernels.LOOPS) == {d.loop for d in with_loop}
+    names = [d.example for d in with_loop] + ["AP", "RR", "nDCG", "P@3", "C@1", "AP@50", "P@200"]
+    names += ["AP@5:rel=2", "R@5:condensed"]
+    measures = [parse_measure(name) for name in dict.fromkeys(names)]
+    assert set(LOOPS) == {d.loop for d in with_loop}
     plain, compiled = both_ways(lambda: score_coded(code_run(run, coded), coded, measures))
     ranking = judge_run(run, coded)
+    assert plain[[measure.name for measure in measures].index("AP")].any()
     for measure, expected, found in zip(measures, plain, compiled, strict=True):
-        assert 0 < expected.mean() < 1, measure.name
         np.testing.assert_array_equal(found, expected, err_msg=measure.name)
         np.testing.assert_array_equal(expected, measure.per_query(measure.view(ranking)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_means_are_the_exact_sum_divided_either_way(both_ways: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.random(4001) ** rng.integers(1, 40) * rng.choice([-1, 1], 4001)
+    for mean in both_ways(lambda: segments.mean(values)):
+        assert mean == math.fsum(values.tolist()) / 4001
