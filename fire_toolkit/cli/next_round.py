@@ -121,7 +121,7 @@ def next_round(
         table,
         *_resolved(labels_folder, inputs, campaign),
         grades=known_grades(table, guideline, path),
-        original=_original(qrels, inputs) if "rejected_original" in asked else None,
+        original=_original(qrels, inputs),
         round=number,
         **numbers,
     )
@@ -265,7 +265,9 @@ def _drawn(strata: pd.DataFrame) -> str:
 def _say_cost(planned: RoundPlan, number: int) -> None:
     strata = planned.strata.set_index("stratum")
     n_asked = int(strata["n_asked"].sum())
-    hours = "" if math.isnan(planned.seconds) else f", about {n_asked * planned.seconds / 3600:,.1f} hours"
+    minutes = n_asked * planned.seconds / 60
+    hours = f", about {minutes:.0f} minutes" if minutes < 90 else f", about {minutes / 60:,.1f} hours"
+    hours = "" if math.isnan(minutes) else hours
     say(f"round {number}: {n_of(n_asked, 'pair')} to ask again{hours}")
 
 

@@ -84,8 +84,8 @@ def plan_round(
         A `RoundPlan`. inclusion_probability is the chance with which a pair of the stratum was drawn: 1
         where the stratum is asked whole or from its least sure end. Pairs with one judgment that are
         asked by these chances make an even sample when they weigh their inverse. expected_changes is
-        n_asked times how often, on pairs with two votes, another vote differs from a positive (or a
-        negative) one; of disputes all; of a model 1 − posterior.
+        n_asked times how often, on pairs with two votes of their first round, another vote differs from a
+        positive (or a negative) one; of disputes all; of a model 1 − posterior.
 
     Raises:
         UsageError: an argument out of its range.
@@ -103,7 +103,7 @@ def plan_round(
     """
     _check_arguments(ask, budget, random_share, low_posterior, seed, round)
     rejected = None if original is None else rejected_originals(labels, original, round=round)
-    changes = _changes(count_ballots(judgments, grades=grades))
+    changes = _changes(count_ballots(_first_answers(judgments), grades=grades))
     left = len(labels) + len(disputes) if budget is None else budget
     draw = np.random.default_rng(seed)
     asked, rows = [], []
@@ -144,6 +144,14 @@ def _check_arguments(
         raise UsageError(f"seed is {seed}, expected 0 or more")
     if number < 1:
         raise UsageError(f"round is {number}; expected 1 or more")
+
+
+def _first_answers(judgments: Judgments) -> Judgments:
+    """Return the judgments of each pair's first round, where they say theirs: later ones were disputed."""
+    if "round" not in judgments.columns or judgments["round"].dtype.kind not in "iu":
+        return judgments
+    first = judgments.groupby(PAIR, sort=False)["round"].transform("min")
+    return Judgments(judgments[judgments["round"] == first])
 
 
 def _changes(ballots: Ballots) -> tuple[float, float]:

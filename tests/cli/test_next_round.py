@@ -37,7 +37,7 @@ def test_the_plan_is_a_pool_with_strata_and_probabilities(fire: Fire, resolved: 
         ("2", "a"): ("unverified_positive", "1.0"),
     }
     assert "unverified_positive" in shown.stdout
-    assert "3 pairs to ask again, about 0.0 hours" in shown.stderr
+    assert "3 pairs to ask again, about 0 minutes" in shown.stderr
     counts = json.loads((resolved / "plan/manifest.json").read_text())["counts"]
     assert (counts["dispute"], counts["random"]) == (1, 0)
 

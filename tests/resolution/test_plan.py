@@ -186,3 +186,12 @@ def test_weights_by_the_plans_probabilities_give_the_agreement_of_an_even_sample
 def test_a_bad_argument_is_a_usage_error(options: dict[str, object], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         planned(**options)  # type: ignore[arg-type]
+
+
+def test_answers_to_disputes_do_not_tell_how_often_a_second_one_differs() -> None:
+    votes = {"a": ["yes", "no", "yes"], "b": ["no", "no"], "c": ["yes"], "d": ["no"]}
+    later = judged(votes, round=[1, 1, 2, 1, 1, 1, 1])
+    plan = plan_round(later, *resolve(later, grades=GRADES), grades=GRADES, random_share=1)
+    bought = plan.strata.set_index("stratum")["expected_changes"]
+    # of two doubled pairs one is split: the positive meets a negative, a negative one in a third of cases
+    assert (bought["unverified_positive"], bought["random"]) == (1.0, pytest.approx(1 / 3))
