@@ -61,6 +61,12 @@ def labelstudio() -> None:
     help=f"postgresql://user:password@host:port/name, best by {POSTGRES_VARIABLE}. [default: SQLite]",
 )
 @click.option(
+    "--hooks/--no-hooks",
+    default=None,
+    help="Let it call programs at 127.0.0.1, for `pull --listen`; whoever may import tasks by URL can then "
+    "read what answers there. [default: as the last time; first not]",
+)
+@click.option(
     "--program",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -81,6 +87,7 @@ def start(
     port: int | None,
     media: Path | None,
     postgres: str | None,
+    hooks: bool | None,
     program: Path | None,
     limit_s: float,
     as_json: bool,
@@ -102,6 +109,7 @@ def start(
             port=port,
             media=media,
             postgres=postgres,
+            hooks=hooks,
             limit_s=limit_s,
             report=progress,
         )

@@ -37,10 +37,33 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Take answers from a JSON export instead of the server (may be repeated).",
 )
+@click.option(
+    "--listen",
+    "listens",
+    is_flag=True,
+    help="Go on until Ctrl-C: pull at each hint of the server (webhooks), and every --every seconds.",
+)
+@click.option("--every", type=click.FloatRange(min=1), default=60.0, show_default=True, metavar="SECONDS")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where --listen takes hints."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="[default: any free one]")
+@click.option(
+    "--hook-url", metavar="URL", help="How the server reaches ADDRESS:PORT. [default: http://ADDRESS:PORT]"
+)
 @connection_options
 @json_option
 def pull(
-    is_full: bool, exports: tuple[Path, ...], url: str | None, token_file: Path | None, as_json: bool
+    is_full: bool,
+    exports: tuple[Path, ...],
+    listens: bool,
+    every: float,
+    host: str,
+    port: int,
+    hook_url: str | None,
+    url: str | None,
+    token_file: Path | None,
+    as_json: bool,
 ) -> None:
     """Fetch new and changed answers into the ledger, then write judgments.csv and dropped.csv from it.
 
@@ -48,6 +71,13 @@ def pull(
     is recorded as such. Judgments say in which round they were given, and what for (column kind).
     """
     root = workspace_root()
+    if listens:
+        from fire_toolkit.cli.listening import listen
+
+        if is_full or exports:
+            raise click.UsageError("--listen goes without --full and --from-export")
+        listen(root, url, token_file, host=host, port=port, hook_url=hook_url, every=every, as_json=as_json)
+        return
     pulled = _add_exports(root, exports) if exports else pull_once(root, url, token_file, is_full=is_full)
     derive_judgments(root, pulled, as_json=as_json)
     say_next("progress, and `fire-toolkit agree` or `resolve` when all is judged")

@@ -139,6 +139,29 @@ class Api:
             )
         )
 
+    def hooks(self) -> list[Json]:
+        """Return the webhooks of the organisation."""
+        found = self._read("api/webhooks/", {})
+        return [hook for hook in found if isinstance(hook, dict)] if isinstance(found, list) else []
+
+    def add_hook(self, settings: Mapping[str, Any]) -> None:
+        """Make a webhook.
+
+        Raises:
+            Uncertain: it may or may not be there now.
+        """
+        self._write(lambda once: self._client.webhooks.create(**settings, request_options=once))
+
+    def remove_hook(self, number: int) -> None:
+        """Take a webhook away, unless it is gone already."""
+        try:
+            self._again(
+                lambda: self._write(lambda once: self._client.webhooks.delete(number, request_options=once))
+            )
+        except ServerError as error:
+            if status_of(error) != 404:
+                raise
+
     def task_page(
         self,
         project: int,
@@ -156,17 +179,24 @@ class Api:
             "project": project,
             "page": 1,
             "page_size": page_size or self.page_size,
-            "include": ",".join(include),
+            "include": ",".join((*include, "project")),
             "query": json.dumps(query, ensure_ascii=True, separators=(",", ":")),
             **({"fields": "all"} if with_answers else {}),
         }
-        answer = self._read("api/tasks/", params)
+        answer = self._again(lambda: self._read_page(project, params))
+        return answer["tasks"], int(answer.get("total") or len(answer["tasks"]))
+
+    def _read_page(self, project: int, params: Mapping[str, Any]) -> Json:
+        answer = self._read_once("api/tasks/", params, None)
         tasks = answer.get("tasks") if isinstance(answer, dict) else None
+        where = f"{self.connection.url}/api/tasks/"
         if not isinstance(tasks, list) or not all(_is_task(task) for task in tasks):
-            raise ServerError(
-                f"{self.connection.url}/api/tasks/: no list of tasks in the answer; see `fire-toolkit doctor`"
+            raise ServerError(f"{where}: no list of tasks in the answer; see `fire-toolkit doctor`")
+        if any(task.get("project", project) != project for task in tasks):
+            raise Uncertain(
+                f"{where}: asked for project {project}, got another's tasks; a proxy mixes answers up"
             )
-        return tasks, int(answer.get("total") or len(tasks))
+        return answer
 
     def pause(self, seconds: float) -> None:
         """Wait."""

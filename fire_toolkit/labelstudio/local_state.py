@@ -36,16 +36,25 @@ class LocalState:
     port: int
     media: str = ""
     postgres: str = field(default="", repr=False)
+    hooks: bool = False
 
     @classmethod
     def new(cls) -> LocalState:
         """Return a state with fresh secrets and no port yet."""
         return cls("", secrets.token_hex(20), ADMIN, secrets.token_urlsafe(18), 0)
 
-    def with_settings(self, *, port: int, media: str, postgres: str | None) -> LocalState:
-        """Return this state with another port, media folder and database (None: the same)."""
-        database = self.postgres if postgres is None else postgres
-        return replace(self, url=f"http://127.0.0.1:{port}", port=port, media=media, postgres=database)
+    def with_settings(
+        self, *, port: int, media: str, postgres: str | None, hooks: bool | None = None
+    ) -> LocalState:
+        """Return this state with another port, media folder, database and leave to call (None: the same)."""
+        return replace(
+            self,
+            url=f"http://127.0.0.1:{port}",
+            port=port,
+            media=media,
+            postgres=self.postgres if postgres is None else postgres,
+            hooks=self.hooks if hooks is None else hooks,
+        )
 
 
 def prepare_folder(folder: Path) -> None:
@@ -76,8 +85,9 @@ def read_state(folder: Path) -> LocalState | None:
         return None
     try:
         found = json.loads(read_secret(path))
+        found.setdefault("hooks", False)  # earlier versions did not write it
         return LocalState(**{each.name: found[each.name] for each in fields(LocalState)})
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise FormatError(
             f"{path}: is not what `fire-toolkit labelstudio start` writes; move it away and, if the "
             f"database in {folder / DATA} is to be kept, put its token and password back"

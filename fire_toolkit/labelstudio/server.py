@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from fire_toolkit.errors import FireError, ServerError, UsageError
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE, Connection
@@ -44,9 +43,9 @@ from fire_toolkit.labelstudio.process import (
     listens_on,
     memory_bytes,
     open_lock,
-    quiet_environment,
     read_pid,
 )
+from fire_toolkit.labelstudio.server_environment import database_settings, server_environment
 
 HOST = "127.0.0.1"
 FIRST_PORTS = range(8080, 8100)
@@ -82,6 +81,7 @@ def start_server(
     port: int | None = None,
     media: Path | None = None,
     postgres: str | None = None,
+    hooks: bool | None = None,
     limit_s: float = START_LIMIT_S,
     report: Report = lambda words: None,
 ) -> ServerStatus:
@@ -93,6 +93,7 @@ def start_server(
         port: on 127.0.0.1; by default the last one, else the first free one from 8080 on.
         media: the folder below which the server may serve local files; by default `media` beside `folder`.
         postgres: `postgresql://user:password@host:port/name`; by default SQLite in the folder.
+        hooks: whether it may call programs at 127.0.0.1 (webhooks); by default as the last time, first not.
         limit_s: how long to wait until it is up: about 10 s, with a new PostgreSQL database 2 minutes.
         report: is told what goes on, in words.
 
@@ -103,9 +104,10 @@ def start_server(
     folder = folder.absolute()
     prepare_folder(folder)
     deadline = time.monotonic() + limit_s
+    wanted = _Wanted(port, media.absolute() if media else None, postgres, hooks)
     for _ in range(_TRIES):
         try:
-            return _find_or_start(folder, program, port, media, postgres, deadline, report)
+            return _find_or_start(folder, program, wanted, deadline, report)
         except _PortTaken as error:
             if port is not None:
                 raise
@@ -117,22 +119,26 @@ class _PortTaken(ServerError):
     """Somebody took the port between our look and the server's."""
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """The settings that were asked for; None: as before."""
+
+    port: int | None
+    media: Path | None
+    postgres: str | None
+    hooks: bool | None
+
+
 def _find_or_start(
-    folder: Path,
-    program: Path,
-    port: int | None,
-    media: Path | None,
-    postgres: str | None,
-    deadline: float,
-    report: Report,
+    folder: Path, program: Path, wanted: _Wanted, deadline: float, report: Report
 ) -> ServerStatus:
     while (lock := open_lock(folder / LOCK)) is None:
-        _check_same(folder, port, media, postgres)
+        _check_same(folder, wanted)
         existing = _await_existing(folder, deadline, report)
         if existing is not None:
             return existing
     try:
-        state = _settled(folder, port, media, postgres)
+        state = _settled(folder, wanted)
         write_state(folder, state)
         rotate_log(folder)
         if not state.postgres:
@@ -143,21 +149,25 @@ def _find_or_start(
             pid_file=folder / PID,
             log=folder / LOG,
             folder=folder,
-            environ=_environment(folder, state),
+            environ=server_environment(folder / DATA, state),
         )
     finally:
         os.close(lock)
     return _await_up(folder, state, deadline, report)
 
 
-def _check_same(folder: Path, port: int | None, media: Path | None, postgres: str | None) -> None:
+def _check_same(folder: Path, wanted: _Wanted) -> None:
     """Refuse settings that a running server does not have."""
     state = read_state(folder)
     if state is None:
         return
-    given = {"--port": (port, state.port), "--postgres": (postgres, state.postgres)}
-    given["--media"] = (str(media.absolute()) if media else None, state.media)
-    other = [name for name, (wanted, there) in given.items() if wanted is not None and wanted != there]
+    given = {
+        "--port": (wanted.port, state.port),
+        "--media": (str(wanted.media) if wanted.media else None, state.media),
+        "--postgres": (wanted.postgres, state.postgres),
+        "--hooks": (wanted.hooks, state.hooks),
+    }
+    other = [name for name, (asked, there) in given.items() if asked is not None and asked != there]
     if other:
         raise UsageError(
             f"the server runs already at {state.url} with another {', '.join(other)}; stop it first "
@@ -165,15 +175,15 @@ def _check_same(folder: Path, port: int | None, media: Path | None, postgres: st
         )
 
 
-def _settled(folder: Path, port: int | None, media: Path | None, postgres: str | None) -> LocalState:
+def _settled(folder: Path, wanted: _Wanted) -> LocalState:
     """Return the state of the server to start: what was before, changed where something is given."""
     earlier = read_state(folder)
     state = earlier or LocalState.new()
-    chosen = _chosen_port(port, earlier.port if earlier else None)
-    media = (media or Path(state.media or folder.parent / "media")).absolute()
+    chosen = _chosen_port(wanted.port, earlier.port if earlier else None)
+    media = wanted.media or Path(state.media or folder.parent / "media").absolute()
     if folder.is_relative_to(media):
         raise UsageError(f"{media}: holds the server's own folder, which must not be served; choose another")
-    return state.with_settings(port=chosen, media=str(media), postgres=postgres)
+    return state.with_settings(port=chosen, media=str(media), postgres=wanted.postgres, hooks=wanted.hooks)
 
 
 def _chosen_port(given: int | None, last: int | None) -> int:
@@ -202,57 +212,6 @@ def _prepare_database(folder: Path, program: Path) -> None:
 def _command(program: Path, folder: Path, port: int) -> list[str]:
     arguments = ["start", "--no-browser", "--internal-host", HOST, "--port", str(port)]
     return [str(program), *arguments, "--data-dir", str(folder / DATA), "--log-level", "WARNING"]
-
-
-def _environment(folder: Path, state: LocalState) -> dict[str, str]:
-    """Return the server's whole environment: who may enter, no calls to the outside, which database."""
-    settings = {
-        "BASE_DATA_DIR": str(folder / DATA),
-        "USERNAME": state.email,
-        "PASSWORD": state.password,
-        "USER_TOKEN": state.token,
-        "ENABLE_LEGACY_API_TOKEN": "true",
-        "DISABLE_SIGNUP_WITHOUT_LINK": "true",
-        # SQLite's write-ahead log, under the one name by which Label Studio switches it on. With 12 people
-        # answering during an import it halves the time of all and lets the import through.
-        "AZURE_MOUNT_FIX": "true",
-        "LOCAL_FILES_SERVING_ENABLED": "true",
-        "LOCAL_FILES_DOCUMENT_ROOT": state.media,
-        **database_settings(state.postgres),
-    }
-    return quiet_environment(settings)
-
-
-def database_settings(postgres: str) -> dict[str, str]:
-    """Return Label Studio's settings for a PostgreSQL URL; none for an empty one.
-
-    Raises:
-        UsageError: the URL names no host, user or database; it is not shown.
-
-    Examples:
-        >>> database_settings("postgresql://ls:pw@db.example.org/labels")["POSTGRE_PORT"]
-        '5432'
-        >>> database_settings("")
-        {}
-    """
-    if not postgres:
-        return {}
-    try:
-        parts = urlsplit(postgres)
-        port = parts.port or 5432
-    except ValueError:
-        parts, port = urlsplit(""), 0
-    name = parts.path.strip("/")
-    if parts.scheme not in ("postgresql", "postgres") or not (parts.hostname and parts.username and name):
-        raise UsageError("the database's URL is none; expected postgresql://user:password@host:port/name")
-    return {
-        "DJANGO_DB": "default",
-        "POSTGRE_HOST": parts.hostname,
-        "POSTGRE_PORT": str(port),
-        "POSTGRE_USER": unquote(parts.username),
-        "POSTGRE_PASSWORD": unquote(parts.password or ""),
-        "POSTGRE_NAME": unquote(name),
-    }
 
 
 def _await_existing(folder: Path, deadline: float, report: Report) -> ServerStatus | None:

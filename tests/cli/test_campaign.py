@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import threading
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 from click.testing import CliRunner, Result
 
@@ -14,10 +20,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from fake_api import TOKEN, URL, FakeServer
 
-from fire_toolkit.cli import main
+from fire_toolkit.cli import listening, main
 from fire_toolkit.formats.delimited import read_delimited
 from fire_toolkit.labelstudio import accounts, api
 from fire_toolkit.labelstudio.connection import open_client
+from fire_toolkit.labelstudio.hooks import HintListener, hook_path
+from fire_toolkit.ledger import read_ledger
 
 
 @pytest.fixture
@@ -299,3 +307,124 @@ def test_words_for_what_was_found_on_the_server(server: FakeServer, workspace: P
     assert "1 pair there more than once" in words
     assert "1 task not of this queue" in words
     assert "enable_empty_annotation had been changed by hand and were put back" in words
+
+
+def listen_while(steps: Callable[[], None], *arguments: str) -> Result:
+    """Run `pull --listen` and, beside it, `steps`; then end it as the system does."""
+
+    has_ended = threading.Event()
+
+    def beside() -> None:
+        try:
+            steps()
+        finally:
+            if not has_ended.wait(0.1):
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=beside)
+    thread.start()
+    try:
+        return run("pull", "--listen", "--url", "http://127.0.0.1:9", *arguments)
+    finally:
+        has_ended.set()
+        thread.join()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def send_hooks(server: FakeServer, **more: dict[str, str]) -> list[int]:
+    """Call every hook as the server does; return how each was answered."""
+    with httpx.Client(trust_env=False) as client:
+        hooks = [{**hook, **more} for hook in server.hooks.values()]
+        answers = [client.post(h["url"], headers=h["headers"], json={"action": "x"}) for h in hooks]
+    return [answer.status_code for answer in answers]
+
+
+def ledger_size(workspace: Path) -> int:
+    return len(read_ledger(workspace / "ledger"))
+
+
+def test_a_hint_brings_the_answers_at_once_and_leaves_no_hook(
+    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "QUIET_S", 0.01)
+    push_all()
+    server.hooks[1] = {
+        "id": 1,
+        "project": 1,
+        "url": f"http://127.0.0.1:9{hook_path(campaign_key(workspace))}",
+    }
+    judgments = workspace / "judgments" / "judgments.csv"
+
+    def steps() -> None:
+        until(judgments.is_file)
+        assert 1 not in server.hooks  # left by a listener that was killed
+        assert sorted(hook["project"] for hook in server.hooks.values()) == [1, 2]
+        answer_all(server, {2: "relevant"})
+        assert send_hooks(server, headers={}) == [403, 403]
+        assert send_hooks(server) == [204, 204]
+        until(lambda: len(read_delimited(judgments)) == 6)
+
+    result = listen_while(steps, "--every", "3600")
+    assert server.hooks == {}
+    assert "stopped" in result.output
+
+
+def test_without_hints_the_clock_brings_the_answers(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    server.may_call = False
+
+    def steps() -> None:
+        until((workspace / "judgments" / "judgments.csv").is_file)
+        answer_all(server, {2: "relevant"})
+        until(lambda: ledger_size(workspace) == 6)
+        server.faults = ["500"] * 3  # the server fails, and comes back
+        until(lambda: not server.faults)
+        answer_all(server, {3: "relevant"})
+        until(lambda: ledger_size(workspace) == 12)
+
+    result = listen_while(steps, "--every", "1")
+    assert "no hints: POST" in result.output
+    assert "came without a hint" not in result.output
+    assert "labelstudio start --hooks" in result.output
+    assert result.output.count("no hints") == 1
+
+
+def test_hints_that_do_not_come_are_noticed_once(server: FakeServer, workspace: Path) -> None:
+    push_all()
+
+    def steps() -> None:
+        until((workspace / "judgments" / "judgments.csv").is_file)
+        for user, n_answers in ((2, 6), (3, 12)):
+            answer_all(server, {user: "relevant"})
+            until(lambda n=n_answers: ledger_size(workspace) == n)  # type: ignore[misc]
+
+    result = listen_while(steps, "--every", "1")
+    assert result.output.count("6 changes came without a hint; can the server reach http://127.0.0.1:") == 1
+
+
+def test_listening_on_a_port_in_use_is_refused_and_makes_no_hook(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    with HintListener("/x") as taken:
+        given = ("--url", "http://127.0.0.1:9", "--port", str(taken.server_port))
+        result = run("pull", "--listen", *given, code=1)
+    assert f"port {taken.server_port} of 127.0.0.1 cannot be used" in result.output
+    assert server.hooks == {}
+
+
+def test_listening_to_a_server_elsewhere_needs_our_address(
+    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push_all()
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://labels.example.org")
+    assert "--hook-url is needed" in run("pull", "--listen", code=2).output
+    assert "goes without" in run("pull", "--listen", "--full", code=2).output
+
+
+def campaign_key(workspace: Path) -> str:
+    return str(json.loads((workspace / "campaign" / "campaign.json").read_text())["key"])

@@ -157,6 +157,15 @@ def test_whatever_the_faults_every_task_is_there_once(faults: list[str]) -> None
     assert_all_there_once(server)
 
 
+@pytest.mark.parametrize("place", range(16))
+def test_a_page_of_another_project_is_not_taken_for_this_one_s(place: int) -> None:
+    server = FakeServer()
+    server.faults = ["ok"] * place + ["replay"]
+    push_until_done(server)
+    push(server)
+    assert_all_there_once(server)
+
+
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_killed_at_any_request_the_next_push_goes_on(after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pushing, "BATCH_SIZE", 4)

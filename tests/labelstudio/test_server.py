@@ -14,13 +14,21 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
 
 from fire_toolkit.errors import FireError, FormatError, ServerError, UsageError
 from fire_toolkit.labelstudio.connection import read_connection
-from fire_toolkit.labelstudio.local_state import read_log, read_state
+from fire_toolkit.labelstudio.local_state import (
+    LocalState,
+    read_log,
+    read_state,
+    write_private,
+    write_state,
+)
 from fire_toolkit.labelstudio.process import (
     any_free_port,
     command_of,
@@ -34,12 +42,12 @@ from fire_toolkit.labelstudio.process import (
 )
 from fire_toolkit.labelstudio.server import (
     ServerStatus,
-    database_settings,
     our_pid,
     server_status,
     start_server,
     stop_server,
 )
+from fire_toolkit.labelstudio.server_environment import database_settings, server_environment
 
 _SPEC = importlib.util.spec_from_file_location("fake_server", Path(__file__).with_name("fake_server.py"))
 assert _SPEC is not None
@@ -485,3 +493,29 @@ def test_memory_and_command_of_no_process() -> None:
     gone = 2**22 + 1
     assert (command_of(gone), memory_bytes(gone)) == ("", None)
     assert "python" in command_of(os.getpid())
+
+
+def test_only_a_server_with_hooks_may_call_this_machine_and_no_network_beside_it(tmp_path: Path) -> None:
+    without = LocalState.new()
+    assert not any("BANNED" in name for name in server_environment(tmp_path, without))
+    settings = server_environment(tmp_path, replace(without, hooks=True))
+    assert settings["LABEL_STUDIO_USE_DEFAULT_BANNED_SUBNETS"] == "false"
+    banned = [ip_network(net) for net in settings["LABEL_STUDIO_USER_ADDITIONAL_BANNED_SUBNETS"].split(",")]
+    for address, is_banned in (
+        ("127.0.0.1", False),
+        ("::1", True),
+        ("169.254.169.254", True),
+        ("10.1.2.3", True),
+    ):
+        assert any(ip_address(address) in net for net in banned) is is_banned
+
+
+def test_connection_data_of_before_hooks_are_read(tmp_path: Path) -> None:
+    write_state(tmp_path, LocalState.new())
+    path = tmp_path / "connection.json"
+    content = json.loads(path.read_text())
+    assert content.pop("hooks") is False
+    write_private(path, json.dumps(content))
+    state = read_state(tmp_path)
+    assert state is not None
+    assert state.hooks is False

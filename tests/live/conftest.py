@@ -80,7 +80,7 @@ def one_live_server(live_program: Path, artefacts: Path) -> Iterator[LiveServer]
     server = LiveServer(root, live_program)
     started = time.monotonic()
     try:
-        start_server(server.folder, live_program)
+        start_server(server.folder, live_program, hooks=True)
         _seconds["start"] = time.monotonic() - started
         yield server
     finally:
