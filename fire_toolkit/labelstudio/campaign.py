@@ -19,7 +19,7 @@ from fire_toolkit.assignment import ASSIGNMENTS, OVERLAP, Assignments, check_ass
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.files import read_text
-from fire_toolkit.storage import write_files
+from fire_toolkit.storage import finish_interrupted, write_files
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
 
 FOLDER = "campaign"
@@ -128,9 +128,16 @@ def write_campaign(root: Path, campaign: Campaign) -> None:
 
 def read_rounds(root: Path) -> list[Round]:
     """Return the rounds of the workspace `root`, by number; none if none has begun."""
-    folders = (root / FOLDER).glob("round-*")
+    folders = [path for path in (root / FOLDER).glob("round-*") if _has_begun(path)]
     numbers = sorted(int(found[1]) for path in folders if (found := _ROUND.fullmatch(path.name)))
     return [_read_round(root, number) for number in numbers]
+
+
+def _has_begun(folder: Path) -> bool:
+    """Whether a round was written, and not only its folder made when the disk was full or the writer killed."""
+    if folder.is_dir():
+        finish_interrupted(folder)
+    return any(folder.glob("*.csv"))
 
 
 def _read_round(root: Path, number: int) -> Round:
@@ -161,7 +168,7 @@ def write_round(root: Path, entry: Round) -> None:
         folder / f"{name}.csv": delimited_text(table[list(columns)]).encode()
         for name, (table, columns) in tables.items()
     }
-    if folder.is_dir():
+    if _has_begun(folder):
         changed = [path.name for path, content in contents.items() if path.read_bytes() != content]
         if changed:
             raise UsageError(

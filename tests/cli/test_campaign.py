@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import errno
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -428,3 +433,108 @@ def test_listening_to_a_server_elsewhere_needs_our_address(
 
 def campaign_key(workspace: Path) -> str:
     return str(json.loads((workspace / "campaign" / "campaign.json").read_text())["key"])
+
+
+class SmallDisk:
+    """A disk that is full at the n-th write that must last; n = 0: it has room."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.full_at = 0
+        self.n_writes = 0
+        fsync = os.fsync
+
+        def flush(handle: int) -> None:
+            self.n_writes += 1
+            if self.n_writes == self.full_at:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            fsync(handle)
+
+        monkeypatch.setattr(os, "fsync", flush)
+
+    def fill_at(self, place: int) -> None:
+        self.full_at, self.n_writes = place, 0
+
+
+def after_a_full_disk_at_each_write(
+    *arguments: str, server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """Yield a workspace in which a command met a full disk at its 1st, 2nd, ... write, and then ran again."""
+    disk = SmallDisk(monkeypatch)
+    before = copy.deepcopy((server.projects, server.tasks, server.annotations))
+    run(*arguments)
+    for place in range(1, disk.n_writes + 1):
+        server.projects, server.tasks, server.annotations = copy.deepcopy(before)
+        folder = shutil.copytree(
+            workspace.with_name(f"{workspace.name}-before"), workspace.with_name(f"{workspace.name}-{place}")
+        )
+        monkeypatch.chdir(folder)
+        disk.fill_at(place)
+        result = run(*arguments, code=1)
+        (line,) = [line for line in result.output.splitlines() if line.startswith("error:")]
+        assert "No space left on device" in line
+        disk.fill_at(0)
+        run(*arguments)
+        yield folder
+
+
+def test_a_full_disk_at_any_write_of_a_push_doubles_and_misses_nothing(
+    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(workspace, workspace.with_name(f"{workspace.name}-before"))
+    push = ("push", "--annotator", "A02", "--annotator", "A03")
+    n_tried = 0
+    for folder in after_a_full_disk_at_each_write(
+        *push, server=server, workspace=workspace, monkeypatch=monkeypatch
+    ):
+        n_tried += 1
+        asked = read_delimited(folder / "campaign" / "round-1" / "assignments.csv")
+        for name, rows in asked.groupby("annotator_id"):
+            assert server.keys_of(server.project_of(str(name))) == dict.fromkeys(rows["pair_id"], 1)
+    assert n_tried > 5
+
+
+def test_a_full_disk_at_any_write_of_a_pull_doubles_and_misses_nothing(
+    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push_all()
+    answer_all(server, {2: "relevant"})
+    run("pull")
+    answer_all(server, {3: "irrelevant"})
+    server.edit(1, 2, "irrelevant")
+    server.delete_annotation(2)
+    shutil.copytree(workspace, workspace.with_name(f"{workspace.name}-before"))
+    n_tried = 0
+    for folder in after_a_full_disk_at_each_write(
+        "pull", server=server, workspace=workspace, monkeypatch=monkeypatch
+    ):
+        n_tried += 1
+        states = read_ledger(folder / "ledger")["state"]
+        assert states.value_counts().to_dict() == {"answered": 12, "edited": 1, "deleted": 1}
+        assert len(read_delimited(folder / "judgments" / "judgments.csv")) == 11
+    assert n_tried > 5
+
+
+def test_a_real_disk_without_room_stops_a_pull_and_room_lets_it_go_on(
+    server: FakeServer, workspace: Path
+) -> None:
+    push_all()
+    answer_all(server, {2: "relevant", 3: "relevant"})
+    (workspace / "ledger").mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(workspace / "ledger")], capture_output=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip("only root may mount a small disk")
+    try:
+        filler = workspace / "ledger" / "filler"
+        with suppress(OSError), filler.open("wb", buffering=0) as stream:
+            while stream.write(b"x" * 1024):
+                pass
+        result = run("pull", code=1)
+        assert "No space left on device" in result.output
+        assert "bytes are needed: free some space" in result.output
+        filler.unlink()
+        assert json.loads(run("pull", "--json").stdout)["new"] == 12
+        assert list((workspace / "ledger").glob(".*")) == []
+    finally:
+        subprocess.run(["umount", str(workspace / "ledger")], check=True)
