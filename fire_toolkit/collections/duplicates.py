@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from fire_toolkit.collections.edits import edit_distances
 from fire_toolkit.collections.minhash import candidate_pairs
 from fire_toolkit.collections.ngrams import Floats, Ints, index_texts, pair_similarities
 from fire_toolkit.collections.similarity import similar_pairs
-from fire_toolkit.collections.texts import normal_text
+from fire_toolkit.collections.texts import each_text, map_texts, normal_text
 from fire_toolkit.tables import Qrels, Queries
 
 N_EXACT = 5000
@@ -34,7 +35,7 @@ def text_groups(queries: Queries, *, ignore_case: bool = True) -> pd.Series:
         >>> text_groups(check_queries(pd.DataFrame(rows))).tolist()
         [0, 0, 1]
     """
-    texts = queries["text"].map(normal_text) if ignore_case else queries["text"]
+    texts = map_texts(queries["text"], normal_text) if ignore_case else queries["text"]
     groups = pd.Series(pd.factorize(texts)[0], index=queries.index)
     if (seen := seen_beside_text(queries)) is not None:
         groups = pd.Series(pd.factorize(groups * (int(seen.max()) + 1) + seen)[0], index=queries.index)
@@ -132,31 +133,35 @@ def near_duplicates(
         pairs: columns query_id, other_id, similarity, edit_distance (missing above 8), text, other_text;
         by similarity descending. A text that several queries have stands for them by its first id.
     """
-    captions = queries.loc[has_text(queries), ["query_id", "text"]]
-    normal = captions["text"].map(normal_text)
-    first = ~normal.duplicated()
-    distinct = captions[first].assign(normal=normal[first])
-    distinct = distinct.sort_values("normal").reset_index(drop=True)
-    texts = distinct["normal"].tolist()
-    index = index_texts(texts)
-    if len(texts) <= n_exact:
+    rows, texts = _distinct_texts(queries)
+    index = index_texts(each_text(texts))
+    del texts
+    if len(index) <= n_exact:
         left, right, cosines = similar_pairs(index, min_similarity=min_similarity)
-        n_compared, n_unchecked = len(texts) * (len(texts) - 1) // 2, 0
+        n_compared, n_unchecked = len(index) * (len(index) - 1) // 2, 0
     else:
         left, right, n_unchecked = candidate_pairs(index, min_agreement=min_similarity - _LOWER)
         n_compared = len(left)
         cosines = pair_similarities(index, left, right)
         near = cosines >= min_similarity
         left, right, cosines = left[near], right[near], cosines[near]
-    pairs = _described(distinct, texts, left, right, cosines)
-    return NearDuplicates(pairs, len(texts) <= n_exact, n_compared, n_unchecked)
+    pairs = _described(queries, rows[left], rows[right], cosines)
+    return NearDuplicates(pairs, len(index) <= n_exact, n_compared, n_unchecked)
 
 
-def _described(
-    distinct: pd.DataFrame, texts: list[str], left: Ints, right: Ints, cosines: Floats
-) -> pd.DataFrame:
-    edits = edit_distances(texts, left, right, max_distance=_MAX_EDITS)
-    ids, shown = distinct["query_id"].to_numpy(), distinct["text"].to_numpy()
+def _distinct_texts(queries: Queries) -> tuple[Ints, pd.Series]:
+    """Return the rows of the first queries of each text, and their texts as compared, in their order."""
+    texts = map_texts(queries["text"], normal_text).reset_index(drop=True)
+    texts = texts[~texts.duplicated() & (texts != "")].sort_values(kind="stable")
+    return texts.index.to_numpy(dtype=np.int64), texts
+
+
+def _described(queries: Queries, left: Ints, right: Ints, cosines: Floats) -> pd.DataFrame:
+    rows, places = np.unique(np.concatenate([left, right]), return_inverse=True)
+    left, right = places[: len(left)], places[len(left) :]
+    shown: Any = queries["text"].iloc[rows].to_numpy()
+    edits = edit_distances([normal_text(text) for text in shown], left, right, max_distance=_MAX_EDITS)
+    ids: Any = queries["query_id"].iloc[rows].to_numpy()
     swap = ids[left] > ids[right]
     left, right = np.where(swap, right, left), np.where(swap, left, right)
     pairs = pd.DataFrame(

@@ -8,7 +8,7 @@ invents one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,10 +46,13 @@ def candidate_pairs(index: NgramIndex, *, min_agreement: float) -> tuple[Ints, I
     found: Ints = np.empty(0, dtype=np.int64)
     n_left_out = 0
     for band, keys in enumerate(_band_keys(index, texts, sketches)):
-        pairs, n_beyond = _agreeing(keys)
-        n_left_out += n_beyond
-        computed = slice(0, (band + 1) * _N_ROWS)
-        found = _merged(found, _plausible(pairs, sketches[:, computed], min_agreement - _SLACK))
+        looked_at = sketches[:, : (band + 1) * _N_ROWS]
+        n_agreeing, kept = 0, []
+        for pairs in _agreeing(keys):
+            n_agreeing += len(pairs)
+            kept.append(_plausible(pairs, looked_at, min_agreement - _SLACK))
+        found = _merged([found, *kept])
+        n_left_out += _n_agreeing(keys) - n_agreeing
     found = _plausible(found, sketches, min_agreement)
     left, right = np.divmod(found, max(1, len(texts)))
     return texts[left], texts[right], n_left_out
@@ -63,10 +66,21 @@ def _band_keys(index: NgramIndex, texts: Ints, sketches: npt.NDArray[np.uint8]) 
         keys: Hashes = np.zeros(len(texts), dtype=np.uint64)
         for row in range(band * _N_ROWS, (band + 1) * _N_ROWS):
             of_word = np.minimum.reduceat(_mixed(codes, row + 1)[grams], starts)
-            of_text = np.minimum.reduceat(of_word[index.text_words], index.text_starts[texts])
+            of_text = _lowest(of_word, index, texts)
             sketches[:, row] = of_text.astype(np.uint8)
             keys = _mixed(keys ^ of_text, 1)
         yield keys
+
+
+def _lowest(of_word: Hashes, index: NgramIndex, texts: Ints) -> Hashes:
+    """Return the lowest hash of each text's words; `texts` leaves out only texts without words."""
+    found = np.empty(len(texts), dtype=np.uint64)
+    for start in range(0, len(texts), _CHUNK):
+        chosen = texts[start : start + _CHUNK]
+        first, stop = index.text_starts[chosen[0]], index.text_starts[chosen[-1] + 1]
+        words = of_word[index.text_words[first:stop]]
+        found[start : start + _CHUNK] = np.minimum.reduceat(words, index.text_starts[chosen] - first)
+    return found
 
 
 def _plausible(pairs: Ints, sketches: npt.NDArray[np.uint8], min_agreement: float) -> Ints:
@@ -95,23 +109,28 @@ def _mixed(values: Hashes, seed: int) -> Hashes:
     return np.asarray(state ^ (state >> np.uint64(31)))
 
 
-def _agreeing(keys: Hashes) -> tuple[Ints, int]:
-    """Return pairs i < j with one key as i × texts + j, and how many the window left out."""
+def _agreeing(keys: Hashes) -> Iterator[Ints]:
+    """Yield pairs i < j with one key as i × texts + j: each with the next of its key, the one after, ..."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
-    found: list[Any] = []
     for step in range(1, _WINDOW + 1):
         agree = np.flatnonzero(ordered[step:] == ordered[:-step])
         if not len(agree):
             break
-        found.append(order[agree] * len(keys) + order[agree + step])
-    pairs = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
-    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else order
+        yield order[agree] * len(keys) + order[agree + step]
+
+
+def _n_agreeing(keys: Hashes) -> int:
+    """Return how many pairs have one key."""
+    ordered = np.sort(keys)
+    first = (
+        np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.empty(0, np.int64)
+    )
     sizes = np.diff(np.r_[first, len(ordered)])
-    return pairs, int((sizes * (sizes - 1) // 2).sum()) - len(pairs)
+    return int((sizes * (sizes - 1) // 2).sum())
 
 
-def _merged(known: Ints, more: Ints) -> Ints:
-    """Return the distinct values of both, sorted."""
-    together = np.sort(np.concatenate([known, more]))
+def _merged(parts: Sequence[Ints]) -> Ints:
+    """Return the distinct values of all parts, sorted."""
+    together = np.sort(np.concatenate(parts))
     return together[np.r_[True, together[1:] != together[:-1]]] if len(together) else together

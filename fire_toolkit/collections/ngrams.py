@@ -7,7 +7,7 @@ words replace sums over n-grams, and a million captions take tens of bytes a wor
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -67,7 +67,7 @@ class NgramIndex:
         return len(self.text_starts) - 1
 
 
-def index_texts(texts: Sequence[str]) -> NgramIndex:
+def index_texts(texts: Iterable[str]) -> NgramIndex:
     """Return the index of `texts`, lower-cased and split at white space.
 
     idf = ln((1 + texts) / (1 + texts with the n-gram)) + 1; a text's vector is count × idf, and its
@@ -75,22 +75,23 @@ def index_texts(texts: Sequence[str]) -> NgramIndex:
     Of more than 100,000 texts every second, third, ... is counted, so that no more are.
     """
     text_starts, text_words, words = _rows_of_words(texts)
+    n_texts = len(text_starts) - 1
     grams = [word_ngrams(word) for word in words]
     ngrams = sorted(set(chain.from_iterable(grams)))
     place = {ngram: code for code, ngram in enumerate(ngrams)}
     word_starts = np.cumsum([0, *map(len, grams)], dtype=np.int64)
     flat = np.fromiter((place[g] for g in chain.from_iterable(grams)), dtype=np.int32, count=word_starts[-1])
     index = NgramIndex(text_starts, text_words, word_starts, flat, ngrams, np.ones(len(ngrams)))
-    step = -(-len(texts) // MAX_WEIGHED) or 1
+    step = -(-n_texts // MAX_WEIGHED) or 1
     n_with = np.zeros(len(ngrams), dtype=np.int64)
     for start, stop in row_blocks(index):
         counted = np.arange(-(-start // step) * step, stop, step)
         n_with += np.bincount(features(index, counted)[1], minlength=len(ngrams))
-    n_weighed = len(range(0, len(texts), step))
+    n_weighed = len(range(0, n_texts, step))
     return replace(index, idf=np.log((1 + n_weighed) / (1 + n_with)) + 1)
 
 
-def _rows_of_words(texts: Sequence[str]) -> tuple[Ints, npt.NDArray[np.int32], list[str]]:
+def _rows_of_words(texts: Iterable[str]) -> tuple[Ints, npt.NDArray[np.int32], list[str]]:
     """Return where each text's words start, the words' codes, and the distinct words, sorted."""
     codes: dict[str, int] = {}
     flat, starts = array("i"), array("q", [0])

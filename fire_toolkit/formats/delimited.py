@@ -7,9 +7,10 @@ not quoted at all, so that a caption that begins with a quote does not swallow t
 from __future__ import annotations
 
 import csv
-import io
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.files import read_text
+
+_LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_ROWS_AT_ONCE = 1 << 16
 
 
 def read_delimited(path: str | Path, *, required: Sequence[str] = ()) -> pd.DataFrame:
@@ -32,27 +36,41 @@ def read_delimited(path: str | Path, *, required: Sequence[str] = ()) -> pd.Data
     """
     text = read_text(path)
     delimiter = "\t" if "\t" in text.split("\n", 1)[0] else ","
-    rows = list(_rows(text, delimiter, path))
-    header = [name.strip() for name in rows[0][1]]
+    rows = _rows(text, delimiter, path)
+    header = [name.strip() for name in next(rows)[1]]
     check_header(header, required, path)
-    for line, fields in rows[1:]:
-        if len(fields) != len(header):
-            raise FormatError(
-                f"{path}:{line}: {len(fields)} fields, expected {len(header)} ({','.join(header)})"
-            )
-    columns = list(zip(*(fields for _, fields in rows[1:]), strict=True)) or [()] * len(header)
+    parts = list(_columns(rows, header, path))
+    names = enumerate(header)
     return pd.DataFrame(
-        {name: pd.Series(list(values), dtype="str") for name, values in zip(header, columns, strict=True)}
+        {name: pd.concat([part[n] for part in parts], ignore_index=True) for n, name in names}
     )
 
 
-def _rows(text: str, delimiter: str, path: str | Path) -> Iterable[tuple[int, list[str]]]:
+def _columns(
+    rows: Iterator[tuple[int, list[str]]], header: Sequence[str], path: str | Path
+) -> Iterator[list[pd.Series]]:
+    """Yield the columns of stretches of rows, so that fields are not held one by one for long."""
+    while True:
+        found = []
+        for line, fields in islice(rows, _ROWS_AT_ONCE):
+            if len(fields) != len(header):
+                raise FormatError(
+                    f"{path}:{line}: {len(fields)} fields, expected {len(header)} ({','.join(header)})"
+                )
+            found.append(fields)
+        columns = zip(*found, strict=True) if found else [()] * len(header)
+        yield [pd.Series(list(values), dtype="str") for values in columns]
+        if len(found) < _ROWS_AT_ONCE:
+            return
+
+
+def _rows(text: str, delimiter: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the number of the line it begins on, leaving out blank lines."""
-    stream = io.StringIO(text, newline="")
+    lines = (found[0] for found in _LINE.finditer(text))
     if delimiter == "\t":
-        reader = csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
+        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
     else:
-        reader = csv.reader(stream, strict=True)
+        reader = csv.reader(lines, strict=True)
     line = 1
     try:
         for fields in reader:

@@ -36,9 +36,11 @@ def test_other_commands_read_them_with_ids_in_files(tmp_path: Path) -> None:
     (tmp_path / "p.query_ids.txt").write_text("\n".join(QUERIES))
     np.save(tmp_path / "docs.npy", DOCS)
     run = read_run(lists(tmp_path, "0,3\n1,0\n3,1\n"), doc_ids=tmp_path / "docs.npy")
-    assert list(
-        zip(run["query_id"], run["doc_id"], strict=True)
-    )[:3] == [("v1#0", "v1"), ("v1#0", "v4"), ("v1#1", "v2")]
+    assert list(zip(run["query_id"], run["doc_id"], strict=True))[:3] == [
+        ("v1#0", "v1"),
+        ("v1#0", "v4"),
+        ("v1#1", "v2"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,238 @@
+"""Every function that reads a file: whatever its bytes, an error of this package or a value; nothing else.
+
+The readers are found by walking the package, so that a new one cannot be left out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import importlib.util
+import inspect
+import io
+import json
+import os
+import pickle
+import pkgutil
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit import formats
+from fire_toolkit.errors import FireError
+from fire_toolkit.formats.collections import READERS as COLLECTION_READERS
+from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.ingest import Request, ingest
+from fire_toolkit.formats.parquet_runs import run_bytes
+from fire_toolkit.formats.readers import READERS
+from fire_toolkit.formats.runs import read_run
+from fire_toolkit.tables import check_queries
+
+GOLDEN = Path(__file__).parent / "golden"
+RELEASE = Path(__file__).parents[1] / "golden" / "fire-release"
+QUERIES = check_queries(pd.DataFrame({"query_id": ["q", "r"], "text": ["a dog", "a cat"]}))
+PAIRS = "query_id,doc_id,label,relevance,annotator_id\nq,d,yes,1,u\nr,d,no,0,u\n"
+
+
+def npy(values: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, values)
+    return stream.getvalue()
+
+
+def npz(**arrays: Any) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def golden(name: str) -> bytes:
+    return (GOLDEN / name).read_bytes()
+
+
+# For each reader a file it reads, and how it is called where a path alone does not do.
+SEEDS: dict[str, bytes] = {
+    "delimited.read_delimited": b"a,b\n1,2\n",
+    "files.read_bytes": b"\x1f\x8b",
+    "files.read_text": b"text",
+    "fire_release.read_fire_release": (RELEASE / "release.json").read_bytes(),
+    "guideline_files.read_guideline": b'version = 1\n[[label]]\nname = "yes"\n',
+    "ids.read_ids": b'["q", "r"]',
+    "index_lists.read_index_list": golden("places.csv"),
+    "json_runs.read_json": golden("scores.json"),
+    "json_runs.read_jsonl": golden("pairs.jsonl"),
+    "masks.read_mask": npy(np.array([True, False])),
+    "npy.read_npy": golden("plain.npy"),
+    "npy.read_npz": golden("stored.npz"),
+    "npy.read_values": npy(np.array(["q", "r"])),
+    "parquet_runs.read_own_run": golden("own.parquet"),
+    "parquet_runs.read_parquet": golden("long.parquet"),
+    "pickle_files.read_pickle": golden("protocol4.pkl"),
+    "runs.read_run": golden("plain.run"),
+    "table_files.read_items": b"doc_id,media_url\nd,x.mp4\n",
+    "table_files.read_judged_pairs": PAIRS.encode(),
+    "table_files.read_judgments": PAIRS.encode(),
+    "table_files.read_labels": PAIRS.encode(),
+    "table_files.read_pool": PAIRS.encode(),
+    "table_files.read_pool_sources": b"query_id,doc_id,run_id,rank\nq,d,m,1\n",
+    "table_files.read_queries": b"query_id\ttext\nq\ta dog\n",
+    "table_runs.read_table": golden("scores.csv"),
+    "tifa.read_answers": b"query_id,doc_id,question,answer\nq,d,is it?,yes\n",
+    "tifa.read_questions": json.dumps(
+        [{"query_id": "q", "question": "is it?", "choices": ["yes", "no"]}]
+    ).encode(),
+    "torch_files.read_torch": golden("float32.pt"),
+    "trec.read_trec_lists": golden("plain.run"),
+    "trec.read_trec_qrels": b"q 0 d 1\nr 0 d 0\n",
+    "trec.read_trec_run": golden("plain.run"),
+    "trecvid.read_trecvid": golden("avs.xml"),
+    "hdf5.read_hdf5": b"\x89HDF\r\n\x1a\n",
+}
+MORE: dict[str, tuple[Any, ...]] = {
+    "fire_release.read_fire_release": (QUERIES,),
+    "ids.read_ids": ("query_id",),
+}
+
+
+def found_readers() -> dict[str, Callable[..., Any]]:
+    """The functions `read_*` of the package whose first argument is a path."""
+    found = {}
+    for module_info in pkgutil.iter_modules(formats.__path__):
+        if module_info.ispkg:
+            continue
+        module = importlib.import_module(f"fire_toolkit.formats.{module_info.name}")
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            if name.startswith("read_") and function.__module__ == module.__name__:
+                found[f"{module_info.name}.{name}"] = function
+    return found
+
+
+FOUND = found_readers()
+NOT_WITH_THESE_IDS = {"square.npy", "vectors.npz"}
+HAS_H5PY = importlib.util.find_spec("h5py") is not None
+
+
+def test_no_reader_is_left_out() -> None:
+    assert set(SEEDS) == set(FOUND)
+
+
+def attempt(name: str, path: Path) -> None:
+    """Read; only an error of this package, in one line, may come out."""
+    try:
+        FOUND[name](path, *MORE.get(name, ()))
+    except FireError as error:
+        told = str(error)
+    else:
+        return
+    if "\n" in told or not told:
+        pytest.fail(f"{name}: {told!r} is no line")
+
+
+@pytest.mark.parametrize("name", sorted(SEEDS))
+@settings(max_examples=25, deadline=5000, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_damaged_and_arbitrary_bytes(
+    name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("f")
+    seed = SEEDS[name]
+    start = data.draw(st.integers(0, len(seed)))
+    end = data.draw(st.sampled_from([len(seed), start, len(seed) // 2]))
+    new = data.draw(st.one_of(st.binary(max_size=20), st.text(max_size=8).map(str.encode)))
+    kept = data.draw(st.integers(0, 6))
+    (folder / "f").write_bytes(seed[:start] + new + seed[start + kept : max(end, start + kept)])
+    attempt(name, folder / "f")
+    assert [path.name for path in folder.iterdir()] == ["f"]
+
+
+class Runs:
+    """Pickles as a command that leaves a mark."""
+
+    def __reduce__(self) -> Any:
+        return os.system, ("touch ran",)
+
+
+def bomb() -> bytes:
+    """A zip whose one array unpacks to 300 MB of zeros."""
+    stream, header = io.BytesIO(), io.BytesIO()
+    shape = (2, 300 << 17)
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member in ("sims.npy", "query_ids.npy", "archive/data.pkl"):
+            with archive.open(member, "w") as out:
+                out.write(header.getvalue())
+                for _ in range(300):
+                    out.write(bytes(1 << 20))
+    return stream.getvalue()
+
+
+def laughs() -> bytes:
+    """A pickle of lists of lists: thirty levels of ten references each."""
+    body = b"\x80\x04]\x94"
+    for level in range(1, 30):
+        body += b"](" + (b"h" + bytes([level - 1])) * 10 + b"e\x94"
+    return body + b"."
+
+
+HOSTILE = {
+    "a pickle that runs": pickle.dumps({"query_ids": [Runs()], "sims": Runs()}),
+    "a nested pickle that runs": pickle.dumps([{"a": {"b": (Runs(),)}}], protocol=2),
+    "a pickle of many references": laughs(),
+    "a pickle that doubles": b"\x80\x02]" + b"2\x86" * 400 + b".",
+    "a zip bomb": bomb(),
+    "a gzip bomb": gzip.compress(bytes(300 << 20), compresslevel=1),
+    "names outside": b"",
+    "entities": b'<!DOCTYPE videoAdhocSearchResults [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
+    b"<videoAdhocSearchResults>&b;</videoAdhocSearchResults>",
+    "deep JSON": b"[" * 200_000,
+    "a deep pickle": b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".",
+    "a folder's entry": b"PK\x05\x06" + bytes(18),
+}
+stream = io.BytesIO()
+with zipfile.ZipFile(stream, "w") as escaping:
+    for member in ("../ran.npy", "/tmp/ran.npy", "a/../../ran/data.pkl", "query_ids.npy/../../../ran"):
+        escaping.writestr(member, npy(np.ones((2, 2))))
+HOSTILE["names outside"] = stream.getvalue()
+
+
+@pytest.mark.parametrize("kind", sorted(HOSTILE))
+def test_hostile_files_do_nothing_in_any_reader(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "f").write_bytes(HOSTILE[kind])
+    began = time.monotonic()
+    for name in sorted(FOUND):
+        attempt(name, tmp_path / "f")
+    for reading in (
+        lambda: ingest(tmp_path / "f", Request(query_ids=["a", "b"], doc_ids=["c", "d"])),
+        lambda: read_run(tmp_path / "f"),
+        lambda: read_collection([tmp_path / "f"]),
+    ):
+        with pytest.raises(FireError):
+            reading()
+    assert time.monotonic() - began < 60
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+def test_what_a_run_reader_gives_is_written_and_read_back_equal(tmp_path: Path) -> None:
+    """One golden file for each format of predictions comes back as it was, ids and scores to the bit."""
+    ids = Request(run_id="m", query_ids=["007", "q:1|x", "frage-ü"], doc_ids=["NA", "d10", "d9", "null"])
+    read_by: dict[str, int] = {}
+    for path in sorted(GOLDEN.iterdir()):
+        if path.name in NOT_WITH_THESE_IDS or (path.suffix == ".h5" and not HAS_H5PY):
+            continue
+        result = ingest(path, ids)
+        read_by[result.report["reader"]] = read_by.get(result.report["reader"], 0) + 1
+        (tmp_path / "run").write_bytes(run_bytes(result.run))
+        assert read_run(tmp_path / "run").equals(result.run), path.name
+    assert {reader.name for reader in READERS} - set(read_by) <= {"hdf5"}
+    assert len(COLLECTION_READERS) == len({reader.name for reader in COLLECTION_READERS})
