@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,18 +66,67 @@ def media_root(given: Path | None) -> Path:
     return (given or (workspace.root if workspace else Path.cwd())).resolve()
 
 
-def used_items(given: str | None, inputs: Inputs, *, written: Path | None = None) -> Items:
-    """Return the items of the file given, else of the workspace's; it must not be `written` over."""
-    from fire_toolkit.formats.table_files import read_items
+@dataclass(frozen=True)
+class ShownMedia:
+    """What annotators are shown: the items; or the queries, as items, where the items are captions.
 
+    columns: those of the file, all of which are written again.
+    """
+
+    items: Items
+    name: str
+    columns: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The column that names each medium in the file."""
+        return "query_id" if self.name == "queries" else "doc_id"
+
+    def as_text(self, items: Items) -> str:
+        """Return these items as a file of the same kind."""
+        from fire_toolkit.formats.delimited import delimited_text
+
+        table = items.rename(columns={"doc_id": self.key})
+        if self.name == "queries":
+            table = table[list(self.columns)]
+        return delimited_text(table, delimiter="\t")
+
+
+def used_media(given: str | None, inputs: Inputs, *, written: Path | None = None) -> ShownMedia:
+    """Return the media of the file given, else of the workspace's; it must not be `written` over."""
     workspace = here()
-    path = workspace.path("collection", "items") if workspace else None
+    path = _shown_table() if workspace else None
     if not given and workspace and path is None:
         raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
     file = chosen_path(given, shown(path) if path else None, "ITEMS")
     if written and written.resolve() == file.resolve():
         raise click.UsageError(f"{written} holds the paths, which are needed again; write to another file")
-    return read_items(inputs.use(file))
+    return _read_media(inputs.use(file))
+
+
+def _shown_table() -> Path | None:
+    """Return the workspace's items, or its queries where the items are captions and the queries are seen."""
+    from fire_toolkit.formats.delimited import read_delimited
+
+    workspace = here()
+    items = workspace.path("collection", "items") if workspace else None
+    queries = workspace.path("collection", "queries") if workspace else None
+    if items is None or queries is None or not (items.is_file() and queries.is_file()):
+        return items
+    are_captions = "text" in read_delimited(items).columns and "media_url" in read_delimited(queries).columns
+    return queries if are_captions else items
+
+
+def _read_media(file: Path) -> ShownMedia:
+    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.table_files import read_items, read_queries
+    from fire_toolkit.tables import check_items
+
+    columns = tuple(read_delimited(file).columns)
+    if "doc_id" in columns or not {"query_id", "media_url"} <= set(columns):
+        return ShownMedia(read_items(file), "items", columns)
+    table = read_queries(file).rename(columns={"query_id": "doc_id"})
+    return ShownMedia(check_items(table, where=str(file)), "queries", columns)
 
 
 def known_origin(given: str | None) -> str:
@@ -133,15 +183,16 @@ def check(
 ) -> None:
     """Look at every item: is it there, will a browser play it, does its address answer as it must.
 
-    ITEMS is a CSV or TSV with doc_id and media_url, a path or an address. An address must answer a
-    page of Label Studio (CORS) and in parts (Range). Prints each item that will not play, why, and
-    what mends it; exit code 1 if there is one.
+    ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path
+    or an address. An address must answer a page of Label Studio (CORS) and in parts (Range). Prints
+    each item that will not play, why, and what mends it; exit code 1 if there is one.
     """
     from fire_toolkit.media.check import check_media
     from fire_toolkit.media.places import place_of
     from fire_toolkit.media.playable import NO
 
-    table = used_items(items, Inputs())
+    seen = used_media(items, Inputs())
+    table = seen.items
     folder = media_root(root)
     pages_from = known_origin(origin)
     kinds = [place_of(url, folder).kind for url in table["media_url"]]
@@ -155,7 +206,8 @@ def check(
             kind=_page_kind(guideline),
             report=lambda n: progress(f"{n:,} of {table['media_url'].nunique():,} looked at"),
         )
-    _print(found if show_all else found[found["mend"] != ""], output_format)
+    named = found.rename(columns={"doc_id": seen.key})
+    _print(named if show_all else named[named["mend"] != ""], output_format)
     _say_result(found, n_files=kinds.count("file"))
     if (found["state"] == NO).any():
         ctx.exit(1)
@@ -174,7 +226,7 @@ def _print(found: pd.DataFrame, output_format: str) -> None:
     if output_format not in DRAWN:
         click.echo(formatted(found, output_format), nl=False)
         return
-    columns = ["doc_id", "media_url", "state", "reason", "mend"]
+    columns = [found.columns[0], "media_url", "state", "reason", "mend"]
     rows = [list(map(str, row)) for row in found[columns].itertuples(index=False)]
     if rows:
         click.echo(drawn(rows, columns, output_format, align="left"), nl=False)
@@ -228,13 +280,13 @@ def transcode(
     is known by its hash. One encoder thread, so the same video gives the same bytes. Exit code 1 if a
     video cannot be done; its item keeps the old media_url.
     """
-    from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.media.encode import check_target
     from fire_toolkit.media.transcode import FAILED, transcode_media
 
     folder = chosen_path(out, workspace_path("media/transcoded"), "--out")
     inputs = Inputs()
-    table = used_items(items, inputs)
+    seen = used_media(items, inputs)
+    table, file = seen.items, folder / f"{seen.name}.tsv"
     target = check_target(codec)
     n_media = table["media_url"].nunique()
     with Progress() as progress:
@@ -246,24 +298,24 @@ def transcode(
             report=lambda n, name: progress(f"{n:,} of {n_media:,}: {name}"),
         )
     counts = done.counts
-    texts = {"items.tsv": delimited_text(done.items, delimiter="\t")}
+    texts = {file.name: seen.as_text(done.items)}
     parameters = {"to": str(target)}
-    write_outputs(folder / "items.tsv", texts, stage="media transcode", parameters=parameters, inputs=inputs)
+    write_outputs(file, texts, stage="media transcode", parameters=parameters, inputs=inputs)
     for url, reason in zip(done.files["media_url"], done.files["reason"], strict=True):
         if reason:
             say(f"{url}: {reason}")
     words = ", ".join(f"{n:,} {state}" for state, n in counts.items()) or "nothing to do"
-    summarise(counts, f"{words}; {shown(folder / 'items.tsv')} names what is to be shown", as_json=as_json)
-    say_items(folder / "items.tsv")
-    say_next("media check", str(folder / "items.tsv"))
+    summarise(counts, f"{words}; {shown(file)} names what is to be shown", as_json=as_json)
+    say_items(file, seen.name)
+    say_next("media check", str(file))
     if counts.get(FAILED):
         ctx.exit(1)
 
 
-def say_items(path: Path) -> None:
-    """Say how a workspace comes to use new items."""
+def say_items(path: Path, key: str) -> None:
+    """Say how a workspace comes to use new `items` or `queries`."""
     workspace = here()
-    if workspace and workspace.path("collection", "items") != Path.cwd() / path:
+    if workspace and workspace.path("collection", key) != Path.cwd() / path:
         whole = (Path.cwd() / path).resolve()
         name = whole.relative_to(workspace.root) if whole.is_relative_to(workspace.root) else whole
-        say(f'to use it, write in fire.toml under [collection]: items = "{name.as_posix()}"')
+        say(f'to use it, write in fire.toml under [collection]: {key} = "{name.as_posix()}"')

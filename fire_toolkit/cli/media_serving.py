@@ -10,13 +10,14 @@ import click
 
 from fire_toolkit.cli.common import Inputs, here, json_option, n_of, say, say_next, summarise, write_outputs
 from fire_toolkit.cli.media import (
+    ShownMedia,
     known_origin,
     media,
     media_arguments,
     media_root,
     origin_option,
     say_items,
-    used_items,
+    used_media,
 )
 from fire_toolkit.cli.server_options import connection_from, connection_options
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from pathlib import PurePosixPath
 
     from fire_toolkit.labelstudio.connection import Connection
-    from fire_toolkit.tables import Items
 
 __all__ = ["media"]
 
@@ -69,17 +69,16 @@ def serve(
     Only files of the items are served, in parts (Range), and only pages of the given Label Studio may
     read them (CORS). Each refused request is shown.
     """
-    from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.labelstudio.connection import checked_url
     from fire_toolkit.media.server import MediaServer, served_files, stoppable
 
     inputs = Inputs()
-    table = used_items(items, inputs, written=write_items)
+    seen = used_media(items, inputs, written=write_items)
     pages_from = known_origin(origin)
     if not pages_from:
         raise click.UsageError("--origin is needed: the address at which Label Studio is opened in a browser")
     folder = media_root(root)
-    served = served_files(table, root=folder)
+    served = served_files(seen.items, root=folder)
     server = MediaServer(
         folder,
         served.names.values(),
@@ -92,12 +91,10 @@ def serve(
     with stoppable():
         try:
             if write_items:
-                texts = {
-                    write_items.name: delimited_text(served.items_at(table, server.base_url), delimiter="\t")
-                }
+                texts = {write_items.name: seen.as_text(served.items_at(seen.items, server.base_url))}
                 parameters = {"base_url": server.base_url}
                 write_outputs(write_items, texts, stage="media serve", parameters=parameters, inputs=inputs)
-                say_items(write_items)
+                say_items(write_items, seen.name)
             _say_served(server.base_url, len(served.names), served.n_missing, pages_from, host)
             server.serve_forever(poll_interval=0.2)
         finally:
@@ -159,14 +156,14 @@ def local_storage(
     from fire_toolkit.media.server import served_files
 
     inputs = Inputs()
-    table = used_items(items, inputs, written=write_items)
+    seen = used_media(items, inputs, written=write_items)
     base = PurePosixPath(_document_root(document_root))
     folder = media_root(root)
-    served = served_files(table, root=folder)
+    served = served_files(seen.items, root=folder)
     files = {media_url: PurePosixPath(folder / name) for media_url, name in served.names.items()}
     holder = storage_folder(files.values(), base)
     if write_items:
-        _write_local_items(write_items, table, files, base, inputs)
+        _write_local_items(write_items, seen, files, base, inputs)
         say_next("tasks")
         return
     connection = connection_from(url, token_file)
@@ -179,21 +176,21 @@ def local_storage(
 
 def _write_local_items(
     path: Path,
-    table: Items,
+    seen: ShownMedia,
     files: Mapping[str, PurePosixPath],
     document_root: PurePosixPath,
     inputs: Inputs,
 ) -> None:
-    from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.labelstudio.local_storage import local_files_url
+    from fire_toolkit.tables import Items
 
     urls = {media_url: local_files_url(file, document_root) for media_url, file in files.items()}
-    moved = table.assign(media_url=[urls.get(url, url) for url in table["media_url"]])
-    texts = {path.name: delimited_text(moved, delimiter="\t")}
+    moved = Items(seen.items.assign(media_url=[urls.get(url, url) for url in seen.items["media_url"]]))
+    texts = {path.name: seen.as_text(moved)}
     parameters = {"document_root": str(document_root)}
     write_outputs(path, texts, stage="media local-storage", parameters=parameters, inputs=inputs)
     say(f"{n_of(len(urls), 'file')} with the addresses that Label Studio gives them: {path}")
-    say_items(path)
+    say_items(path, seen.name)
 
 
 def _document_root(given: Path | None) -> Path:

@@ -133,3 +133,36 @@ def test_in_a_workspace_the_videos_go_to_media(folder: Path, fire: Fire) -> None
 def _outside(folder: Path, fire: Fire) -> Result:
     (folder / "fire.toml").unlink()
     return fire("media", "transcode", "items.tsv", code=2)
+
+
+def captions_as_items(folder: Path, *urls: str) -> None:
+    """Make a workspace whose queries are seen and whose items are read."""
+    (folder / "fire.toml").write_text(
+        '[collection]\nqueries = "queries.tsv"\nitems = "items.tsv"\nqrels = "qrels.txt"\n'
+    )
+    rows = "".join(f"{Path(url).stem}\t{url}\t{number}\n" for number, url in enumerate(urls))
+    (folder / "queries.tsv").write_text("query_id\tmedia_url\tsource\n" + rows)
+    (folder / "items.tsv").write_text("doc_id\ttext\nc1\ta dog runs\n")
+
+
+def test_where_captions_are_the_items_the_queries_are_looked_at(folder: Path, fire: Fire) -> None:
+    captions_as_items(folder, "videos/h264.mp4", "videos/mpeg4.avi")
+    result = fire("media", "check", "--all", "--format", "json", code=1)
+    found = [(row["query_id"], row["state"]) for row in json.loads(result.stdout)]
+    assert found == [("h264", "plays"), ("mpeg4", "no")]
+    assert fire("media", "check", "queries.tsv", code=1).stdout.split()[0] == "query_id"
+
+
+def test_where_captions_are_the_items_new_queries_are_written(folder: Path, fire: Fire) -> None:
+    captions_as_items(folder, "videos/h264.mp4", "videos/mpeg4.avi")
+    result = fire("media", "transcode")
+    file = folder / "media" / "transcoded" / "queries.tsv"
+    header, *rows = file.read_text().splitlines()
+    assert header == "query_id\tmedia_url\tsource"
+    assert [row.split("\t")[0::2] for row in rows] == [["h264", "0"], ["mpeg4", "1"]]
+    assert 'queries = "media/transcoded/queries.tsv"' in result.stderr
+    fire("media", "check", file)
+    served = folder / "served.tsv"
+    fire("media", "local-storage", file, "--document-root", folder.parent, "--write-items", served)
+    assert f"/data/local-files/?d={folder.name}/videos/h264.mp4" in served.read_text()
+    assert served.read_text().startswith(header)
