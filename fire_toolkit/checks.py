@@ -96,7 +96,15 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         raise TableError(f"{where}: {'; '.join(problems)}")
     extra = [name for name in table.columns if spec.extra and name not in columns]
     typed = pd.DataFrame({**columns, **{name: table[name].reset_index(drop=True) for name in extra}})
-    return _in_order(typed, spec.order or spec.key)
+    return _in_order(typed, spec.order or spec.key) if len(typed) else _whole(typed)
+
+
+def _whole(empty: pd.DataFrame) -> pd.DataFrame:
+    """Return an empty table with the same types, which can be joined.
+
+    Taking no row of a text column leaves an array without any chunk, and pandas fails to join two of those.
+    """
+    return pd.DataFrame({name: pd.Series([], dtype=empty[name].dtype) for name in empty.columns})
 
 
 def _typed(column: Column, table: pd.DataFrame, problems: list[str]) -> Series:

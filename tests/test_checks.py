@@ -156,3 +156,11 @@ def test_an_id_survives_a_line_of_trec_text(text: str) -> None:
     if is_id(text):
         assert f"q 0 {text} 1".split() == ["q", "0", text, "1"]
         assert text.encode().decode() == text
+
+
+def test_what_taking_no_row_leaves_can_be_joined() -> None:
+    pairs = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}).astype({"query_id": "str"})
+    none = check_qrels(pairs).iloc[[]]
+    one, other = check_qrels(none), check_qrels(none)
+    assert len(one.merge(other, on=["query_id", "doc_id"])) == 0
+    assert list(one.dtypes) == list(check_qrels(pairs).dtypes)

@@ -98,5 +98,5 @@ def read_judgments(path: str | Path) -> tuple[Judgments, int]:
     Columns query_id, doc_id, annotator_id and label are needed. Of several answers by one annotator
     to one pair the latest by created_at counts, without dates the last row.
     """
-    latest, superseded = latest_judgments(_read(path, JUDGMENTS))
+    latest, superseded = latest_judgments(_read(path, JUDGMENTS), where=str(path))
     return check_judgments(latest, where=str(path)), len(superseded)

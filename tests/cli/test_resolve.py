@@ -160,3 +160,21 @@ def test_without_sharing_nothing_is_shared_and_no_column_says_so(fire: Fire, jud
     assert "shared_from" not in rows(judged / "out/labels.csv")[0]
     result = fire("resolve", "j.csv", "--share-judgments", "same-text", "--out", "out", code=2)
     assert "--queries is needed outside a workspace" in result.stderr
+
+
+@pytest.mark.parametrize("rule", ["fire", "majority", "unanimous", "dawid-skene"])
+def test_no_judgments_give_no_labels_and_no_traceback(fire: Fire, folder: Path, rule: str) -> None:
+    (folder / "none.csv").write_text("query_id,doc_id,annotator_id,label\n")
+    told = fire(
+        "resolve", "none.csv", "--rule", rule, "--qrels", "qrels.txt", "--next-round", "--out", "none"
+    )
+    assert "0 pairs with a label, 0 in dispute" in told.stderr
+    assert rows(folder / "none/labels.csv") == rows(folder / "none/next_round/pool.csv") == []
+    fire("augment", "--qrels", "qrels.txt", "--labels", "none", "--out", "same.txt")
+
+
+def test_an_error_names_the_judgments_file(fire: Fire, folder: Path) -> None:
+    (folder / "nobody.csv").write_text("query_id,doc_id,annotator_id,label\nq,a,,relevant\n")
+    assert fire("resolve", "nobody.csv", "--out", "x", code=1).stderr.startswith(
+        "error: nobody.csv: annotator_id is empty"
+    )
