@@ -228,7 +228,16 @@ def _ingest_matrix(
     if orientation is None:
         return _by_expectation(path, matrix, rank, request, about)
     about |= {"orientation": orientation, "orientation_from": why}
-    result = rank(matrix, orientation=orientation, about=about, notes=[])
+    try:
+        result = rank(matrix, orientation=orientation, about=about, notes=[])
+    except UsageError as error:
+        if len(readings) < 2 or not request.expected or request.qrels is None:
+            raise
+        other = next(name for name in readings if name != orientation)
+        bare = replace(request, expected=())
+        run = rank(matrix, orientation=other, about={}, notes=[], request=bare).run
+        words = told(request.expected, found_scores(run, request.qrels, request.expected))
+        raise UsageError(f"{error}; read as {other} it gives {words}") from None
     if hasher is not None and hasher.sha256 is not None:
         result.hashes[path] = hasher.sha256
     return result

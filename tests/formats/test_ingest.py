@@ -265,3 +265,50 @@ def test_a_vector_of_another_length_is_seen_wherever_it_stands(tmp_path: Path) -
     ids = Request(query_ids=[*"abcd"], doc_ids=[str(n) for n in range(800)])
     with pytest.raises(UsageError, match="vectors of lengths 1 to 2: give --similarity cosine"):
         ingest(tmp_path / "v.npz", ids)
+
+
+def several_captions() -> tuple[Any, list[str], list[str], Qrels]:
+    """Scores of 12 videos with 20 captions each, their ids, and the qrels from captions to videos."""
+    rng = np.random.default_rng(5)
+    owner = np.repeat(np.arange(12), 20)
+    sims = rng.standard_normal((240, 12)).astype(np.float32)
+    sims[np.arange(240), owner] += 2 * rng.integers(0, 2, 240)
+    videos = [f"v{n}" for n in range(12)]
+    captions = [f"v{v}#{n % 20}" for n, v in enumerate(owner)]
+    table = {"query_id": captions, "doc_id": [videos[v] for v in owner], "relevance": 1}
+    return sims, captions, videos, check_qrels(pd.DataFrame(table))
+
+
+@pytest.mark.parametrize("form", ["rows", "columns", "padded"])
+def test_twenty_captions_a_video_reproduce_their_logged_score(tmp_path: Path, form: str) -> None:
+    sims, captions, videos, qrels = several_captions()
+    share = 100 * np.mean(sims.argmax(axis=1) == np.repeat(np.arange(12), 20))
+    values = {"rows": sims, "columns": sims.T.copy(), "padded": sims.reshape(12, 20, 12)}[form]
+    if form == "padded":
+        values = np.concatenate([values, np.full((12, 3, 12), -np.inf, dtype=np.float32)], axis=1)
+    for digits in (1, 2):
+        logged = [parse_expectation(f"R@1={share:.{digits}f}")]
+        given = {"query_ids": captions, "doc_ids": videos, "qrels": qrels, "expected": logged}
+        assert "logged" in read(tmp_path, values, **given).report["reproduced"]
+    off = [parse_expectation(f"R@1={share + 0.2:.1f}")]
+    with pytest.raises(UsageError, match=r"does not give the logged score: R@1 [\d.]+, logged [\d.]+; check"):
+        read(tmp_path, values, **given | {"expected": off})
+
+
+def test_video_to_text_counts_any_of_the_captions(tmp_path: Path) -> None:
+    """A video's R@1 is whether one of its twenty captions stands first; MedR is the best of their ranks."""
+    sims, captions, videos, qrels = several_captions()
+    turned = check_qrels(qrels.rename(columns={"query_id": "doc_id", "doc_id": "query_id"}))
+    is_own = np.repeat(np.arange(12), 20)[sims.argmax(axis=0)] == np.arange(12)
+    logged = [parse_expectation(f"R@1={100 * is_own.mean():.1f}"), parse_expectation("MedR=1.0")]
+    given = {"query_ids": videos, "doc_ids": captions, "qrels": turned, "expected": logged}
+    assert read(tmp_path, sims, **given).report["orientation"] == "queries-columns"
+    assert read(tmp_path, sims.T.copy(), **given).report["orientation"] == "queries-rows"
+
+
+def test_a_wrong_orientation_is_told_what_the_other_reading_gives(tmp_path: Path) -> None:
+    given = {"expected": [parse_expectation("R@1=75.0")], "qrels": diagonal()}
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, SQUARE, orientation="queries-rows", **given)
+    assert "R@1 50, logged 75; check the ids' order" in str(caught.value)
+    assert str(caught.value).endswith("; read as queries-columns it gives R@1 75, logged 75")
