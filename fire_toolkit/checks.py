@@ -102,7 +102,7 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
 def _whole(empty: pd.DataFrame) -> pd.DataFrame:
     """Return an empty table with the same types, which can be joined.
 
-    Taking no row of a text column leaves an array without any chunk, and pandas fails to join two of those.
+    Counting the ids of no row leaves an array without any chunk, and pandas fails to join two of those.
     """
     return pd.DataFrame({name: pd.Series([], dtype=empty[name].dtype) for name in empty.columns})
 
