@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.checks import are_ids
@@ -24,6 +25,7 @@ from fire_toolkit.tables import Qrels, Run, check_qrels
 
 RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
 _LONGEST_LINE = 1 << 16
+_BLOCK_BYTES = 1 << 22
 _QRELS_FIELDS = "query_id 0 doc_id relevance, or query_id 0 doc_id stratum relevance"
 
 
@@ -95,12 +97,14 @@ def _read_fast(path: str | Path) -> pd.DataFrame | None:
     if str(path) == "-":
         return None
     coded = pa.dictionary(pa.int32(), pa.string())
-    types = {"query_id": coded, "doc_id": coded, "run_id": coded, "score": pa.float64()}
+    types = {"query_id": pa.string(), "doc_id": coded, "run_id": pa.string(), "score": pa.float64()}
     try:
         first, source = _source(path)
         table = csv.read_csv(
             source,
-            read_options=csv.ReadOptions(column_names=list(RUN_FIELDS), use_threads=False),
+            read_options=csv.ReadOptions(
+                column_names=list(RUN_FIELDS), use_threads=False, block_size=_BLOCK_BYTES
+            ),
             parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " ", quote_char=False),
             convert_options=csv.ConvertOptions(
                 column_types=types, null_values=[], include_columns=list(types), check_utf8=True
@@ -132,12 +136,31 @@ def _source(path: str | Path) -> tuple[bytes, Any]:
 
 
 def _coded(column: Any) -> pd.Categorical | None:
-    """Return a dictionary column as a category; None where an id is empty or holds white space."""
-    whole = column.unify_dictionaries().combine_chunks()
-    ids = whole.dictionary.to_pylist()
+    """Return a column as a category; None where an id is empty or holds white space."""
+    import pyarrow as pa
+
+    codes, distinct = (_codes if pa.types.is_dictionary(column.type) else _codes_of_stretches)(column)
+    ids = distinct.to_pylist()
     if not are_ids(ids):
         return None
-    return pd.Categorical.from_codes(whole.indices.to_numpy(), pd.Index(ids, dtype="str"))
+    return pd.Categorical.from_codes(codes, pd.Index(ids, dtype="str"), validate=False)
+
+
+def _codes(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
+    """Return the codes of a dictionary column, and the ids they stand for."""
+    chunks = column.unify_dictionaries().chunks
+    return np.concatenate([chunk.indices.to_numpy() for chunk in chunks]), chunks[0].dictionary
+
+
+def _codes_of_stretches(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
+    """Return codes and ids of text that repeats from row to row: each stretch is looked up once."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    stretches = [compute.run_end_encode(chunk) for chunk in column.chunks]
+    coded = pa.chunked_array([each.values for each in stretches]).combine_chunks().dictionary_encode()
+    lengths = [np.diff(each.run_ends.to_numpy(), prepend=0) for each in stretches]
+    return np.repeat(coded.indices.to_numpy(), np.concatenate(lengths)), coded.dictionary
 
 
 def _lines(path: str | Path) -> Iterator[tuple[int, list[str]]]:
