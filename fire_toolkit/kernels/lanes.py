@@ -11,6 +11,7 @@ from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 _INT32, _INT64 = ir.IntType(32), ir.IntType(64)
@@ -37,18 +38,26 @@ class _Steps:
         place = self.builder.add(at, ir.Constant(_INT64, further)) if further else at
         return self.builder.gep(self._arrays[array], [place])
 
-    def lanes(self, array: int, at: Any, n: int) -> Any:
-        pointer = self.builder.bitcast(self.address(array, at), ir.VectorType(_INT32, n).as_pointer())
+    def lanes(self, array: int, at: Any, n: int, kind: Any = _INT32) -> Any:
+        pointer = self.builder.bitcast(self.address(array, at), ir.VectorType(kind, n).as_pointer())
         return self.builder.load(pointer, align=4)
 
     def store_eight(self, lanes: Any, array: int, at: Any) -> None:
         pointer = self.builder.bitcast(self.address(array, at), _EIGHT.as_pointer())
         self.builder.store(lanes, pointer, align=4)
 
-    def in_all(self, value: Any, n: int) -> Any:
-        kind = ir.VectorType(_INT32, n)
-        one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_INT32, 0))
-        return self.builder.shuffle_vector(one, one, ir.Constant(kind, [0] * n))
+    def in_all(self, value: Any, n: int, kind: Any = _INT32) -> Any:
+        nothing = ir.Constant(ir.VectorType(kind, n), ir.Undefined)
+        one = self.builder.insert_element(nothing, value, ir.Constant(_INT32, 0))
+        return self.builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(_INT32, n), [0] * n))
+
+    def sum_of_lanes(self, lanes: Any, n: int) -> Any:
+        while n > 1:
+            n //= 2
+            low, high = (ir.Constant(ir.VectorType(_INT32, n), list(range(k, k + n))) for k in (0, n))
+            halves = [self.builder.shuffle_vector(lanes, lanes, which) for which in (low, high)]
+            lanes = self.builder.add(*halves)
+        return self.widened(self.builder.extract_element(lanes, ir.Constant(_INT32, 0)))
 
     def bits(self, test: str, lanes: Any, value: Any, n: int) -> Any:
         is_so = self.builder.icmp_signed(test, lanes, self.in_all(value, n))
@@ -204,3 +213,44 @@ def look_up_eight(
 
     kinds = docs, types.intp, types.intp, codes, types.intp, values, ranks, types.intp, out
     return types.none(*kinds), build
+
+
+@_step
+def count_scores(_: Any, scores: Any, start: Any, n: Any, score: Any) -> Any:
+    """Return how many of n scores from the `start`-th on are above `score`, and how many equal it.
+
+    Scores are counted row after row. n is 32 or more; the second number stands in the upper 32 bits.
+    """
+    kind = ir.FloatType() if scores.dtype is types.float32 else ir.DoubleType()
+    sixteen = ir.VectorType(_INT32, 16)
+
+    def build(*given: Any) -> Any:
+        steps = _Steps(*given)
+        builder, (_, start, n, score) = steps.builder, steps.arguments
+        wanted, none = steps.in_all(score, 16, kind), ir.Constant(sixteen, [0] * 16)
+        counts = [cgutils.alloca_once_value(builder, none) for _ in range(4)]  # type: ignore[no-untyped-call]
+
+        def count(at: Any, to: list[Any], is_new: Any = None) -> None:
+            lanes = steps.lanes(0, builder.add(start, at), 16, kind)
+            for number, test in zip(to, (">", "=="), strict=True):
+                is_so = builder.fcmp_ordered(test, lanes, wanted)
+                is_so = is_so if is_new is None else builder.and_(is_so, is_new)
+                builder.store(builder.sub(builder.load(number), builder.sext(is_so, sixteen)), number)
+
+        end, step = builder.and_(n, ir.Constant(_INT64, -32)), ir.Constant(_INT64, 32)
+        with cgutils.for_range_slice(builder, ir.Constant(_INT64, 0), end, step) as (i, _):
+            count(i, counts[:2])
+            count(builder.add(i, ir.Constant(_INT64, 16)), counts[2:])
+        rest = builder.sub(n, end)
+        for k in (16, 32):  # up to two groups end the row; what they repeat is not new
+            begin = builder.sub(n, ir.Constant(_INT64, k))
+            first_new = steps.in_all(builder.trunc(builder.sub(ir.Constant(_INT64, k), rest), _INT32), 16)
+            is_new = builder.icmp_signed(">=", ir.Constant(sixteen, list(range(16))), first_new)
+            count(begin, counts[k // 16 * 2 - 2 : k // 16 * 2], is_new)
+        above, equal = (
+            steps.sum_of_lanes(builder.add(builder.load(counts[k]), builder.load(counts[k + 2])), 16)
+            for k in (0, 1)
+        )
+        return builder.or_(above, builder.shl(equal, ir.Constant(_INT64, 32)))
+
+    return types.int64(scores, types.intp, types.intp, score), build

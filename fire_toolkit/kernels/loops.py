@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from fire_toolkit.kernels.lanes import equal_bits, lowest_bit
+from fire_toolkit.kernels.lanes import count_scores, equal_bits, lowest_bit
 from fire_toolkit.kernels.score_loops import FEW, find_few, find_many, room_for, take_codes
 
 Ints = npt.NDArray[np.int64]
@@ -191,14 +191,19 @@ def _insertion_sort(row: Any, tie_codes: Ints, candidates: Ints, n: int) -> None
 def ranks_in_rows(scores: Any, rows: Ints, columns: Ints, tie_codes: Ints) -> tuple[Ints, Ints]:
     """Return for each cell its rank in its row, and how many cells of the row equal it, itself included."""
     rank, n_equal = np.empty(rows.size, np.int64), np.empty(rows.size, np.int64)
+    n_columns = scores.shape[1]
     for i in range(rows.size):
-        row, score, code = scores[rows[i]], scores[rows[i], columns[i]], tie_codes[columns[i]]
-        above, equal = np.int32(0), np.int32(0)
-        for column in range(row.size):
-            above += row[column] > score
-            equal += row[column] == score
+        score, code = scores[rows[i], columns[i]], tie_codes[columns[i]]
+        above, equal = 0, 0
+        if n_columns >= 32:
+            counted = count_scores(scores, rows[i] * n_columns, n_columns, score)
+            above, equal = counted & 0xFFFFFFFF, counted >> 32
+        else:
+            for column in range(n_columns):
+                above += scores[rows[i], column] > score
+                equal += scores[rows[i], column] == score
         rank[i], n_equal[i] = above + 1, equal
         if equal > 1:
-            for column in range(row.size):
-                rank[i] += row[column] == score and tie_codes[column] > code
+            for column in range(n_columns):
+                rank[i] += scores[rows[i], column] == score and tie_codes[column] > code
     return rank, n_equal
