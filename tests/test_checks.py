@@ -160,9 +160,9 @@ def test_an_id_survives_a_line_of_trec_text(text: str) -> None:
 
 
 def test_ids_counted_in_an_empty_table_can_be_joined() -> None:
-    ids = pd.factorize(pd.Series([], dtype="str"))[1]  # an Arrow array without any chunk
+    ids = pd.factorize(pd.Series([], dtype="str"), sort=True)[1]  # an Arrow array without any chunk
+    bare = pd.DataFrame({"query_id": ids, "doc_id": ids}, dtype="str")
     with pytest.raises(pa.ArrowInvalid):
-        bare = pd.DataFrame({"query_id": ids, "doc_id": ids})
-        bare.merge(bare, on=["query_id", "doc_id"])
-    empty = check_qrels(pd.DataFrame({"query_id": ids, "doc_id": ids, "relevance": []}))
-    assert len(empty.merge(empty, on=["query_id", "doc_id"])) == 0
+        bare.merge(bare, on=["query_id", "doc_id"], how="outer")
+    empty = check_qrels(bare.assign(relevance=[]))
+    assert len(empty.merge(empty, on=["query_id", "doc_id"], how="outer")) == 0
