@@ -15,13 +15,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.checks import starts_of_groups
-from fire_toolkit.errors import TableError
+from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.kernels import as_input, compiled
 from fire_toolkit.tables import RUN, Run, check_run
 
 Ints = npt.NDArray[np.int64]
 _CHUNK_CELLS = 1 << 20
 _COMPILED_DEPTH = 128
+LEAST_SHARED = 0.5  # a run with fewer of the queries than this share is a run for something else
 
 
 def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
@@ -93,6 +94,31 @@ def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:
             else:
                 found[run_id] = Run(table[table["run_id"] == run_id].reset_index(drop=True))
     return found
+
+
+def check_run_fits(
+    run: Run, queries: pd.Index[str], docs: pd.Index[str], *, n_shared: int, n_found: int
+) -> None:
+    """Raise a JoinError for a run of another split or collection; one rule wherever runs meet qrels.
+
+    Args:
+        run: one run, not empty.
+        queries, docs: of the qrels.
+        n_shared: how many of the queries the run has; at least half of them are expected.
+        n_found: how many of its docs are in the qrels under their query; where none is, one of its docs
+            is expected to be there under another.
+    """
+    run_id, first = run["run_id"].iloc[0], run["query_id"].iloc[0]
+    if n_shared < LEAST_SHARED * len(queries):
+        raise JoinError(
+            f"run {run_id}: has {n_shared:,} of the {len(queries):,} queries of the qrels (its first: "
+            f"{first!r}, theirs: {queries[0]!r}), expected half or more; is it a run for another split?"
+        )
+    if not n_found and docs.get_indexer(pd.Index(run["doc_id"].unique())).max() < 0:
+        raise JoinError(
+            f"run {run_id}: none of its docs ({run['doc_id'].iloc[0]!r}, ...) is in the qrels; is it a run "
+            "for another collection?"
+        )
 
 
 def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[Ints, Ints]:

@@ -24,7 +24,7 @@ from fire_toolkit.measures import (
 )
 from fire_toolkit.measures.segments import Floats
 from fire_toolkit.measures.ties import TIE_RULES, TiedRanking, find_ties, order_by_index
-from fire_toolkit.ranking import split_runs
+from fire_toolkit.ranking import check_run_fits, split_runs
 from fire_toolkit.tables import Qrels, Run, Scores
 
 ALL = "all"
@@ -37,7 +37,7 @@ class Note:
     """Something that a reader of the scores must know.
 
     kind: one word; run_id and qrels: what it is about, empty when about all; n: how many queries (for
-    `depths` and `docs`: runs); text: the plain sentence.
+    `depths`: runs); text: the plain sentence.
     """
 
     kind: str
@@ -95,8 +95,8 @@ def score_runs(
     Raises:
         UsageError: no run or measure given, an unknown measure or tie rule, `index` without doc_order.
         TableError: two runs have one id.
-        JoinError: the qrels hold no query; a run shares no query with them; `augmented` has queries
-            of its own; with `per_query`, a query's id is `all`.
+        JoinError: the qrels hold no query; a run is for another split or collection, see
+            `check_run_fits`; `augmented` has queries of its own; with `per_query`, a query's id is `all`.
 
     Examples:
         >>> from fire_toolkit.ranking import rank_run
@@ -127,7 +127,9 @@ def score_runs(
             run = order_by_index(run, doc_order)
         coded_run = code_run(run, coded["original"])
         rankings[run_id] = {name: judge_run(coded_run, which) for name, which in coded.items()}
-        _check_shared(run_id, run, rankings[run_id]["original"], queries)
+        own = rankings[run_id]["original"]
+        sizes = {"n_shared": np.count_nonzero(own.n_retrieved), "n_found": own.query.size}
+        check_run_fits(run, queries, coded["original"].docs, **sizes)
         if ties is None:
             by_qrels = [score_coded(coded_run, which, parsed) for which in coded.values()]
         else:
@@ -166,16 +168,6 @@ def _code_both(qrels: Qrels, augmented: Qrels | None) -> dict[str, CodedQrels]:
             )
         coded["augmented"] = code_qrels(augmented, queries=queries, docs=docs)
     return coded
-
-
-def _check_shared(run_id: str, run: Run, ranking: JudgedRanking, queries: pd.Index[str]) -> None:
-    if ranking.n_retrieved.any():
-        return
-    found = run["query_id"].unique()
-    raise JoinError(
-        f"run {run_id}: no query shared with the qrels (run: {_some(found)}; qrels: {_some(queries)}); "
-        "is it a run for another collection?"
-    )
 
 
 def _check_ties(ties: str | None, doc_order: Sequence[str] | None) -> None:
@@ -247,7 +239,6 @@ def _run_notes(run_id: str, ranking: JudgedRanking, measures: list[Measure]) -> 
     said = [
         ("missing", missing, f"{_queries(missing, of=of)} of the qrels missing from the run; they score 0"),
         ("extra", extra, f"{_queries(extra)} not in the qrels; they are ignored"),
-        ("docs", int(ranking.query.size == 0), "none of its docs is in the qrels; another collection?"),
         (
             "shallow",
             shallow,

@@ -16,7 +16,7 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, Strata, judge_run, parse_measure
-from fire_toolkit.ranking import split_runs
+from fire_toolkit.ranking import check_run_fits, split_runs
 from fire_toolkit.tables import PoolSources, Qrels, Run
 
 Ints = npt.NDArray[np.int64]
@@ -25,8 +25,6 @@ Bools = npt.NDArray[np.bool_]
 
 ABSENT = int(np.iinfo(np.int64).min)
 PAIR = ["query_id", "doc_id"]
-# A run with fewer of the queries than this share is a run for something else.
-LEAST_SHARED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +161,8 @@ def join_runs(runs: Run | Sequence[Run], original: Qrels, *others: pd.DataFrame)
 
     Raises:
         UsageError: no run.
-        JoinError: no query; `others` have queries of their own; a run has fewer than half of the
-            queries, or none of the docs of the qrels: it is for another split or collection.
+        JoinError: no query; `others` have queries of their own; a run is for another split or collection,
+            see `check_run_fits`.
     """
     by_id = split_runs(runs)
     if not by_id:
@@ -183,29 +181,14 @@ def join_runs(runs: Run | Sequence[Run], original: Qrels, *others: pd.DataFrame)
     coded = CodedQrels(queries, pd.Index(docs), keys, np.arange(len(keys), dtype=np.int64))
     places = {run_id: judge_run(run, coded) for run_id, run in by_id.items()}
     for run_id, place in places.items():
-        _check_fits(run_id, by_id[run_id], place, queries, coded.docs)
+        sizes = {"n_shared": np.count_nonzero(place.n_retrieved), "n_found": place.query.size}
+        check_run_fits(by_id[run_id], queries, coded.docs, **sizes)
     joined = Joined(queries, coded.docs, keys, places)
     if "stratum" not in original:
         return joined
     stratum = np.zeros(len(keys), dtype=np.int64)  # what only others hold is a stratum of its own
     stratum[joined.pairs_of(original)] = 1 + pd.factorize(original["stratum"])[0]
     return replace(joined, stratum=stratum)
-
-
-def _check_fits(
-    run_id: str, run: Run, place: JudgedRanking, queries: pd.Index[str], docs: pd.Index[str]
-) -> None:
-    n_shared = int(np.count_nonzero(place.n_retrieved))
-    if n_shared < LEAST_SHARED * len(queries):
-        first = run["query_id"].cat.categories[0]
-        raise JoinError(
-            f"run {run_id}: has {n_shared:,} of the {len(queries):,} queries of the qrels (its first: "
-            f"{first!r}, theirs: {queries[0]!r}); is it a run for another split?"
-        )
-    if docs.get_indexer(run["doc_id"].cat.categories).max(initial=-1) < 0:
-        first = run["doc_id"].cat.categories[0]
-        raise JoinError(f"run {run_id}: none of its docs ({first!r}, ...) is in the qrels; "
-                        "is it a run for another collection?")  # fmt: skip
 
 
 def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:

@@ -21,7 +21,7 @@ from fire_toolkit.comparison.overlap import (
 )
 from fire_toolkit.comparison.ties import VARIANTS, TiedLists, tied_lists, tied_measures
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.ranking import split_runs
+from fire_toolkit.ranking import LEAST_SHARED, split_runs
 from fire_toolkit.tables import Comparisons, Run
 
 
@@ -73,7 +73,7 @@ def compare_runs(
 
     Raises:
         UsageError: fewer than two runs; depth, rbo_p or ties out of range.
-        JoinError: two runs have no query in common.
+        JoinError: two runs have fewer than half of the longer one's queries in common.
 
     Source: Webber, Moffat and Zobel, A Similarity Measure
     for Indefinite Rankings (2010), eqs. 7, 11, 30 and 32, lists of uneven length included.
@@ -227,12 +227,13 @@ def _common_codes(ids: list[Any]) -> tuple[pd.Index, list[AnyInts]]:
 
 def _common_queries(pair: tuple[str, str], has: tuple[Bools, Bools], queries: pd.Index) -> Ints:
     common = np.flatnonzero(has[0] & has[1])
-    if len(common):
+    most = max(int(side.sum()) for side in has)
+    if len(common) and len(common) >= LEAST_SHARED * most:
         return common
     first = [next(iter(queries[side]), "none") for side in has]
     raise JoinError(
-        f"runs {pair[0]!r} and {pair[1]!r} have no query in common (first queries: {first[0]!r} and "
-        f"{first[1]!r}); expected runs over the same queries"
+        f"runs {pair[0]!r} and {pair[1]!r} have {len(common):,} of {most:,} queries in common (first "
+        f"queries: {first[0]!r} and {first[1]!r}), expected half or more; are they for different splits?"
     )
 
 

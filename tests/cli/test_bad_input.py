@@ -30,7 +30,7 @@ RUN_FILES = {
     "not UTF-8": (b"1 Q0 \xff 1 9 m\n", "run:1: byte 0xff is not UTF-8"),
     "cut gzip": (b"\x1f\x8b\x08\x00abc", "run: damaged gzip file"),
     "NUL": (b"1 Q0 a\x00 1 9 m\n", "run:1: a NUL byte"),
-    "another collection": (b"x Q0 a 1 9 m\n", "is it a run for another collection?"),
+    "another collection": (b"x Q0 a 1 9 m\n", "is it a run for another "),
 }
 
 

@@ -142,7 +142,7 @@ def test_a_ranking_is_compared_down_to_its_first_gap() -> None:
 
 def test_runs_without_a_common_query_are_an_error() -> None:
     with pytest.raises(
-        JoinError, match=r"runs 'a' and 'b' have no query in common \(first queries: 'q' and 'r'\)"
+        JoinError, match=r"runs 'a' and 'b' have 0 of 1 queries in common \(first queries: 'q' and 'r'\)"
     ):
         compare_runs([run("a", {"q": "x"}), run("b", {"r": "x"})])
 
