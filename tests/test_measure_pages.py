@@ -53,7 +53,7 @@ def test_a_new_file_and_line_are_seen_everywhere(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(fire_toolkit.measures, "__path__", [*fire_toolkit.measures.__path__, str(tmp_path)])
     monkeypatch.setattr(registry, "FILES", [*registry.FILES, "fullness"])
     (tmp_path / "a.run").write_text("q Q0 d 1 9 a\nq Q0 e 2 8 a\n")
-    (tmp_path / "qrels.txt").write_text("q 0 z 1\n")
+    (tmp_path / "qrels.txt").write_text("q 0 z 1\nq 0 d 0\n")
     monkeypatch.chdir(tmp_path)
     scored = CliRunner().invoke(main, ["score", "a.run", "--qrels", "qrels.txt", "-m", "Full@4"])
     assert scored.stdout.splitlines()[-1].split() == ["Full@4", "50.0"]
