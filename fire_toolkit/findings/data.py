@@ -90,13 +90,13 @@ def _row(name: str, judgments: Judgments, grades: Grades, rule: str) -> dict[str
     labels, disputes = resolve(judgments, grades=grades, rule=rule)
     measured = agreement(judgments, grades=grades, statistics=_STATISTICS)
     found = dict(zip(measured["statistic"], measured["value"], strict=True))
-    is_vote = judgments["label"].map(lambda label: grades.get(label) is not None)
+    n_votes = sum(grades.get(label) is not None for label in judgments["label"])
     n_relevant = int((labels["relevance"] >= 1).sum())
     n_pairs = len(judgments.drop_duplicates(["query_id", "doc_id"]))
     return {
         "group": name,
         "pairs": n_pairs,
-        "labels": int(is_vote.sum()),
+        "labels": n_votes,
         "resolved": len(labels),
         "relevant": n_relevant,
         "irrelevant": len(labels) - n_relevant,

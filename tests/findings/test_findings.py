@@ -48,6 +48,12 @@ def test_the_data_are_counted_with_agreement_kept_apart() -> None:
     assert row["alpha"] == pytest.approx(1 - (1 / 3) / 0.6)
 
 
+def test_no_judgments_are_counted_as_none() -> None:
+    row = describe_data(judgments([]), grades=GRADES).iloc[0]
+    assert (row["pairs"], row["labels"], row["resolved"]) == (0, 0, 0)
+    assert np.isnan([row["resolved_share"], row["relevant_share"], row["alpha"]]).all()
+
+
 def test_the_data_of_each_dataset_and_run_are_counted_too() -> None:
     sources = check_pool_sources(
         pd.DataFrame(
