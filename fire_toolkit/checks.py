@@ -20,8 +20,6 @@ from fire_toolkit.errors import TableError
 
 Series = Any  # a pandas.Series; its element type changes while a column is checked
 
-_LOOK_ROWS = 1 << 18
-
 Kind = Literal["id", "coded_id", "text", "int", "float", "bool"]
 
 
@@ -240,11 +238,10 @@ def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
 
 def _without_unused(coded: Any) -> Any:
     is_used = np.zeros(len(coded.categories) + 1, dtype=bool)
-    for start in range(0, len(coded), _LOOK_ROWS):
-        is_used[coded.codes[start : start + _LOOK_ROWS]] = True  # a missing value's code is -1
-        if is_used[:-1].all():
-            return coded
-    return coded.remove_unused_categories()
+    for start in range(0, len(coded), 1 << 18):
+        if not is_used[:-1].all():
+            is_used[coded.codes[start : start + (1 << 18)]] = True  # a missing value's code is -1
+    return coded if is_used[:-1].all() else coded.remove_unused_categories()
 
 
 def _is_plain(column: Column, values: Series) -> bool:
