@@ -59,6 +59,8 @@ def make_torch() -> None:
     torch.save({"sims": wide[:, 4:], **ids}, HERE / "view.pt")
     torch.save({"sims": (sims * 8).to(torch.int16), **ids}, HERE / "int16.pt")
     torch.save(sims, HERE / "bare.pt")
+    held = {"epoch": 3, "test": {"sims": sims.bfloat16(), "other": [1, 2]}, **ids}
+    torch.save(held, HERE / "legacy.pt", _use_new_zipfile_serialization=False)
 
 
 def make_hdf5() -> None:

@@ -89,6 +89,7 @@ SEEDS: dict[str, bytes] = {
     "tifa.read_questions": json.dumps(
         [{"query_id": "q", "question": "is it?", "choices": ["yes", "no"]}]
     ).encode(),
+    "torch_legacy.read_legacy": golden("legacy.pt"),
     "torch_files.read_torch": golden("float32.pt"),
     "trec.read_trec_lists": golden("plain.run"),
     "trec.read_trec_qrels": b"q 0 d 1\nr 0 d 0\n",

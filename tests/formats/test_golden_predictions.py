@@ -27,7 +27,10 @@ RANKED = {
 SCORES = {"007": [0.5, 0.5, 0.25, -1.0], "q:1|x": [4.0, 3.0, 2.0, 1.0], "frage-ü": [8.0, 0.125, 0.0, -0.5]}
 WITHOUT_SCORES = {"cirr.json", "lists.jsonl", "ranks.csv", "places.csv"}
 READ_BY = {
-    "torch": ["float32.pt", "float16.pt", "bfloat16.pt", "column_major.pt", "view.pt", "int16.pt", "bare.pt"],
+    "torch": [
+        *("float32.pt", "float16.pt", "bfloat16.pt", "column_major.pt", "view.pt", "int16.pt", "bare.pt"),
+        "legacy.pt",
+    ],
     "npz": ["stored.npz", "packed.npz", "turned.npz", "object_ids.npz", "padded.npz", "masked.npz"],
     "npy": ["plain.npy", "fortran.npy", "big_endian.npy"],
     "pickle": [f"protocol{n}.pkl" for n in (2, 3, 4, 5)],

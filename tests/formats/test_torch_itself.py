@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,9 @@ torch = pytest.importorskip("torch")
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64", "int64", "int8"])
+@pytest.mark.parametrize("is_zip", [True, False])
 @pytest.mark.parametrize("form", ["plain", "transposed", "slice", "parameter", "expanded"])
-def test_a_saved_tensor_reads_equal(dtype: str, form: str, tmp_path: Path) -> None:
+def test_a_saved_tensor_reads_equal(dtype: str, form: str, is_zip: bool, tmp_path: Path) -> None:
     torch.manual_seed(0)
     tensor = (torch.randn(5, 7) * 20).to(getattr(torch, dtype))
     if form == "transposed":
@@ -27,7 +29,8 @@ def test_a_saved_tensor_reads_equal(dtype: str, form: str, tmp_path: Path) -> No
         tensor = tensor[:1].expand(4, 7)
     elif form == "parameter" and dtype.startswith(("float", "bfloat")):
         tensor = torch.nn.Parameter(tensor)
-    torch.save({"epoch": 1, "result": {"sims": tensor}}, tmp_path / "m.pt")
+    held = {"epoch": 1, "other": torch.ones(3), "result": {"sims": tensor}, "on": torch.device("cpu")}
+    torch.save(held, tmp_path / "m.pt", _use_new_zipfile_serialization=is_zip)
     matrix = read_torch(tmp_path / "m.pt").matrices["result/sims"]
     rows = np.concatenate(list(matrix.blocks(2)))
     expected = tensor.detach().to(torch.float64).numpy()
@@ -38,6 +41,12 @@ def test_a_negative_view_is_refused_not_read_without_its_sign(tmp_path: Path) ->
     torch.save({"sims": torch._neg_view(torch.ones(2, 3))}, tmp_path / "m.pt")
     with pytest.raises(FormatError, match=r"m\.pt: a tensor that is a negative or conjugate view; save"):
         read_torch(tmp_path / "m.pt")
+
+
+def test_settings_saved_beside_are_left_out(tmp_path: Path) -> None:
+    settings = argparse.Namespace(lr=1e-4, model="clip", nested=argparse.Namespace(a=[1]))
+    torch.save({"args": settings, "sims": torch.ones(2, 3)}, tmp_path / "m.pt")
+    assert list(read_torch(tmp_path / "m.pt").matrices) == ["sims"]
 
 
 def test_bfloat16_gives_the_lists_of_its_float32(tmp_path: Path) -> None:
