@@ -4,8 +4,8 @@
 
 DIR is a workspace whose server runs (`fire-toolkit labelstudio start`). The server's own speed is
 measured in the same run with bare HTTP requests of the same kind: imports in batches of 1,000, pages of
-1,000 tasks; for an incremental pull one request for each annotator's changes, and one that tells which
-projects there are and whether they still show the page that was pushed. Reads are repeated in turn, ours and
+1,000 tasks; for an incremental pull one request for each annotator's changes, one that tells which
+projects there are and whether they still show the page that was pushed, and a file flushed to disk. Reads are repeated in turn, ours and
 theirs, and the medians are shown. The projects are removed at the end.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -201,7 +202,10 @@ def main() -> int:
         raw.answer_all(last[:30])
 
         def read_changes() -> None:
-            raw.projects()
+            with (Path(place) / "changes").open("w") as stream:
+                json.dump(raw.projects(), stream)
+                stream.flush()
+                os.fsync(stream.fileno())
             for project in own:
                 (mark,) = (value for key, value in marks.items() if f"#{project}#" in key)
                 raw.read(project, include=INCLUDE, items=[changed_since(mark)], answers=True)

@@ -13,7 +13,7 @@ from fire_toolkit.workspace import Workspace
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: its command, where it writes, what it reads (settings `section.key`, or places)."""
+    """A stage: its command, where it writes, what it reads (settings `section.key`, or places, with `*`)."""
 
     name: str
     out: str
@@ -33,6 +33,13 @@ STAGES = (
     Stage("compare", "comparison/comparison.csv", False, ("runs.files",)),
 )
 
+# What stands in the place of `import` once a campaign has begun.
+CAMPAIGN = (
+    Stage("push", "campaign", True, ("tasks/tasks.json",), ("campaign/round-*/assignments.csv",)),
+    Stage("pull", "judgments/judgments.csv", False, (), ("ledger/*.parquet",)),
+)
+_SHOWN = 3
+
 
 @dataclass(frozen=True)
 class StageState:
@@ -49,7 +56,15 @@ def stage_states(workspace: Workspace) -> list[StageState]:
     `done`: written, and nothing it was made from has changed; `stale`: something has; `ready`: not
     written, and all it needs is there; `waiting`: something it needs is not there.
     """
-    return [StageState(stage, *_state(stage, workspace)) for stage in STAGES]
+    return [StageState(stage, *_state(stage, workspace)) for stage in stages_of(workspace)]
+
+
+def stages_of(workspace: Workspace) -> list[Stage]:
+    """Return a workspace's stages in their order; in a campaign `push` and `pull` bring the judgments."""
+    if not (workspace.root / "campaign" / "campaign.json").is_file():
+        return list(STAGES)
+    place = next(number for number, stage in enumerate(STAGES) if stage.name == "import")
+    return [*STAGES[:place], *CAMPAIGN, *STAGES[place + 1 :]]
 
 
 def _state(stage: Stage, workspace: Workspace) -> tuple[str, str]:
@@ -63,7 +78,12 @@ def _state(stage: Stage, workspace: Workspace) -> tuple[str, str]:
         return "stale", str(error)
     reasons = [*_changed_files(manifest, at, workspace), *_changed_inputs(manifest, inputs, workspace)]
     reasons += _changed_parameters(manifest, stage, workspace)
-    return ("stale", "; ".join(reasons)) if reasons else ("done", _counts(manifest))
+    return ("stale", _in_words(reasons)) if reasons else ("done", _counts(manifest))
+
+
+def _in_words(reasons: list[str]) -> str:
+    more = [f"{len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
+    return "; ".join(reasons[:_SHOWN] + more)
 
 
 def _inputs(stage: Stage, workspace: Workspace) -> tuple[list[Path], list[str]]:
@@ -82,6 +102,8 @@ def _inputs(stage: Stage, workspace: Workspace) -> tuple[list[Path], list[str]]:
 
 
 def _resolved(need: str, workspace: Workspace) -> list[Path]:
+    if "*" in need:
+        return sorted(workspace.root.glob(need))
     if "/" in need:
         return [workspace.root / need]
     section, key = need.split(".")

@@ -78,11 +78,26 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         finish_interrupted(folder)
-        _carry_out(_prepare(folder, contents))
+        if len(contents) == 1:
+            _write_one(*next(iter(contents.items())))
+        else:
+            _carry_out(_prepare(folder, contents))
     except OSError as error:
         needed = sum(map(len, contents.values()))
         hint = f"; {needed:,} bytes are needed: free some space" if error.errno == errno.ENOSPC else ""
         raise FireError(f"{error.filename or folder}: cannot be written: {error.strerror}{hint}") from None
+
+
+def _write_one(path: Path, content: bytes) -> None:
+    """Write one file, whose renaming is the whole change and needs no record."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        _write_through(part, content)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _flush_folder(path.parent)
 
 
 def _prepare(folder: Path, contents: Mapping[Path, bytes]) -> Path:

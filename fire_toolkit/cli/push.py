@@ -20,6 +20,7 @@ from fire_toolkit.cli.common import (
     say_next,
     shown,
     summarise,
+    write_outputs,
 )
 from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
@@ -93,14 +94,18 @@ def push(
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
     rounds = read_rounds(root)
     campaign = _campaign(root, rules, is_shared=is_shared)
+    inputs = Inputs()
     if not rounds or tasks or annotators or training or controls:
-        entry = _first_round(root, rules, tasks, annotators, training, controls, seed, campaign.is_shared)
+        entry = _first_round(
+            root, rules, tasks, annotators, training, controls, seed, campaign.is_shared, inputs
+        )
         rounds = [entry, *rounds[1:]]
     if dry_run:
         _say_loads(root, rounds, seconds, as_json=as_json)
         return
     _begin(root, campaign, rounds[0])
     pushed = _push(connection_from(url, token_file), root, campaign, rounds, rules)
+    _note_pushed(root, inputs, pushed)
     _say_pushed(pushed, as_json=as_json)
     say_next("pull, and `fire-toolkit progress` while they judge")
 
@@ -148,18 +153,21 @@ def _first_round(
     controls: Path | None,
     seed: int | None,
     is_shared: bool,
+    inputs: Inputs,
 ) -> Round:
     """Return the first round as the inputs make it."""
     import pandas as pd
 
     from fire_toolkit.assignment import assign_tasks
     from fire_toolkit.labelstudio.campaign import SHARED, SHARED_OVERLAP, Round, share_queues
-    from fire_toolkit.labelstudio.task_files import read_task_files
+    from fire_toolkit.labelstudio.task_files import overlap_file, read_task_files
     from fire_toolkit.tables import Tasks, check_qrels
 
-    inputs = Inputs()
     file = inputs.use(tasks or shown(root / "tasks" / "tasks.json"))
     asked = read_task_files(file, rules)
+    overlap = overlap_file(file)
+    if overlap.is_file():
+        inputs.use(overlap)
     taught = read_task_files(inputs.use(training), rules, with_overlap=False) if training else None
     known, answers = _controls(inputs, controls, rules) if controls else (None, None)
     if is_shared:
@@ -278,6 +286,25 @@ def _push(
     queues = [queue for entry in rounds for queue in make_queues(entry, rules, done=done)]
     with Api(connection) as api, Meter("tasks", sum(len(queue.tasks) for queue in queues)) as meter:
         return list(push_queues(api, campaign, queues, guideline=rules, report=meter))
+
+
+def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Pushed]) -> None:
+    """Write down which rounds are on the server and what the first was drawn from, for `status`."""
+    from fire_toolkit.labelstudio.campaign import FOLDER
+    from fire_toolkit.storage import manifest_path, read_manifest
+
+    folder = root / FOLDER
+    at = manifest_path(folder, is_folder=True)
+    if not inputs.hashes and at.is_file():
+        inputs.hashes |= read_manifest(at).inputs
+    for path in sorted(folder.glob("round-*/assignments.csv")):
+        inputs.use(shown(path))
+    counts = {
+        "tasks": sum(entry.n_there + entry.n_added for entry in pushed),
+        "projects": len(pushed),
+        "held": sum(entry.n_held for entry in pushed),
+    }
+    write_outputs(shown(folder), {}, stage="push", parameters={}, inputs=inputs, counts=counts)
 
 
 def _say_pushed(pushed: Sequence[Pushed], *, as_json: bool) -> None:

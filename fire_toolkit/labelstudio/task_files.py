@@ -16,6 +16,16 @@ from fire_toolkit.tables import TASKS, Tasks, check_tasks
 from fire_toolkit.tasks import split_pair_id
 
 
+def overlap_file(path: Path) -> Path:
+    """Return where the tasks of doubled pairs lie beside a file of tasks.
+
+    Examples:
+        >>> overlap_file(Path("tasks/tasks.json")).as_posix()
+        'tasks/tasks.overlap.json'
+    """
+    return path.with_name(f"{path.name.removesuffix('.json')}.overlap.json")
+
+
 def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = True) -> Tasks:
     """Return the tasks in a file of `tasks` as batch 1, and those of its `.overlap.json` as batch 2.
 
@@ -26,7 +36,7 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
             annotators would see.
     """
     files = [path]
-    overlap = path.with_name(f"{path.name.removesuffix('.json')}.overlap.json")
+    overlap = overlap_file(path)
     if with_overlap and overlap.is_file():
         files.append(overlap)
     rows = [

@@ -6,6 +6,7 @@ import copy
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -312,6 +313,44 @@ def test_words_for_what_was_found_on_the_server(server: FakeServer, workspace: P
     assert "1 pair there more than once" in words
     assert "1 task not of this queue" in words
     assert "enable_empty_annotation had been changed by hand and were put back" in words
+
+
+def states() -> dict[str, tuple[str, str]]:
+    return {row["stage"]: (row["state"], row["reason"]) for row in json.loads(run("status", "--json").stdout)}
+
+
+def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: Path) -> None:
+    (workspace / "pool" / "pool.csv").rename(workspace / "pairs.csv")
+    run("tasks", "pairs.csv", "--overlap", "0.5")
+    assert "push" not in states()
+    push_all()
+    assert states()["push"] == ("done", "tasks 12, projects 2, held 0")
+    assert "import" not in states()
+    assert states()["pull"] == ("ready", "not done yet")
+    answer_all(server, {2: "relevant"})
+    run("pull")
+    run("push")
+    assert [states()[name][0] for name in ("push", "pull")] == ["done", "done"]
+
+    answer_all(server, {3: "irrelevant"})
+    run("progress", "--pull")  # answers that judgments.csv does not have
+    state, reason = states()["pull"]
+    assert state == "stale"
+    assert re.fullmatch(r"ledger/\w+\.parquet is new", reason)
+    run("pull")
+    assert states()["pull"][0] == "done"
+
+    run("resolve")
+    run("next-round", "--annotator", "A04")
+    assert states()["push"] == ("stale", "campaign/round-2/assignments.csv is new")
+    run("push")
+    assert states()["push"][0] == "done"
+
+    run("tasks", "pairs.csv", "--overlap", "0", "--seed", "5")
+    state, reason = states()["push"]
+    assert state == "stale"
+    assert "tasks/tasks.json has changed" in reason
+    assert "tasks/tasks.overlap.json is gone" in reason
 
 
 def listen_while(steps: Callable[[], None], *arguments: str) -> Result:
