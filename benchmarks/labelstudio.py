@@ -4,9 +4,9 @@
 
 DIR is a workspace whose server runs (`fire-toolkit labelstudio start`). The server's own speed is
 measured in the same run with bare HTTP requests of the same kind: imports in batches of 1,000, pages of
-1,000 tasks; for an incremental pull one request for each annotator's changes, one that tells which
-projects there are and whether they still show the page that was pushed, and a file flushed to disk. Reads are repeated in turn, ours and
-theirs, and the medians are shown. The projects are removed at the end.
+1,000 tasks; for an incremental pull one request for each annotator's changes, one that tells which projects
+there are and whether they still show the page that was pushed, and a file flushed to disk. Reads are repeated
+in turn, ours and theirs, and the medians are shown. The projects are removed at the end.
 """
 
 from __future__ import annotations
