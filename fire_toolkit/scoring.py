@@ -153,8 +153,9 @@ def _parse_all(measures: Sequence[str | Measure]) -> list[Measure]:
 
 
 def _code_both(qrels: Qrels, augmented: Qrels | None) -> dict[str, CodedQrels]:
-    tables = [qrels] if augmented is None else [qrels, augmented]
-    docs = pd.Index(pd.concat([table["doc_id"] for table in tables]).unique())
+    docs = None
+    if augmented is not None:
+        docs = pd.Index(pd.concat([table["doc_id"] for table in (qrels, augmented)]).unique())
     coded = {"original": code_qrels(qrels, docs=docs)}
     queries = coded["original"].queries
     if queries.empty:

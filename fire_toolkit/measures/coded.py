@@ -14,6 +14,8 @@ from fire_toolkit.kernels import as_input
 from fire_toolkit.measures.segments import Codes, Floats, Ints, count_by_query, running_count
 from fire_toolkit.tables import Qrels, Run
 
+_FEW_GRADES = 16
+
 
 @dataclass(frozen=True, eq=False)
 class Strata:
@@ -87,12 +89,15 @@ class CodedQrels:
     @cached_property
     def ideal(self) -> tuple[Ints, Ints]:
         """Return query and grade of the positives, by query, then grade descending."""
-        is_positive = self.relevance >= 1
-        query, grade = self.query[is_positive], self.relevance[is_positive]
-        if not (grade == 1).all():
+        query, (place, grades) = self.positives.query, self.positives.grades
+        if len(grades) > _FEW_GRADES:
+            grade = self.positives.relevance
             order = np.lexsort((-grade, query))
-            query, grade = query[order], grade[order]
-        return query, grade
+            return query[order], grade[order]
+        best = np.argsort(-grades)
+        keys = query * len(best) + np.argsort(best)[place]
+        counts = np.bincount(keys, minlength=len(self.queries) * len(best))
+        return query, np.repeat(np.tile(grades[best], len(self.queries)), counts)
 
     @cached_property
     def positives(self) -> CodedQrels:
@@ -153,8 +158,10 @@ class CodedRun:
     @cached_property
     def last_rank(self) -> Ints:
         """Return the deepest rank of each query, 0 where it has no row."""
-        rank = np.append(self.rank, 0)
-        return np.where(self.stop > self.start, rank[self.stop - 1], 0)
+        last = np.zeros(self.stop.size, dtype=np.int64)
+        has_rows = self.stop > self.start
+        last[has_rows] = self.rank[self.stop[has_rows] - 1]
+        return last
 
     @cached_property
     def worst_rank(self) -> int:
@@ -202,14 +209,10 @@ def code_qrels(
         queries: the universe.
         docs: ids that include those of `qrels`: qrels that share them are joined with a run sooner.
     """
-    query, own_queries = pd.factorize(qrels["query_id"])
-    own_doc, own_docs = pd.factorize(qrels["doc_id"])
-    docs = pd.Index(own_docs) if docs is None else docs
-    doc = docs.get_indexer(own_docs)[own_doc]
-    universe = pd.Index(own_queries) if queries is None else queries
-    place = universe.get_indexer(own_queries)[query]
-    is_kept = place >= 0
-    pairs = (place[is_kept] * len(docs) + doc[is_kept]).astype(np.int64)
+    place, universe = _places_of(qrels["query_id"], queries)
+    doc, docs = _places_of(qrels["doc_id"], docs)
+    is_kept = slice(None) if queries is None else place >= 0
+    pairs = place[is_kept] * len(docs) + doc[is_kept]
     order = np.argsort(pairs, kind="stable")
     relevance = qrels["relevance"].to_numpy(dtype=np.int64)[is_kept]
     stratum = None
@@ -219,13 +222,43 @@ def code_qrels(
     return CodedQrels(universe, docs, pairs[order], relevance[order], stratum)
 
 
+def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, pd.Index[str]]:
+    """Return the place of each id in `known`, -1 where it is not there, or among the ids in their order.
+
+    Ids that repeat from row to row are looked up once a stretch.
+    """
+    values = ids.array
+    is_first = np.ones(len(ids), dtype=bool)
+    is_first[1:] = np.asarray(values[1:] != values[:-1], dtype=bool)
+    n_stretches = np.count_nonzero(is_first)
+    firsts = ids[is_first] if 2 * n_stretches < len(ids) else ids
+    own_codes, own = pd.factorize(firsts)
+    codes: Ints = own_codes.astype(np.int64)
+    if firsts is not ids:
+        codes = np.repeat(codes, np.diff(np.flatnonzero(is_first), append=len(ids)))
+    if known is None:
+        return codes, pd.Index(own)
+    return known.get_indexer(own)[codes].astype(np.int64), known
+
+
+def _rows_of(codes: npt.NDArray[Any], n_codes: int) -> tuple[Ints, Ints]:
+    """Return the first row of each code, and one past its last; the rows ascend by code."""
+    ends = np.append(np.flatnonzero(codes[1:] != codes[:-1]) + 1, codes.size)
+    end_of = np.zeros(n_codes, dtype=np.int64)
+    if codes.size:
+        end_of[codes[ends - 1]] = ends
+    last: Ints = np.maximum.accumulate(end_of)
+    first = np.zeros_like(last)
+    first[1:] = last[:-1]
+    return first, last
+
+
 def code_run(run: Run, coded: CodedQrels) -> CodedRun:
     """Return `run`, which holds one run, as integers over the queries and docs of `coded`."""
     run_query, run_doc = run["query_id"].cat, run["doc_id"].cat
     to_query = coded.queries.get_indexer(run_query.categories)
     codes = run_query.codes.to_numpy()
-    first = np.searchsorted(codes, np.arange(len(to_query), dtype=codes.dtype))
-    last = np.append(first[1:], codes.size)
+    first, last = _rows_of(codes, len(to_query))
     is_known = to_query >= 0
     start, stop = np.zeros((2, len(coded.queries)), dtype=np.int64)
     start[to_query[is_known]], stop[to_query[is_known]] = first[is_known], last[is_known]
