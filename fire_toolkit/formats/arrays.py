@@ -137,7 +137,7 @@ def id_texts(values: Any, where: str) -> list[str]:
         raise FormatError(f"{where}: not readable as text, expected a list of ids") from None
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise FormatError(f"{where} has shape {values.shape} of {values.dtype}, expected a list of text")
-    return [id_text(item, where) for item in items]
+    return items if all(type(item) is str for item in items) else [id_text(item, where) for item in items]
 
 
 def id_text(item: object, where: str) -> str:

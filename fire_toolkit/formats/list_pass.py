@@ -18,7 +18,8 @@ from fire_toolkit.tables import Run, check_run
 def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
     """Return ranked lists as a Run, ranked by the one rule unless they hold their ranks."""
     name = run_id or listed.run_id or path.name.removesuffix(".gz").partition(".")[0]
-    named = listed.scored.assign(run_id=name)
+    same = np.zeros(len(listed.scored), dtype=np.int8)
+    named = listed.scored.assign(run_id=pd.Categorical.from_codes(same, pd.Index([name], dtype="str")))
     return check_run(named, where=str(path)) if listed.has_ranks else rank_run(named, where=str(path))
 
 

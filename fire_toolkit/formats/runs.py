@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
@@ -131,11 +134,17 @@ def refuse_missing(path: Path, oddities: Oddities, queries: list[str], docs: lis
 
 def run_of_ranked(ranked: Ranked, run_id: str, queries: list[str], docs: list[str], *, where: str) -> Run:
     """Return ranked indices as a Run of the ids at those indices."""
+    ids: dict[str, tuple[npt.NDArray[Any], list[str]]] = {
+        "run_id": (np.zeros(len(ranked.query), dtype=np.int8), [run_id]),
+        "query_id": (ranked.query, queries),
+        "doc_id": (ranked.doc, docs),
+    }
     table = pd.DataFrame(
         {
-            "run_id": pd.Categorical.from_codes([0] * len(ranked.query), pd.Index([run_id], dtype="str")),
-            "query_id": pd.Categorical.from_codes(ranked.query, pd.Index(queries, dtype="str")),
-            "doc_id": pd.Categorical.from_codes(ranked.doc, pd.Index(docs, dtype="str")),
+            **{
+                name: pd.Categorical.from_codes(codes, pd.Index(known, dtype="str"), validate=False)
+                for name, (codes, known) in ids.items()
+            },
             "rank": ranked.rank,
             "score": ranked.score,
         }
