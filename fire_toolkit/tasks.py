@@ -119,8 +119,9 @@ def make_tasks(
             pool knows (ranks, runs, originals).
         queries: the captions; or, where captions are the items (video to text), what is to be seen:
             a column media_url.
-        items: where each doc is to be seen; without it media_url is the doc id. Or the captions: a
-            column text, beside queries with media_url.
+        items: where each doc is to be seen; without it media_url is the doc id. The part from start_s to
+            end_s of a longer video becomes a media fragment (`v.mp4#t=3,5`, W3C Media Fragments 1.0). Or
+            the captions: a column text, beside queries with media_url.
         guideline: what is asked.
         overlap: share of the pairs for a second annotator, in [0, 1]; that share of their number is
             rounded, half up. All pairs have the same chance.
@@ -163,7 +164,7 @@ def _sides(
     if items is None:
         doc = pairs["doc_id"]
     else:
-        column = items.set_index("doc_id")["text" if are_captions else "media_url"]
+        column = items.set_index("doc_id")["text"] if are_captions else _clips(items)
         doc = _looked_up(pairs["doc_id"], column, "items")
     text, media_url = (doc, query) if are_captions else (query, doc)
     empty = pairs.loc[(text == "").to_numpy(), "doc_id" if are_captions else "query_id"].unique()
@@ -173,6 +174,28 @@ def _sides(
             f"({', '.join(empty[:3])}); an annotator needs the caption"
         )
     return text, media_url
+
+
+def _clips(items: Items) -> pd.Series[str]:
+    """Return by doc id where each item is to be seen, with the part of it that counts."""
+    columns = (items[name] for name in ("media_url", "start_s", "end_s"))
+    urls = [_clip(url, start_s, end_s) for url, start_s, end_s in zip(*columns, strict=True)]
+    return pd.Series(urls, index=items["doc_id"], dtype="str")
+
+
+def _clip(media_url: str, start_s: float, end_s: float) -> str:
+    start = 0.0 if np.isnan(start_s) else start_s
+    has_end = not np.isnan(end_s)
+    if has_end and end_s <= start:
+        raise TableError(f"items: {media_url} is to be seen from {start:g} to {end_s:g} s; correct the times")
+    is_address = "://" not in media_url or media_url.startswith(("http://", "https://"))
+    if not (start or has_end) or "#" in media_url or not is_address:
+        return media_url
+    return f"{media_url}#t={_seconds(start)}{f',{_seconds(end_s)}' if has_end else ''}"
+
+
+def _seconds(moment: float) -> str:
+    return f"{moment:.3f}".rstrip("0").rstrip(".")
 
 
 def _generator(overlap: float, seed: int) -> np.random.Generator:

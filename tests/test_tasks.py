@@ -245,3 +245,44 @@ def test_a_pair_without_a_caption_is_refused() -> None:
     videos = check_queries(pd.DataFrame({"query_id": ["q0"], "text": "", "media_url": "http://x/q0.mp4"}))
     with pytest.raises(JoinError, match=r"queries: 1 pooled ids have no text \(q0\)"):
         make_tasks(pool_of(1, 1), videos, guideline=GUIDELINE)
+
+
+def clip_url(media_url: str, start_s: float, end_s: float) -> str:
+    items = check_items(
+        pd.DataFrame({"doc_id": ["v0"], "media_url": [media_url], "start_s": [start_s], "end_s": [end_s]})
+    )
+    tasks = make_tasks(pool_of(1, 1), queries_of(1), items=items, guideline=GUIDELINE, overlap=0)
+    return str(tasks["media_url"].item())
+
+
+NO_TIME = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("media_url", "start_s", "end_s", "expected"),
+    [
+        (
+            "v.mp4",
+            3,
+            5.25,
+            "v.mp4#t=3,5.25",
+        ),  # Media Fragments URI 1.0, section 4.2.1: t=begin,end in seconds
+        ("http://m/v.mp4?x=1", 3, NO_TIME, "http://m/v.mp4?x=1#t=3"),
+        ("/data/local-files/?d=a/v.mp4", NO_TIME, 10, "/data/local-files/?d=a/v.mp4#t=0,10"),
+        ("v.mp4", 12345.6789, 20000, "v.mp4#t=12345.679,20000"),
+        ("v.mp4", NO_TIME, NO_TIME, "v.mp4"),
+        ("v.mp4", 0, NO_TIME, "v.mp4"),
+        ("v.mp4#t=1", 3, 5, "v.mp4#t=1"),
+        ("s3://bucket/v.mp4", 3, 5, "s3://bucket/v.mp4"),  # what follows would be part of the key there
+    ],
+)
+def test_a_part_of_a_video_becomes_a_media_fragment(
+    media_url: str, start_s: float, end_s: float, expected: str
+) -> None:
+    assert clip_url(media_url, start_s, end_s) == expected
+
+
+@pytest.mark.parametrize("end_s", [3.0, 1.0])
+def test_a_part_that_ends_before_it_begins_is_refused(end_s: float) -> None:
+    with pytest.raises(TableError, match=r"v\.mp4 is to be seen from 3 to"):
+        clip_url("v.mp4", 3.0, end_s)

@@ -13,6 +13,7 @@ from live_server import LiveServer
 from fire_toolkit.formats.guideline_files import read_guideline
 
 VIDEO = "let v = document.querySelector('video'); return v && v[arguments[0]]"
+FROM_1_S = "#t=1,1.5"
 SUBMIT = "[data-testid='bottombar-submit-button']"
 PLAY = "[data-testid='playback-button:play']"
 
@@ -31,7 +32,7 @@ def project(live_server: LiveServer) -> int:
     tasks = [
         {
             "caption": f"caption {number}",
-            "video": f"/data/local-files/?d=clips/v{number % 2}.webm",
+            "video": f"/data/local-files/?d=clips/v{number % 2}.webm{FROM_1_S if number == 1 else ''}",
             "pair_id": f"q{number}|v{number % 2}",
         }
         for number in range(3)
@@ -60,6 +61,10 @@ def test_an_annotator_sees_the_video_play_and_answers_by_keys(
         browser.screenshot(artefacts / "labeling.png")
         browser.press(CONTROL, ENTER)
         shows_task(browser, 1)
+        assert browser.run(VIDEO, "currentTime") == 1.0
+        browser.click(PLAY)
+        browser.wait_for("the part's end", lambda: browser.run(VIDEO, "currentTime") >= 1.5)
+        browser.wait_for("a pause there", lambda: browser.run(VIDEO, "paused"))
         browser.press("2")
         browser.wait_for("an answer can be sent", lambda: not is_disabled(browser, SUBMIT))
         browser.press(CONTROL, ENTER)
