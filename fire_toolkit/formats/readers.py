@@ -21,6 +21,7 @@ from fire_toolkit.formats import (
     trec,
     trecvid,
 )
+from fire_toolkit.formats.hints import not_a_run
 from fire_toolkit.formats.reader import RunReader
 
 HEAD_BYTES = 1 << 16
@@ -52,6 +53,8 @@ def recognise(path: Path) -> RunReader:
     reader = find_reader(path)
     if reader is None:
         start, _ = _start(path)
+        if guess := not_a_run(start):
+            raise FormatError(f"{path}: {guess}")
         shown = repr(start[:24].decode("utf-8", errors="replace"))
         raise FormatError(
             f"{path}: begins with {shown}, which no reader knows; expected "

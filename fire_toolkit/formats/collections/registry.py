@@ -30,6 +30,7 @@ from fire_toolkit.formats.collections import (
 )
 from fire_toolkit.formats.collections.entries import ALL
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.hints import not_the_file
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,8 @@ def recognise(source: Source) -> tuple[Reader, str]:
         why = reader.recognise(source)
         if why is not None:
             return reader, why
+    if guess := not_the_file(source.raw[:1024]):
+        raise FormatError(f"{source.path}: {guess}")
     raise FormatError(
         f"{source.path}: {_seen(source)}, which is no collection format known here; expected a "
         "benchmark's own file, or a table whose first line names its columns, such as video_id,caption"

@@ -1,0 +1,64 @@
+"""What a file that no reader knows probably is, in words."""
+
+from __future__ import annotations
+
+_LFS = b"version https://git-lfs"
+_WEB = (b"<!doctype html", b"<html")
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_MARKS = {"\t": "tabs", ",": "commas", ";": "semicolons"}
+_SHOWN = 8
+
+
+def not_the_file(start: bytes) -> str | None:
+    """Return what a file that begins so is instead of data, and what to do; None where nothing tells.
+
+    Examples:
+        >>> not_the_file(b"version https://git-lfs.github.com/spec/v1\\noid sha256:00")
+        'a pointer of Git LFS, not the file itself; fetch it with git lfs pull'
+    """
+    if start.startswith(_LFS):
+        return "a pointer of Git LFS, not the file itself; fetch it with git lfs pull"
+    if start.lstrip().lower().startswith(_WEB):
+        return "a web page, not the file itself; download it again"
+    if start.startswith(_UTF16):
+        return "text in UTF-16; save it as UTF-8"
+    return None
+
+
+def not_a_run(start: bytes) -> str | None:
+    """Return why a file that begins so is no run, and what was expected; None where nothing tells.
+
+    Examples:
+        >>> not_a_run(b"q Q0 d 1 0.5\\n")
+        '5 fields on the first line, expected 6 (query_id Q0 doc_id rank score run_id)'
+    """
+    line = start.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
+    if b"\0" in start or not line.replace("\t", " ").isprintable():
+        return not_the_file(start)
+    return not_the_file(start) or _of_line(line)
+
+
+def _of_line(line: str) -> str | None:
+    mark = max(_MARKS, key=line.count)
+    fields = [field.strip() for field in (line.split(mark) if mark in line else line.split())]
+    if len(fields) > 1 and all(_is_number(field) for field in fields) and any("." in f for f in fields):
+        return (
+            f"{len(fields)} numbers on the first line: a matrix is not read as text; save it with numpy.save"
+        )
+    if mark in line:
+        shown = ", ".join(fields[:_SHOWN]) + (", ..." if len(fields) > _SHOWN else "")
+        return (
+            f"{_MARKS[mark]} between {len(fields)} fields on the first line ({shown}), expected CSV or TSV "
+            "with a header that names query_id, doc_id and score"
+        )
+    if 3 <= len(fields) <= 7:
+        return f"{len(fields)} fields on the first line, expected 6 (query_id Q0 doc_id rank score run_id)"
+    return None
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""What no reader knows is told what it seems to be, and what was expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.readers import recognise
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+PAGE = b"<!DOCTYPE html>\n<html><body>404: Not Found</body></html>"
+UTF16 = "query_id,doc_id,score\n".encode("utf-16")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (POINTER, "a pointer of Git LFS, not the file itself; fetch it with git lfs pull"),
+        (PAGE, "a web page, not the file itself; download it again"),
+        (UTF16, "text in UTF-16; save it as UTF-8"),
+    ],
+)
+def test_what_is_not_the_file_is_told_by_both_commands(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(content)
+    for reading in (lambda: recognise(tmp_path / "f"), lambda: read_collection([tmp_path / "f"])):
+        with pytest.raises(FormatError) as caught:
+            reading()
+        assert str(caught.value) == f"{tmp_path / 'f'}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "qid,video,score",
+            "commas between 3 fields on the first line (qid, video, score), expected CSV or TSV",
+        ),
+        ("query_id;doc_id;score", "semicolons between 3 fields on the first line (query_id, doc_id, score)"),
+        ("q0\td1\t0.5", "tabs between 3 fields on the first line (q0, d1, 0.5), expected CSV or TSV"),
+        ("q Q0 d 1 0.5", "5 fields on the first line, expected 6 (query_id Q0 doc_id rank score run_id)"),
+        (
+            "0.25 -1e-3 0.5 0.1",
+            "4 numbers on the first line: a matrix is not read as text; save it with numpy",
+        ),
+        ("0.25,0.5", "2 numbers on the first line: a matrix is not read as text; save it with numpy.save"),
+        ("%PDF-1.4", "begins with '%PDF-1.4', which no reader knows; expected a file of torch.save; NumPy"),
+        ("a\x01,b", "which no reader knows"),
+    ],
+)
+def test_a_first_line_tells_what_was_expected(line: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(line)
+    with pytest.raises(FormatError) as caught:
+        recognise(tmp_path / "f")
+    assert said in str(caught.value)
