@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import pandas as pd
 
 from fire_toolkit.checks import Column, TableSpec, check_table
 from fire_toolkit.collections.texts import plain_text
-from fire_toolkit.errors import FormatError, JoinError
+from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 
 _GROUPS = TableSpec(
     "groups", (Column("query_id", "id"), Column("doc_id", "id")), ("query_id", "doc_id"), extra=True
+)
+_KEYS = (
+    ("queries", ["query_id"], ("query", "queries")),
+    ("positives", ["query_id", "doc_id"], ("pair", "pairs")),
+    ("items", ["doc_id"], ("item", "items")),
 )
 _PAIR = ["query_id", "doc_id"]
 
@@ -83,7 +89,8 @@ def assemble(parts: Sequence[Part]) -> Collection:
     Raises:
         FormatError: no part has queries; a gallery names none of the items.
         JoinError: qrels of queries without a text.
-        TableError: an id twice, an id that no TREC file can carry.
+        TableError: an id twice, an id that no TREC file can carry; two parts that hold the same query,
+            pair or item.
 
     Examples:
         >>> part = Part("captions", queries=pd.DataFrame({"query_id": ["q1"], "text": ["a\\tdog"]}),
@@ -94,6 +101,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
     """
     notes = [note for part in parts for note in part.notes]
     parts = _tell_apart(parts)
+    _refuse_overlaps(parts)
     queries = _joined([part.queries for part in parts], ["query_id", "text"])
     if not len(queries):
         names = ", ".join(part.name for part in parts) or "nothing"
@@ -111,6 +119,24 @@ def assemble(parts: Sequence[Part]) -> Collection:
         groups=check_table(_GROUPS, groups[groups["query_id"].isin(queries["query_id"])]),
         notes=notes,
     )
+
+
+def _refuse_overlaps(parts: Sequence[Part]) -> None:
+    """Raise TableError where two parts hold one query, one pair or one item; a list of items may repeat."""
+    for name, key, what in _KEYS:
+        holders = [
+            (part.name, table[key].drop_duplicates())
+            for part in parts
+            if (table := getattr(part, name)) is not None and len(table)
+            if not (name == "items" and part.is_gallery)
+        ]
+        for (one, left), (other, right) in combinations(holders, 2):
+            both = left.merge(right, on=key)
+            if len(both):
+                shown = " ".join(map(str, both.iloc[0]))
+                raise TableError(
+                    f"{one} and {other}: {_n(len(both), *what)} in both ({shown}); name one of the two files"
+                )
 
 
 def _joined(tables: Sequence[pd.DataFrame | None], columns: list[str]) -> pd.DataFrame:

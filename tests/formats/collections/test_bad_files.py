@@ -210,3 +210,16 @@ def test_several_splits_without_a_test_split_must_be_chosen(tmp_path: Path) -> N
     (tmp_path / "f.json").write_text(json.dumps({"images": images}))
     with pytest.raises(UsageError, match="has splits train, val; choose one with --split, or all"):
         read_collection([tmp_path / "f.json"])
+
+
+def test_two_files_that_say_the_same_are_named(tmp_path: Path) -> None:
+    """As in a folder with the original qrels and corrected ones: which is meant cannot be guessed."""
+    (tmp_path / "queries.csv").write_text("query_id,text\nq1,a\nq2,b\n")
+    (tmp_path / "qrels.new.txt").write_text("q1 0 d1 1\nq1 0 d2 1\n")
+    (tmp_path / "qrels.old.txt").write_text("q1 0 d1 1\nq2 0 d2 1\n")
+    told = r"qrels\.new\.txt and .*qrels\.old\.txt: 1 pair in both \(q1 d1\); name one of the two files"
+    with pytest.raises(TableError, match=told):
+        read_collection([tmp_path])
+    (tmp_path / "more.csv").write_text("query_id,text\nq2,b\n")
+    with pytest.raises(TableError, match=r"queries\.csv and .*more\.csv: 1 query in both \(q2\)"):
+        read_collection([tmp_path / name for name in ("queries.csv", "more.csv", "qrels.old.txt")])
