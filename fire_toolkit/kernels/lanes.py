@@ -254,3 +254,32 @@ def count_scores(_: Any, scores: Any, start: Any, n: Any, score: Any) -> Any:
         return builder.or_(above, builder.shl(equal, ir.Constant(_INT64, 32)))
 
     return types.int64(scores, types.intp, types.intp, score), build
+
+
+@_step
+def add_split(_: Any, values: Any, n: Any, sigma: Any, sums: Any) -> Any:
+    """Add to sums[:8] what adding and taking away `sigma` leaves of each of n values, to sums[8:] the rest.
+
+    n is a multiple of 8; value i is added in place i % 8.
+    """
+    eight = ir.VectorType(ir.DoubleType(), 8)
+
+    def build(*given: Any) -> Any:
+        steps = _Steps(*given)
+        builder, (_, n, sigma, _) = steps.builder, steps.arguments
+        sigmas, zero = steps.in_all(sigma, 8, ir.DoubleType()), ir.Constant(_INT64, 0)
+        totals = [
+            cgutils.alloca_once_value(builder, steps.lanes(3, ir.Constant(_INT64, k), 8, ir.DoubleType()))  # type: ignore[no-untyped-call]
+            for k in (0, 8)
+        ]
+        with cgutils.for_range_slice(builder, zero, n, ir.Constant(_INT64, 8)) as (i, _):
+            lanes = steps.lanes(0, i, 8, ir.DoubleType())
+            kept = builder.fsub(builder.fadd(lanes, sigmas), sigmas)
+            for total, part in zip(totals, (kept, builder.fsub(lanes, kept)), strict=True):
+                builder.store(builder.fadd(builder.load(total), part), total)
+        for k, total in zip((0, 8), totals, strict=True):
+            target = builder.bitcast(steps.address(3, ir.Constant(_INT64, k)), eight.as_pointer())
+            builder.store(builder.load(total), target, align=4)
+        return steps.nothing
+
+    return types.none(values, types.intp, types.float64, sums), build

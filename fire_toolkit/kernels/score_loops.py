@@ -14,6 +14,7 @@ import numpy.typing as npt
 from numba import njit
 
 from fire_toolkit.kernels.lanes import (
+    add_split,
     any_of_eight,
     fill_eight,
     look_up_eight,
@@ -355,32 +356,28 @@ def add_up_ideal(grade: Ints, start: Ints, discount: Floats, sums: Floats) -> No
 
 
 @_compiled
-def largest_of(values: Floats) -> float:
-    """Return the largest absolute value."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    n_whole = values.size // 4 * 4
-    for i in range(0, n_whole, 4):
-        a, b = max(a, abs(values[_U(i)])), max(b, abs(values[_U(i + 1)]))
-        c, d = max(c, abs(values[_U(i + 2)])), max(d, abs(values[_U(i + 3)]))
-    for i in range(n_whole, values.size):
-        a = max(a, abs(values[_U(i)]))
-    return max(max(a, b), max(c, d))
+def largest_bits(bits: Ints) -> int:
+    """Return the bits of the largest absolute value, from the bits of float64 values."""
+    largest = 0
+    for i in range(bits.size):
+        largest = max(largest, bits[i] & 0x7FFFFFFFFFFFFFFF)
+    return largest
 
 
 @_compiled
-def split_sum(values: Floats, sigma: float) -> tuple[float, float]:
-    """Return the sum of what adding and taking away `sigma` leaves of each value, and the sum of the rest."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    e, f, g, h = 0.0, 0.0, 0.0, 0.0
-    n_whole = values.size // 4 * 4
-    for i in range(0, n_whole, 4):
-        one, two = values[_U(i)], values[_U(i + 1)]
-        three, four = values[_U(i + 2)], values[_U(i + 3)]
-        first, second = (one + sigma) - sigma, (two + sigma) - sigma
-        third, fourth = (three + sigma) - sigma, (four + sigma) - sigma
-        a, b, c, d = a + first, b + second, c + third, d + fourth
-        e, f, g, h = e + (one - first), f + (two - second), g + (three - third), h + (four - fourth)
+def split_sum(values: Floats, sigma: float, sums: Floats) -> None:
+    """Write the sum of what adding and taking away `sigma` leaves of each value, and the sum of the rest.
+
+    Args:
+        values, sigma: see `segments.mean`.
+        sums: (16,) zeros; the two sums come to stand in the first and the ninth place.
+    """
+    n_whole = values.size // 8 * 8
+    add_split(values, n_whole, sigma, sums)
+    for i in range(1, 8):
+        sums[0] += sums[i]
+        sums[8] += sums[8 + i]
     for i in range(n_whole, values.size):
-        first = (values[_U(i)] + sigma) - sigma
-        a, e = a + first, e + (values[_U(i)] - first)
-    return (a + b) + (c + d), (e + f) + (g + h)
+        kept = (values[i] + sigma) - sigma
+        sums[0] += kept
+        sums[8] += values[i] - kept

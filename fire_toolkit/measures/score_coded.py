@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -93,7 +94,7 @@ def _by_loops(run: CodedRun, coded: CodedQrels, measures: Sequence[Measure], val
         (run.codes_of(positives), grade, positives.ideal_sums, positives.start),
         len(run.docs),
         ((places[:, None] / ranks).ravel(), (grades[:, None] / log_of_next(ranks)).ravel(), ranks.size),
-        _plan(measures),
+        _plan(tuple(measures)),
         values,
     )
 
@@ -111,7 +112,8 @@ class _Plan(NamedTuple):
     most_below: Floats
 
 
-def _plan(measures: Sequence[Measure]) -> _Plan:
+@lru_cache(maxsize=64)
+def _plan(measures: tuple[Measure, ...]) -> _Plan:
     """Return the plan of measures that have a loop: each depth is counted to, and summed to, once."""
     depth_of = [_depth(measure) for measure in measures]
     kinds = [LOOPS[measure.definition.loop] for measure in measures]

@@ -129,15 +129,31 @@ def mean(values: Floats) -> float:
     not, `fsum` adds them one by one. Source: Rump, Ogita and Oishi, Accurate Floating-Point Summation,
     SIAM J. Sci. Comput. 31 (2008), algorithm 3.2.
     """
-    loops = _score_loops(values)
-    largest = float(np.abs(values).max()) if loops is None else loops.largest_of(values)
+    largest = _largest(values)
     if not 2.0**-500 < largest < 2.0**500:
         return fsum(values.tolist()) / values.size
     sigma = 2.0 ** (frexp(largest)[1] + (values.size + 2).bit_length())
-    exact, remainder = _split_sum(values, sigma) if loops is None else loops.split_sum(values, sigma)
+    exact, remainder = _split_sum(values, sigma)
     doubt = values.size**2 * 2.0**-104 * sigma  # what adding the rests can have lost, and more
     low, high = exact + (remainder - doubt), exact + (remainder + doubt)
     return (low if low == high else fsum(values.tolist())) / values.size
+
+
+def _largest(values: Floats) -> float:
+    loops = _score_loops(values)
+    if loops is None:
+        return float(np.abs(values).max())
+    return float(np.int64(loops.largest_bits(values.view(np.int64))).view(np.float64))
+
+
+def _split_sum(values: Floats, sigma: float) -> tuple[float, float]:
+    loops = _score_loops(values)
+    if loops is None:
+        leading = (values + sigma) - sigma
+        return float(leading.sum()), float((values - leading).sum())
+    sums = np.zeros(16)
+    loops.split_sum(values, sigma, sums)
+    return float(sums[0]), float(sums[8])
 
 
 def _score_loops(values: Floats) -> ModuleType | None:
@@ -146,11 +162,6 @@ def _score_loops(values: Floats) -> ModuleType | None:
     from fire_toolkit.kernels import score_loops
 
     return score_loops
-
-
-def _split_sum(values: Floats, sigma: float) -> tuple[float, float]:
-    leading = (values + sigma) - sigma
-    return float(leading.sum()), float((values - leading).sum())
 
 
 def share(part: npt.NDArray[Any], whole: npt.NDArray[Any] | float) -> Floats:
