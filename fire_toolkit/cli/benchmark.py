@@ -1,9 +1,9 @@
-"""What the commands on certainty read: runs, original qrels, labels, the pool's sources, clusters."""
+"""What the commands on scores read: runs, qrels, labels, the pool's sources, queries; and how they print."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,10 @@ from fire_toolkit.cli.common import (
     drawn,
     formatted,
     here,
+    n_of,
     read_runs,
+    run_arguments,
+    say,
     shown,
     workspace_path,
 )
@@ -27,45 +30,170 @@ if TYPE_CHECKING:
     from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
 
 POLICIES = ("union", "override", "drop")
+Command = Callable[..., Any]
 
 
-@dataclass(frozen=True)
-class Benchmark:
-    """The tables of a benchmark as the command line names them, and the hashes of their files."""
+class Given:
+    """The tables that a command was given, else those of its workspace, each read when first asked for."""
 
-    runs: list[Run]
-    original: Qrels
-    labels: Labels
-    sources: PoolSources | None
-    inputs: Inputs
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+        self.inputs = Inputs()
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The runs, in the order given."""
+        return self.runs_to(None)
+
+    def runs_to(self, depth: int | None) -> list[Run]:
+        """Return the top `depth` of the runs."""
+        ids = {name: self.values[name] for name in ("query_ids", "doc_ids")}
+        return read_runs(self.values["runs"], self.inputs, **ids, depth=depth)
+
+    @cached_property
+    def original(self) -> Qrels:
+        """The original qrels."""
+        return read_original(self.values["qrels"], self.inputs)
+
+    @cached_property
+    def augmented_if_any(self) -> Qrels | None:
+        """The augmented qrels, or None where none is given and the workspace has none."""
+        return read_augmented(self.values["augmented"], self.values["qrels"], self.inputs)
+
+    @property
+    def augmented(self) -> Qrels:
+        """The augmented qrels; a usage error where there are none."""
+        if self.augmented_if_any is None:
+            chosen_path(None, None, "--augmented")
+        return self.augmented_if_any  # type: ignore[return-value]
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The resolved labels."""
+        from fire_toolkit.formats.table_files import read_labels
+
+        path = chosen_path(self.values["labels"], workspace_path("labels"), "--labels")
+        return read_labels(self.inputs.use(path / "labels.csv" if path.is_dir() else path))
+
+    @cached_property
+    def sources_if_any(self) -> PoolSources | None:
+        """Which run pooled which pair; None where it is not given, and the qrels not the workspace's."""
+        in_workspace = workspace_path("pool/pool_sources.csv")
+        is_own = self.values.get("qrels") is None and in_workspace and in_workspace.is_file()
+        path = self.values.get("pool_sources") or (in_workspace if is_own else None)
+        return self._read_sources(Path(path)) if path else None
+
+    @cached_property
+    def sources(self) -> PoolSources:
+        """Which run pooled which pair; a usage error where that is not known."""
+        if self.sources_if_any is not None:
+            return self.sources_if_any
+        path = chosen_path(None, workspace_path("pool/pool_sources.csv"), "--pool-sources")
+        return self._read_sources(path)
+
+    def _read_sources(self, path: Path) -> PoolSources:
+        from fire_toolkit.formats.table_files import read_pool_sources
+
+        return read_pool_sources(self.inputs.use(path / "pool_sources.csv" if path.is_dir() else path))
+
+    @cached_property
+    def queries(self) -> Queries:
+        """The queries."""
+        return read_queries_file(self.values["queries"], self.inputs)
+
+    @cached_property
+    def draws(self) -> dict[str, Any]:
+        """The clusters, the number of resamples and the seed, as functions on intervals take them."""
+        clusters = read_clusters(self.values["clusters"], self.values["queries"], self.inputs)
+        return {
+            "clusters": clusters,
+            "n_resamples": self.values["resamples"],
+            "seed": self.values["seed"],
+        }
+
+    @property
+    def draw_parameters(self) -> dict[str, Any]:
+        """The same as they stand in a manifest."""
+        return {name: self.values[name] for name in ("clusters", "resamples", "seed")}
+
+    def say_unpooled(self) -> None:
+        """Say which runs fed no pool, where the pool is known."""
+        if self.sources_if_any is None:
+            return
+        fed = set(self.sources_if_any["run_id"])
+        fresh = [run_id for run in self.runs for run_id in run["run_id"].cat.categories if run_id not in fed]
+        if fresh:
+            say(f"note: {', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its "
+                "scores are not comparable with those of pooled runs: see `score --honest`")  # fmt: skip
+
+    def basis(self, *more: str) -> str:
+        """Return what the tables read so far hold, and how often they were resampled, in words."""
+        read = self.__dict__
+        parts = [n_of(len(self.runs), "run")] if "runs" in read else []
+        if "original" in read:
+            parts.append(n_of(int(self.original["query_id"].nunique()), "query"))
+            parts.append(f"{n_of(len(self.original), 'pair')} in the original qrels")
+        if read.get("augmented_if_any") is not None:
+            parts.append(f"{len(self.augmented):,} in the augmented")
+        if "labels" in read:
+            methods = self.labels.get("method")
+            rules = "" if methods is None else ", ".join(map(str, methods.dropna().unique()))
+            parts.append(n_of(len(self.labels), "label") + (f" by the rule {rules}" if rules else ""))
+        sources = read.get("sources", read.get("sources_if_any"))
+        if sources is not None:
+            n_pairs = len(sources.drop_duplicates(["query_id", "doc_id"]))
+            parts.append(f"{n_of(n_pairs, 'pair')} in the pool")
+        if "draws" in read:
+            clusters = self.draws["clusters"]
+            units = "queries"
+            if clusters is not None:
+                units = f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
+            parts.append(resampled(self.draws["n_resamples"], self.draws["seed"], units))
+        return "; ".join([*parts, *more])
 
 
-def read_benchmark(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
-    *,
-    qrels: str | None,
-    labels: str | None,
-    pool_sources: str | None,
-) -> Benchmark:
-    """Return the tables from the files given, else from the workspace; no pool sources are no error."""
-    from fire_toolkit.formats.table_files import read_labels, read_pool_sources
+def resampled(n_resamples: int, seed: int, units: str) -> str:
+    """Return how often what was resampled, in words."""
+    return f"{n_of(n_resamples, 'resample')} of {units}, seed {seed}"
 
-    inputs = Inputs()
-    original = read_original(qrels, inputs)
-    labels_path = chosen_path(labels, workspace_path("labels"), "--labels")
-    labels_file = labels_path / "labels.csv" if labels_path.is_dir() else labels_path
-    in_workspace = workspace_path("pool/pool_sources.csv")
-    given = pool_sources or (in_workspace if in_workspace and in_workspace.is_file() else None)
-    sources_file = Path(given) / "pool_sources.csv" if given and Path(given).is_dir() else given
-    return Benchmark(
-        read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids),
-        original,
-        read_labels(inputs.use(labels_file)),
-        read_pool_sources(inputs.use(sources_file)) if sources_file else None,
-        inputs,
-    )
+
+def compared(runs: list[Run], *, depth: int | str, ties: str = "broken") -> str:
+    """Return what a comparison of runs rests on, in words."""
+    n_queries = len(set().union(*(run["query_id"].cat.categories for run in runs)))
+    return f"{n_of(len(runs), 'run')}; {n_of(n_queries, 'query')}; top {depth}; ties {ties}"
+
+
+_OPTIONS: dict[str, Callable[[Command], Command]] = {
+    "qrels": click.option("--qrels", metavar="FILE", help="The original qrels; their queries count."),
+    "augmented": click.option(
+        "--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them."
+    ),
+    "labels": click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it."),
+    "pool_sources": click.option(
+        "--pool-sources", metavar="FILE", help="pool_sources.csv, or the folder that holds it."
+    ),
+    "queries": click.option("--queries", metavar="FILE", help="queries.tsv: the captions."),
+    "runs": run_arguments,
+}
+_READ = {"runs", "query_ids", "doc_ids", "qrels", "augmented", "labels", "pool_sources", "queries"}
+_READ |= {"clusters", "resamples", "seed"}
+
+
+def reads(*names: str) -> Callable[[Command], Command]:
+    """Add the options named, in that order, and hand the command one `Given` in the place of all it reads."""
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_tables(**values: Any) -> Any:
+            rest = {name: value for name, value in values.items() if name not in _READ}
+            return command(Given({name: values[name] for name in _READ & set(values)}), **rest)
+
+        decorated: Command = with_tables
+        for name in reversed(names):
+            decorated = _OPTIONS[name](decorated)
+        return decorated
+
+    return decorate
 
 
 def read_original(qrels: str | None, inputs: Inputs) -> Qrels:
@@ -79,41 +207,13 @@ def read_original(qrels: str | None, inputs: Inputs) -> Qrels:
     )
 
 
-def existing_augmented(given_qrels: str | None) -> Path | None:
-    """Return the workspace's augmented qrels, if they are there and the originals are its own too."""
-    path = workspace_path("augmented/qrels.txt")
-    return path if path and given_qrels is None and path.is_file() else None
-
-
-def read_both_qrels(qrels: str | None, augmented: str | None, inputs: Inputs) -> tuple[Qrels, Qrels]:
-    """Return the original and the augmented qrels, which must both be given or be the workspace's."""
-    from fire_toolkit.formats.collections.qrels import read_qrels
-
-    original = read_original(qrels, inputs)
-    path = chosen_path(augmented, existing_augmented(qrels), "--augmented")
-    return original, read_qrels(inputs.use(path))
-
-
-def print_table(table: pd.DataFrame, output_format: str) -> None:
-    """Print a table: whole as csv, tsv or json; drawn, its numbers with four digits."""
-    if output_format not in DRAWN:
-        click.echo(formatted(table, output_format), nl=False)
-        return
-    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-    click.echo(drawn(rows, [str(name) for name in table.columns], output_format), nl=False)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
-
-
 def read_augmented(augmented: str | None, given_qrels: str | None, inputs: Inputs) -> Qrels | None:
-    """Return the augmented qrels given, else the workspace's where they are there, else None."""
+    """Return the augmented qrels given, else the workspace's where they correct its own, else None."""
     from fire_toolkit.formats.collections.qrels import read_qrels
 
-    path = augmented or existing_augmented(given_qrels)
+    in_workspace = workspace_path("augmented/qrels.txt")
+    is_own = given_qrels is None and in_workspace and in_workspace.is_file()
+    path = augmented or (in_workspace if is_own else None)
     return read_qrels(inputs.use(path)) if path else None
 
 
@@ -139,18 +239,47 @@ def read_clusters(clusters: str | None, queries: str | None, inputs: Inputs) -> 
     return table.set_index("query_id")[clusters]
 
 
-Command = Callable[..., Any]
+def print_table(
+    table: pd.DataFrame,
+    output_format: str,
+    forms: Mapping[str, tuple[str, str]] | None = None,
+    *,
+    basis: str,
+) -> None:
+    """Print a table and what it rests on.
+
+    As csv, tsv or json it is whole, with every digit; drawn it has the columns of `forms` (name → heading,
+    format), or all, their numbers with four digits.
+    """
+    if output_format not in DRAWN:
+        text = formatted(table, output_format)
+    elif forms is None:
+        rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+        text = drawn(rows, [str(name) for name in table.columns], output_format)
+    else:
+        rows = [
+            ["" if row[name] != row[name] else f"{row[name]:{form}}" for name, (_, form) in forms.items()]
+            for row in table.to_dict("records")
+        ]
+        text = drawn(rows, [heading for heading, _ in forms.values()], output_format)
+    print_text(text, output_format, basis=basis)
 
 
-def benchmark_options(command: Command) -> Command:
-    """Add `--qrels`, `--labels` and `--pool-sources`."""
-    for decorate in (
-        click.option("--pool-sources", metavar="FILE", help="pool_sources.csv, or the pool's folder."),
-        click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it."),
-        click.option("--qrels", metavar="FILE", help="The original qrels; their queries count."),
-    ):
-        command = decorate(command)
-    return command
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def print_text(text: str, output_format: str, *, basis: str) -> None:
+    """Print a table's text and what it rests on: for LaTeX and Markdown below it, else on stderr."""
+    click.echo(text, nl=False)
+    if output_format == "latex":
+        click.echo(f"% rests on: {basis}")
+    elif output_format == "markdown":
+        click.echo(f"\nRests on: {basis}.")
+    else:
+        say(f"rests on: {basis}")
 
 
 def measure_option(command: Command) -> Command:

@@ -7,35 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from fire_toolkit.cli.benchmark import (
-    existing_augmented,
-    measure_option,
-    read_clusters,
-    read_original,
-    resampling_options,
-)
-from fire_toolkit.cli.common import (
-    DRAWN,
-    Inputs,
-    chosen,
-    drawn,
-    format_option,
-    formatted,
-    read_runs,
-    run_arguments,
-    say,
-    write_outputs,
-)
+from fire_toolkit.cli.benchmark import Given, measure_option, print_text, reads, resampling_options
+from fire_toolkit.cli.common import DRAWN, chosen, drawn, format_option, formatted, say, write_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @click.command()
-@run_arguments
-@click.option("--qrels", metavar="FILE", help="The original qrels; their queries are the ones that count.")
-@click.option("--augmented", metavar="FILE", help="The augmented qrels: also their differences, and gains.")
-@click.option("--pool-sources", metavar="FILE", help="pool_sources.csv: marks the runs that fed the pool.")
+@reads("runs", "qrels", "augmented", "pool_sources")
 @measure_option
 @click.option(
     "--family",
@@ -48,18 +28,9 @@ if TYPE_CHECKING:
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
 def difference(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
-    qrels: str | None,
-    augmented: str | None,
-    pool_sources: str | None,
+    given: Given,
     measures: tuple[str, ...],
     family: Literal["measure", "all"],
-    clusters: str | None,
-    queries: str | None,
-    resamples: int,
-    seed: int,
     output_format: str,
     out: str | None,
 ) -> None:
@@ -70,36 +41,27 @@ def difference(
     where a measure reads them.
     """
     from fire_toolkit.certainty import score_differences
-    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.table_files import read_pool_sources
 
-    inputs = Inputs()
-    original = read_original(qrels, inputs)
-    augmented_path = augmented or existing_augmented(qrels)
     names = tuple(chosen(measures, "score", "measures"))
     table, notes = score_differences(
-        read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids),
-        original,
+        given.runs,
+        given.original,
         names,
-        augmented=read_qrels(inputs.use(augmented_path)) if augmented_path else None,
-        sources=read_pool_sources(inputs.use(pool_sources)) if pool_sources else None,
-        clusters=read_clusters(clusters, queries, inputs),
+        augmented=given.augmented_if_any,
+        sources=given.sources_if_any,
         family=family,
-        n_resamples=resamples,
-        seed=seed,
+        **given.draws,
     )
     for note in notes:
         say(f"note: {note}")
-    if output_format in DRAWN:
-        click.echo(_drawn(table, output_format), nl=False)
-    else:
-        click.echo(formatted(table, output_format), nl=False)
+    text = (_drawn if output_format in DRAWN else formatted)(table, output_format)
+    corrected = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
+    print_text(text, output_format, basis=given.basis(f"Holm over {corrected}"))
     if out:
-        parameters = {"measures": list(names), "family": family, "clusters": clusters}
-        draws = {"resamples": resamples, "seed": seed}
-        text = {Path(out).name: delimited_text(table, nan="nan")}
-        write_outputs(Path(out), text, stage="difference", parameters=parameters | draws, inputs=inputs)
+        parameters = {"measures": list(names), "family": family, **given.draw_parameters}
+        outputs = {Path(out).name: delimited_text(table, nan="nan")}
+        write_outputs(Path(out), outputs, stage="difference", parameters=parameters, inputs=given.inputs)
 
 
 def _drawn(table: pd.DataFrame, output_format: str) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from fire_toolkit.cli.benchmark import Benchmark
+from fire_toolkit.cli.benchmark import Given, print_text
 from fire_toolkit.cli.common import DRAWN, drawn, formatted, say, write_outputs
 
 if TYPE_CHECKING:
@@ -15,13 +13,10 @@ if TYPE_CHECKING:
 
 
 def show_honest(
-    benchmark: Benchmark,
+    given: Given,
     measures: tuple[str, ...],
     *,
     policies: tuple[str, ...],
-    clusters: pd.Series | None,
-    resamples: int,
-    seed: int,
     output_format: str,
     out: Path | None,
 ) -> None:
@@ -30,31 +25,24 @@ def show_honest(
     from fire_toolkit.formats.delimited import delimited_text
 
     scores, notes = honest_scores(
-        benchmark.runs,
-        benchmark.original,
-        benchmark.labels,
+        given.runs,
+        given.original,
+        given.labels,
         measures,
-        sources=benchmark.sources,
+        sources=given.sources_if_any,
         policies=policies,
-        clusters=clusters,
-        n_resamples=resamples,
-        seed=seed,
+        **given.draws,
     )
     for note in notes:
         say(f"note: {note}")
-    if benchmark.sources is None:
+    if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
-    if output_format in DRAWN:
-        click.echo(drawn_honest(scores, output_format), nl=False)
-        for line in counted(scores):
-            say(line)
-    else:
-        click.echo(formatted(scores, output_format), nl=False)
+    text = (drawn_honest if output_format in DRAWN else formatted)(scores, output_format)
+    print_text(text, output_format, basis=given.basis(*counted(scores)))
     if out:
-        parameters = {"measures": list(measures), "policies": list(policies), "resamples": resamples}
-        parameters |= {"seed": seed, "clusters": None if clusters is None else str(clusters.name)}
-        text = {out.name: delimited_text(scores, nan="nan")}
-        write_outputs(out, text, stage="score", parameters=parameters, inputs=benchmark.inputs)
+        parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
+        outputs = {out.name: delimited_text(scores, nan="nan")}
+        write_outputs(out, outputs, stage="score", parameters=parameters, inputs=given.inputs)
 
 
 def counted(scores: pd.DataFrame) -> list[str]:

@@ -8,29 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from fire_toolkit.cli.benchmark import (
+    Given,
     measure_option,
     print_table,
-    read_clusters,
     read_original,
+    reads,
     resampling_options,
 )
-from fire_toolkit.cli.common import (
-    Inputs,
-    chosen,
-    chosen_path,
-    format_option,
-    read_runs,
-    run_arguments,
-    say,
-    workspace_path,
-)
+from fire_toolkit.cli.common import Inputs, chosen, chosen_path, format_option, n_of, say, workspace_path
 
 if TYPE_CHECKING:
     from fire_toolkit.tables import Qrels
 
 
 @click.command()
-@run_arguments
+@reads("runs")
 @click.option(
     "--qrels",
     "labellings",
@@ -49,16 +41,10 @@ if TYPE_CHECKING:
 @resampling_options
 @format_option
 def orders(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
+    given: Given,
     labellings: tuple[str, ...],
     measures: tuple[str, ...],
     show: str,
-    clusters: str | None,
-    queries: str | None,
-    resamples: int,
-    seed: int,
     output_format: str,
 ) -> None:
     """Compare the order of runs under two labellings or more: original and augmented, or several rules.
@@ -68,19 +54,17 @@ def orders(
     """
     from fire_toolkit.certainty import compare_orders
 
-    inputs = Inputs()
-    found = compare_orders(
-        read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids),
-        _read_labellings(labellings, inputs),
-        tuple(chosen(measures, "score", "measures")),
-        clusters=read_clusters(clusters, queries, inputs),
-        n_resamples=resamples,
-        seed=seed,
-    )
+    qrels = _read_labellings(labellings, given.inputs)
+    names = tuple(chosen(measures, "score", "measures"))
+    found = compare_orders(given.runs, qrels, names, **given.draws)
     for note in found.notes:
         say(f"note: {note}")
     table = {"agreement": found.agreement, "swaps": found.swaps, "scores": found.scores}[show]
-    print_table(table, output_format)
+    sizes = ", ".join(f"{name} {len(own):,} pairs" for name, own in qrels.items())
+    n_queries = next(iter(qrels.values()))["query_id"].nunique()
+    print_table(table, output_format, basis=given.basis(n_of(int(n_queries), "query"), sizes))
+    if not labellings:
+        given.say_unpooled()
 
 
 def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]:
@@ -103,28 +87,15 @@ def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]
 
 
 @click.command()
-@click.option("--pool-sources", metavar="FILE", help="pool_sources.csv, as `pool` writes it.")
-@click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it.")
-@click.option("--qrels", metavar="FILE", help="The original qrels.")
+@reads("pool_sources", "labels", "qrels")
 @click.option("--sets", is_flag=True, help="Count by set of runs, as an UpSet plot does.")
 @format_option
-def contributions(
-    pool_sources: str | None, labels: str | None, qrels: str | None, sets: bool, output_format: str
-) -> None:
+def contributions(given: Given, sets: bool, output_format: str) -> None:
     """Count what each run brought to the pool, what it alone brought, and what became of it.
 
     Original positives that were confirmed are counted apart from new positives.
     """
     from fire_toolkit.certainty import contributions as count
-    from fire_toolkit.formats.table_files import read_labels, read_pool_sources
 
-    inputs = Inputs()
-    sources_path = chosen_path(pool_sources, workspace_path("pool/pool_sources.csv"), "--pool-sources")
-    labels_path = chosen_path(labels, workspace_path("labels"), "--labels")
-    labels_file = labels_path / "labels.csv" if labels_path.is_dir() else labels_path
-    found = count(
-        read_pool_sources(inputs.use(sources_path)),
-        read_labels(inputs.use(labels_file)),
-        read_original(qrels, inputs),
-    )
-    print_table(found.by_set if sets else found.by_run, output_format)
+    found = count(given.sources, given.labels, given.original)
+    print_table(found.by_set if sets else found.by_run, output_format, basis=given.basis())

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.benchmark import measure_option, print_table, read_both_qrels
+from fire_toolkit.cli.benchmark import Given, measure_option, print_table, reads
 from fire_toolkit.cli.common import (
     Inputs,
-    chosen_path,
     format_option,
     n_of,
-    read_runs,
-    run_arguments,
     say,
     say_next,
     workspace_path,
@@ -37,10 +34,7 @@ _MEASURES = (
 
 
 @click.command()
-@run_arguments
-@click.option("--qrels", metavar="FILE", help="The original qrels; their queries count.")
-@click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
-@click.option("--pool-sources", metavar="FILE", help="pool_sources.csv, as `pool` writes it.")
+@reads("runs", "qrels", "augmented", "pool_sources")
 @click.option(
     "--family",
     "families",
@@ -58,12 +52,7 @@ _MEASURES = (
 )
 @format_option
 def reusability(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
-    qrels: str | None,
-    augmented: str | None,
-    pool_sources: str | None,
+    given: Given,
     families: tuple[str, ...],
     measures: tuple[str, ...],
     show: str,
@@ -74,21 +63,19 @@ def reusability(
     A run that falls far would have been underrated had it come later; so will be one like it.
     """
     from fire_toolkit.certainty import leave_out
-    from fire_toolkit.formats.table_files import read_pool_sources
 
-    inputs = Inputs()
-    original, corrected = read_both_qrels(qrels, augmented, inputs)
-    sources_path = chosen_path(pool_sources, workspace_path("pool/pool_sources.csv"), "--pool-sources")
     found = leave_out(
-        read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids),
-        original,
-        corrected,
+        given.runs,
+        given.original,
+        given.augmented,
         measures or _MEASURES,
-        sources=read_pool_sources(inputs.use(sources_path)),
+        sources=given.sources,
         families=_families(families),
     )
+    given.say_unpooled()
     own = found.scores[found.scores["is_left_out"]].drop(columns="is_left_out")
-    print_table({"own": own, "orders": found.orders, "all": found.scores}[show], output_format)
+    table = {"own": own, "orders": found.orders, "all": found.scores}[show]
+    print_table(table, output_format, basis=given.basis())
 
 
 def _families(given: tuple[str, ...]) -> dict[str, str]:
@@ -107,19 +94,13 @@ def _families(given: tuple[str, ...]) -> dict[str, str]:
 
 
 @click.command()
-@run_arguments
-@click.option("--qrels", metavar="FILE", help="The original qrels; their queries count.")
-@click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
+@reads("runs", "qrels", "augmented")
 @click.option("--judgments", metavar="FILE", help="Earlier judgments: what one took, and how many a pair.")
 @measure_option
 @format_option
 @click.option("--out", metavar="FILE", help="Write the pairs to judge as a pool, for `tasks`.")
 def coverage(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
-    qrels: str | None,
-    augmented: str | None,
+    given: Given,
     judgments: str | None,
     measures: tuple[str, ...],
     output_format: str,
@@ -128,13 +109,11 @@ def coverage(
     """How much of a new run is judged, how far its scores can move, and what settling them would cost."""
     from fire_toolkit.certainty import coverage as cover
 
-    inputs = Inputs()
-    original, corrected = read_both_qrels(qrels, augmented, inputs)
-    seconds, labels = _cost(judgments, inputs)
+    seconds, labels = _cost(judgments, given.inputs)
     found = cover(
-        read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids),
-        original,
-        corrected,
+        given.runs,
+        given.original,
+        given.augmented,
         measures or ("C@1", "C@10", "nDCG@10"),
         seconds=seconds,
         labels_per_pair=labels,
@@ -142,9 +121,9 @@ def coverage(
     for run_id, own in found.judged.groupby("run_id", sort=False):
         shares = ", ".join(f"{row.judged:.0%} at {row.k}" for row in own.itertuples())
         say(f"{run_id}: judged {shares}")
-    print_table(found.summary, output_format)
+    print_table(found.summary, output_format, basis=given.basis())
     if out:
-        _write_pool(found.pairs, Path(out), inputs)
+        _write_pool(found.pairs, Path(out), given.inputs)
 
 
 def _cost(judgments: str | None, inputs: Inputs) -> tuple[float, float]:

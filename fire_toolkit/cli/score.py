@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.benchmark import (
-    POLICIES,
-    read_augmented,
-    read_benchmark,
-    read_clusters,
-    read_original,
-    read_queries_file,
-    resampling_options,
-)
+from fire_toolkit.cli.benchmark import POLICIES, Given, print_text, reads, resampling_options
 from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
@@ -25,8 +17,6 @@ from fire_toolkit.cli.common import (
     formatted,
     here,
     n_of,
-    read_runs,
-    run_arguments,
     say,
     say_next,
     shown,
@@ -40,13 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fire_toolkit.scoring import Scoring
-    from fire_toolkit.tables import Qrels, Run
+    from fire_toolkit.tables import Run
 
 
 @click.command()
-@run_arguments
-@click.option("--qrels", metavar="FILE", help="The original qrels; their queries are the ones that count.")
-@click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
+@reads("runs", "qrels", "augmented")
 @click.option(
     "-m", "--measure", "measures", multiple=True, metavar="MEASURE", help="Such as C@10 (may be repeated)."
 )
@@ -67,7 +55,11 @@ if TYPE_CHECKING:
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
 @click.option("--honest", is_flag=True, help="Each score with intervals, bounds, Judged@k and more.")
 @click.option("--labels", metavar="FILE", help="For --honest: labels.csv, or the folder that holds it.")
-@click.option("--pool-sources", metavar="FILE", help="For --honest: pool_sources.csv, or the pool's folder.")
+@click.option(
+    "--pool-sources",
+    metavar="FILE",
+    help="pool_sources.csv, or the pool's folder: marks runs that fed no pool; for --honest, who found what.",
+)
 @click.option(
     "--policy",
     "policies",
@@ -79,24 +71,14 @@ if TYPE_CHECKING:
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
 def score(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
-    qrels: str | None,
-    augmented: str | None,
+    given: Given,
     measures: tuple[str, ...],
     ties: str,
     groups: str | None,
     by: str | None,
     per_query: bool,
     honest: bool,
-    labels: str | None,
-    pool_sources: str | None,
     policies: tuple[str, ...],
-    clusters: str | None,
-    queries: str | None,
-    resamples: int,
-    seed: int,
     output_format: str,
     out: str | None,
 ) -> None:
@@ -119,51 +101,39 @@ def score(
     """
     from fire_toolkit.scoring import score_runs
 
+    names = tuple(chosen(measures, "score", "measures"))
+    has_runs = bool(given.values["runs"])
     if honest:
         _refuse({"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}, beside="--honest")
-        benchmark = read_benchmark(
-            runs, query_ids, doc_ids, qrels=qrels, labels=labels, pool_sources=pool_sources
-        )
         show_honest(
-            benchmark,
-            tuple(chosen(measures, "score", "measures")),
+            given,
+            names,
             policies=policies or (str(chosen(None, "augment", "policy")),),
-            clusters=read_clusters(clusters, queries, benchmark.inputs),
-            resamples=resamples,
-            seed=seed,
             output_format=output_format,
-            out=Path(out) if out else None if runs else workspace_path("scores/honest.csv"),
+            out=Path(out) if out else None if has_runs else workspace_path("scores/honest.csv"),
         )
         return
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
-    inputs = Inputs()
-    original = read_original(qrels, inputs)
-    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids)
-    tables = _restricted(tables, original, groups, queries, inputs) if groups else tables
-    parameters = {"measures": list(chosen(measures, "score", "measures")), "ties": ties}
     scoring = score_runs(
-        tables,
-        original,
-        parameters["measures"],
-        augmented=read_augmented(augmented, qrels, inputs),
+        _restricted(given, groups) if groups else given.runs,
+        given.original,
+        names,
+        augmented=given.augmented_if_any,
         per_query=per_query or by is not None,
         ties=ties,
-        doc_order=_doc_order(doc_ids, inputs) if ties == "index" else None,
+        doc_order=_doc_order(given) if ties == "index" else None,
     )
-    table = _show(scoring, by, queries, inputs, output_format, per_query=per_query)
-    is_usual = not (runs or per_query or by or groups or ties != "doc-desc")
+    table = _show(scoring, by, given, output_format, per_query=per_query)
+    is_usual = not (has_runs or per_query or by or groups or ties != "doc-desc")
     place = Path(out) if out else workspace_path("scores/scores.csv") if is_usual else None
-    _write(place, table, parameters | ({"by": by} if by else {}), inputs)
+    parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {})
+    _write(place, table, parameters, given.inputs)
+    given.say_unpooled()
+    say_next("compare", "RUN RUN...")
 
 
 def _show(
-    scoring: Scoring,
-    by: str | None,
-    queries: str | None,
-    inputs: Inputs,
-    output_format: str,
-    *,
-    per_query: bool,
+    scoring: Scoring, by: str | None, given: Given, output_format: str, *, per_query: bool
 ) -> pd.DataFrame:
     """Print the notes and the scores, drawn or in their long form, and return the long form."""
     from fire_toolkit.aspects import score_aspects
@@ -175,28 +145,27 @@ def _show(
         table: pd.DataFrame = scoring.scores
         text = drawn_scores(scoring.scores, output_format) if is_drawn else ""
     else:
-        table = aspects = score_aspects(scoring.scores, read_queries_file(queries, inputs), column=by)
+        table = aspects = score_aspects(scoring.scores, given.queries, column=by)
         text = drawn_aspects(aspects, by, output_format) if is_drawn else ""
-    click.echo(text or formatted(table, "csv" if output_format == "table" else output_format), nl=False)
+    text = text or formatted(table, "csv" if output_format == "table" else output_format)
+    print_text(text, output_format if is_drawn else "csv", basis=given.basis())
     return table
 
 
-def _restricted(
-    runs: list[Run], original: Qrels, groups: str, queries: str | None, inputs: Inputs
-) -> list[Run]:
+def _restricted(given: Given, groups: str) -> list[Run]:
     """Return the runs with each query's group alone, and say what the lists lack."""
     from fire_toolkit.formats.delimited import read_delimited
     from fire_toolkit.measures import count_missing_members, restrict_to_groups
 
-    members = read_delimited(inputs.use(groups), required=["query_id", "doc_id"])
-    table = read_queries_file(queries, inputs)
+    members = read_delimited(given.inputs.use(groups), required=["query_id", "doc_id"])
+    table = given.queries
     references = None
     if "reference" in table.columns:
         references = dict(zip(table["query_id"], table["reference"].astype("str"), strict=True))
     else:
         say("note: the queries have no column reference; no doc of a group is left out")
-    counted = members[members["query_id"].isin(set(original["query_id"]))]
-    restricted = [restrict_to_groups(run, members, references) for run in runs]
+    counted = members[members["query_id"].isin(set(given.original["query_id"]))]
+    restricted = [restrict_to_groups(run, members, references) for run in given.runs]
     for run in restricted:
         n = count_missing_members(run, counted, references)
         if n:
@@ -212,19 +181,20 @@ def _refuse(given: Mapping[str, bool], *, beside: str) -> None:
             raise click.UsageError(f"{option} does not go with {beside}; leave one of them out")
 
 
-def _doc_order(doc_ids: str | None, inputs: Inputs) -> list[str]:
+def _doc_order(given: Given) -> list[str]:
     """Return the docs in the order of the file given, else of the workspace's matrices."""
     from fire_toolkit.formats.ids import read_ids
 
     workspace = here()
     listed = workspace.path("runs", "doc_ids") if workspace else None
+    doc_ids = given.values["doc_ids"]
     path = Path(doc_ids) if doc_ids else shown(listed) if listed else None
     if path is None:
         raise click.UsageError(
             "--ties index needs the collection's docs in their order: give --doc-ids FILE, a line each, "
             "as the matrices have them"
         )
-    return read_ids(inputs.use(path), "doc_id")
+    return read_ids(given.inputs.use(path), "doc_id")
 
 
 def _write(place: Path | None, table: pd.DataFrame, parameters: Mapping[str, Any], inputs: Inputs) -> None:
@@ -233,4 +203,3 @@ def _write(place: Path | None, table: pd.DataFrame, parameters: Mapping[str, Any
     if place:
         texts = {place.name: delimited_text(table, nan="nan")}
         write_outputs(place, texts, stage="score", parameters=parameters, inputs=inputs)
-    say_next("compare", "RUN RUN...")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fire_toolkit.cli.benchmark import compared, print_text
 from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
@@ -117,12 +118,11 @@ def compare(
     result = compare_runs(tables, depth=depths, rbo_p=persistences, ties=ties, per_query=per_query)
     for note in result.notes:
         say(f"note: {note}")
-    if output_format in DRAWN and not per_query:
-        click.echo(_drawn_comparisons(result.comparisons, output_format), nl=False)
-    else:
-        click.echo(
-            formatted(result.comparisons, "csv" if output_format == "table" else output_format), nl=False
-        )
+    if output_format in DRAWN and per_query:
+        output_format = "csv"
+    text = (_drawn_comparisons if output_format in DRAWN else formatted)(result.comparisons, output_format)
+    basis = compared(tables, depth=", ".join(map(str, depths)), ties=ties)
+    print_text(text, output_format, basis=basis)
     place = Path(out) if out else None if runs or per_query else workspace_path("comparison/comparison.csv")
     if place:
         text = delimited_text(result.comparisons, nan="nan")
