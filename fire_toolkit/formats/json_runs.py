@@ -78,7 +78,7 @@ def _object(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
 
 def _listed(value: Any, where: str, key: str | None) -> Listed:
     runs = dict(_runs(value, ""))
-    chosen = _choose(runs, where, key)
+    chosen = _choose(runs, value, where, key)
     if isinstance(chosen, list):
         return _from_records(chosen, where)
     queries: list[str] = []
@@ -118,7 +118,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _choose(runs: dict[str, Any], where: str, key: str | None) -> Any:
+def _choose(runs: dict[str, Any], value: Any, where: str, key: str | None) -> Any:
     if key is not None and key in runs:
         return runs[key]
     if key is None and len(runs) == 1:
@@ -126,11 +126,20 @@ def _choose(runs: dict[str, Any], where: str, key: str | None) -> Any:
     names = ", ".join(map(repr, list(runs)[:8]))
     if not runs:
         raise FormatError(
-            f"{where}: no ranked lists; expected {{query: {{doc: score}}}}, {{query: [doc, ...]}} or records "
-            "with query_id, doc_id and score"
+            f"{where}: no ranked lists{_oddity(value)}; expected {{query: {{doc: score}}}}, "
+            "{query: [doc, ...]} or records with query_id, doc_id and score"
         )
     problem = f"no part {key!r}" if key is not None else f"{len(runs)} runs in one file"
     raise FormatError(f"{where}: {problem}; choose one with --key: {names}")
+
+
+def _oddity(value: Any) -> str:
+    """Return the first value at the place of a score, where it is none, in words."""
+    for query, docs in value.items() if isinstance(value, dict) else ():
+        for doc, score in docs.items() if isinstance(docs, dict) else ():
+            if not isinstance(score, dict | list) and not _is_number(score):
+                return f" (query {query[:40]}, doc {doc[:40]}: score {str(score)[:40]!r}, expected a number)"
+    return ""
 
 
 def _ranked(value: Any, where: str) -> Iterator[tuple[str, float]]:

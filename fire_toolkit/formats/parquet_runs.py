@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
@@ -97,16 +98,27 @@ def _long(table: Any) -> pd.DataFrame:
     if not all((lengths[0] == other).all() for other in lengths[1:]):
         raise ValueError("lists of different lengths")
     flat = {name: column.flatten() for name, column in lists.items()}
-    queries = table["query_id"].combine_chunks().dictionary_encode().to_pandas()
-    docs = flat["doc_ids"]
-    coded = (docs if hasattr(docs, "dictionary") else docs.dictionary_encode()).to_pandas()
+    queries = table["query_id"].combine_chunks().dictionary_encode()
+    docs = flat["doc_ids"] if hasattr(flat["doc_ids"], "dictionary") else flat["doc_ids"].dictionary_encode()
     return pd.DataFrame(
         {
-            "query_id": queries.repeat(lengths[0]).reset_index(drop=True),
-            "doc_id": coded,
+            "query_id": _coded(
+                np.repeat(queries.indices.to_numpy(zero_copy_only=False), lengths[0]), queries
+            ),
+            "doc_id": _coded(docs.indices.to_numpy(zero_copy_only=False), docs),
             "rank": flat["ranks"].to_numpy(zero_copy_only=False).astype(np.int64),
             "score": flat["scores"].to_numpy(zero_copy_only=False).astype(np.float64),
-        }
+        },
+        copy=False,
+    )
+
+
+def _coded(codes: npt.NDArray[Any], coded: Any) -> pd.Categorical:
+    """Return codes as a category of the ids of a dictionary array, which is whole."""
+    if coded.null_count:
+        raise ValueError("an id is missing")
+    return pd.Categorical.from_codes(
+        codes, pd.Index(coded.dictionary.to_pylist(), dtype="str"), validate=False
     )
 
 

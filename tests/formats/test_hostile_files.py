@@ -252,6 +252,11 @@ def test_json_that_is_no_run(folder: Path, text: str) -> None:
     refuse(folder / "m.json")
 
 
+def test_json_whose_scores_are_text_says_which(folder: Path) -> None:
+    (folder / "m.json").write_text('{"q1": {"d1": 0.5}, "q2": {"d1": "0.25"}}')
+    assert "(query q2, doc d1: score '0.25', expected a number)" in refuse(folder / "m.json")
+
+
 def test_gzip_of_arrays_says_what_to_do(folder: Path) -> None:
     np.save(folder / "m.npy", np.ones((2, 3)))
     (folder / "m.npy.gz").write_bytes(gzip.compress((folder / "m.npy").read_bytes()))
