@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         read_pool,
         read_queries,
     )
+    from fire_toolkit.formats.table_text import table_text
     from fire_toolkit.labelstudio.export import judgments_from_export
     from fire_toolkit.labelstudio.task_json import tasks_to_json
     from fire_toolkit.measures import list_measures, parse_measure
@@ -99,6 +100,7 @@ _HOMES = {
     "score_directions": "directions",
     "score_runs": "scoring",
     "score_tifa": "tifa",
+    "table_text": "formats.table_text",
     "tasks_to_json": "labelstudio.task_json",
 }
 
@@ -142,6 +144,7 @@ __all__ = [
     "score_directions",
     "score_runs",
     "score_tifa",
+    "table_text",
     "tasks_to_json",
 ]
 

@@ -14,7 +14,6 @@ from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
     drawn,
-    formatted,
     here,
     n_of,
     read_runs,
@@ -251,11 +250,10 @@ def print_table(
     As csv, tsv or json it is whole, with every digit; drawn it has the columns of `forms` (name → heading,
     format), or all, their numbers with four digits.
     """
-    if output_format not in DRAWN:
-        text = formatted(table, output_format)
-    elif forms is None:
-        rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-        text = drawn(rows, [str(name) for name in table.columns], output_format)
+    from fire_toolkit.formats.table_text import table_text
+
+    if output_format not in DRAWN or forms is None:
+        text = table_text(table, output_format)
     else:
         rows = [
             ["" if row[name] != row[name] else f"{row[name]:{form}}" for name, (_, form) in forms.items()]
@@ -263,12 +261,6 @@ def print_table(
         ]
         text = drawn(rows, [heading for heading, _ in forms.values()], output_format)
     print_text(text, output_format, basis=basis)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def print_text(text: str, output_format: str, *, basis: str) -> None:

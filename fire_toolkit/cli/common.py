@@ -262,35 +262,19 @@ def summarise(counts: Mapping[str, Any], words: str, *, as_json: bool) -> None:
 
 
 def formatted(table: pd.DataFrame, output_format: str) -> str:
-    """Return a long table as csv, tsv or json (a list of records; NaN is null) text."""
-    from fire_toolkit.formats.delimited import delimited_text
+    """Return a long table as csv, tsv or json text, with every digit."""
+    from fire_toolkit.formats.table_text import long_text
 
-    if output_format == "json":
-        return (
-            json.dumps([_plain(row) for row in table.to_dict("records")], ensure_ascii=False, indent=1) + "\n"
-        )
-    return delimited_text(table, delimiter="\t" if output_format == "tsv" else ",", nan="nan")
-
-
-def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {
-        str(name): None if value != value or str(value) == "<NA>" else value for name, value in row.items()
-    }
+    return long_text(table, output_format)
 
 
 def drawn(
     rows: Sequence[Sequence[str]], header: Sequence[str], output_format: str, *, align: str = "right"
 ) -> str:
-    """Return rows of text as a table for the terminal, as LaTeX (booktabs) or Markdown.
+    """Return rows of text as a table for the terminal, as LaTeX (booktabs) or Markdown."""
+    from fire_toolkit.formats.table_text import drawn_text
 
-    The first column is aligned left, the others as `align` says.
-    """
-    from tabulate import tabulate
-
-    style = {"table": "simple", "latex": "latex_booktabs", "markdown": "pipe"}[output_format]
-    sides = ["left", *[align] * (len(header) - 1)]
-    table = tabulate(rows, headers=list(header), tablefmt=style, disable_numparse=True, colalign=sides)
-    return table + "\n"
+    return drawn_text(rows, header, output_format, align=align)
 
 
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
