@@ -21,7 +21,7 @@ from fire_toolkit.formats.ranked import (
     ranked_of,
     without_oddities,
 )
-from fire_toolkit.kernels import as_input, compiled
+from fire_toolkit.kernels import as_input
 from fire_toolkit.ranking import best_of_rows, top_of_rows
 
 _CHUNK_CELLS = 1 << 20
@@ -43,8 +43,12 @@ class _Best:
     def offer(self, block: Array, first_doc: int) -> None:
         """Take the scores of a block of docs × queries that reach the bounds."""
         if self.bound is None:
-            rows, places = top_of_rows(np.ascontiguousarray(block.T), self.depth, self.tie_codes[first_doc:])
-            self._add(rows, places + first_doc, block[places, rows])
+            codes = self.tie_codes[first_doc : first_doc + len(block)]
+            step = max(1, _CHUNK_CELLS // len(block))
+            for start in range(0, self.n_queries, step):
+                lines = np.ascontiguousarray(block[:, start : start + step].T)
+                rows, places = top_of_rows(lines, self.depth, codes)
+                self._add(rows + start, places + first_doc, lines[rows, places])
             self.settle()
             return
         flat = np.flatnonzero((block >= self.bound).ravel())
@@ -167,6 +171,7 @@ class ColumnPass:
     tie_codes: Ints
     depth: int
     positives: tuple[Ints, Ints]
+    loops: ModuleType | None
     oddities: Oddities = field(default_factory=Oddities)
 
     def run(self) -> Ranked:
@@ -193,17 +198,14 @@ class ColumnPass:
         return ranked_of([in_order([self._top(state, cut), own_places])], self.oddities, self.depth)
 
     def _state(self, own: Array, dtype: np.dtype[Any]) -> _Plain | _Compiled:
-        rows, columns = n_rows_columns(self.matrix)
-        if compiled(rows * columns) is not None and self.depth <= _COMPILED_DEPTH:
-            from fire_toolkit.kernels import dense_loops
-
-            common = (self.n_queries, self.depth + 1, self.tie_codes, self.positives, own)
-            return _Compiled(dense_loops, *common, dtype)
-        return _Plain(self.n_queries, self.depth + 1, self.tie_codes, self.positives, own)
+        common = (self.n_queries, self.depth + 1, self.tie_codes, self.positives, own)
+        if self.loops is not None and self.depth <= _COMPILED_DEPTH:
+            return _Compiled(self.loops, *common, dtype)
+        return _Plain(*common)
 
     def _clean(self, block: Array, start: int) -> Array:
         """Return docs × queries with minus infinity for what is no score."""
-        if all_finite(block):
+        if all_finite(block, self.loops):
             return block
         turned = np.ascontiguousarray(block.T)
         block = without_oddities(turned, np.arange(self.n_queries), self.oddities, first_doc=start).T

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 
 import numpy as np
 
@@ -22,11 +23,11 @@ from fire_toolkit.formats.ranked import (
     count_ties,
     extremes_of,
     in_order,
+    loops_for,
     places_of,
     ranked_of,
     without_oddities,
 )
-from fire_toolkit.kernels import compiled
 from fire_toolkit.ranking import ranks_in_rows, top_of_rows
 
 _CHUNK_CELLS = 1 << 20
@@ -73,10 +74,11 @@ def rank_matrix(
     pairs = positives or (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     queries_are_rows = (orientation == QUERIES_ROWS) != matrix.is_flipped
     tie_codes = tie_codes_of(docs)
-    compiled(matrix.shape[-1] * matrix.shape[-2])  # blocks are small; the whole may be worth loading loops
+    rows, columns = n_rows_columns(matrix)
+    loops = loops_for(rows * columns)
     if queries_are_rows:
-        return _RowPass(matrix, n_queries, tie_codes, depth, pairs, mask).run()
-    return ColumnPass(matrix, n_queries, tie_codes, depth, pairs).run()
+        return _RowPass(matrix, n_queries, tie_codes, depth, pairs, mask, loops).run()
+    return ColumnPass(matrix, n_queries, tie_codes, depth, pairs, loops).run()
 
 
 @dataclass
@@ -89,6 +91,7 @@ class _RowPass:
     depth: int
     positives: tuple[Ints, Ints]
     mask: Array | None
+    loops: ModuleType | None
     oddities: Oddities = field(default_factory=Oddities)
     parts: list[tuple[Array, ...]] = field(default_factory=list)
 
@@ -134,7 +137,7 @@ class _RowPass:
     def _rank(self, chunk: Array, start: int) -> None:
         if not len(chunk):
             return
-        low, high, at_low, is_finite = extremes_of(chunk)
+        low, high, at_low, is_finite = extremes_of(chunk, self.loops)
         if not is_finite.all():
             bad = ~is_finite
             chunk = chunk.copy()

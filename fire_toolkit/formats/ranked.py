@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import numpy.typing as npt
 
 from fire_toolkit.formats.matrix import Array, Ints
 from fire_toolkit.formats.oddities import CONSTANT_DOCS, FLOOD_DOCS, Oddities
-from fire_toolkit.kernels import as_input, compiled
+from fire_toolkit.kernels import as_input, load_loops
+
+_LARGE_CELLS = 32_000_000
 
 
 @dataclass(frozen=True)
@@ -25,30 +28,41 @@ class Ranked:
     oddities: Oddities
 
 
-def all_finite(block: Array) -> bool:
-    """Whether no score of a block is NaN or infinite."""
-    if compiled(block.size) is None or block.dtype.kind != "f":
-        return bool(np.isfinite(block.min()) and np.isfinite(block.max()))
+def loops_for(n_cells: int) -> ModuleType | None:
+    """Return the compiled loops over matrices; None where a matrix is too small to pay for loading them.
+
+    Loading takes .7 s, and 10 s where no machine code is kept from before; NumPy does 32 million cells in
+    about a second.
+    """
+    if n_cells < _LARGE_CELLS or not load_loops():
+        return None
     from fire_toolkit.kernels import dense_loops
 
+    return dense_loops
+
+
+def all_finite(block: Array, loops: ModuleType | None = None) -> bool:
+    """Whether no score of a block is NaN or infinite."""
+    if loops is None:
+        return bool(np.isfinite(block.min()) and np.isfinite(block.max()))
     flat = as_input(block, block.dtype.type).reshape(-1)
-    return bool(dense_loops.all_finite(flat, np.finfo(block.dtype).max))
+    return bool(loops.all_finite(flat, np.finfo(block.dtype).max))
 
 
-def extremes_of(lines: Array) -> tuple[Array, Array, Ints, npt.NDArray[np.bool_]]:
+def extremes_of(
+    lines: Array, loops: ModuleType | None = None
+) -> tuple[Array, Array, Ints, npt.NDArray[np.bool_]]:
     """Return each row's lowest and highest score, how many cells hold the lowest, and whether all are finite.
 
     Of a row that is not finite the other three mean nothing.
     """
-    if compiled(lines.size) is None or lines.dtype.kind != "f":
+    if loops is None:
         low, high = lines.min(axis=1), lines.max(axis=1)
         return low, high, (lines == low[:, None]).sum(axis=1), np.isfinite(low) & np.isfinite(high)
-    from fire_toolkit.kernels import dense_loops
-
     low, high = np.empty(len(lines), lines.dtype), np.empty(len(lines), lines.dtype)
     at_low, is_finite = np.empty(len(lines), dtype=np.int64), np.empty(len(lines), dtype=np.bool_)
     inputs = as_input(lines, lines.dtype.type), np.finfo(lines.dtype).max
-    dense_loops.extremes_of_rows(*inputs, low, high, at_low, is_finite)
+    loops.extremes_of_rows(*inputs, low, high, at_low, is_finite)
     return low, high, at_low, is_finite
 
 

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit import kernels
+from fire_toolkit.formats import ranked
 from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.matrix import held
-from fire_toolkit.formats.ranked import Ranked, all_finite, extremes_of
+from fire_toolkit.formats.ranked import Ranked, all_finite, extremes_of, loops_for
 from fire_toolkit.ranking import top_of_rows
 
 pytest.importorskip("numba")
@@ -26,6 +27,7 @@ def both_ways() -> Iterator[Callable[[Callable[[], Any]], tuple[Any, Any]]]:
     patch = pytest.MonkeyPatch()
 
     def run(work: Callable[[], Any]) -> tuple[Any, Any]:
+        patch.setattr(ranked, "_LARGE_CELLS", 0)
         patch.setattr(kernels, "_loops", None)
         patch.setattr(kernels, "_is_absent", True)
         plain = work()
@@ -78,7 +80,7 @@ def test_extremes_of_rows(both_ways: Any, n_columns: int) -> None:
         scores = scores_of(kind, 9, n_columns, 3, np.float32)
         scores[4, n_columns // 2] = np.nan
         scores[5, 0] = np.inf
-        plain, found = both_ways(lambda s=scores: extremes_of(s))
+        plain, found = both_ways(lambda s=scores: extremes_of(s, loops_for(s.size)))
         finite = plain[3]
         assert np.array_equal(finite, found[3])
         for expected, value in zip(plain[:3], found[:3], strict=True):
@@ -90,7 +92,7 @@ def test_one_cell_that_is_no_number_is_seen_wherever_it_is(both_ways: Any, value
     for place in (0, 1500, 2999):
         block = np.zeros((3, 1000), dtype=np.float32)
         block.ravel()[place] = value
-        assert both_ways(lambda b=block: all_finite(b)) == (value == 0.0, value == 0.0)
+        assert both_ways(lambda b=block: all_finite(b, loops_for(b.size))) == (value == 0.0, value == 0.0)
 
 
 def same(one: Ranked, other: Ranked) -> None:
@@ -144,3 +146,23 @@ def test_a_matrix_of_any_kind_is_ranked_alike(
         )
 
     same(*both_ways(work))
+
+
+def test_a_small_matrix_does_not_load_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden() -> bool:
+        raise AssertionError("loaded")
+
+    monkeypatch.setattr(ranked, "_LARGE_CELLS", 32_000_000)
+    monkeypatch.setattr(kernels, "_loops", None)
+    monkeypatch.setattr(ranked, "load_loops", forbidden)
+    monkeypatch.setattr(kernels, "load_loops", forbidden)
+    values = np.random.default_rng(0).random((3000, 1000), dtype=np.float32)
+    for orientation, n_queries, n_docs in ((QUERIES_ROWS, 3000, 1000), (QUERIES_COLUMNS, 1000, 3000)):
+        rank_matrix(
+            held("m", values),
+            orientation=orientation,
+            n_queries=n_queries,
+            docs=[f"d{n}" for n in range(n_docs)],
+            depth=10,
+        )
+    assert loops_for(31_999_999) is None
