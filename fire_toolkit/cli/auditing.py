@@ -64,7 +64,11 @@ def read_tables(
 @items_option
 @_qrels
 @click.option("--media", metavar="DIR", help="Folder of the items' files, to find equal ones by their bytes.")
-@click.option("--labels", metavar="FILE", help="Labels, to say what sharing them among equal captions adds.")
+@click.option(
+    "--labels",
+    metavar="FILE",
+    help="Labels, to say what sharing them among equal captions adds. [default: the workspace's]",
+)
 @click.option(
     "--share-judgments",
     "sharing",
@@ -105,6 +109,7 @@ def audit(
     from fire_toolkit.errors import UsageError
     from fire_toolkit.formats.delimited import delimited_text
 
+    labels = labels or _workspace_labels()
     if sharing and not labels:
         raise UsageError("--share-judgments shares labels: name them with --labels")
     folder = chosen_path(out, workspace_path("audit"), "--out")
@@ -140,6 +145,12 @@ def audit(
     write_outputs(folder, texts, stage="audit", parameters=parameters, inputs=inputs, counts=counts)
     summarise(counts, _drawn(found), as_json=as_json)
     say_next("pool", "RUN... --qrels QRELS --out pool")
+
+
+def _workspace_labels() -> str | None:
+    """Return the labels that the workspace has, if there are any yet."""
+    path = workspace_path("labels/labels.csv")
+    return str(path) if path and path.is_file() else None
 
 
 def _drawn(found: Audit) -> str:
