@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import TableError
+from fire_toolkit.kernels import as_input, compiled
 
 Series = Any  # a pandas.Series; its element type changes while a column is checked
 
@@ -133,12 +134,8 @@ def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _missing_text(values: Series) -> npt.NDArray[Any]:
-    return np.asarray(values.isna(), dtype=bool)
-
-
 def _text(column: Column, values: Series, problems: list[str]) -> Series:
-    missing = _missing_text(values)
+    missing = np.asarray(values.isna(), dtype=bool)
     if isinstance(values.dtype, pd.StringDtype):
         unwritable = _each(values, lambda text: not _is_utf8(text))
     else:
@@ -348,6 +345,9 @@ def _has_repeat(values: npt.NDArray[Any]) -> bool:
 
 def _has_repeat_within(values: npt.NDArray[Any], starts: npt.NDArray[Any]) -> bool:
     """Return whether a value from 0 stands twice in a stretch; stretches of one length sort as a matrix."""
+    if loops := compiled(len(values)):
+        codes, firsts = as_input(values, np.int32), as_input(starts, np.int64)
+        return bool(loops.has_repeat(codes, firsts, int(codes.max()) + 1))
     lengths = np.diff(starts, append=len(values))
     widest = int(lengths.max(initial=0))
     if widest * len(starts) > 4 * len(values):

@@ -21,7 +21,7 @@ Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-__all__ = ["find_judged", "ranks_in_rows", "room_for", "take_positives", "top_of_rows"]
+__all__ = ["find_judged", "has_repeat", "ranks_in_rows", "room_for", "take_positives", "top_of_rows"]
 
 
 _LANES = 8
@@ -97,6 +97,19 @@ def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Fl
             query_out[n], rank_out[n], grade_out[n], place_out[n] = last, rank[i], relevance[i], place
             n += 1
     return query_out[:n], rank_out[:n], grade_out[:n], place_out[:n]
+
+
+@_compiled
+def has_repeat(values: Codes, starts: Ints, n_values: int) -> bool:
+    """Return whether a value from 0, below n_values, stands twice in a stretch of rows."""
+    last = np.full(n_values, -1, np.int64)
+    for stretch in range(starts.size):
+        end = starts[stretch + 1] if stretch + 1 < starts.size else values.size
+        for row in range(starts[stretch], end):
+            if last[values[row]] == stretch:
+                return True
+            last[values[row]] = stretch
+    return False
 
 
 @_compiled

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit import kernels
+from fire_toolkit import checks, kernels
 from fire_toolkit.measures import (
     code_qrels,
     code_run,
@@ -165,3 +166,19 @@ def test_means_are_the_exact_sum_divided_either_way(both_ways: Any, seed: int) -
     values = rng.random(4001) ** rng.integers(1, 40) * rng.choice([-1, 1], 4001)
     for mean in both_ways(lambda: segments.mean(values)):
         assert mean == math.fsum(values.tolist()) / 4001
+
+
+@pytest.mark.parametrize("n_docs", [12, 40, 4000])
+def test_a_doc_given_twice_is_found_either_way(both_ways: Any, n_docs: int) -> None:
+    rng = np.random.default_rng(n_docs)
+    found = []
+    for _ in range(30):
+        starts = np.concatenate([[0], np.cumsum(rng.integers(1, 9, 20))])
+        docs = np.concatenate([rng.permutation(n_docs)[:n] for n in np.diff(starts, append=starts[-1] + 3)])
+        docs[rng.integers(0, docs.size)] = rng.integers(0, n_docs)
+        stretches = np.split(docs, starts[1:])
+        expected = any(len(set(each)) < len(each) for each in stretches)
+        found.append(expected)
+        values, begins = docs.astype(np.int16), starts
+        assert [expected] * 2 == list(both_ways(partial(checks._has_repeat_within, values, begins)))
+    assert len(set(found)) == 2 or n_docs == 4000
