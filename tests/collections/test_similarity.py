@@ -4,10 +4,13 @@ import math
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fire_toolkit.collections import minhash
+from fire_toolkit.collections import texts as columns
 from fire_toolkit.collections.edits import edit_distances, pairs_within
 from fire_toolkit.collections.minhash import candidate_pairs
 from fire_toolkit.collections.ngrams import index_texts, pair_similarities, word_ngrams
@@ -184,3 +187,24 @@ def test_texts_without_words_have_no_likes() -> None:
         index = index_texts(texts)
         assert len(similar_pairs(index, min_similarity=0.1)[0]) == 0
         assert len(candidate_pairs(index, min_agreement=0.1)[0]) == 0
+
+
+@pytest.mark.parametrize("n_texts", [0, 1, 3, 4, 7])
+def test_texts_are_taken_in_stretches_in_their_order(monkeypatch: pytest.MonkeyPatch, n_texts: int) -> None:
+    monkeypatch.setattr(columns, "_AT_ONCE", 3)
+    column = pd.Series([f"A {n}" for n in range(n_texts)], dtype="str", index=range(5, 5 + n_texts))
+    assert list(columns.each_text(column)) == [f"A {n}" for n in range(n_texts)]
+    lowered = columns.map_texts(column, str.lower)
+    assert lowered.tolist() == [f"a {n}" for n in range(n_texts)]
+    assert lowered.index.equals(column.index)
+    assert lowered.dtype == column.dtype
+
+
+def test_candidates_do_not_depend_on_stretches_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    captions = [f"{text} {n % 7}" for n in range(40) for text in CAPTIONS]
+    whole = candidate_pairs(index_texts(captions), min_agreement=0.3)
+    monkeypatch.setattr(minhash, "_CHUNK", 5)
+    parts = candidate_pairs(index_texts(captions), min_agreement=0.3)
+    assert len(whole[0]) > 100
+    for one, other in zip(whole, parts, strict=True):
+        assert np.array_equal(one, other)

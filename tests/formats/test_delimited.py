@@ -1,6 +1,7 @@
 """CSV and TSV: every field is text to the letter, and every defect has a line."""
 
 import contextlib
+import io
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.formats import delimited
 from fire_toolkit.formats.delimited import delimited_text, read_delimited
 
 
@@ -101,3 +103,20 @@ def test_missing_values_are_empty_and_floats_read_back_equal() -> None:
 def test_tsv_has_no_line_ends_inside_fields() -> None:
     table = pd.DataFrame({"a": ["x\ty\nz"], "b": ['"q"']})
     assert delimited_text(table, delimiter="\t") == 'a\tb\nx y z\t"q"\n'
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 4, 5, 8, 9])
+def test_rows_are_read_in_stretches_of_any_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_rows: int
+) -> None:
+    monkeypatch.setattr(delimited, "_ROWS_AT_ONCE", 4)
+    table = read(tmp_path, "id,n\n" + "".join(f"q{n},{n}\n" for n in range(n_rows)))
+    assert list(table["id"]) == [f"q{n}" for n in range(n_rows)]
+    assert list(table.index) == list(range(n_rows))
+    with pytest.raises(FormatError, match=rf"table:{n_rows + 2}: 1 fields, expected 2"):
+        read(tmp_path, "id,n\n" + "q,1\n" * n_rows + "x\n")
+
+
+@given(st.text(alphabet='a,"\r\n\t', max_size=12))
+def test_lines_end_where_python_ends_them(text: str) -> None:
+    assert [found[0] for found in delimited._LINE.finditer(text)] == list(io.StringIO(text, newline=""))
