@@ -57,6 +57,8 @@ def show_all(runs: list[Path], queries: Path, original: Path, labels: Path, sour
     fire("report", "table4", *runs, *both, *pool_sources)
     fire("report", "length", runs[0], *both, "--queries", queries)
     fire("report", "saturation", *runs, *both)
+    # For want of training captions, those of the benchmark: each is its own nearest.
+    fire("report", "similarity", *runs[:2], *both, "--queries", queries, "--train", queries)
     fire("compare", *runs[:3], "--depth", "5", "--depth", "10", "--ties", "a")
     for show in ("agreement", "swaps"):
         fire("orders", *runs, "--qrels", original, "--qrels", augmented, *MEASURES, "--show", show)

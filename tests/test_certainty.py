@@ -19,7 +19,7 @@ def test_the_example_runs_on_the_sample_pool(tmp_path: Path) -> None:
     script = ROOT / "examples" / "certainty.py"
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("$ fire-toolkit") == 18
+    assert done.stdout.count("$ fire-toolkit") == 19
     assert "74.0 (39.0 + 35.0)" in done.stdout
 
 
