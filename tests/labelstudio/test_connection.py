@@ -9,8 +9,10 @@ import gc
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx
@@ -328,3 +330,39 @@ def _said(answer: Answer, token: str) -> str:
         return str(asked(answer, token))
     except ServerError as error:
         return str(error)
+
+
+class Greeter(BaseHTTPRequestHandler):
+    """Says who the account is, and keeps its connections if the client does."""
+
+    protocol_version = "HTTP/1.1"
+    n_connections = 0
+
+    def setup(self) -> None:
+        Greeter.n_connections += 1
+        super().setup()
+
+    def do_GET(self) -> None:
+        content = b'{"id": 1}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *words: object) -> None:
+        """Say nothing."""
+
+
+def test_without_encryption_each_call_has_a_connection_of_its_own() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Greeter) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            client = open_client(Connection(f"http://127.0.0.1:{server.server_port}", "0" * 40))
+            for _ in range(3):
+                assert client.users.whoami().id == 1
+        finally:
+            server.shutdown()
+            thread.join()
+    assert Greeter.n_connections == 3
