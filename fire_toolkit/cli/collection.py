@@ -10,6 +10,7 @@ from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
     json_option,
+    n_of,
     say,
     say_next,
     summarise,
@@ -76,8 +77,9 @@ def add_collection(
 def _words(collection: Collection) -> str:
     counts = collection.counts
     words = [
-        f"{counts['queries']:,} queries, {counts['items']:,} items, {counts['qrels']:,} pairs in the qrels"
+        f"{n_of(counts['queries'], 'query')}, {n_of(counts['items'], 'item')}, "
+        f"{n_of(counts['qrels'], 'pair')} in the qrels"
     ]
     if counts["groups"]:
-        words.append(f"{counts['groups']:,} rows of groups")
+        words.append(f"{n_of(counts['groups'], 'row')} of groups")
     return "; ".join(words)

@@ -15,6 +15,7 @@ from fire_toolkit.cli.common import (
     chosen_path,
     here,
     json_option,
+    n_of,
     say,
     say_next,
     shown,
@@ -193,22 +194,22 @@ def _tell(path: str, result: Ingested, *, as_json: bool) -> None:
     for note in result.notes:
         say(f"note: {note}")
     counted = [
-        f"{report['queries']:,} queries, {report['rows']:,} rows",
-        f"{report['positives_below_top']:,} positives kept below the top {report['top']}",
+        f"{n_of(report['queries'], 'query')}, {n_of(report['rows'], 'row')}",
+        f"{n_of(report['positives_below_top'], 'positive')} kept below the top {report['top']}",
     ]
-    for name, words in _COUNTED.items():
+    for name, (thing, words) in _COUNTED.items():
         if report[name]:
-            counted.append(f"{report[name]:,} {words}")
+            counted.append(f"{n_of(report[name], thing)} {words}")
     if not as_json:
         say("; ".join(counted))
 
 
 _COUNTED = {
-    "padding": "rows of padding left out",
-    "duplicates": "queries that repeat another's list",
-    "tied_in_top": "queries with ties in the top",
-    "tied_at_cut": "queries cut within a tie",
-    "tied_positives": "positives tied with another doc",
+    "padding": ("row", "of padding left out"),
+    "duplicates": ("query", "with another's list"),
+    "tied_in_top": ("query", "with ties in the top"),
+    "tied_at_cut": ("query", "cut within a tie"),
+    "tied_positives": ("positive", "tied with another doc"),
 }
 
 

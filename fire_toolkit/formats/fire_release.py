@@ -158,8 +158,8 @@ def _joined(
     if len(shared):
         n_captions = shared["query_id"].explode().nunique()
         notes.append(
-            f"{shared['text'].nunique():,} texts are shared by {n_captions:,} captions: their "
-            f"{len(shared):,} entries hold for each of them"
+            f"{n_captions:,} captions share {shared['text'].nunique():,} of the texts: what was judged of "
+            f"such a text ({len(shared):,} of the entries) holds for each of them"
         )
     if len(outside):
         notes.append(f"{len(outside):,} of {len(entries):,} entries are outside of the collection")

@@ -72,17 +72,17 @@ def said(oddities: Oddities, queries: Sequence[str], docs: Sequence[str]) -> dic
 
     found: dict[str, str] = {}
     if oddities.n_nan:
-        found["nan"] = f"{oddities.n_nan:,} scores are NaN ({at('nan')})"
+        found["nan"] = f"{_are(oddities.n_nan, 'score')} NaN ({at('nan')})"
     if oddities.n_minus_inf:
-        found["inf"] = f"{oddities.n_minus_inf:,} scores are -inf ({at('minus_inf')})"
+        found["inf"] = f"{_are(oddities.n_minus_inf, 'score')} -inf ({at('minus_inf')})"
     if oddities.flood:
         query = queries[oddities.first["flood"][0]]
         found["flood"] = (
-            f"in {oddities.flood:,} queries half of the docs or more share the lowest score ({query})"
+            f"in {_n(oddities.flood, 'query')} half of the docs or more share the lowest score ({query})"
         )
     if oddities.constant:
         query = queries[oddities.first["constant"][0]]
-        found["constant"] = f"{oddities.constant:,} queries have one score for all docs ({query})"
+        found["constant"] = f"one score for all docs in {_n(oddities.constant, 'query')} ({query})"
     if 2 * oddities.duplicates > len(queries):
         one, two = oddities.first["duplicates"]
         found["duplicates"] = (
@@ -90,6 +90,16 @@ def said(oddities: Oddities, queries: Sequence[str], docs: Sequence[str]) -> dic
             f"({queries[one]} that of {queries[two]})"
         )
     return found
+
+
+def _n(count: int, one: str) -> str:
+    """Return `1 score`, `2 scores`, `2 queries`."""
+    many = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
+    return f"{count:,} {one if count == 1 else many}"
+
+
+def _are(count: int, one: str) -> str:
+    return f"{_n(count, one)} {'is' if count == 1 else 'are'}"
 
 
 def refuse_oddities(
@@ -108,7 +118,7 @@ def refuse_oddities(
     if oddities.n_plus_inf:
         query, doc = oddities.first["plus_inf"]
         raise TableError(
-            f"{where}: {oddities.n_plus_inf:,} scores are +inf (query {queries[query]}, doc {docs[doc]}), "
+            f"{where}: {_are(oddities.n_plus_inf, 'score')} +inf (query {queries[query]}, doc {docs[doc]}), "
             "which no order can hold; mend the scores"
         )
     found = said(oddities, queries, docs)

@@ -18,7 +18,7 @@ def test_a_collection_is_written_with_what_it_was_made_from(tmp_path: Path) -> N
     assert (result.exit_code, result.stdout) == (0, "")
     assert "cap.json: cirr (JSON entries with pairid, reference and img_set)" in result.stderr
     assert "note: 1 soft target" in result.stderr
-    assert "1 queries, 4 items, 1 pairs in the qrels; 3 rows of groups" in result.stderr
+    assert "1 query, 4 items, 1 pair in the qrels; 3 rows of groups" in result.stderr
     for name in ("queries.tsv", "items.tsv", "qrels.txt", "groups.tsv"):
         assert (GOLDEN / "cirr" / "expected" / name).read_text() == (tmp_path / "c" / name).read_text()
     manifest = json.loads((tmp_path / "c" / "manifest.json").read_text())

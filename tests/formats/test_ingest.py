@@ -121,7 +121,7 @@ def test_lists_keep_positives_below_the_top_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "said", "allowance"),
-    [(np.nan, "1 scores are NaN", "nan"), (-np.inf, "1 scores are -inf", "inf")],
+    [(np.nan, "1 score is NaN", "nan"), (-np.inf, "1 score is -inf", "inf")],
 )
 def test_what_is_no_score_is_refused_or_left_out(
     tmp_path: Path, value: float, said: str, allowance: str
@@ -142,7 +142,7 @@ def test_what_is_no_score_is_refused_or_left_out(
 def test_plus_infinity_is_never_allowed(tmp_path: Path) -> None:
     scores = SQUARE[:3].copy()
     scores[0, 0] = np.inf
-    with pytest.raises(TableError, match=r"1 scores are \+inf"):
+    with pytest.raises(TableError, match=r"1 score is \+inf"):
         read(tmp_path, scores, allow=frozenset(["nan", "inf"]))
 
 
@@ -153,7 +153,7 @@ def test_a_model_that_repeats_itself_is_refused_and_a_few_equal_captions_are_not
 
 
 def test_constant_rows_and_floods_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TableError, match=r"1 queries have one score for all docs \(q2"):
+    with pytest.raises(TableError, match=r"one score for all docs in 1 query \(q2"):
         read(tmp_path, np.vstack([SQUARE[:2], np.ones(4, dtype=np.float32)]))
     docs = [f"d{n}" for n in range(20)]
     flood = np.full((2, 20), -100.0)
