@@ -26,7 +26,7 @@ from fire_toolkit.tables import Comparisons, Run
 
 
 class Compared(NamedTuple):
-    """Comparisons, and a sentence for each two runs that do not have the same queries."""
+    """Comparisons, and sentences on runs that do not have the same queries or equally long lists."""
 
     comparisons: Comparisons
     notes: list[str]
@@ -60,9 +60,9 @@ def compare_runs(
         per_query: whether each query's values follow those of `all`.
 
     Returns:
-        comparisons, with columns run_a, run_b, query_id, measure, value, and notes: one sentence for
-        each two runs that do not have the same queries. Two runs stand in the order given; query_id
-        `all` is the mean over the queries that both have; then, if asked for, each of those queries.
+        comparisons, with columns run_a, run_b, query_id, measure, value, and notes: sentences on two
+        runs that do not have the same queries, or lists of different lengths. Two runs stand in the order
+        given; query_id `all` is the mean over the queries that both have; then, if asked for, each of those queries.
         Measures, for each depth, and for each p where one is named:
 
         - `overlap@k`: docs in both top k / k;
@@ -104,6 +104,7 @@ def compare_runs(
         pair = list(by_id)[a], list(by_id)[b]
         common = _common_queries(pair, (has[a], has[b]), coded.queries)
         notes += _left_out(pair, (has[a], has[b]))
+        notes += _uneven(pair, coded.rows[a].length[common], coded.rows[b].length[common])
         values = [_values(each, a, b, common, persistences) for each in lists]
         means = np.concatenate([each.mean(axis=1, keepdims=True) for each in values])
         blocks.append((a, b, ["all"], means))
@@ -245,6 +246,16 @@ def _left_out(pair: tuple[str, str], has: tuple[Bools, Bools]) -> list[str]:
     return [
         f"{pair[0]} and {pair[1]} are compared on the {both} queries that both have; "
         f"left out: {only_a} that only {pair[0]} has, {only_b} that only {pair[1]} has"
+    ]
+
+
+def _uneven(pair: tuple[str, str], one: Ints, other: Ints) -> list[str]:
+    n = int(np.count_nonzero(one != other))
+    if not n:
+        return []
+    return [
+        f"{pair[0]} and {pair[1]}: {n} of {len(one)} queries have lists of different lengths (shortest "
+        f"{one.min()} and {other.min()}); overlap and truncated RBO count what a list lacks as not shared"
     ]
 
 

@@ -119,6 +119,14 @@ def test_all_is_the_mean_over_the_queries_that_both_have_and_the_rest_is_noted()
     ]
 
 
+def test_lists_of_different_lengths_are_said() -> None:
+    runs = [run("a", {"q": "xyz", "r": "xy"}), run("b", {"q": "xy", "r": "xz"})]
+    said = compare_runs(runs).notes
+    assert len(said) == 1
+    assert said[0].startswith("a and b: 1 of 2 queries have lists of different lengths (shortest 2 and 2);")
+    assert compare_runs(runs, depth=2).notes == []
+
+
 def test_only_the_top_depth_counts() -> None:
     assert compared("abcd", "bazy", depth=2) == compared("ab", "ba", depth=2)
 
