@@ -91,7 +91,7 @@ def room_for(doc: Codes, begins: Ints, n_docs: int) -> tuple[Codes, Codes, Codes
     end = np.full(2 * _END, -1, dtype=np.int32)
     end[: min(_END, doc.size)] = doc[-_END:]
     return (
-        np.zeros(most + ROOM, dtype=np.int32),
+        np.ones(most + ROOM, dtype=np.int32),
         np.full(FEW + ROOM, -1, dtype=np.int32),
         np.full(n_docs if most > FEW else 1, -1, dtype=np.int32),
         end,
