@@ -38,7 +38,10 @@ def show_honest(
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
     text = (drawn_honest if output_format in DRAWN else formatted)(scores, output_format)
-    print_text(text, output_format, basis=given.basis(*counted(scores)))
+    is_on_paper = output_format in ("latex", "markdown")
+    print_text(text, output_format, basis=given.basis(*(counted(scores) if is_on_paper else ())))
+    for line in counted(scores) if output_format == "table" else ():
+        say(line)
     if out:
         parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
         outputs = {out.name: delimited_text(scores, nan="nan")}

@@ -62,7 +62,8 @@ def compare_runs(
     Returns:
         comparisons, with columns run_a, run_b, query_id, measure, value, and notes: sentences on two
         runs that do not have the same queries, or lists of different lengths. Two runs stand in the order
-        given; query_id `all` is the mean over the queries that both have; then, if asked for, each of those queries.
+        given; query_id `all` is the mean over the queries that both have; then, if asked for, each of
+        those queries.
         Measures, for each depth, and for each p where one is named:
 
         - `overlap@k`: docs in both top k / k;
