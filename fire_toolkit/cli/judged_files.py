@@ -96,7 +96,8 @@ def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
 
     header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
     if {"query_id", "doc_id", "label"} <= {name.strip() for name in header}:
-        return read_delimited(path)[["query_id", "doc_id", "label"]]
+        names = ["query_id", "doc_id", "label"]
+        return read_delimited(path, required=names)[names]
     qrels = read_qrels(path)
     known = qrels[qrels["relevance"] >= 0]
     labels: dict[int, str] = {}

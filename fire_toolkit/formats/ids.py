@@ -60,7 +60,7 @@ def _values(path: Path, column: str) -> Any:
         return _json(text, str(path))
     header = text.split("\n", 1)[0].replace("\t", ",").split(",")
     if column in (name.strip() for name in header):
-        return [str(value) for value in read_delimited(path)[column]]
+        return [str(value) for value in read_delimited(path, required=[column])[column]]
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 

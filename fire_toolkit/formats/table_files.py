@@ -87,7 +87,8 @@ def read_judged_pairs(path: str | Path) -> pd.DataFrame:
 
     names = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
     if {"query_id", "doc_id"} <= {name.strip() for name in names}:
-        return read_delimited(path)[["query_id", "doc_id"]].drop_duplicates()
+        pair = ["query_id", "doc_id"]
+        return read_delimited(path, required=pair)[pair].drop_duplicates()
     qrels: Qrels = read_trec_qrels(path)
     return qrels.loc[qrels["relevance"] >= 0, ["query_id", "doc_id"]]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit.errors import FormatError, TableError
+from fire_toolkit.formats.ids import read_ids
 from fire_toolkit.formats.table_files import (
     read_items,
     read_judged_pairs,
@@ -70,3 +71,10 @@ def test_what_is_no_such_table_is_a_clear_error(tmp_path: Path) -> None:
         read_labels(put(tmp_path, "labels2.csv", "query_id,doc_id,label,relevance\n1,a,x,yes\n"))
     with pytest.raises(FormatError, match="no such file"):
         read_labels(tmp_path / "none.csv")
+
+
+def test_a_header_of_tabs_and_commas_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("query_id,doc_id\tlabel\nq,d\tyes\n")
+    for reading in (read_judged_pairs, lambda path: read_ids(path, "query_id")):
+        with pytest.raises(FormatError, match=r"f:1: no column query_id"):
+            reading(tmp_path / "f")
