@@ -1,5 +1,6 @@
 """A folder of small plain files, and the commands run in it as a person would."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
 
+SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
 RUNS = {
     "clip.run": "1 Q0 a 1 9 clip\n1 Q0 b 2 8 clip\n1 Q0 c 3 7 clip\n2 Q0 b 1 9 clip\n2 Q0 NA 2 5 clip\n",
     "ssb.run": "1 Q0 c 1 9 ssb\n1 Q0 007 2 8 ssb\n2 Q0 a 1 3 ssb\n2 Q0 b 2 3 ssb\n",
@@ -35,14 +37,34 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def run(*arguments: object, code: int = 0) -> Result:
+    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
 @pytest.fixture
 def fire(folder: Path) -> Callable[..., Result]:
-    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
+    """The commands, in the folder of small files."""
+    return run
 
-    def run(*arguments: object, code: int = 0) -> Result:
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        assert result.exit_code == code, result.output
-        return result
 
+@pytest.fixture(scope="session")
+def corrected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample pool with its labels resolved and its qrels augmented; to be copied, not written to."""
+    pool = tmp_path_factory.mktemp("corrected") / "pool"
+    shutil.copytree(SAMPLE, pool)
+    run("resolve", pool / "judgments.csv", "--out", pool / "labels")
+    qrels = ("--qrels", pool / "qrels.txt", "--labels", pool / "labels")
+    run("augment", *qrels, "--out", pool / "augmented.txt")
+    return pool
+
+
+@pytest.fixture
+def sample(corrected: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """The commands, in a copy of the corrected sample pool."""
+    shutil.copytree(corrected, tmp_path / "pool")
+    monkeypatch.chdir(tmp_path / "pool")
     return run

@@ -3,33 +3,13 @@
 import csv
 import io
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from fire_toolkit.cli import main
-
-SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
 Fire = Callable[..., Result]
-
-
-@pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fire:
-    """A copy of the sample pool with its labels resolved, and the commands in it."""
-    shutil.copytree(SAMPLE, tmp_path / "pool")
-    monkeypatch.chdir(tmp_path / "pool")
-
-    def run(*arguments: object, code: int = 0) -> Result:
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    run("resolve", "judgments.csv", "--out", "labels")
-    return run
 
 
 def rows(result: Result) -> list[dict[str, str]]:

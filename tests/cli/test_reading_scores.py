@@ -6,11 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from fire_toolkit.cli import main
-
-SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
 Fire = Callable[..., Result]
 QRELS = ("--qrels", "qrels.txt")
 BOTH = (*QRELS, "--augmented", "augmented.txt")
@@ -32,21 +29,11 @@ COMMANDS = {
 SAMPLED = {"honest", "difference", "orders", "length", "similarity"}
 
 
-def run(*arguments: object, code: int = 0) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result
-
-
 @pytest.fixture(scope="module")
-def corrected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample pool, corrected; `few.run` has 49 of its 100 queries, `short.run` five docs of each."""
-    folder = tmp_path_factory.mktemp("corrected") / "pool"
-    shutil.copytree(SAMPLE, folder)
-    run("resolve", folder / "judgments.csv", "--out", folder / "labels")
-    files = ("--qrels", folder / "qrels.txt", "--labels", folder / "labels")
-    run("augment", *files, "--out", folder / "augmented.txt")
+def pool(corrected: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The corrected sample pool; `few.run` has 49 of its 100 queries, `short.run` five docs of each."""
+    folder = tmp_path_factory.mktemp("uneven") / "pool"
+    shutil.copytree(corrected, folder)
     lines = (folder / "runs/fused.run").read_text().splitlines(keepends=True)
     kept = set(sorted({line.split()[0] for line in lines})[:49])
     for name, chosen in {
@@ -58,10 +45,10 @@ def corrected(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def sample(corrected: Path, monkeypatch: pytest.MonkeyPatch) -> Fire:
-    """The commands, in the folder of the corrected pool, to which they write nothing."""
-    monkeypatch.chdir(corrected)
-    return run
+def uneven(pool: Path, sample: Fire, monkeypatch: pytest.MonkeyPatch) -> Fire:
+    """The commands, in that folder, to which they write nothing."""
+    monkeypatch.chdir(pool)
+    return sample
 
 
 def arguments(name: str, *runs: str) -> tuple[str, ...]:
@@ -71,30 +58,30 @@ def arguments(name: str, *runs: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_run_for_another_split_is_refused_in_the_same_words(sample: Fire, name: str) -> None:
-    refused = sample(*arguments(name, "runs/fused.run", "few.run"), code=1)
+def test_a_run_for_another_split_is_refused_in_the_same_words(uneven: Fire, name: str) -> None:
+    refused = uneven(*arguments(name, "runs/fused.run", "few.run"), code=1)
     assert "error: run few: has 49 of the 100 queries of the qrels (its first: " in refused.stderr
     assert "expected half or more; is it a run for another split?" in refused.stderr
     assert refused.stdout == ""
 
 
-def test_runs_for_different_splits_are_not_compared(sample: Fire) -> None:
-    refused = sample("compare", "runs/fused.run", "few.run", code=1)
+def test_runs_for_different_splits_are_not_compared(uneven: Fire) -> None:
+    refused = uneven("compare", "runs/fused.run", "few.run", code=1)
     assert "runs 'fused' and 'few' have 49 of 100 queries in common" in refused.stderr
 
 
 @pytest.mark.parametrize("name", ["difference", "orders", "reusability"])
-def test_runs_read_to_different_depths_are_not_subtracted(sample: Fire, name: str) -> None:
+def test_runs_read_to_different_depths_are_not_subtracted(uneven: Fire, name: str) -> None:
     words = arguments(name, "runs/motion-track.run", "short.run")
-    sample(*words)
-    refused = sample(*words, "-m", "AP", code=1)
+    uneven(*words)
+    refused = uneven(*words, "-m", "AP", code=1)
     assert "AP would read the runs to different depths (motion-track 20, short 5)" in refused.stderr
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("output_format", ["table", "csv", "json", "latex", "markdown"])
-def test_every_table_says_what_it_rests_on(sample: Fire, name: str, output_format: str) -> None:
-    result = sample(*arguments(name, "runs/fused.run", "runs/shape-contour.run"), "--format", output_format)
+def test_every_table_says_what_it_rests_on(uneven: Fire, name: str, output_format: str) -> None:
+    result = uneven(*arguments(name, "runs/fused.run", "runs/shape-contour.run"), "--format", output_format)
     lines = (result.stdout if output_format in ("latex", "markdown") else result.stderr).splitlines()
     said = next(line for line in lines if "ests on: " in line)
     assert "2 runs" in said
@@ -108,20 +95,20 @@ def test_every_table_says_what_it_rests_on(sample: Fire, name: str, output_forma
 
 
 @pytest.mark.parametrize("name", ["honest", "reusability", "table4", "score"])
-def test_runs_that_fed_no_pool_are_marked(sample: Fire, name: str) -> None:
+def test_runs_that_fed_no_pool_are_marked(uneven: Fire, name: str) -> None:
     sources = SOURCES if name == "score" else ()
     words = arguments(name, "runs/fused.run", "short.run")
-    assert "note: short: fed no pool" in sample(*words, *sources).stderr
+    assert "note: short: fed no pool" in uneven(*words, *sources).stderr
 
 
-def test_a_pooled_and_an_unpooled_run_are_not_compared_in_silence(sample: Fire) -> None:
-    result = sample(*arguments("difference", "runs/motion-track.run", "short.run"), *SOURCES)
+def test_a_pooled_and_an_unpooled_run_are_not_compared_in_silence(uneven: Fire) -> None:
+    result = uneven(*arguments("difference", "runs/motion-track.run", "short.run"), *SOURCES)
     assert "motion-track fed the pool and short did not" in result.stderr
 
 
-def test_a_measure_without_bounds_says_so_in_words(sample: Fire) -> None:
+def test_a_measure_without_bounds_says_so_in_words(uneven: Fire) -> None:
     words = arguments("honest", "runs/fused.run")
-    result = sample(*words, "-m", "Judged@5", "-m", "bpref")
+    result = uneven(*words, "-m", "Judged@5", "-m", "bpref")
     assert "no bound" in next(line for line in result.stdout.splitlines() if line.startswith("Judged@5"))
     assert "no bound" not in next(line for line in result.stdout.splitlines() if line.startswith("bpref"))
     assert "Judged@5: no bounds; it says how much is judged, and is no score" in result.stderr

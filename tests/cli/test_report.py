@@ -8,30 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from fire_toolkit.cli import main
-
-SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
 Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 QRELS = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
-
-
-@pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fire:
-    shutil.copytree(SAMPLE, tmp_path / "pool")
-    monkeypatch.chdir(tmp_path / "pool")
-
-    def run(*arguments: object, code: int = 0) -> Result:
-        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    run("resolve", "judgments.csv", "--out", "labels")
-    run("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
-    return run
 
 
 def rows(result: Result) -> list[dict[str, str]]:
