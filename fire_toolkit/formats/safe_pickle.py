@@ -18,6 +18,9 @@ import numpy as np
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.pickle_builders import BARE_NAMES, BUILDERS, Builder, Name, Pending, Refused, as_key
 
+# What a damaged pickle raises when its instructions are read; the warning (of an unknown escape in a text)
+# only where warnings are errors.
+DAMAGED = (ValueError, TypeError, KeyError, IndexError, OverflowError, DeprecationWarning)
 _MAX_DEPTH = 64
 _MAX_SHARING = 16  # how many values a value of the file may stand for on average, through references
 
@@ -68,7 +71,7 @@ def load_plain(
         _check_plain(value, n_steps=machine.n_steps)
     except Refused as refused:
         raise FormatError(f"{where}: {refused}") from None
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+    except DAMAGED as error:
         raise FormatError(f"{where}: damaged or cut pickle ({error}); copy it again") from None
     return value
 

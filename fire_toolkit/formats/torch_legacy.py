@@ -17,7 +17,7 @@ from typing import Any
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays import Arrays, ArrayShelf
 from fire_toolkit.formats.matrix import FileMatrix, Matrix
-from fire_toolkit.formats.safe_pickle import load_plain
+from fire_toolkit.formats.safe_pickle import DAMAGED, load_plain
 from fire_toolkit.formats.torch_tensors import (
     GATHER_BYTES,
     PICKLE_BYTES,
@@ -77,7 +77,7 @@ def _pickles(raw: bytes, where: str) -> tuple[list[bytes], int]:
             for _opcode in pickletools.genops(stream):
                 pass
             found.append(raw[start : stream.tell()])
-    except (ValueError, TypeError, KeyError, IndexError, OverflowError) as error:
+    except DAMAGED as error:
         raise FormatError(
             f"{where}: damaged, cut off, or a value of more than {PICKLE_BYTES:,} bytes ({error}); save it "
             "again with a newer torch"

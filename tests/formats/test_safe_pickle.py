@@ -251,3 +251,9 @@ def test_a_cut_pickle_is_a_format_error(length: int, protocol: int) -> None:
     )
     with pytest.raises(FormatError):
         load(raw[: min(length, len(raw) - 1)])
+
+
+def test_an_unknown_escape_in_a_text_of_protocol_0_is_no_traceback() -> None:
+    """Python warns of it when the pickle is read; the tests make warnings errors."""
+    with pytest.raises(FormatError, match="damaged or cut pickle"):
+        load_plain(io.BytesIO(b"S'\\q'\n."), max_bytes=100)
