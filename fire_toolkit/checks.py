@@ -96,7 +96,8 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     if problems:
         raise TableError(f"{where}: {'; '.join(problems)}")
     extra = [name for name in table.columns if spec.extra and name not in columns]
-    typed = pd.DataFrame({**columns, **{name: table[name].reset_index(drop=True) for name in extra}})
+    columns |= {name: table[name].reset_index(drop=True) for name in extra}
+    typed = pd.DataFrame(columns, copy=False)  # pandas copies what is written to
     return _in_order(typed, spec.order or spec.key) if len(typed) else _whole(typed)
 
 
@@ -168,8 +169,6 @@ def _is_utf8(text: str) -> bool:
 
 
 _BAD_ID = "is empty or holds white space or control characters, which no TREC file can carry"
-
-
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 

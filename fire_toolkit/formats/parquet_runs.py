@@ -86,8 +86,7 @@ def read_own_run(path: Path, key: str | None = None) -> Listed:
         raise FormatError(f"{path}: damaged run file; write it again with `fire-toolkit add-run`")
     if about.get("version") != _VERSION:
         raise FormatError(f"{path}: run file of version {about.get('version')}, expected {_VERSION}")
-    table = _read(path, file)
-    scored = _guarded(path, lambda: _long(table))
+    scored = _guarded(path, lambda: _long(_read(path, file)))
     _check_ranks(path, scored)
     return Listed(scored, about["run_id"], has_ranks=True)
 
