@@ -53,7 +53,7 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
     if order is not None:
         checked = checked.iloc[order].reset_index(drop=True)
     rank = np.arange(1, len(checked) + 1) - np.repeat(starts, lengths)
-    return Run(pd.DataFrame({**{name: checked[name] for name in RUN.names}, "rank": rank}))
+    return Run(pd.DataFrame({**{name: checked[name] for name in RUN.names}, "rank": rank}, copy=False))
 
 
 def _order_within(starts: Ints, lengths: Ints, score: npt.NDArray[Any], doc: npt.NDArray[Any]) -> Ints | None:
