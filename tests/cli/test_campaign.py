@@ -353,6 +353,10 @@ def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: 
     assert "tasks/tasks.overlap.json is gone" in reason
 
 
+# The signal may come between the opening of a file and the block that closes it; the process ends then.
+ended_anywhere = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
 def listen_while(steps: Callable[[], None], *arguments: str) -> Result:
     """Run `pull --listen` and, beside it, `steps`; then end it as the system does."""
 
@@ -393,6 +397,7 @@ def ledger_size(workspace: Path) -> int:
     return len(read_ledger(workspace / "ledger"))
 
 
+@ended_anywhere
 def test_a_hint_brings_the_answers_at_once_and_leaves_no_hook(
     server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -419,6 +424,7 @@ def test_a_hint_brings_the_answers_at_once_and_leaves_no_hook(
     assert "stopped" in result.output
 
 
+@ended_anywhere
 def test_without_hints_the_clock_brings_the_answers(server: FakeServer, workspace: Path) -> None:
     push_all()
     server.may_call = False
@@ -439,6 +445,7 @@ def test_without_hints_the_clock_brings_the_answers(server: FakeServer, workspac
     assert result.output.count("no hints") == 1
 
 
+@ended_anywhere
 def test_hints_that_do_not_come_are_noticed_once(server: FakeServer, workspace: Path) -> None:
     push_all()
 
