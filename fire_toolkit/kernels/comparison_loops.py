@@ -6,12 +6,10 @@ twins' modules, and only once `kernels.compiled` says that compiled loops are lo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from fire_toolkit.kernels.compiling import compile_loop
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
@@ -21,11 +19,7 @@ _TABLE_BITS = 10
 _TABLES = 6  # of a word of 64 bits, 60 are signs
 
 
-def _compiled(loop: Callable[..., Any]) -> Any:
-    try:
-        return njit(cache=True, nogil=True, error_model="numpy")(loop)
-    except RuntimeError:  # no folder in which machine code can be kept
-        return njit(nogil=True, error_model="numpy")(loop)
+_compiled = compile_loop(error_model="numpy")
 
 
 @_compiled

@@ -6,13 +6,12 @@ code is kept beside the module, or in the user's cache, from one process to the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from fire_toolkit.kernels.compiling import compile_loop
 from fire_toolkit.kernels.lanes import count_scores, equal_bits, lowest_bit
 from fire_toolkit.kernels.score_loops import FEW, find_few, find_many, room_for, take_codes
 
@@ -31,11 +30,7 @@ _HALVINGS = 32
 _FEW = 24  # judged docs of a query: up to here comparing with each is faster than a table of docs
 
 
-def _compiled(loop: Callable[..., Any]) -> Any:
-    try:
-        return njit(cache=True, nogil=True)(loop)
-    except RuntimeError:  # no folder in which machine code can be kept
-        return njit(nogil=True)(loop)
+_compiled = compile_loop()
 
 
 @_compiled

@@ -6,13 +6,10 @@ run in the order of the ranks. A measure is a quotient of two facts of a query, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from fire_toolkit.kernels.compiling import compile_loop
 from fire_toolkit.kernels.lanes import (
     add_split,
     any_of_eight,
@@ -35,11 +32,7 @@ _END = 128  # rows
 _U = np.uint64
 
 
-def _compiled(loop: Callable[..., Any]) -> Any:
-    try:
-        return njit(cache=True, nogil=True, error_model="numpy", inline="always")(loop)
-    except RuntimeError:  # no folder in which machine code can be kept
-        return njit(nogil=True, error_model="numpy")(loop)
+_compiled = compile_loop(error_model="numpy", inline="always")
 
 
 def score_queries(
