@@ -134,7 +134,7 @@ def read_rounds(root: Path) -> list[Round]:
 
 
 def _has_begun(folder: Path) -> bool:
-    """Whether a round was written, and not only its folder made when the disk was full or the writer killed."""
+    """Whether a round was written, not only its folder made before the disk was full or the writer killed."""
     if folder.is_dir():
         finish_interrupted(folder)
     return any(folder.glob("*.csv"))
