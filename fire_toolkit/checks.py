@@ -148,7 +148,8 @@ def _text(column: Column, values: Series, problems: list[str]) -> Series:
         _say(problems, column, "is missing", missing, values)
     if problems:
         return values
-    return values.astype("str").where(~missing, "").astype("str")
+    text = values.astype("str")
+    return text.where(~missing, "").astype("str") if missing.any() else text
 
 
 def _id_text(column: Column, values: Series, problems: list[str]) -> Series:

@@ -110,7 +110,8 @@ def append_rows(folder: Path, rows: Ledger, *, known: Iterable[str] = ()) -> int
     Raises:
         FireError: the folder cannot be written, or the disk is full; the ledger is as it was.
     """
-    new = Ledger(rows[~rows["row_id"].isin(set(known))])
+    there = set(known)
+    new = Ledger(rows[[row not in there for row in rows["row_id"]]]) if there else rows
     if len(new):
         content = _segment_bytes(new)
         write_files({folder / segment_name(content): content})

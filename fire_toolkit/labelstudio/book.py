@@ -47,7 +47,7 @@ class Book:
     def _states(self) -> dict[str, tuple[str, str]]:
         """For each answer its last version, and whether the last word on that is a deletion."""
         states: dict[str, tuple[str, str]] = {}
-        columns = (self._ledger[name] for name in ("annotation", "updated_at", "state"))
+        columns = (self._ledger[name].tolist() for name in ("annotation", "updated_at", "state"))
         for annotation, updated_at, state in zip(*columns, strict=True):
             is_event = state in (DELETED, RESTORED)
             if is_event or updated_at != states.get(annotation, ("", ""))[0]:
@@ -58,7 +58,8 @@ class Book:
     def _places(self) -> dict[tuple[str, str], set[tuple[str, TaskKey]]]:
         """For each source and project the answers that were seen there, with their tasks."""
         places = defaultdict(set)
-        columns = (self._ledger[name] for name in ("source", "project", "annotation", "task", "pair_id"))
+        names = ("source", "project", "annotation", "task", "pair_id")
+        columns = (self._ledger[name].tolist() for name in names)
         for source, project, annotation, task, pair in zip(*columns, strict=True):
             places[source, project].add((annotation, (task, pair)))
         return dict(places)
@@ -77,12 +78,12 @@ class Book:
 
     def append(self, rows: Ledger) -> None:
         """Write rows, durably, as far as the ledger does not have them."""
-        new = Ledger(rows[~rows["row_id"].isin(self._known)])
+        new = Ledger(rows[[row not in self._known for row in rows["row_id"]]])
         if new.empty:
             return
         append_rows(self._folder, new)
         self._known.update(new["row_id"])
-        columns = (new[name] for name in ("annotation", "updated_at", "state"))
+        columns = (new[name].tolist() for name in ("annotation", "updated_at", "state"))
         for annotation, updated_at, state in zip(*columns, strict=True):
             self.counts[state] += 1
             if updated_at >= self._states.get(annotation, ("", ""))[0]:
