@@ -100,8 +100,11 @@ def test_a_second_start_finds_the_first(folder: Path) -> None:
 
 def test_two_starts_at_once_make_one_server(folder: Path) -> None:
     found: list[ServerStatus] = []
+    # Written once: a program that another thread still writes cannot be run ("text file busy").
+    program = fake_server.write_program(folder.parent.parent, "slow")
     threads = [
-        threading.Thread(target=lambda: found.append(start(folder, "slow", port=None))) for _ in range(3)
+        threading.Thread(target=lambda: found.append(start_server(folder, program, limit_s=20)))
+        for _ in range(3)
     ]
     for thread in threads:
         thread.start()
