@@ -11,13 +11,12 @@ from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
     drawn,
-    here,
     json_option,
     read_runs,
     say,
     say_next,
-    shown,
     summarise,
+    workspace_file,
     workspace_path,
     write_outputs,
 )
@@ -31,15 +30,6 @@ if TYPE_CHECKING:
 queries_option = click.option("--queries", metavar="FILE", help="Queries: CSV or TSV with query_id and text.")
 items_option = click.option("--items", metavar="FILE", help="Items: CSV or TSV with doc_id and media_url.")
 _qrels = click.option("--qrels", metavar="FILE", help="The original qrels, in any form.")
-
-
-def workspace_file(key: str) -> Path | None:
-    """Return a file of the collection that the workspace names, or has in its place; None otherwise."""
-    workspace = here()
-    path = workspace.path("collection", key) if workspace else None
-    if workspace and path is None:
-        path = workspace.root / "collection" / f"{key}.tsv"
-    return shown(path) if path and path.is_file() else None
 
 
 def read_tables(

@@ -120,6 +120,15 @@ def workspace_path(relative: str) -> Path | None:
     return shown(workspace.root / relative) if workspace else None
 
 
+def workspace_file(key: str) -> Path | None:
+    """Return a file of the collection that the workspace names, or has in its place; None otherwise."""
+    workspace = here()
+    path = workspace.path("collection", key) if workspace else None
+    if workspace and path is None:
+        path = workspace.root / "collection" / f"{key}.tsv"
+    return shown(path) if path and path.is_file() else None
+
+
 def shown(path: Path) -> Path:
     """Return `path` relative to the current folder when it lies below it, for words and manifests."""
     try:

@@ -19,6 +19,7 @@ from fire_toolkit.cli.common import (
     say_next,
     shown,
     summarise,
+    workspace_file,
     workspace_path,
     write_outputs,
 )
@@ -148,7 +149,6 @@ def _shared(
     judgments: Judgments, choice: str, queries: str | None, inputs: Inputs
 ) -> tuple[Judgments, dict[str, int]]:
     """Return the judgments with those shared among queries of the same text, and what was counted."""
-    from fire_toolkit.cli.auditing import workspace_file
     from fire_toolkit.collections.sharing import share_judgments
     from fire_toolkit.formats.table_files import read_queries
 

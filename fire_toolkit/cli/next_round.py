@@ -22,7 +22,7 @@ from fire_toolkit.cli.common import (
     n_of,
     say,
     say_next,
-    shown,
+    workspace_file,
     workspace_path,
     write_outputs,
 )
@@ -119,9 +119,10 @@ def next_round(
     }
     planned = _planned(
         table,
-        *_resolved(labels_folder, inputs, campaign),
+        *_resolved(labels_folder, inputs),
         grades=known_grades(table, guideline, path),
         original=_original(qrels, inputs),
+        waiting=campaign.waiting() if campaign else None,
         round=number,
         **numbers,
     )
@@ -197,32 +198,20 @@ def _planned(judgments: Any, labels: Any, disputes: Any, **options: Any) -> Roun
     return plan_round(judgments, labels, disputes, **options)
 
 
-def _resolved(folder: Path, inputs: Inputs, campaign: _Campaign | None) -> tuple[Any, Any]:
-    """Return labels and disputes, without pairs that wait for an answer."""
+def _resolved(folder: Path, inputs: Inputs) -> tuple[Any, Any]:
     from fire_toolkit.formats.delimited import read_delimited
     from fire_toolkit.formats.table_files import read_labels
-    from fire_toolkit.tables import check_disputes, check_labels
+    from fire_toolkit.tables import check_disputes
 
     file = inputs.use(folder / "disputes.csv")
     disputes = check_disputes(read_delimited(file), where=str(file))
-    labels = read_labels(inputs.use(folder / "labels.csv"))
-    if campaign is None:
-        return labels, disputes
-    waiting = campaign.waiting()
-    return check_labels(_without(labels, waiting)), check_disputes(_without(disputes, waiting))
-
-
-def _without(table: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
-    left = table.merge(pairs, how="left", indicator="_found")
-    return table[(left["_found"] == "left_only").to_numpy()]
+    return read_labels(inputs.use(folder / "labels.csv")), disputes
 
 
 def _original(qrels: str | None, inputs: Inputs) -> Any:
     from fire_toolkit.formats.collections.qrels import read_qrels
 
-    workspace = here()
-    known = workspace.path("collection", "qrels") if workspace else None
-    path = Path(qrels) if qrels else shown(known) if known and known.is_file() else None
+    path = Path(qrels) if qrels else workspace_file("qrels")
     return None if path is None else read_qrels(inputs.use(path))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,8 @@ from fire_toolkit.resolution.ballots import Ballots, Grades, count_ballots
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import ESCALATED
 from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool
+
+_Table = TypeVar("_Table", Labels, Disputes)
 
 PAIR = ["query_id", "doc_id"]
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
@@ -55,6 +58,7 @@ def plan_round(
     grades: Grades,
     ask: Collection[str] = STRATA,
     original: Qrels | None = None,
+    waiting: pd.DataFrame | None = None,
     budget: int | None = None,
     random_share: float = 0.02,
     low_posterior: float = 0.9,
@@ -74,6 +78,7 @@ def plan_round(
         grades: label → relevance.
         ask: which of `STRATA` are asked; the others are counted alone.
         original: the benchmark's qrels, for rejected originals; None: no such stratum.
+        waiting: pairs (query_id, doc_id) that have been asked and wait for an answer: left out.
         budget: how many pairs at most, 0 or more; None: all.
         random_share: of the other pairs with one judgment, in [0, 1].
         low_posterior: in [0, 1]; of labels by `dawid-skene` or `weighted`.
@@ -102,6 +107,8 @@ def plan_round(
         [['a', 'dispute', 1.0], ['b', 'unverified_positive', 1.0], ['c', 'random', 0.5]]
     """
     _check_arguments(ask, budget, random_share, low_posterior, seed, round)
+    if waiting is not None:
+        labels, disputes = _without(labels, waiting), _without(disputes, waiting)
     rejected = None if original is None else rejected_originals(labels, original, round=round)
     changes = _changes(count_ballots(_first_answers(judgments), grades=grades))
     left = len(labels) + len(disputes) if budget is None else budget
@@ -199,6 +206,7 @@ def _noted(chance: float) -> str:
     return NO_DOUBLED if math.isnan(chance) else f"another vote differs with probability {chance:.3f}"
 
 
-def _without(labels: Labels, pairs: pd.DataFrame) -> Labels:
-    joined = labels.merge(pairs[PAIR], on=PAIR, how="left", indicator="_found")
-    return Labels(labels[(joined["_found"] == "left_only").to_numpy()])
+def _without(table: _Table, pairs: pd.DataFrame) -> _Table:
+    """Return the rows whose pair is not among `pairs`, which hold each once."""
+    joined = table.merge(pairs[PAIR], on=PAIR, how="left", indicator="_found")
+    return table[(joined["_found"] == "left_only").to_numpy()]

@@ -195,3 +195,12 @@ def test_answers_to_disputes_do_not_tell_how_often_a_second_one_differs() -> Non
     bought = plan.strata.set_index("stratum")["expected_changes"]
     # of two doubled pairs one is split: the positive meets a negative, a negative one in a third of cases
     assert (bought["unverified_positive"], bought["random"]) == (1.0, pytest.approx(1 / 3))
+
+
+def test_pairs_that_wait_for_an_answer_are_left_out_and_not_counted() -> None:
+    judgments = judged({"a": ["yes", "no"], "b": ["yes"], "c": ["no"]})
+    resolved = resolve(judgments, grades=GRADES)
+    waiting = pd.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "c"]})
+    plan = plan_round(judgments, *resolved, grades=GRADES, random_share=1, waiting=waiting)
+    assert list(plan.pool["doc_id"]) == ["b"]
+    assert plan.strata["n_pairs"].sum() == 1
