@@ -32,7 +32,7 @@ from fire_toolkit import kernels
 from fire_toolkit.comparison import compare_runs
 from fire_toolkit.formats.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.matrix import held
-from fire_toolkit.formats.parquet_runs import run_bytes
+from fire_toolkit.formats.own_runs import run_bytes
 from fire_toolkit.formats.runs import read_run, run_of_ranked
 from fire_toolkit.measures import code_qrels, code_run, judge_matrix, parse_measure, score_coded
 from fire_toolkit.ranking import ranks_in_rows, top_of_rows

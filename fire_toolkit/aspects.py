@@ -10,7 +10,7 @@ import pandas as pd
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.segments import Ints
-from fire_toolkit.scoring import ALL
+from fire_toolkit.scoring.score import ALL
 from fire_toolkit.tables import Queries, Scores
 
 AspectScores = NewType("AspectScores", pd.DataFrame)

@@ -7,7 +7,7 @@ gathered into one message with a count and examples.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.kernels import as_input, compiled
@@ -135,21 +136,34 @@ def _plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
+_STR = pd.StringDtype(na_value=np.nan)
+_HALF = re.compile(r"[\ud800-\udfff]")
+
+
 def _text(column: Column, values: Series, problems: list[str]) -> Series:
     missing = np.asarray(values.isna(), dtype=bool)
-    if isinstance(values.dtype, pd.StringDtype):
-        unwritable = _each(values, lambda text: not _is_utf8(text))
-    else:
-        not_text = ~missing & ~np.array([isinstance(value, str) for value in values], dtype=bool)
-        _say(problems, column, "is not text", not_text, values)
-        unwritable = np.array([isinstance(v, str) and not _is_utf8(v) for v in values], dtype=bool)
-    _say(problems, column, "holds half of a character (a lone surrogate)", unwritable, values)
+    if not _is_sound_text(values):
+        is_text = np.array([isinstance(value, str) for value in values], dtype=bool)
+        _say(problems, column, "is not text", ~missing & ~is_text, values)
+        unwritable = np.array([isinstance(v, str) and bool(_HALF.search(v)) for v in values], dtype=bool)
+        _say(problems, column, "holds half of a character (a lone surrogate)", unwritable, values)
     if not column.missing:
         _say(problems, column, "is missing", missing, values)
     if problems:
         return values
-    text = values.astype("str")
+    text = values if values.dtype == _STR else values.astype("str")
     return text.where(~missing, "").astype("str") if missing.any() else text
+
+
+def _is_sound_text(values: Series) -> bool:
+    """Return whether all values are text in UTF-8 or missing, as far as that can be told in one look."""
+    if not isinstance(values.dtype, pd.StringDtype):
+        return False
+    try:
+        pa.array(values.array).validate(full=True)
+    except (pa.ArrowInvalid, UnicodeError):
+        return False
+    return True
 
 
 def _id_text(column: Column, values: Series, problems: list[str]) -> Series:
@@ -159,14 +173,6 @@ def _id_text(column: Column, values: Series, problems: list[str]) -> Series:
         return text
     _say(problems, column, _BAD_ID, _bad_ids(text), text)
     return text
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _BAD_ID = "is empty or holds white space or control characters, which no TREC file can carry"
@@ -195,16 +201,10 @@ def are_ids(texts: Sequence[str]) -> bool:
 
 
 def _bad_ids(text: Series) -> npt.NDArray[Any]:
-    distinct = list(text.drop_duplicates().to_numpy(dtype=object))
-    if all(isinstance(value, str) for value in distinct) and are_ids(distinct):
-        return np.zeros(len(text), dtype=bool)
-    return _each(text, lambda value: not is_id(value))
-
-
-def _each(text: Series, test: Callable[[str], bool]) -> npt.NDArray[Any]:
-    """Return `test` of each value, made once for each distinct one; False where a value is missing."""
-    codes, distinct = pd.factorize(text)
-    return np.array([*map(test, distinct), False], dtype=bool)[codes]
+    codes, distinct = text.array.factorize()
+    ids = distinct.tolist()
+    is_bad = np.zeros(len(ids), dtype=bool) if are_ids(ids) else ~np.array([is_id(value) for value in ids])
+    return np.asarray(is_bad[codes])
 
 
 def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
@@ -297,8 +297,7 @@ def _check_key(spec: TableSpec, columns: dict[str, Series], problems: list[str])
         return
     if _has_each_key_once(spec, columns):
         return
-    key = pd.DataFrame({name: _hashable(columns[name]) for name in spec.key})
-    twice = key.duplicated().to_numpy()
+    twice = pd.DataFrame({name: columns[name] for name in spec.key}).duplicated().to_numpy()
     if twice.any():
         rows = np.flatnonzero(twice)
         examples = ", ".join(" ".join(str(columns[name].iloc[row]) for name in spec.key) for row in rows[:3])
@@ -318,7 +317,7 @@ def _has_each_key_once(spec: TableSpec, columns: dict[str, Series]) -> bool:
     heads = _packed([code[starts] for code in outer], n_values[:-1])
     if _has_repeat(heads):  # the rows of a group do not stand together
         return not _has_repeat(_packed([*outer, inner], n_values))
-    return not _has_repeat_within(inner, starts)
+    return not has_repeat_within(inner, starts)
 
 
 def starts_of_groups(*codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -343,7 +342,7 @@ def _has_repeat(values: npt.NDArray[Any]) -> bool:
     return bool((ascending[1:] == ascending[:-1]).any())
 
 
-def _has_repeat_within(values: npt.NDArray[Any], starts: npt.NDArray[Any]) -> bool:
+def has_repeat_within(values: npt.NDArray[Any], starts: npt.NDArray[Any]) -> bool:
     """Return whether a value from 0 stands twice in a stretch; stretches of one length sort as a matrix."""
     if loops := compiled(len(values)):
         codes, firsts = as_input(values, np.int32), as_input(starts, np.int64)
@@ -360,10 +359,6 @@ def _has_repeat_within(values: npt.NDArray[Any], starts: npt.NDArray[Any]) -> bo
         rows[np.arange(widest) < lengths[:, None]] = values
         rows.sort(axis=1)
     return bool((rows[:, 1:] == rows[:, :-1]).any())
-
-
-def _hashable(values: Series) -> Series:
-    return values.cat.codes if isinstance(values.dtype, pd.CategoricalDtype) else values
 
 
 def _in_order(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
@@ -393,7 +388,7 @@ def _sort_codes(values: Series) -> npt.NDArray[Any]:
         return np.asarray(values.cat.codes)
     if pd.api.types.is_numeric_dtype(values.dtype):
         return np.asarray(values)
-    codes, uniques = pd.factorize(values)
+    codes, uniques = values.array.factorize()
     order = np.argsort(np.asarray(uniques, dtype=object), kind="stable")
     position = np.empty(len(order), dtype=np.int64)
     position[order] = np.arange(len(order))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -88,7 +88,7 @@ def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:
     for table in tables:
         for run_id in table["run_id"].cat.categories:
             if run_id in found:
-                raise TableError(f"run {run_id!r} is given twice; give each run an id of its own")
+                refuse_twice(run_id)
             if len(table["run_id"].cat.categories) == 1:
                 found[run_id] = table
             else:
@@ -96,28 +96,37 @@ def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:
     return found
 
 
+def refuse_twice(run_id: str) -> NoReturn:
+    """Raise the TableError for two runs of one id."""
+    raise TableError(f"run {run_id!r} is given twice; give each run an id of its own")
+
+
 def check_run_fits(
-    run: Run, queries: pd.Index[str], docs: pd.Index[str], *, n_shared: int, n_found: int
+    run_id: str,
+    queries: pd.Index[str],
+    *,
+    first: tuple[str, str],
+    n_shared: int,
+    has_known_doc: bool,
 ) -> None:
     """Raise a JoinError for a run of another split or collection; one rule wherever runs meet qrels.
 
     Args:
-        run: one run, not empty.
-        queries, docs: of the qrels.
+        run_id: of the run.
+        queries: of the qrels.
+        first: query and doc of its first row.
         n_shared: how many of the queries the run has; at least half of them are expected.
-        n_found: how many of its docs are in the qrels under their query; where none is, one of its docs
-            is expected to be there under another.
+        has_known_doc: whether any of its docs is in the qrels, under whatever query.
     """
-    run_id, first = run["run_id"].iloc[0], run["query_id"].iloc[0]
     if n_shared < LEAST_SHARED * len(queries):
         raise JoinError(
             f"run {run_id}: has {n_shared:,} of the {len(queries):,} queries of the qrels (its first: "
-            f"{first!r}, theirs: {queries[0]!r}), expected half or more; is it a run for another split?"
+            f"{first[0]!r}, theirs: {queries[0]!r}), expected half or more; is it a run for another split?"
         )
-    if not n_found and docs.get_indexer(pd.Index(run["doc_id"].unique())).max() < 0:
+    if not has_known_doc:
         raise JoinError(
-            f"run {run_id}: none of its docs ({run['doc_id'].iloc[0]!r}, ...) is in the qrels; is it a run "
-            "for another collection?"
+            f"run {run_id}: none of its docs ({first[1]!r}, ...) is in the qrels; is it a run for another "
+            "collection?"
         )
 
 

@@ -15,7 +15,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, Strata, judge_run, parse_measure
+from fire_toolkit.measures import (
+    CodedQrels,
+    JudgedRanking,
+    Measure,
+    Strata,
+    code_run,
+    judge_run,
+    parse_measure,
+)
+from fire_toolkit.measures.blocks import RunBlock, block_of
 from fire_toolkit.ranking import check_run_fits, split_runs
 from fire_toolkit.tables import PoolSources, Qrels, Run
 
@@ -179,16 +188,26 @@ def join_runs(runs: Run | Sequence[Run], original: Qrels, *others: pd.DataFrame)
     doc, docs = pd.factorize(both["doc_id"], sort=True)
     keys = np.unique(query.astype(np.int64) * len(docs) + doc)
     coded = CodedQrels(queries, pd.Index(docs), keys, np.arange(len(keys), dtype=np.int64))
-    places = {run_id: judge_run(run, coded) for run_id, run in by_id.items()}
-    for run_id, place in places.items():
-        sizes = {"n_shared": np.count_nonzero(place.n_retrieved), "n_found": place.query.size}
-        check_run_fits(by_id[run_id], queries, coded.docs, **sizes)
+    places = {run_id: _placed(run_id, block_of(run), coded) for run_id, run in by_id.items()}
     joined = Joined(queries, coded.docs, keys, places)
     if "stratum" not in original:
         return joined
     stratum = np.zeros(len(keys), dtype=np.int64)  # what only others hold is a stratum of its own
     stratum[joined.pairs_of(original)] = 1 + pd.factorize(original["stratum"])[0]
     return replace(joined, stratum=stratum)
+
+
+def _placed(run_id: str, block: RunBlock, coded: CodedQrels) -> JudgedRanking:
+    run = code_run(block, coded)
+    place = judge_run(run, coded)
+    check_run_fits(
+        run_id,
+        coded.queries,
+        first=block.first_pair,
+        n_shared=np.count_nonzero(place.n_retrieved),
+        has_known_doc=run.has_known_doc,
+    )
+    return place
 
 
 def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:

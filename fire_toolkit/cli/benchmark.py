@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from fire_toolkit.cli.common import (
     drawn,
     here,
     n_of,
+    open_runs,
     read_runs,
     run_arguments,
     say,
@@ -26,6 +27,7 @@ from fire_toolkit.cli.common import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fire_toolkit.formats.own_runs import OwnRun
     from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
 
 POLICIES = ("union", "override", "drop")
@@ -43,6 +45,17 @@ class Given:
     def runs(self) -> list[Run]:
         """The runs, in the order given."""
         return self.runs_to(None)
+
+    @cached_property
+    def stored_runs(self) -> list[Run | OwnRun]:
+        """The same for what takes one after the other, a block at a time (`score_runs`)."""
+        ids = {name: self.values[name] for name in ("query_ids", "doc_ids")}
+        return open_runs(self.values["runs"], self.inputs, **ids)
+
+    def _read_runs(self) -> Sequence[Run | OwnRun]:
+        """Return the runs in whichever form they were asked for; nothing where they were not."""
+        found: Sequence[Run | OwnRun] = self.__dict__.get("runs", self.__dict__.get("stored_runs", []))
+        return found
 
     def runs_to(self, depth: int | None) -> list[Run]:
         """Return the top `depth` of the runs."""
@@ -119,8 +132,10 @@ class Given:
         """Say which runs fed no pool, where the pool is known."""
         if self.sources_if_any is None:
             return
+        from fire_toolkit.formats.runs import run_id_of
+
         fed = set(self.sources_if_any["run_id"])
-        fresh = [run_id for run in self.runs for run_id in run["run_id"].cat.categories if run_id not in fed]
+        fresh = [run_id for run_id in map(run_id_of, self._read_runs() or self.runs) if run_id not in fed]
         if fresh:
             say(f"note: {', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its "
                 "scores are not comparable with those of pooled runs: see `score --honest`")  # fmt: skip
@@ -128,7 +143,8 @@ class Given:
     def basis(self, *more: str) -> str:
         """Return what the tables read so far hold, and how often they were resampled, in words."""
         read = self.__dict__
-        parts = [n_of(len(self.runs), "run")] if "runs" in read else []
+        runs = self._read_runs()
+        parts = [n_of(len(runs), "run")] if runs else []
         if "original" in read:
             parts.append(n_of(int(self.original["query_id"].nunique()), "query"))
             parts.append(f"{n_of(len(self.original), 'pair')} in the original qrels")

@@ -7,8 +7,9 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -19,8 +20,10 @@ from fire_toolkit.workspace import Workspace, find_workspace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fire_toolkit.formats.own_runs import OwnRun
     from fire_toolkit.tables import Run
 
+_AnyRun = TypeVar("_AnyRun", "Run", "Run | OwnRun")
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown")
 DRAWN = ("table", "latex", "markdown")  # for people; the others are long rows
 
@@ -192,17 +195,29 @@ def read_runs(
     """
     from fire_toolkit.formats.runs import read_run
 
+    return _runs(files, inputs, partial(read_run, depth=depth), (query_ids, doc_ids))
+
+
+def open_runs(
+    files: Sequence[str], inputs: Inputs, *, query_ids: str | None, doc_ids: str | None
+) -> list[Run | OwnRun]:
+    """Return the runs as `read_runs` does; those in the toolkit's own files are read when they are used."""
+    from fire_toolkit.formats.runs import open_run
+
+    return _runs(files, inputs, open_run, (query_ids, doc_ids))
+
+
+def _runs(
+    files: Sequence[str], inputs: Inputs, read: Callable[..., _AnyRun], id_files: Sequence[str | None]
+) -> list[_AnyRun]:
     named = [_split_name(file) for file in files] or [(None, str(path)) for path in _workspace_runs()]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
-    ids = [
-        _run_ids_file(given, key, inputs) for given, key in ((query_ids, "query_ids"), (doc_ids, "doc_ids"))
-    ]
-    runs = [
-        read_run(inputs.use(path), run_id=name, query_ids=ids[0], doc_ids=ids[1], depth=depth)
-        for name, path in named
-    ]
-    return _with_own_names(runs, named)
+    ids = {
+        key: _run_ids_file(given, key, inputs)
+        for given, key in zip(id_files, ("query_ids", "doc_ids"), strict=True)
+    }
+    return _with_own_names([read(inputs.use(path), run_id=name, **ids) for name, path in named], named)
 
 
 def _split_name(file: str) -> tuple[str | None, str]:
@@ -221,10 +236,10 @@ def _run_ids_file(given: str | None, key: str, inputs: Inputs) -> Path | None:
     return inputs.use(shown(path)) if path else None
 
 
-def _with_own_names(runs: list[Run], named: Sequence[tuple[str | None, str]]) -> list[Run]:
-    from fire_toolkit.tables import Run
+def _with_own_names(runs: list[_AnyRun], named: Sequence[tuple[str | None, str]]) -> list[_AnyRun]:
+    from fire_toolkit.formats.runs import renamed, run_id_of
 
-    ids = [str(run["run_id"].iloc[0]) for run in runs]
+    ids = [run_id_of(run) for run in runs]
     own = []
     for run, run_id, (name, path) in zip(runs, ids, named, strict=True):
         if ids.count(run_id) == 1 or name is not None:
@@ -232,7 +247,7 @@ def _with_own_names(runs: list[Run], named: Sequence[tuple[str | None, str]]) ->
             continue
         stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
         say(f"note: several files carry the run id {run_id!r}; {path} is called {stem!r} here")
-        own.append(Run(run.assign(run_id=run["run_id"].cat.rename_categories([stem]))))
+        own.append(renamed(run, stem))
     return own
 
 

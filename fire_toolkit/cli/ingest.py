@@ -165,7 +165,7 @@ def _with_ids(
 
 
 def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> dict[str, Any]:
-    from fire_toolkit.formats.parquet_runs import run_bytes
+    from fire_toolkit.formats.own_runs import run_bytes
 
     run_id = str(result.run["run_id"].iloc[0]) if len(result.run) else ""
     name = f"{quote(run_id, safe='@+=,()').lstrip('.') or 'run'}.parquet"

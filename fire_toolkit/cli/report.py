@@ -63,7 +63,7 @@ def table1(
     from fire_toolkit.scoring import score_runs
 
     names = measures or FIRE_MEASURES
-    scores, notes = score_runs(given.runs, given.original, names, augmented=given.augmented)
+    scores, notes = score_runs(given.stored_runs, given.original, names, augmented=given.augmented)
     for note in notes:
         say(f"note: {note}")
     text = drawn_scores if output_format in DRAWN else formatted

@@ -115,7 +115,7 @@ def score(
         return
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
     scoring = score_runs(
-        _restricted(given, groups) if groups else given.runs,
+        _restricted(given, groups) if groups else given.stored_runs,
         given.original,
         names,
         augmented=given.augmented_if_any,

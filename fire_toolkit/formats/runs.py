@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats import trec
+from fire_toolkit.formats import own_runs, trec
 from fire_toolkit.formats.arrays import choose_matrix
 from fire_toolkit.formats.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.ids import check_ids, ids_beside, read_ids
@@ -18,6 +19,7 @@ from fire_toolkit.formats.index_lists import named_by_place
 from fire_toolkit.formats.list_pass import run_of_lists
 from fire_toolkit.formats.matrix import Matrix, n_rows_columns
 from fire_toolkit.formats.oddities import Oddities
+from fire_toolkit.formats.own_runs import OwnRun
 from fire_toolkit.formats.ranked import Ranked
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.readers import find_reader
@@ -64,6 +66,34 @@ def read_run(
     else:
         return _read_matrix(path, reader, run_id or path.stem, query_ids, doc_ids, depth)
     return top(run, depth) if depth else run
+
+
+def open_run(
+    path: str | Path,
+    *,
+    run_id: str | None = None,
+    query_ids: str | Path | None = None,
+    doc_ids: str | Path | None = None,
+) -> Run | OwnRun:
+    """Return the run in a file as `read_run` does; one in the toolkit's own file is read when it is used."""
+    path = Path(path)
+    if path.is_file() and find_reader(path) is own_runs.READER:
+        return own_runs.open_own_run(path, run_id=run_id)
+    return read_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids)
+
+
+def run_id_of(run: Run | OwnRun) -> str:
+    """Return the id of one run, empty where it has no row."""
+    if isinstance(run, pd.DataFrame):
+        return str(run["run_id"].iloc[0]) if len(run) else ""
+    return run.run_id
+
+
+def renamed(run: Run | OwnRun, run_id: str) -> Any:
+    """Return one run under another id."""
+    if isinstance(run, pd.DataFrame):
+        return Run(run.assign(run_id=run["run_id"].cat.rename_categories([run_id])))
+    return replace(run, run_id=run_id)
 
 
 def _read_matrix(

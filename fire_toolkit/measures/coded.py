@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.kernels import as_input
+from fire_toolkit.measures.blocks import RunBlock, block_of
 from fire_toolkit.measures.segments import Codes, Floats, Ints, count_by_query, running_count
 from fire_toolkit.tables import Qrels, Run
 
@@ -69,6 +70,19 @@ class CodedQrels:
         if self.stratum is None:
             return None
         return Strata(self.stratum[places], self.query, self.stratum, self.relevance)
+
+    def between(self, first: int, last: int) -> CodedQrels:
+        """Return the qrels of the queries from place `first` to before `last`."""
+        if (first, last) == (0, len(self.queries)):
+            return self
+        kept = slice(self.start[first], self.start[last])
+        return CodedQrels(
+            self.queries[first:last],
+            self.docs,
+            self.pairs[kept] - first * len(self.docs),
+            self.relevance[kept],
+            None if self.stratum is None else self.stratum[kept],
+        )
 
     @cached_property
     def query(self) -> Ints:
@@ -137,11 +151,11 @@ class CodedQrels:
 
 @dataclass(frozen=True, eq=False)
 class CodedRun:
-    """One run as integers over the queries and docs of some qrels: made once, judged by many.
+    """A run, or a block of one, as integers over the queries and docs of some qrels: judged by many.
 
-    doc: (n_rows,) the run's own code of each row's doc; rank: of each row; start, stop: the rows of each
-    query of `queries`, none where the run lacks it; docs: the run's doc ids by code; qrels_docs, to_run:
-    the doc ids of the qrels, and each one's code in the run, -1 where the run does not have it;
+    doc: (n_rows,) the run's own code of each row's doc; rank, score: of each row; start, stop: the rows of
+    each query of `queries`, none where the run lacks it; docs: the run's doc ids by code; qrels_docs,
+    to_run: the doc ids of the qrels, and each one's code in the run, -1 where the run does not have it;
     n_extra_queries: queries of the run that the qrels do not hold.
     """
 
@@ -150,7 +164,8 @@ class CodedRun:
     qrels_docs: pd.Index[str]
     to_run: Codes
     doc: Codes
-    rank: Ints
+    rank: npt.NDArray[Any]
+    score: npt.NDArray[Any]
     start: Ints
     stop: Ints
     n_extra_queries: int
@@ -171,7 +186,8 @@ class CodedRun:
     @cached_property
     def gapped_rank(self) -> Ints:
         """Return the rank of each row; nothing where the ranks of every query are 1, 2, 3, ..."""
-        return self.rank[:0] if (self.last_rank == self.stop - self.start).all() else self.rank
+        has_gap = (self.last_rank != self.stop - self.start).any()
+        return as_input(self.rank if has_gap else self.rank[:0], np.int64)
 
     @cached_property
     def n_contiguous(self) -> Ints:
@@ -183,6 +199,13 @@ class CodedRun:
         place = running_count(query, np.ones(query.size, dtype=bool))
         in_place = self.rank[self.start[query] + place - 1] == place
         return count_by_query(query[in_place], n_rows.size)
+
+    @cached_property
+    def has_known_doc(self) -> bool:
+        """Return whether any doc of the run is one of the qrels, under whatever query."""
+        is_used = np.zeros(len(self.docs) + 1, dtype=bool)
+        is_used[self.doc] = True
+        return bool(is_used[self.to_run].any())
 
     def codes_of(self, coded: CodedQrels) -> Codes:
         """Return the run's code of the doc of each pair of `coded`, -1 where the run does not have it."""
@@ -241,34 +264,22 @@ def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, 
     return known.get_indexer(own)[codes].astype(np.int64), known
 
 
-def _rows_of(codes: npt.NDArray[Any], n_codes: int) -> tuple[Ints, Ints]:
-    """Return the first row of each code, and one past its last; the rows ascend by code."""
-    ends = np.append(np.flatnonzero(codes[1:] != codes[:-1]) + 1, codes.size)
-    end_of = np.zeros(n_codes, dtype=np.int64)
-    if codes.size:
-        end_of[codes[ends - 1]] = ends
-    last: Ints = np.maximum.accumulate(end_of)
-    first = np.zeros_like(last)
-    first[1:] = last[:-1]
-    return first, last
-
-
-def code_run(run: Run, coded: CodedQrels) -> CodedRun:
-    """Return `run`, which holds one run, as integers over the queries and docs of `coded`."""
-    run_query, run_doc = run["query_id"].cat, run["doc_id"].cat
-    to_query = coded.queries.get_indexer(run_query.categories)
-    codes = run_query.codes.to_numpy()
-    first, last = _rows_of(codes, len(to_query))
-    is_known = to_query >= 0
+def code_run(run: Run | RunBlock, coded: CodedQrels) -> CodedRun:
+    """Return `run`, one run or a block of one, as integers over the queries and docs of `coded`."""
+    block = run if isinstance(run, RunBlock) else block_of(run)
+    place = coded.queries.get_indexer(block.queries)
+    first, last = block.start[:-1], block.start[1:]
+    is_known = place >= 0
     start, stop = np.zeros((2, len(coded.queries)), dtype=np.int64)
-    start[to_query[is_known]], stop[to_query[is_known]] = first[is_known], last[is_known]
+    start[place[is_known]], stop[place[is_known]] = first[is_known], last[is_known]
     return CodedRun(
         queries=coded.queries,
-        docs=run_doc.categories,
+        docs=block.docs,
         qrels_docs=coded.docs,
-        to_run=run_doc.categories.get_indexer(coded.docs).astype(np.int32),
-        doc=as_input(run_doc.codes.to_numpy(), np.int32),
-        rank=as_input(run["rank"].to_numpy(), np.int64),
+        to_run=block.docs.get_indexer(coded.docs).astype(np.int32),
+        doc=as_input(block.doc, np.int32),
+        rank=block.rank,
+        score=block.score,
         start=start,
         stop=stop,
         n_extra_queries=int(np.count_nonzero(last[~is_known] > first[~is_known])),

@@ -6,6 +6,7 @@ follows from the number retrieved.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -197,4 +198,28 @@ def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
         n_contiguous=coded_run.n_contiguous,
         n_extra_queries=coded_run.n_extra_queries,
         strata=coded.strata_at(found),
+    )
+
+
+def join_rankings(parts: Sequence[JudgedRanking], coded: CodedQrels) -> JudgedRanking:
+    """Return the rankings of stretches of queries, in their order, as the one of all queries of `coded`."""
+    if len(parts) == 1:
+        return parts[0]
+    n_before = np.cumsum([0, *(part.n_queries for part in parts)])
+    strata = None
+    if coded.stratum is not None:
+        of_entry = np.concatenate([part.strata.of_entry for part in parts if part.strata is not None])
+        strata = Strata(of_entry, coded.query, coded.stratum, coded.relevance)
+    return JudgedRanking(
+        query=np.concatenate([part.query + n_before[place] for place, part in enumerate(parts)]),
+        rank=np.concatenate([part.rank for part in parts]),
+        relevance=np.concatenate([part.relevance for part in parts]),
+        n_retrieved=np.concatenate([part.n_retrieved for part in parts]),
+        ideal_query=coded.ideal[0],
+        ideal_grade=coded.ideal[1],
+        n_nonrelevant=coded.n_nonrelevant,
+        worst_rank=max(part.worst_rank for part in parts),
+        n_contiguous=np.concatenate([part.n_contiguous for part in parts]),
+        n_extra_queries=sum(part.n_extra_queries for part in parts),
+        strata=strata,
     )

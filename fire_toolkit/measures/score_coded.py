@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -57,25 +57,39 @@ def score_coded(run: CodedRun, coded: CodedQrels, measures: Sequence[Measure]) -
         compiled(run.doc.size) is not None
         and _n_ranks(run, coded) * len(coded.positives.grades[1]) <= _MOST_CELLS
     )
-    has_loop = [can_loop and _has_loop(measure) for measure in measures]
-    if any(has_loop):
-        chosen = [place for place, has in enumerate(has_loop) if has]
-        own = values if all(has_loop) else np.empty((len(chosen), len(coded.queries)))
+    by_loop = [can_loop and has_loop(measure) for measure in measures]
+    if any(by_loop):
+        chosen = [place for place, has in enumerate(by_loop) if has]
+        own = values if all(by_loop) else np.empty((len(chosen), len(coded.queries)))
         _by_loops(run, coded, [measures[place] for place in chosen], own)
         if own is not values:
             values[chosen] = own
-    if not all(has_loop):
-        ranking = judge_run(run, coded)
-        views: dict[tuple[int, bool], JudgedRanking] = {}
-        for place, measure in enumerate(measures):
-            if not has_loop[place]:
-                key = (measure.level, measure.condensed)
-                views[key] = views.get(key) or measure.view(ranking)
-                values[place] = measure.per_query(views[key])
+    if not all(by_loop):
+        chosen = [place for place, has in enumerate(by_loop) if not has]
+        view = partial(Measure.view, ranking=judge_run(run, coded))
+        values[chosen] = score_views(view, [measures[place] for place in chosen])
     return values
 
 
-def _has_loop(measure: Measure) -> bool:
+def score_views(view: Callable[[Measure], JudgedRanking], measures: Sequence[Measure]) -> Floats:
+    """Return the value of each measure for each query: measures × queries.
+
+    Args:
+        view: returns what a measure is computed on; asked once for each level and form of list.
+        measures: one or more.
+    """
+    views: dict[tuple[int, bool], JudgedRanking] = {}
+    rows = []
+    for measure in measures:
+        key = (measure.level, measure.condensed)
+        if key not in views:
+            views[key] = view(measure)
+        rows.append(measure.per_query(views[key]))
+    return np.stack(rows)
+
+
+def has_loop(measure: Measure) -> bool:
+    """Return whether `score_coded` can compute a measure straight from rows, each query by itself."""
     return bool(measure.definition.loop) and measure.level == 1 and not measure.condensed
 
 

@@ -16,12 +16,14 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.measures.blocks import RunBlock
+from fire_toolkit.measures.coded import CodedRun
 from fire_toolkit.measures.definition import Measure
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, Ints
-from fire_toolkit.tables import Run
 
 TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic")
+SETTLING_RULES = TIE_RULES[2:]  # the others leave the order of the run
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +39,21 @@ class TiedRanking:
         """Return whether any doc of the qrels is tied."""
         return bool((self.first < self.last).any())
 
+    @classmethod
+    def joined(cls, parts: Sequence[TiedRanking], ranking: JudgedRanking) -> TiedRanking:
+        """Return the rankings of stretches of queries, in their order, as the one that `ranking` joins."""
+        first, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "last"))
+        return cls(ranking, first, last)
+
     def view(self, measure: Measure, rule: str) -> JudgedRanking:
         """Return the ranking as the measure's modifiers have it, ties settled after them.
 
         Args:
             measure: its level and whether lists are condensed.
-            rule: one of `TIE_RULES`; `doc-desc` and `index` leave the order of the run.
+            rule: one of `TIE_RULES`; those not in `SETTLING_RULES` leave the order of the run.
         """
         ranking = measure.view(self.ranking)
-        if rule in ("doc-desc", "index") or not self.has_ties:
+        if rule not in SETTLING_RULES or not self.has_ties:
             return ranking
         group = _numbered(self.ranking.query, self.first)
         if not measure.condensed:
@@ -56,60 +64,73 @@ class TiedRanking:
         return _settled(ranking, group, first, first + count[group] - 1, rule)
 
 
-def find_ties(run: Run, ranking: JudgedRanking, queries: pd.Index[str]) -> TiedRanking:
-    """Return `ranking` with the tied group of each entry.
+def find_ties(run: CodedRun, ranking: JudgedRanking) -> TiedRanking:
+    """Return `ranking`, which `judge_run` returned for `run`, with the tied group of each entry.
 
-    Args:
-        run: the one run it was made from.
-        ranking: what `judge_run` returned for it.
-        queries: the universe, as the qrels have it.
-
-    Scores are equal when their float64 are. Of docs that the run left out nothing is known: a group that
-    goes on below the end of a list counts as far as the list goes.
+    Of docs that the run left out nothing is known: a group that goes on below the end of a list counts as
+    far as the list goes.
     """
-    codes = run["query_id"].cat.codes.to_numpy().astype(np.int64)
-    rank, score = run["rank"].to_numpy(), run["score"].to_numpy()
-    is_first = np.ones(len(run) + 1, dtype=bool)
-    is_first[1:-1] = (codes[1:] != codes[:-1]) | (score[1:] != score[:-1])
-    group = np.cumsum(is_first[:-1]) - 1
-    starts = np.flatnonzero(is_first)
-    width = int(rank.max(initial=0)) + 1
-    own = run["query_id"].cat.categories.get_indexer(queries).astype(np.int64)[ranking.query]
-    row = np.searchsorted(codes * width + rank, own * width + ranking.rank.astype(np.int64))
-    return TiedRanking(ranking, rank[starts[group[row]]], rank[starts[group[row] + 1] - 1])
+    rows = _rows_of(run, ranking)
+    goes_on = np.zeros(run.score.size + 1, dtype=bool)  # whether a row is tied with the one above it
+    goes_on[1:-1] = run.score[1:] == run.score[:-1]
+    goes_on[run.start] = False
+    goes_on[run.stop] = False
+    first, last = rows.copy(), rows.copy()
+    tied = np.flatnonzero(goes_on[rows] | goes_on[rows + 1])
+    if tied.size:
+        starts = np.flatnonzero(~goes_on)
+        group = np.searchsorted(starts, rows[tied], side="right")
+        first[tied], last[tied] = starts[group - 1], starts[group] - 1
+    return TiedRanking(ranking, run.rank[first].astype(np.int64), run.rank[last].astype(np.int64))
 
 
-def order_by_index(run: Run, docs: Sequence[str]) -> Run:
-    """Return `run`, which holds one run, with docs of equal score in the order of `docs`.
+def _rows_of(run: CodedRun, ranking: JudgedRanking) -> Ints:
+    """Return the row of each entry of a ranking."""
+    rank = ranking.rank.astype(np.int64)
+    if not run.gapped_rank.size:
+        return np.asarray(run.start[ranking.query] + rank - 1, dtype=np.int64)
+    width = int(run.rank.max(initial=0)) + 1
+    lengths = run.stop - run.start
+    query = np.repeat(np.arange(lengths.size), lengths)
+    place = np.arange(query.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = run.start[query] + place
+    at = np.searchsorted(query * width + run.rank[rows], ranking.query * width + rank)
+    return np.asarray(rows[at], dtype=np.int64)
+
+
+def order_by_index(block: RunBlock, docs: Sequence[str], *, run_id: str) -> RunBlock:
+    """Return `block` with docs of equal score in the order of `docs`.
 
     Args:
-        run: in any order of ties.
-        docs: every doc of the run, each once, in the collection's order.
+        block: in any order of ties.
+        docs: every doc of the block, each once, in the collection's order.
+        run_id: what the run is called in an error.
 
     Raises:
         UsageError: a doc stands twice in `docs`.
         JoinError: a doc of the run is not in `docs`.
 
     Examples:
+        >>> from fire_toolkit.measures.blocks import block_of
         >>> from fire_toolkit.ranking import rank_run
         >>> run = rank_run(pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": 1}))
-        >>> list(order_by_index(run, ["a", "b"])["doc_id"])
+        >>> block = order_by_index(block_of(run), ["a", "b"], run_id="m")
+        >>> list(block.docs[block.doc])
         ['a', 'b']
     """
     order = pd.Index(docs)
     if not order.is_unique:
         twice = order[order.duplicated()][0]
         raise UsageError(f"order of the docs: {twice!r} stands twice, expected each doc once")
-    place = order.get_indexer(run["doc_id"].cat.categories)
+    place = order.get_indexer(block.docs)
     if (place < 0).any():
-        absent = run["doc_id"].cat.categories[place < 0]
+        absent = block.docs[place < 0]
         raise JoinError(
-            f"run {run['run_id'].iloc[0]}: {len(absent):,} docs are not in the order of the docs "
-            f"({absent[0]}); expected the list of the whole collection"
+            f"run {run_id}: {len(absent):,} docs are not in the order of the docs ({absent[0]}); expected "
+            "the list of the whole collection"
         )
-    codes, score = run["query_id"].cat.codes.to_numpy(), run["score"].to_numpy()
-    rows = np.lexsort((place[run["doc_id"].cat.codes.to_numpy()], -score, codes))
-    return Run(run.iloc[rows].reset_index(drop=True).assign(rank=run["rank"].to_numpy()))
+    query = np.repeat(np.arange(len(block.queries)), np.diff(block.start))
+    return replace(block, doc=block.doc[np.lexsort((place[block.doc], -block.score, query))])
 
 
 def _settled(ranking: JudgedRanking, group: Ints, first: Ints, last: Ints, rule: str) -> JudgedRanking:

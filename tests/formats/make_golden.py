@@ -110,7 +110,7 @@ def make_lists() -> None:
 
 
 def make_own() -> None:
-    from fire_toolkit.formats.parquet_runs import run_bytes
+    from fire_toolkit.formats.own_runs import run_bytes
     from fire_toolkit.formats.runs import read_run
 
     (HERE / "own.parquet").write_bytes(run_bytes(read_run(HERE / "stored.npz", run_id="stored")))

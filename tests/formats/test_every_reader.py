@@ -31,7 +31,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.formats.collections import READERS as COLLECTION_READERS
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.ingest import Request, ingest
-from fire_toolkit.formats.parquet_runs import run_bytes
+from fire_toolkit.formats.own_runs import run_bytes
 from fire_toolkit.formats.readers import READERS
 from fire_toolkit.formats.runs import read_run
 from fire_toolkit.tables import check_queries
@@ -73,7 +73,7 @@ SEEDS: dict[str, bytes] = {
     "npy.read_npy": golden("plain.npy"),
     "npy.read_npz": golden("stored.npz"),
     "npy.read_values": npy(np.array(["q", "r"])),
-    "parquet_runs.read_own_run": golden("own.parquet"),
+    "own_runs.read_own_run": golden("own.parquet"),
     "parquet_runs.read_parquet": golden("long.parquet"),
     "pickle_files.read_pickle": golden("protocol4.pkl"),
     "runs.read_run": golden("plain.run"),

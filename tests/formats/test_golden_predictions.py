@@ -13,7 +13,7 @@ import pytest
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.ingest import Request, ingest
-from fire_toolkit.formats.parquet_runs import run_bytes
+from fire_toolkit.formats.own_runs import run_bytes
 from fire_toolkit.formats.readers import READERS, recognise
 from fire_toolkit.formats.runs import read_run
 

@@ -15,7 +15,7 @@ from fire_toolkit.formats.files import sha256_of
 from fire_toolkit.formats.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.matrix import FileMatrix
 from fire_toolkit.formats.npy import read_npy
-from fire_toolkit.formats.parquet_runs import run_bytes
+from fire_toolkit.formats.own_runs import run_bytes
 from fire_toolkit.formats.runs import read_run
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, check_qrels

@@ -180,5 +180,5 @@ def test_a_doc_given_twice_is_found_either_way(both_ways: Any, n_docs: int) -> N
         expected = any(len(set(each)) < len(each) for each in stretches)
         found.append(expected)
         values, begins = docs.astype(np.int16), starts
-        assert [expected] * 2 == list(both_ways(partial(checks._has_repeat_within, values, begins)))
+        assert [expected] * 2 == list(both_ways(partial(checks.has_repeat_within, values, begins)))
     assert len(set(found)) == 2 or n_docs == 4000

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.certainty.joined import join_runs
-from fire_toolkit.measures import code_qrels, judge_matrix, judge_run, parse_measure
+from fire_toolkit.measures import code_qrels, code_run, judge_matrix, judge_run, parse_measure
 from fire_toolkit.measures.ties import find_ties
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
@@ -134,7 +134,8 @@ def test_strata_follow_docs_that_a_tie_rule_moves() -> None:
     run = make_run({"q": dict.fromkeys("abc", 1)})
     pairs: Pairs = {"q": {"a": ("1", 1), "b": ("2", 0), "c": ("2", -1), "z": ("1", -1)}}
     coded = code_qrels(make_qrels(pairs))
-    tied = find_ties(run, judge_run(run, coded), coded.queries)
+    coded_run = code_run(run, coded)
+    tied = find_ties(coded_run, judge_run(coded_run, coded))
     measure = parse_measure("xinfAP")
     for rule, ranked in (("optimistic", ["a", "c", "b"]), ("pessimistic", ["b", "c", "a"])):
         assert measure.per_query(tied.view(measure, rule))[0] == pytest.approx(slow(ranked, pairs["q"]))

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.measures import code_qrels, judge_run, parse_measure
+from fire_toolkit.measures import code_qrels, code_run, judge_run, parse_measure
+from fire_toolkit.measures.blocks import block_of
 from fire_toolkit.measures.ties import TIE_RULES, find_ties, order_by_index
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.scoring import score_runs
@@ -89,9 +90,9 @@ def test_index_needs_every_doc_in_its_order() -> None:
     with pytest.raises(UsageError, match="needs the collection's docs in their order"):
         score_runs(SQUARE, DIAGONAL, ["RR"], ties="index")
     with pytest.raises(JoinError, match=r"run m: 1 docs are not in the order of the docs \(d4\)"):
-        order_by_index(SQUARE, DOCS[:4])
+        order_by_index(block_of(SQUARE), DOCS[:4], run_id="m")
     with pytest.raises(UsageError, match="'d0' stands twice"):
-        order_by_index(SQUARE, [*DOCS, "d0"])
+        order_by_index(block_of(SQUARE), [*DOCS, "d0"], run_id="m")
     with pytest.raises(UsageError, match="no tie rule 'desc'; expected one of doc-desc, index"):
         score_runs(SQUARE, DIAGONAL, ["RR"], ties="desc")
 
@@ -99,12 +100,12 @@ def test_index_needs_every_doc_in_its_order() -> None:
 def test_index_is_a_stable_sort_of_the_row() -> None:
     before = SQUARE.copy()
     docs = ["d3", "d0", "d4", "d1", "d2"]
-    ordered = order_by_index(SQUARE, docs)
+    ordered = order_by_index(block_of(SQUARE), docs, run_id="m")
     for n, row in enumerate(MATRIX):
         score = dict(zip(DOCS, row, strict=True))
-        own = ordered[ordered["query_id"] == f"q{n}"]
-        assert list(own["doc_id"]) == sorted(docs, key=lambda doc: -score[doc])
-        assert list(own["rank"]) == [1, 2, 3, 4, 5]
+        own = slice(ordered.start[n], ordered.start[n + 1])
+        assert list(ordered.docs[ordered.doc[own]]) == sorted(docs, key=lambda doc: -score[doc])
+        assert list(ordered.rank[own]) == [1, 2, 3, 4, 5]
     pd.testing.assert_frame_equal(before, SQUARE)
 
 
@@ -125,7 +126,8 @@ modifiers = st.sampled_from(["", ":rel=2", ":condensed", ":rel=2:condensed"])
 def per_query(run: Run, qrels: Qrels, name: str, rule: str) -> np.ndarray:
     coded = code_qrels(qrels)
     measure = parse_measure(name)
-    return measure.per_query(find_ties(run, judge_run(run, coded), coded.queries).view(measure, rule))
+    coded_run = code_run(run, coded)
+    return measure.per_query(find_ties(coded_run, judge_run(coded_run, coded)).view(measure, rule))
 
 
 def slow_orders(docs: dict[str, int]) -> list[list[str]]:

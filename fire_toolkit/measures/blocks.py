@@ -1,0 +1,69 @@
+"""Runs as integers before they meet qrels: a run is some blocks of lists, and need not fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.kernels import as_input
+from fire_toolkit.measures.segments import Codes, Ints
+from fire_toolkit.tables import Run
+
+
+@dataclass(frozen=True, eq=False)
+class RunBlock:
+    """The lists of some queries of one run, each whole, as integers.
+
+    queries: ids, sorted, each once; docs: ids, each once; start: the first row of each query, and at last
+    the number of rows; doc: of each row, its place in `docs`; rank: of each row, ascending within a query;
+    score: of each row, float32 or float64; is_last: no block of the run follows.
+    """
+
+    queries: pd.Index[str]
+    docs: pd.Index[str]
+    start: Ints
+    doc: Codes
+    rank: npt.NDArray[Any]
+    score: npt.NDArray[Any]
+    is_last: bool = True
+
+    @property
+    def first_pair(self) -> tuple[str, str]:
+        """Return query and doc of the first row."""
+        return self.queries[int(np.searchsorted(self.start, 0, side="right")) - 1], self.docs[self.doc[0]]
+
+
+class StoredRun(Protocol):
+    """One run that is read a block at a time, as often as it is asked for."""
+
+    @property
+    def run_id(self) -> str:
+        """Return its id."""
+        ...
+
+    def blocks(self) -> Iterable[RunBlock]:
+        """Yield its lists; the queries of each block sort after those of the block before."""
+        ...
+
+
+def block_of(run: Run) -> RunBlock:
+    """Return `run`, which holds one run, as one block."""
+    query, doc = run["query_id"].cat, run["doc_id"].cat
+    codes = query.codes.to_numpy()
+    ends = np.append(np.flatnonzero(codes[1:] != codes[:-1]) + 1, codes.size)
+    start = np.zeros(len(query.categories) + 1, dtype=np.int64)
+    if codes.size:
+        start[codes[ends - 1] + 1] = ends
+    return RunBlock(
+        queries=query.categories,
+        docs=doc.categories,
+        start=np.maximum.accumulate(start),
+        doc=as_input(doc.codes.to_numpy(), np.int32),
+        rank=run["rank"].to_numpy(),
+        score=run["score"].to_numpy(),
+    )

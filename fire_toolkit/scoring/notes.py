@@ -1,0 +1,148 @@
+"""Notes on what a reader of scores must know: what was missing, extra, shallow, tied or bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
+from fire_toolkit.measures.score_coded import score_views
+from fire_toolkit.measures.segments import Floats
+from fire_toolkit.measures.ties import TiedRanking
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that a reader of the scores must know.
+
+    kind: one word; run_id and qrels: what it is about, empty when about all; n: how many queries (for
+    `depths`: runs); text: the plain sentence.
+    """
+
+    kind: str
+    run_id: str
+    qrels: str
+    n: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def note_positives(coded: dict[str, CodedQrels]) -> list[Note]:
+    """Note queries without a positive, by the name of the qrels."""
+    notes = []
+    for name, which in coded.items():
+        has_positive = np.zeros(len(which.queries), dtype=bool)
+        has_positive[which.query[which.relevance >= 1]] = True
+        n = int(np.count_nonzero(~has_positive))
+        if n:
+            text = f"{name} qrels: {count_queries(n, of=has_positive.size)} without a positive; they score 0"
+            notes.append(Note("no_positive", "", name, n, text))
+    return notes
+
+
+def note_run(run_id: str, ranking: JudgedRanking, measures: list[Measure]) -> list[Note]:
+    """Note queries that a run lacks, has beyond the qrels, or whose lists are shallow or have gaps."""
+    lengths, of = ranking.n_retrieved[ranking.n_retrieved > 0], ranking.n_queries
+    known = ranking.n_contiguous[ranking.n_retrieved > 0]
+    has_gap = known < lengths
+    missing, extra = of - lengths.size, ranking.n_extra_queries
+    cutoff = max((measure.k for measure in measures if measure.k is not None), default=0)
+    shallow = int(np.count_nonzero((lengths < cutoff) & ~has_gap))
+    n_gaps = int(np.count_nonzero(has_gap))
+    top = int(known[has_gap].min(initial=ranking.worst_rank))
+    deeper = [measure.name for measure in measures if measure.depth is None or measure.depth > top]
+    said = [
+        (
+            "missing",
+            missing,
+            f"{count_queries(missing, of=of)} of the qrels missing from the run; they score 0",
+        ),
+        ("extra", extra, f"{count_queries(extra)} not in the qrels; they are ignored"),
+        (
+            "shallow",
+            shallow,
+            f"{count_queries(shallow, of=of)} with fewer docs than the cutoff {cutoff} "
+            f"(shortest {lengths.min()})",
+        ),
+        (
+            "gaps",
+            n_gaps if deeper else 0,
+            f"{count_queries(n_gaps, of=of)} whose ranks below {top} are known for some docs "
+            f"only; {', '.join(deeper)} read further, and take the others as unjudged and not relevant",
+        ),
+    ]
+    return [Note(kind, run_id, "", n, f"{run_id}: {text}") for kind, n, text in said if n]
+
+
+def note_bounds(run_id: str, rankings: dict[str, JudgedRanking], measures: list[Measure]) -> list[Note]:
+    """Note ranks that are lower bounds, because no positive was found; rankings by the name of the qrels."""
+    notes = []
+    for measure in measures:
+        for name, ranking in rankings.items() if measure.definition.unit == "rank" else ():
+            view = measure.view(ranking)
+            n = int(np.count_nonzero(np.isinf(view.first_positive)))
+            text = (
+                f"{run_id}: {count_queries(n, of=view.n_queries)} without a positive found by the {name} "
+                f"qrels; {measure.name} takes their rank as {view.worst_rank}, a lower bound"
+            )
+            notes += [Note("bounded", run_id, name, n, text)] if n else []
+    return notes
+
+
+def note_ties(run_id: str, tied: dict[str, TiedRanking], measures: list[Measure]) -> list[Note]:
+    """Note how many queries a tie could change, and the scores at either end."""
+    notes = []
+    for name, own in tied.items():
+        if not own.has_ties:
+            continue
+        low, high = (
+            score_views(partial(own.view, rule=rule), measures) for rule in ("pessimistic", "optimistic")
+        )
+        differs = low != high
+        n = int(np.count_nonzero(differs.any(axis=0)))
+        ends = ", ".join(
+            f"{measure.name} {_shown(low[i], measure)} to {_shown(high[i], measure)}"
+            for i, measure in enumerate(measures)
+            if differs[i].any()
+        )
+        text = (
+            f"{run_id}: docs of equal score could change {count_queries(n, of=own.ranking.n_queries)} "
+            f"by the {name} qrels; pessimistic to optimistic: {ends}"
+        )
+        notes += [Note("ties", run_id, name, n, text)] if n else []
+    return notes
+
+
+def _shown(values: Floats, measure: Measure) -> str:
+    value = measure.aggregate(values)
+    return f"{100 * value:.1f}" if measure.definition.unit == "share" else f"{value:.1f}"
+
+
+def note_depths(depths: Mapping[str, int], measures: Sequence[Measure]) -> list[Note]:
+    """Note that runs of different depths are read whole; their depths by run id."""
+    whole = [m.name for m in measures if m.depth is None]
+    if not whole or len(set(depths.values())) == 1:
+        return []
+    said = ", ".join(f"{run_id} {depth}" for run_id, depth in depths.items())
+    text = f"{', '.join(whole)} read whole lists, whose depths differ ({said}); compare at one depth"
+    return [Note("depths", "", "", len(depths), text)]
+
+
+def count_queries(n: int, of: int | None = None) -> str:
+    """Return a number of queries in words."""
+    if of is not None:
+        return f"{n:,} of {of:,} queries"
+    return f"{n:,} {'query' if n == 1 else 'queries'}"
+
+
+def some_of(ids: Sequence[str] | pd.Index[str] | npt.NDArray[Any]) -> str:
+    """Return the first three ids."""
+    return ", ".join(map(str, ids[:3])) + (", ..." if len(ids) > 3 else "")

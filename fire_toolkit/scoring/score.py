@@ -1,0 +1,213 @@
+"""Runs × qrels × measures → scores, with notes on what a reader of the scores must know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, code_qrels, parse_measure
+from fire_toolkit.measures.blocks import StoredRun
+from fire_toolkit.measures.score_coded import has_loop, score_views
+from fire_toolkit.measures.segments import Floats
+from fire_toolkit.measures.ties import SETTLING_RULES, TIE_RULES
+from fire_toolkit.ranking import refuse_twice, split_runs
+from fire_toolkit.scoring.judging import HeldRun, JudgedRun, judge_blocks
+from fire_toolkit.scoring.notes import (
+    Note,
+    count_queries,
+    note_bounds,
+    note_depths,
+    note_positives,
+    note_run,
+    note_ties,
+    some_of,
+)
+from fire_toolkit.tables import Qrels, Run, Scores
+
+ALL = "all"
+
+View = Callable[[Measure], JudgedRanking]
+
+
+class Scoring(NamedTuple):
+    """What `score_runs` returns: the Scores table and the notes."""
+
+    scores: Scores
+    notes: tuple[Note, ...]
+
+
+def score_runs(
+    runs: Run | StoredRun | Sequence[Run | StoredRun],
+    qrels: Qrels,
+    measures: Sequence[str | Measure],
+    *,
+    augmented: Qrels | None = None,
+    per_query: bool = False,
+    ties: str | None = None,
+    doc_order: Sequence[str] | None = None,
+) -> Scoring:
+    """Return the scores of every run under every measure, by the original and the augmented qrels.
+
+    The queries that count are those of `qrels`, also those without a positive, which score 0. A query
+    missing from a run scores 0, and has the worst rank under MedR and MnR: one past the run's deepest
+    rank. Queries that only the run has are ignored. A doc is a positive from relevance 1; below 0 it
+    is pooled but not judged. Docs of equal score stand as the run has them (doc id descending) unless
+    `ties` names another rule.
+
+    Args:
+        runs: Run tables, each of one or more runs; or runs that are read a block at a time, such as
+            `formats.own_runs.open_own_run` returns, which need not fit in memory.
+        qrels: the original qrels.
+        measures: names (see `parse_measure`) or measures; one given twice is scored once.
+        augmented: the corrected qrels; its queries must be among those of `qrels`.
+        per_query: whether the value of each query is listed below the aggregate.
+        ties: a rule of `measures.ties.TIE_RULES` for docs of equal score, applied under each qrels by
+            itself; a note then says how many queries a tie could change, and the scores at either end.
+            None: the order of the run, without looking for ties.
+        doc_order: for `index`: the ids of the collection's docs in their order.
+
+    Returns:
+        `scores` with columns run_id, qrels (`original`; with `augmented` also `augmented` and `delta`,
+        the second minus the first), query_id (`all` for the mean or median over queries), measure,
+        value (float64), ordered by: run as given; `all`, then query ids sorted; measure as given;
+        original, augmented, delta. `notes`: what was missing, extra, shallow or bounded.
+
+    Raises:
+        UsageError: no run or measure given, an unknown measure or tie rule, `index` without doc_order.
+        TableError: two runs have one id.
+        JoinError: the qrels hold no query; a run is for another split or collection, see
+            `check_run_fits`; `augmented` has queries of its own; with `per_query`, a query's id is `all`.
+
+    Examples:
+        >>> from fire_toolkit.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
+        >>> score_runs(rank_run(scored), qrels, ["C@1", "RR"]).scores
+          run_id     qrels query_id measure  value
+        0      m  original      all     C@1    0.0
+        1      m  original      all      RR    0.5
+    """
+    parsed = _parse_all(measures)
+    stored = _stored(runs)
+    if not stored:
+        raise UsageError("no run to score; give at least one run that is not empty")
+    coded = _code_both(qrels, augmented)
+    queries = coded["original"].queries
+    if per_query and ALL in queries:
+        raise JoinError(
+            f"qrels: a query has the id {ALL!r}, which stands for the aggregate in scores; "
+            "give it another id, or score without values per query"
+        )
+    _check_ties(ties, doc_order)
+    notes = note_positives(coded)
+    looped = [measure for measure in parsed if has_loop(measure) and ties not in SETTLING_RULES]
+    values, depths = [], {}
+    for run in stored:
+        order = doc_order if ties == "index" else None
+        judged = judge_blocks(run, coded, looped, with_ties=ties is not None, doc_order=order)
+        by_qrels = [_values_by(judged, name, parsed, looped, ties) for name in coded]
+        values.append(_score_run(by_qrels, parsed, per_query=per_query))
+        notes += note_ties(run.run_id, judged.tied, parsed)
+        notes += note_run(run.run_id, judged.rankings["original"], parsed)
+        notes += note_bounds(run.run_id, judged.rankings, parsed)
+        depths[run.run_id] = judged.rankings["original"].worst_rank - 1
+    notes += note_depths(depths, parsed)
+    names = ["original", "augmented", "delta"][: 1 if augmented is None else 3]
+    query_ids = [ALL, *queries] if per_query else [ALL]
+    scores = _table(np.stack(values), list(depths), query_ids, [m.name for m in parsed], names)
+    return Scoring(scores, tuple(notes))
+
+
+def _stored(runs: Run | StoredRun | Sequence[Run | StoredRun]) -> list[StoredRun]:
+    """Return each run by itself, in the order given."""
+    given = runs if isinstance(runs, Sequence) else [runs]
+    stored: list[StoredRun] = []
+    for each in given:
+        if isinstance(each, pd.DataFrame):
+            stored += [HeldRun(run_id, run) for run_id, run in split_runs(Run(each)).items()]
+        else:
+            stored.append(each)
+    ids = [run.run_id for run in stored]
+    twice = next((run_id for place, run_id in enumerate(ids) if run_id in ids[:place]), None)
+    if twice is not None:
+        refuse_twice(twice)
+    return stored
+
+
+def _values_by(
+    judged: JudgedRun, name: str, measures: list[Measure], looped: list[Measure], ties: str | None
+) -> Floats:
+    """Return the values of measures × queries of a run under the qrels of that name."""
+    ranking = judged.rankings[name]
+    values = np.empty((len(measures), ranking.n_queries))
+    values[[measures.index(measure) for measure in looped]] = judged.looped[name]
+    rest = [measure for measure in measures if measure not in looped]
+    if rest:
+        as_run: View = partial(Measure.view, ranking=ranking)
+        view = partial(judged.tied[name].view, rule=ties) if ties else as_run
+        values[[measures.index(measure) for measure in rest]] = score_views(view, rest)
+    return values
+
+
+def _parse_all(measures: Sequence[str | Measure]) -> list[Measure]:
+    if isinstance(measures, str) or not measures:
+        raise UsageError(f"measures: found {measures!r}, expected a list of names such as ['C@1', 'AP']")
+    return list(dict.fromkeys(parse_measure(m) if isinstance(m, str) else m for m in measures))
+
+
+def _code_both(qrels: Qrels, augmented: Qrels | None) -> dict[str, CodedQrels]:
+    docs = None
+    if augmented is not None:
+        docs = pd.Index(pd.concat([table["doc_id"] for table in (qrels, augmented)]).unique())
+    coded = {"original": code_qrels(qrels, docs=docs)}
+    queries = coded["original"].queries
+    if queries.empty:
+        raise JoinError("qrels: no query found, expected at least one judged pair")
+    if augmented is not None:
+        extra = pd.Index(augmented["query_id"].unique()).difference(queries)
+        if not extra.empty:
+            raise JoinError(
+                f"augmented qrels: {count_queries(len(extra))} not in the original qrels ({some_of(extra)}); "
+                "expected the corrected form of the original qrels"
+            )
+        coded["augmented"] = code_qrels(augmented, queries=queries, docs=docs)
+    return coded
+
+
+def _check_ties(ties: str | None, doc_order: Sequence[str] | None) -> None:
+    if ties is not None and ties not in TIE_RULES:
+        raise UsageError(f"no tie rule {ties!r}; expected one of {', '.join(TIE_RULES)}")
+    if ties == "index" and doc_order is None:
+        raise UsageError(
+            "the tie rule 'index' needs the collection's docs in their order, which a run does not hold; "
+            "name the file that lists them (--doc-ids), or choose another rule"
+        )
+
+
+def _score_run(by_qrels: list[Floats], measures: list[Measure], *, per_query: bool) -> Floats:
+    """Return values of shape (1 or 1 + queries, measures, 1 or 3); the first row is the aggregate."""
+    aggregates = [[m.aggregate(row) for m, row in zip(measures, each, strict=True)] for each in by_qrels]
+    values = np.array(aggregates).T[None]
+    if per_query:
+        values = np.concatenate([values, np.stack([each.T for each in by_qrels], axis=-1)])
+    if len(by_qrels) == 2:
+        values = np.concatenate([values, values[..., 1:] - values[..., :1]], axis=-1)
+    return values
+
+
+def _table(
+    values: Floats, run_ids: list[str], query_ids: list[str], measures: list[str], names: list[str]
+) -> Scores:
+    """Return the array (runs, queries, measures, qrels) as rows, the last axis fastest."""
+    codes: tuple[npt.NDArray[Any], ...] = np.unravel_index(np.arange(values.size), values.shape)
+    labels = [pd.Index(ids, dtype="str") for ids in (run_ids, query_ids, measures, names)]
+    run_id, query_id, measure, name = (ids.take(place) for ids, place in zip(labels, codes, strict=True))
+    columns = {"run_id": run_id, "qrels": name, "query_id": query_id, "measure": measure}
+    return Scores(pd.DataFrame({**columns, "value": values.ravel()}))

@@ -1,0 +1,150 @@
+"""The toolkit's own file of a run: what is written is read back, whole or in blocks; damage is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats import own_runs
+from fire_toolkit.formats.own_runs import open_own_run, run_bytes
+from fire_toolkit.formats.runs import open_run, read_run
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.tables import Run
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def make_run(n_queries: int = 20, seed: int = 0) -> Run:
+    """Return lists of one to nine docs, with ids of many alphabets and scores that float32 cannot hold."""
+    random = np.random.default_rng(seed)
+    rows = [
+        ("m", f"q:{number}|é", f"日{doc}", random.random())
+        for number in range(n_queries)
+        for doc in random.permutation(40)[: random.integers(1, 10)]
+    ]
+    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+
+
+def stored(folder: Path, run: Run) -> Path:
+    path = folder / "run.parquet"
+    path.write_bytes(run_bytes(run))
+    return path
+
+
+@pytest.mark.parametrize("block_rows", [1, 7, 1 << 20])
+def test_a_run_in_any_number_of_row_groups_is_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_rows: int
+) -> None:
+    monkeypatch.setattr(own_runs, "_BLOCK_ROWS", block_rows)
+    run = make_run()
+    path = stored(tmp_path, run)
+    n_groups = parquet.ParquetFile(path).metadata.num_row_groups
+    assert n_groups == {1: 20, 7: -(-20 // (7 * 20 // len(run) or 1)), 1 << 20: 1}[block_rows]
+    pd.testing.assert_frame_equal(run, read_run(path))
+    blocks = list(open_own_run(path).blocks())
+    assert [block.is_last for block in blocks] == [False] * (n_groups - 1) + [True]
+    assert [query for block in blocks for query in block.queries] == list(run["query_id"].cat.categories)
+    docs = [doc for block in blocks for doc in block.docs[block.doc]]
+    assert docs == list(run["doc_id"])
+
+
+def test_a_large_row_group_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = make_run()
+    path = stored(tmp_path, run)
+    assert parquet.ParquetFile(path).metadata.num_row_groups == 1
+    monkeypatch.setattr(own_runs, "_BLOCK_BYTES", 200)
+    assert len(list(open_own_run(path).blocks())) > 3
+    pd.testing.assert_frame_equal(run, read_run(path))
+
+
+def test_other_tools_read_the_file_as_lists_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_runs, "_BLOCK_ROWS", 10)
+    run = make_run()
+    table = pd.read_parquet(stored(tmp_path, run))
+    assert list(table.columns) == ["query_id", "doc_ids", "ranks", "scores"]
+    assert [doc for docs in table["doc_ids"] for doc in docs] == list(run["doc_id"])
+
+
+def test_a_file_written_before_row_groups_is_read() -> None:
+    # Written when the whole run was one row group with the Arrow schema in its metadata.
+    run = read_run(GOLDEN / "own.parquet")
+    pd.testing.assert_frame_equal(run, read_run(GOLDEN / "stored.npz", run_id="stored"))
+
+
+def test_only_the_own_file_is_left_unread_and_may_be_renamed(tmp_path: Path) -> None:
+    path = stored(tmp_path, make_run())
+    opened = open_run(path, run_id="other")
+    assert (type(opened).__name__, opened.run_id) == ("OwnRun", "other")
+    (tmp_path / "run.txt").write_text("q1 Q0 d1 1 1.0 m\n")
+    assert isinstance(open_run(tmp_path / "run.txt"), pd.DataFrame)
+
+
+def rewritten(path: Path, **columns: list[object]) -> Path:
+    """Write the file again with other columns, checksums and all."""
+    table = parquet.ParquetFile(path).read()
+    for name, values in columns.items():
+        at = table.column_names.index(name)
+        table = table.set_column(at, name, pa.array(values, type=table.schema.field(name).type))
+    about = json.dumps({"version": 1, "run_id": "m"})
+    with parquet.ParquetWriter(path, table.schema, store_schema=False) as writer:
+        writer.add_key_value_metadata({"fire_toolkit.run": about})
+        writer.write_table(table)
+    return path
+
+
+RIGHT = {"query_id": ["q1", "q2"], "doc_ids": [["a", "b"], ["a"]], "ranks": [[1, 2], [1]]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"query_id": ["q2", "q1"]}, "queries that are not sorted"),
+        ({"query_id": ["q1", "q1"]}, "queries that are not sorted"),
+        ({"query_id": ["q1", "q 2"]}, "ids that no run has"),
+        ({"query_id": ["", "q2"]}, "ids that no run has"),
+        ({"query_id": ["q1", None]}, "a value is missing"),
+        ({"doc_ids": [["a", "a"], ["a"]]}, "a doc twice under a query"),
+        ({"doc_ids": [["a", " "], ["a"]]}, "ids that no run has"),
+        ({"doc_ids": [["a", None], ["a"]]}, "a value is missing"),
+        ({"doc_ids": [["a"], ["a", "b"]]}, "lists of different lengths"),
+        ({"ranks": [[2, 1], [1]]}, "ranks that do not follow the scores"),
+        ({"ranks": [[0, 1], [1]]}, "ranks that do not follow the scores"),
+        ({"ranks": [[1, 1], [1]]}, "ranks that do not follow the scores"),
+        ({"ranks": [[1, None], [1]]}, "a value is missing"),
+        ({"ranks": [[1, 2], None]}, "a value is missing"),
+        ({"scores": [[1.0, 2.0], [1.0]]}, "ranks that do not follow the scores"),
+        ({"scores": [[1.0, float("nan")], [1.0]]}, "ranks that do not follow the scores"),
+        ({"scores": [[2.0, 1.0], [float("nan")]]}, "ranks that do not follow the scores"),
+        ({"scores": [[float("inf"), 1.0], [1.0]]}, "ranks that do not follow the scores"),
+    ],
+)
+def test_what_no_run_has_is_refused(tmp_path: Path, columns: dict[str, list[object]], said: str) -> None:
+    run = rank_run(
+        pd.DataFrame(
+            {"run_id": "m", "query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "a"], "score": [2, 1, 1]}
+        )
+    )
+    path = rewritten(stored(tmp_path, run), **{**RIGHT, **columns})
+    with pytest.raises(FormatError, match=said):
+        read_run(path)
+    with pytest.raises(FormatError, match=said):
+        list(open_own_run(path).blocks())
+
+
+def test_every_flipped_byte_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
+    path = stored(tmp_path, make_run(6))
+    raw, expected = path.read_bytes(), read_run(path)
+    for place in range(4, len(raw), 7):
+        path.write_bytes(raw[:place] + bytes([raw[place] ^ 0x10]) + raw[place + 1 :])
+        try:
+            found = read_run(path)
+        except FormatError:
+            continue
+        assert found.drop(columns="run_id").equals(expected.drop(columns="run_id"))

@@ -1,0 +1,104 @@
+"""A run read in blocks of queries scores as the same run held whole does, by every measure and rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import JoinError, TableError
+from fire_toolkit.measures import list_measures
+from fire_toolkit.measures.blocks import RunBlock, block_of
+from fire_toolkit.measures.ties import TIE_RULES
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.scoring import Scoring, score_runs
+from fire_toolkit.tables import Qrels, Run, check_qrels
+
+EVERY = [*(each.example for each in list_measures()), "MnR:condensed", "MedR:rel=2", "AP@3:condensed", "C@1"]
+DOCS = [f"d{n}" for n in range(8)]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A Run of one run, cut before the queries at some places."""
+
+    run: Run
+    cuts: tuple[int, ...]
+    run_id: str = "m"
+
+    def blocks(self) -> Iterator[RunBlock]:
+        whole = block_of(self.run)
+        places = sorted({0, *(cut for cut in self.cuts if cut < len(whole.queries)), len(whole.queries)})
+        for first, last in pairwise(places):
+            rows = slice(whole.start[first], whole.start[last])
+            used, doc = np.unique(whole.doc[rows], return_inverse=True)
+            yield replace(
+                whole,
+                queries=whole.queries[first:last],
+                docs=whole.docs[used],
+                start=whole.start[first : last + 1] - whole.start[first],
+                doc=doc.astype(np.int32),
+                rank=whole.rank[rows].astype(np.int32),
+                score=whole.score[rows],
+                is_last=last == len(whole.queries),
+            )
+
+
+def make_run(scores: dict[str, dict[str, float]]) -> Run:
+    rows = [("m", q, d, s) for q, docs in scores.items() for d, s in docs.items()]
+    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
+
+
+def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
+    rows = [(q, d, r, str(len(d + q) % 2)) for q, docs in relevances.items() for d, r in docs.items()]
+    names = ["query_id", "doc_id", "relevance", "stratum"]
+    return check_qrels(pd.DataFrame(rows, columns=names, dtype=object))
+
+
+queries = st.sampled_from([f"q{n}" for n in range(9)])
+scored = st.dictionaries(
+    queries, st.dictionaries(st.sampled_from(DOCS), st.integers(0, 3), min_size=1), min_size=1
+)
+judged = st.dictionaries(
+    queries, st.dictionaries(st.sampled_from(DOCS), st.integers(-1, 2), min_size=1), min_size=1
+)
+
+
+@given(scored, judged, st.sets(st.integers(1, 8)), st.sampled_from([None, *TIE_RULES]), st.integers(2, 9))
+@settings(max_examples=150, deadline=None)
+def test_scores_and_notes_are_those_of_the_run_held_whole(scores, relevances, cuts, rule, depth) -> None:
+    run = make_run(scores)
+    below = run["rank"].to_numpy() % depth != 0  # ranks with gaps, as of positives kept below the top
+    run = Run(run[below].reset_index(drop=True)) if depth < 9 and below.any() else run
+    original = make_qrels(relevances)
+    augmented = make_qrels({q: {**docs, "d0": 1} for q, docs in relevances.items()})
+    asked = {"augmented": augmented, "per_query": True, "ties": rule, "doc_order": DOCS[::-1]}
+    expected, found = (outcome(each, original, asked) for each in (run, Cut(run, tuple(cuts))))
+    if isinstance(expected, str):
+        assert expected == found
+        return
+    pd.testing.assert_frame_equal(expected.scores, found.scores, check_exact=True)
+    assert expected.notes == found.notes
+
+
+def outcome(run: Run | Cut, qrels: Qrels, asked: dict[str, Any]) -> Scoring | str:
+    """Return the scores, or in words why there are none."""
+    try:
+        return score_runs(run, qrels, EVERY, **asked)
+    except JoinError as error:
+        return str(error)
+
+
+def test_runs_of_both_kinds_stand_in_the_order_given_and_have_ids_of_their_own() -> None:
+    run, qrels = make_run({"q1": {"d1": 1}, "q2": {"d2": 1}}), make_qrels({"q1": {"d1": 1}})
+    scores = score_runs([Cut(run, (1,), "z"), run], qrels, ["RR"]).scores
+    assert list(scores["run_id"]) == ["z", "m"]
+    with pytest.raises(TableError, match="run 'm' is given twice"):
+        score_runs([Cut(run, (1,)), run], qrels, ["RR"])
