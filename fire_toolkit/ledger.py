@@ -12,7 +12,7 @@ import hashlib
 import io
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NewType
+from typing import Any, NewType
 
 import pandas as pd
 
@@ -127,9 +127,8 @@ def _segment_bytes(rows: Ledger) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema([(name, pa.string()) for name in LEDGER.names])
-    table = pa.Table.from_pandas(rows[list(LEDGER.names)], schema=schema, preserve_index=False)
-    table = table.replace_schema_metadata({_SCHEMA_KEY: str(SCHEMA_VERSION).encode()})
+    columns = [pa.array(rows[name].array, pa.string()) for name in LEDGER.names]
+    table = pa.table(columns, LEDGER.names, metadata={_SCHEMA_KEY: str(SCHEMA_VERSION).encode()})
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
     return buffer.getvalue()
@@ -144,7 +143,9 @@ def read_ledger(folder: Path) -> Ledger:
         FormatError: segments that are damaged, cut short or foreign, each by name; the others can be read
             when these are moved elsewhere.
     """
-    tables, problems = read_segments(folder)
+    import pyarrow as pa
+
+    tables, problems = _read_segments(folder)
     if problems:
         raise FormatError(
             f"{'; '.join(problems)}; move {'it' if len(problems) == 1 else 'them'} out of the ledger "
@@ -153,16 +154,12 @@ def read_ledger(folder: Path) -> Ledger:
         )
     if not tables:
         return empty_ledger()
-    rows = pd.concat(tables, ignore_index=True)
+    order = [(name, "ascending") for name in LEDGER.order]
+    rows = pa.concat_tables(tables).sort_by(order).to_pandas()
     if rows["row_id"].duplicated().any():
-        rows = rows.sort_values(["row_id", "seen_at"], kind="stable").drop_duplicates("row_id")
-    return _ordered(rows)
-
-
-def _ordered(rows: pd.DataFrame) -> Ledger:
-    """Return checked rows in the ledger's order."""
-    ordered = rows.reset_index(drop=True).sort_values(list(LEDGER.order), kind="stable", ignore_index=True)
-    return Ledger(ordered[list(LEDGER.names)])
+        # An id stands for annotation and updated_at, so the first of its rows is the one that was seen first.
+        rows = rows.drop_duplicates("row_id", ignore_index=True)
+    return Ledger(rows)
 
 
 def empty_ledger() -> Ledger:
@@ -170,9 +167,9 @@ def empty_ledger() -> Ledger:
     return check_ledger(pd.DataFrame({name: pd.Series(dtype="str") for name in LEDGER.names}))
 
 
-def read_segments(folder: Path) -> tuple[list[Ledger], list[str]]:
-    """Return the rows of each segment that is sound, and for each other one what is wrong, with its path."""
-    tables: list[Ledger] = []
+def _read_segments(folder: Path) -> tuple[list[Any], list[str]]:
+    """Return the Arrow table of each segment that is sound, and for each other one what is wrong."""
+    tables: list[Any] = []
     problems: list[str] = []
     if folder.is_dir():
         finish_interrupted(folder)
@@ -184,7 +181,8 @@ def read_segments(folder: Path) -> tuple[list[Ledger], list[str]]:
     return tables, problems
 
 
-def _read_segment(path: Path) -> Ledger:
+def _read_segment(path: Path) -> Any:
+    """Return a segment's rows, which were checked when it was written, if no bit has changed since."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -195,14 +193,14 @@ def _read_segment(path: Path) -> Ledger:
     if segment_name(content) != path.name:
         raise FormatError(f"{path}: damaged, cut short or foreign: its name is not the hash of its bytes")
     try:
-        file = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
+        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         version = (file.schema_arrow.metadata or {}).get(_SCHEMA_KEY, b"").decode()
-        rows = file.read().to_pandas()
+        rows = file.read(use_threads=False)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:100]})") from None
     if version != str(SCHEMA_VERSION):
         raise FormatError(f"{path}: no segment of schema {SCHEMA_VERSION} (found {version or 'none'})")
-    return Ledger(rows.astype("str"))  # was checked when it was written, and no bit has changed since
+    return rows.select(LEDGER.names).cast(pa.schema([(name, pa.large_string()) for name in LEDGER.names]))
 
 
 def latest_answers(ledger: Ledger) -> Ledger:
@@ -229,12 +227,12 @@ def latest_answers(ledger: Ledger) -> Ledger:
     authors = named.set_index("annotation")["annotator_id"].reindex(last.index)
     n_versions = versions["annotation"].value_counts().reindex(last.index)
     state = pd.Series(ANSWERED, index=last.index).where(n_versions == 1, EDITED)
-    return _ordered(
-        last.assign(
-            annotator_id=last["annotator_id"].where(last["annotator_id"] != "", authors.fillna("")),
-            state=state.where(~_is_gone(ledger, last), DELETED),
-        )
+    counted = last.assign(
+        annotator_id=last["annotator_id"].where(last["annotator_id"] != "", authors.fillna("")),
+        state=state.where(~_is_gone(ledger, last), DELETED),
     )
+    ordered = counted.reset_index(drop=True).sort_values(list(LEDGER.order), kind="stable", ignore_index=True)
+    return Ledger(ordered[list(LEDGER.names)])
 
 
 def _is_gone(ledger: Ledger, last: pd.DataFrame) -> pd.Series[bool]:

@@ -1,5 +1,7 @@
 """A table is what its spec says, or an error names all that is wrong with it."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -85,10 +87,22 @@ def test_what_is_wrong_is_said_with_row_and_value(table: dict[str, list[object]]
         check_table(SPEC, pd.DataFrame(table))
 
 
-def test_text_that_utf8_cannot_carry_is_refused() -> None:
-    table = pd.DataFrame({"doc_id": pd.Series(["a\ud800"], dtype=object), "n": [1]})
-    with pytest.raises(TableError, match="doc_id holds half of a character"):
+@pytest.mark.parametrize("dtype", [object, pd.StringDtype("python", na_value=np.nan)])
+def test_text_that_utf8_cannot_carry_is_refused(dtype: Any) -> None:
+    table = pd.DataFrame({"doc_id": pd.Series(["b", "a\ud800"], dtype=dtype), "n": [1, 2]})
+    with pytest.raises(TableError, match=r"doc_id holds half of .* \(1 of 2; row 2: 'a\\ud800'\)"):
         check_table(SPEC, table)
+
+
+@pytest.mark.parametrize("dtype", [object, "str", pd.StringDtype("python", na_value=np.nan), "string"])
+def test_however_text_is_held_the_table_is_the_same(dtype: Any) -> None:
+    texts = [pd.Series(ids, dtype=dtype) for ids in (HARD_IDS, ["zz", "ü"])]
+    spec = TableSpec("things", (Column("doc_id", "id"), Column("note", "text", missing=True)), ("doc_id",))
+    table = pd.DataFrame({"doc_id": pd.concat(texts, ignore_index=True)})  # in two chunks
+    checked = check_table(spec, table.assign(note=table["doc_id"].where(table["doc_id"] != "zz")))
+    assert checked["doc_id"].tolist() == sorted([*HARD_IDS, "zz", "ü"])
+    assert checked["note"].tolist() == ["" if doc_id == "zz" else doc_id for doc_id in checked["doc_id"]]
+    assert checked.dtypes.tolist() == [pd.StringDtype(na_value=np.nan)] * 2
 
 
 def test_all_failures_stand_in_one_line() -> None:

@@ -41,7 +41,7 @@ class Book:
 
     @cached_property
     def _known(self) -> set[str]:
-        return set(self._ledger["row_id"])
+        return set(self._ledger["row_id"].tolist())
 
     @cached_property
     def _states(self) -> dict[str, tuple[str, str]]:
@@ -55,13 +55,13 @@ class Book:
         return states
 
     @cached_property
-    def _places(self) -> dict[tuple[str, str], set[tuple[str, TaskKey]]]:
-        """For each source and project the answers that were seen there, with their tasks."""
+    def _places(self) -> dict[tuple[str, str, str, str], set[str]]:
+        """For each source, project, task and pair the answers that were seen there."""
+        names = ("annotation", "source", "project", "task", "pair_id")
+        annotations, *columns = (self._ledger[name].tolist() for name in names)
         places = defaultdict(set)
-        names = ("source", "project", "annotation", "task", "pair_id")
-        columns = (self._ledger[name].tolist() for name in names)
-        for source, project, annotation, task, pair in zip(*columns, strict=True):
-            places[source, project].add((annotation, (task, pair)))
+        for annotation, place in zip(annotations, zip(*columns, strict=True), strict=True):
+            places[place].add(annotation)
         return dict(places)
 
     def add_answers(self, rows: Iterable[dict[str, str]]) -> None:
@@ -91,7 +91,7 @@ class Book:
 
     def projects(self, source: str) -> list[str]:
         """Return the projects of a source of which the ledger holds answers."""
-        return sorted(project for place, project in self._places if place == source)
+        return sorted({place[1] for place in self._places if place[0] == source})
 
     def missing(
         self, source: str, project: str, *, seen: Collection[str], tasks: Collection[TaskKey] | None = None
@@ -104,12 +104,16 @@ class Book:
             seen: annotations that are there.
             tasks: number and pair of the tasks that were looked at; None: all.
         """
+        here = (source, project)
+        if tasks is None:
+            looked_at = [place for place in self._places if place[:2] == here]
+        else:
+            looked_at = [(*here, *task) for task in tasks]
         gone = {
             annotation
-            for annotation, task in self._places.get((source, project), ())
-            if annotation not in seen
-            and self._states[annotation][1] != DELETED
-            and (tasks is None or task in tasks)
+            for place in looked_at
+            for annotation in self._places.get(place, ())
+            if annotation not in seen and self._states[annotation][1] != DELETED
         }
         if not gone:
             return Ledger(self._ledger.iloc[:0])

@@ -150,14 +150,9 @@ def _records(rows: Ledger) -> Iterator[dict[str, str]]:
 
 
 def _checked(rows: list[dict[str, str]]) -> Ledger:
-    identified = [
-        {
-            **row,
-            "row_id": row_id(
-                *(row[name] for name in ("source", "project", "annotation", "updated_at", "state", "seen_at"))
-            ),
-        }
-        for row in rows
-    ]
-    table = pd.DataFrame(identified, columns=list(LEDGER.names), dtype="str")
-    return check_ledger(table.drop_duplicates("row_id"))
+    parts = ("source", "project", "annotation", "updated_at", "state", "seen_at")
+    identified: dict[str, dict[str, str]] = {}
+    for row in rows:
+        identified.setdefault(row_id(*(row[name] for name in parts)), row)
+    columns = {name: [row[name] for row in identified.values()] for name in LEDGER.names if name != "row_id"}
+    return check_ledger(pd.DataFrame({"row_id": list(identified), **columns}, dtype="str"))
