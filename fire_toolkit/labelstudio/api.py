@@ -133,11 +133,11 @@ class Api:
         Raises:
             Uncertain: they may or may not be there now, or may be there in a moment.
         """
-        self._write(
-            lambda once: self._client.projects.import_tasks(
-                project, request=tasks, return_task_ids=False, request_options=once
-            )
-        )
+        # Beside the SDK's model, which looks at every value of every task, but through its session (`_read`).
+        path = f"api/projects/{project}/import"
+        content = json.dumps(tasks, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        kind = {"content-type": "application/json"}
+        self._write(lambda once: _json_of(self._send("POST", path, once, content=content, headers=kind)))
 
     def hooks(self) -> list[Json]:
         """Return the webhooks of the organisation."""
@@ -211,18 +211,15 @@ class Api:
         return self._again(lambda: self._read_once(path, params, past_the_end))
 
     def _read_once(self, path: str, params: Mapping[str, Any], past_the_end: Json) -> Json:
-        from label_studio_sdk.core.api_error import ApiError
-
         with server_errors(self.connection):
-            http = self._client._client_wrapper.httpx_client
-            answer = http.request(path, method="GET", params=dict(params), request_options={"max_retries": 0})
+            answer = self._send("GET", path, {"max_retries": 0}, params=dict(params))
             if answer.status_code == 404 and past_the_end is not None:
                 return past_the_end
-            if not answer.is_success:
-                raise ApiError(
-                    status_code=answer.status_code, headers=dict(answer.headers), body=answer.text[:2000]
-                )
-            return answer.json()
+            return _json_of(answer)
+
+    def _send(self, method: str, path: str, once: RequestOptions, **content: Any) -> httpx.Response:
+        http = self._client._client_wrapper.httpx_client
+        return http.request(path, method=method, request_options=once, **content)
 
     def _write(self, call: Callable[[RequestOptions], Answer]) -> Answer:
         try:
@@ -243,6 +240,19 @@ class Api:
                     raise
                 self.pause(0.5 * 2**attempt)
         return call()
+
+
+def _json_of(answer: httpx.Response) -> Json:
+    """Return what the server answered; raise the SDK's error where it refused."""
+    from label_studio_sdk.core.api_error import ApiError
+
+    if answer.is_success:
+        return answer.json()
+    try:
+        body = answer.json()
+    except ValueError:
+        body = answer.text[:2000]
+    raise ApiError(status_code=answer.status_code, headers=dict(answer.headers), body=body)
 
 
 def _is_task(task: object) -> bool:

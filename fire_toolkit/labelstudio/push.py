@@ -111,10 +111,9 @@ def push_queues(
     found = campaign_projects(api, campaign)
     for queue in queues:
         projects = found.get(queue.name, [])
-        number, mended = _project(api, campaign, queue.name, guideline, projects)
-        is_new = not projects
+        number, mended, is_empty = _project(api, campaign, queue.name, guideline, projects)
         twins = tuple(int(project["id"]) for project in projects[1:])
-        there = Counter[str]() if is_new else _keys_there(api, number)
+        there = Counter[str]() if is_empty else _keys_there(api, number)
         keys = [task["data"][PAIR_ID] for task in queue.tasks]
         report(sum(key in there for key in keys))
         missing = [task for task, key in zip(queue.tasks, keys, strict=True) if key not in there]
@@ -170,15 +169,17 @@ def _project(
     name: QueueName,
     guideline: Guideline,
     projects: Sequence[Mapping[str, Any]],
-) -> tuple[int, tuple[str, ...]]:
+) -> tuple[int, tuple[str, ...], bool]:
+    """Return the number of a queue's project, which settings were mended, and whether it is surely empty."""
     if not projects:
-        return _create(api, campaign, name, guideline), ()
+        number, is_ours = _create(api, campaign, name, guideline)
+        return number, (), is_ours
     project = api.project(int(projects[0]["id"]))
     check_config(campaign, project)
     changed = {key: value for key, value in _GUARDED.items() if project.get(key) != value}
     if changed:
         api.update_project(int(project["id"]), changed)
-    return int(project["id"]), tuple(changed)
+    return int(project["id"]), tuple(changed), False
 
 
 def check_config(campaign: Campaign, project: Mapping[str, Any]) -> None:
@@ -193,18 +194,22 @@ def check_config(campaign: Campaign, project: Mapping[str, Any]) -> None:
         )
 
 
-def _create(api: Api, campaign: Campaign, name: QueueName, guideline: Guideline) -> int:
+def _create(api: Api, campaign: Campaign, name: QueueName, guideline: Guideline) -> tuple[int, bool]:
+    """Return the number of a queue's new project, and whether the server said that this call made it.
+
+    After a failure a project that is found may also be one of another push at the same time.
+    """
     settings = project_settings(campaign, name, guideline)
     for _ in range(_TRIES):
         try:
-            return api.create_project(settings)
+            return api.create_project(settings), True
         except Uncertain as error:
             last = error
         for seconds in _pauses(last):
             api.pause(seconds)
             projects = campaign_projects(api, campaign).get(name)
             if projects:
-                return int(projects[0]["id"])
+                return int(projects[0]["id"]), False
     raise ServerError(str(last))
 
 

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 from campaigns import CAMPAIGN, GUIDELINE, each_once, make_api, pairs_of, round_of, tasks_of
-from fake_api import FAULTS, FakeServer, Killed
+from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
 
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio import push as pushing
+from fire_toolkit.labelstudio.api import Api, Uncertain
 from fire_toolkit.labelstudio.campaign import QueueName, Round
+from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Pushed, make_queues, push_queues
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
 
@@ -155,6 +157,43 @@ def test_whatever_the_faults_every_task_is_there_once(faults: list[str]) -> None
     push_until_done(server)
     push(server)
     assert_all_there_once(server)
+
+
+def test_a_first_push_asks_for_the_projects_once_and_then_only_sends() -> None:
+    server = FakeServer()
+    push(server)
+    asked = [f"{request.method} {request.url.path}" for request in server.requests]
+    sent = [["POST /api/projects/", f"POST /api/projects/{number}/import"] for number in server.projects]
+    assert asked == ["GET /api/projects/", *sent[0], *sent[1]]
+
+
+def test_a_project_found_after_a_doubtful_creation_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = FakeServer()
+    entry = round_of(tasks_of(5), ("ann",))
+
+    def create_too_late(self: Api, settings: object) -> int:
+        monkeypatch.undo()
+        push(server, entry)  # somebody else's
+        raise Uncertain("no answer in time")
+
+    monkeypatch.setattr(Api, "create_project", create_too_late)
+    assert [(p.n_added, p.n_there) for p in push(server, entry)] == [(0, 5)]
+    assert_all_there_once(server, entry)
+
+
+def test_tasks_are_sent_to_the_letter_and_a_refusal_is_told_in_the_server_s_words() -> None:
+    asked: list[httpx.Request] = []
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(400, json={"detail": "Validation error", "validation_errors": ["no video"]})
+
+    tasks = [{"data": {"caption": '"é" 🙂 <b>', "pair_id": "q1|v1"}}]
+    api = Api(Connection(URL, TOKEN), transport=httpx.MockTransport(refuse))
+    with api, pytest.raises(ServerError, match=r"POST .*/api/projects/7/import: 400: .*no video"):
+        api.import_tasks(7, tasks)
+    assert json.loads(asked[0].content) == tasks
+    assert asked[0].headers["content-type"] == "application/json"
 
 
 @pytest.mark.parametrize("place", range(16))
