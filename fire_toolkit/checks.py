@@ -111,9 +111,11 @@ def _whole(empty: pd.DataFrame) -> pd.DataFrame:
 
 
 def _typed(column: Column, table: pd.DataFrame, problems: list[str]) -> Series:
-    if column.name not in table.columns:
-        table = pd.DataFrame({column.name: [column.default] * len(table)}, dtype=object)
-    values = table[column.name].reset_index(drop=True)
+    if column.name in table.columns:
+        values = table[column.name].reset_index(drop=True)
+    else:
+        dtype = "str" if isinstance(column.default, str) else object
+        values = pd.Series(column.default, index=range(len(table)), dtype=dtype)
     if column.kind == "coded_id":
         return _coded_ids(column, values, problems)
     if column.kind == "id":

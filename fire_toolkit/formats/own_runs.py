@@ -26,7 +26,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.parquet_runs import guarded, is_parquet, open_parquet
 from fire_toolkit.formats.reader import RunReader
-from fire_toolkit.kernels import as_input
+from fire_toolkit.kernels import as_input, compiled
 from fire_toolkit.measures.blocks import RunBlock, block_of
 from fire_toolkit.tables import Run
 
@@ -129,10 +129,12 @@ class OwnRun:
             FormatError: damaged: a page's checksum; ids, ranks or scores that no run has.
         """
         file = open_parquet(self.path, read_dictionary=[_DOCS])
-        n_left, before = file.metadata.num_rows, ""
+        n_left, n_rows, before = file.metadata.num_rows, 0, ""
         for batch in _batches(self.path, file):
             n_left -= len(batch)
             block = guarded(self.path, partial(_block, batch, is_last=not n_left))
+            n_rows += block.doc.size
+            compiled(n_rows)  # the loops are loaded where the blocks add up to large work
             _check(self.path, block, before)
             before = block.queries[-1]
             yield block

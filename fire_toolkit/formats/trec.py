@@ -7,7 +7,7 @@ one separator between fields; anything else, and every error, goes through the l
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,27 +92,13 @@ def _one_tag(scored: pd.DataFrame, path: str | Path) -> str:
 def _read_fast(path: str | Path) -> pd.DataFrame | None:
     """Return the columns of a well-formed run, or None where the line-by-line reader must look."""
     import pyarrow as pa
-    from pyarrow import csv
 
     if str(path) == "-":
         return None
     coded = pa.dictionary(pa.int32(), pa.string())
     types = {"query_id": pa.string(), "doc_id": coded, "run_id": pa.string(), "score": pa.float64()}
-    try:
-        first, source = _source(path)
-        table = csv.read_csv(
-            source,
-            read_options=csv.ReadOptions(
-                column_names=list(RUN_FIELDS), use_threads=False, block_size=_BLOCK_BYTES
-            ),
-            parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " ", quote_char=False),
-            convert_options=csv.ConvertOptions(
-                column_types=types, null_values=[], include_columns=list(types), check_utf8=True
-            ),
-        )
-    except (pa.ArrowInvalid, OSError):
-        return None
-    if not table.num_rows:
+    table = _read_columns(path, lambda first: RUN_FIELDS, types)
+    if table is None:
         return None
     score = table["score"].to_numpy()
     if not np.isfinite(score).all():
@@ -121,6 +107,56 @@ def _read_fast(path: str | Path) -> pd.DataFrame | None:
     if any(column is None for column in columns.values()):
         return None
     return pd.DataFrame({**columns, "score": score}, copy=False)
+
+
+def well_formed_qrels(path: str | Path) -> pd.DataFrame | None:
+    """Return the columns of well-formed TREC qrels, or None where a line-by-line reader must look."""
+    import pyarrow as pa
+
+    names = ("query_id", "0", "doc_id", "stratum", "relevance")
+    types = {**dict.fromkeys(names, pa.string()), "0": pa.dictionary(pa.int32(), pa.string())}
+    types["relevance"] = pa.int64()
+
+    def fields(first: bytes) -> tuple[str, ...]:
+        return names if len(first.split()) == len(names) else (*names[:3], names[4])
+
+    table = _read_columns(path, fields, types)
+    if table is None:
+        return None
+    unused = table["0"].combine_chunks().dictionary.to_pylist()
+    found: pd.DataFrame = table.drop_columns("0").to_pandas()
+    ids = [own.array.factorize()[1].tolist() for name, own in found.items() if name != "relevance"]
+    return found if all(map(are_ids, [unused, *ids])) else None
+
+
+def _read_columns(
+    path: str | Path, names_of: Callable[[bytes], Sequence[str]], types: Mapping[str, Any]
+) -> Any | None:
+    """Return those columns of `types` that a file has; None where it is not well-formed, or has no line.
+
+    Args:
+        path: fields with one separator between them, gzip or not.
+        names_of: returns the names of the fields, from the first line.
+        types: of the columns to keep.
+    """
+    import pyarrow as pa
+    from pyarrow import csv
+
+    try:
+        first, source = _source(path)
+        names = list(names_of(first))
+        kept = {name: types[name] for name in names if name in types}
+        table = csv.read_csv(
+            source,
+            read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=_BLOCK_BYTES),
+            parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " ", quote_char=False),
+            convert_options=csv.ConvertOptions(
+                column_types=kept, null_values=[], include_columns=list(kept), check_utf8=True
+            ),
+        )
+    except (pa.ArrowInvalid, OSError):
+        return None
+    return table if table.num_rows else None
 
 
 def _source(path: str | Path) -> tuple[bytes, Any]:
@@ -202,6 +238,11 @@ def read_trec_qrels(path: str | Path) -> Qrels:
         FormatError: a line with another number of fields, a relevance that is no whole number.
         TableError: a pair stands twice.
     """
+    found = well_formed_qrels(path)
+    return check_qrels(_read_qrels_lines(path) if found is None else found, where=str(path))
+
+
+def _read_qrels_lines(path: str | Path) -> pd.DataFrame:
     rows: list[tuple[str, str, int, str]] = []
     width = 0
     for number, fields in _lines(path):
@@ -214,7 +255,7 @@ def read_trec_qrels(path: str | Path) -> Qrels:
         except ValueError:
             raise FormatError(f"{path}:{number}: relevance {fields[-1]!r}, expected a whole number") from None
     table = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "stratum"])
-    return check_qrels(table if width == 5 else table.drop(columns="stratum"), where=str(path))
+    return table if width == 5 else table.drop(columns="stratum")
 
 
 def trec_qrels_text(qrels: Qrels) -> str:

@@ -34,6 +34,16 @@ class Strata:
         """Return the strata of a ranking with these of the entries, in this order."""
         return replace(self, of_entry=self.of_entry[entries])
 
+    def of(self, queries: Ints, place: Ints) -> Strata:
+        """Return the strata of a ranking of some queries, each of which is now called its `place`."""
+        kept = np.isin(self.query, queries)
+        return replace(
+            self,
+            query=place[self.query[kept]],
+            of_pair=self.of_pair[kept],
+            relevance=self.relevance[kept],
+        )
+
     def with_level(self, level: int) -> Strata:
         """Return the strata in which positives below grade `level` count as judged not relevant."""
         return replace(self, relevance=at_level(self.relevance, level))

@@ -122,6 +122,31 @@ class JudgedRanking:
         """Return 1, 2, ... for each query's positives in their ideal order."""
         return running_count(self.ideal_query, np.ones(self.ideal_query.size, dtype=bool))
 
+    def entries_of(self, queries: Ints) -> Ints:
+        """Return the entries of some queries."""
+        return np.flatnonzero(_is_among(self.query, queries, self.n_queries))
+
+    def of(self, queries: Ints) -> JudgedRanking:
+        """Return the rankings of some queries (ascending), which become 0, 1, ..."""
+        if queries.size == self.n_queries:
+            return self
+        place = np.zeros(self.n_queries, dtype=np.int64)
+        place[queries] = np.arange(queries.size)
+        kept = self.entries_of(queries)
+        is_ideal = _is_among(self.ideal_query, queries, self.n_queries)
+        return replace(
+            self,
+            query=place[self.query[kept]],
+            rank=self.rank[kept],
+            relevance=self.relevance[kept],
+            n_retrieved=self.n_retrieved[queries],
+            n_contiguous=self.n_contiguous[queries],
+            ideal_query=place[self.ideal_query[is_ideal]],
+            ideal_grade=self.ideal_grade[is_ideal],
+            n_nonrelevant=self.n_nonrelevant[queries],
+            strata=self.strata and self.strata.at(kept).of(queries, place),
+        )
+
     def with_level(self, level: int) -> JudgedRanking:
         """Return the ranking in which positives below grade `level` count as judged not relevant."""
         is_kept = self.ideal_grade >= level
@@ -153,6 +178,12 @@ class JudgedRanking:
             n_contiguous=count_by_query(query, self.n_queries),
             worst_rank=int(rank.max(initial=0)) + 1,
         )
+
+
+def _is_among(query: Ints, queries: Ints, n_queries: int) -> Bools:
+    is_chosen = np.zeros(n_queries, dtype=bool)
+    is_chosen[queries] = True
+    return is_chosen[query]
 
 
 def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:

@@ -33,11 +33,18 @@ LOOPS = {
 }
 
 
-def score_coded(run: CodedRun, coded: CodedQrels, measures: Sequence[Measure]) -> Floats:
+def score_coded(
+    run: CodedRun,
+    coded: CodedQrels,
+    measures: Sequence[Measure],
+    *,
+    ranking: JudgedRanking | None = None,
+) -> Floats:
     """Return the value of each measure for each query of the qrels: measures × queries.
 
     Equal to `per_query` of each measure on what `judge_run` returns, and faster where many are asked for:
-    one pass over the rows, compiled where there are many, computes all that have a loop.
+    one pass over the rows, compiled where there are many, computes all that have a loop. `ranking` is what
+    `judge_run` returns, where that is known already.
 
     Examples:
         >>> import pandas as pd
@@ -57,7 +64,7 @@ def score_coded(run: CodedRun, coded: CodedQrels, measures: Sequence[Measure]) -
         compiled(run.doc.size) is not None
         and _n_ranks(run, coded) * len(coded.positives.grades[1]) <= _MOST_CELLS
     )
-    by_loop = [can_loop and has_loop(measure) for measure in measures]
+    by_loop = [can_loop and _has_loop(measure) for measure in measures]
     if any(by_loop):
         chosen = [place for place, has in enumerate(by_loop) if has]
         own = values if all(by_loop) else np.empty((len(chosen), len(coded.queries)))
@@ -66,7 +73,7 @@ def score_coded(run: CodedRun, coded: CodedQrels, measures: Sequence[Measure]) -
             values[chosen] = own
     if not all(by_loop):
         chosen = [place for place, has in enumerate(by_loop) if not has]
-        view = partial(Measure.view, ranking=judge_run(run, coded))
+        view = partial(Measure.view, ranking=ranking or judge_run(run, coded))
         values[chosen] = score_views(view, [measures[place] for place in chosen])
     return values
 
@@ -76,7 +83,7 @@ def score_views(view: Callable[[Measure], JudgedRanking], measures: Sequence[Mea
 
     Args:
         view: returns what a measure is computed on; asked once for each level and form of list.
-        measures: one or more.
+        measures: none gives no row, of no query.
     """
     views: dict[tuple[int, bool], JudgedRanking] = {}
     rows = []
@@ -85,11 +92,10 @@ def score_views(view: Callable[[Measure], JudgedRanking], measures: Sequence[Mea
         if key not in views:
             views[key] = view(measure)
         rows.append(measure.per_query(views[key]))
-    return np.stack(rows)
+    return np.stack(rows) if rows else np.empty((0, 0))
 
 
-def has_loop(measure: Measure) -> bool:
-    """Return whether `score_coded` can compute a measure straight from rows, each query by itself."""
+def _has_loop(measure: Measure) -> bool:
     return bool(measure.definition.loop) and measure.level == 1 and not measure.condensed
 
 

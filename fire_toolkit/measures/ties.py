@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,16 @@ class TiedRanking:
     def has_ties(self) -> bool:
         """Return whether any doc of the qrels is tied."""
         return bool((self.first < self.last).any())
+
+    @cached_property
+    def tied_queries(self) -> Ints:
+        """Return the queries of which a doc of the qrels is tied, ascending."""
+        return np.unique(self.ranking.query[self.first < self.last])
+
+    def of(self, queries: Ints) -> TiedRanking:
+        """Return the rankings of some queries (ascending), which become 0, 1, ..."""
+        kept = self.ranking.entries_of(queries)
+        return TiedRanking(self.ranking.of(queries), self.first[kept], self.last[kept])
 
     @classmethod
     def joined(cls, parts: Sequence[TiedRanking], ranking: JudgedRanking) -> TiedRanking:

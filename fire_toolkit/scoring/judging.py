@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, code_run, judge_run, score_coded
+from fire_toolkit.measures import (
+    CodedQrels,
+    CodedRun,
+    JudgedRanking,
+    Measure,
+    code_run,
+    judge_run,
+    score_coded,
+)
 from fire_toolkit.measures.blocks import RunBlock, StoredRun, block_of
 from fire_toolkit.measures.judged_ranking import join_rankings
-from fire_toolkit.measures.segments import Floats
-from fire_toolkit.measures.ties import TiedRanking, find_ties, order_by_index
+from fire_toolkit.measures.score_coded import score_views
+from fire_toolkit.measures.segments import Floats, Ints
+from fire_toolkit.measures.ties import SETTLING_RULES, TiedRanking, find_ties, order_by_index
 from fire_toolkit.ranking import check_run_fits
 from fire_toolkit.tables import Run
+
+_ENDS = ("pessimistic", "optimistic")
 
 
 @dataclass(frozen=True)
@@ -30,43 +42,70 @@ class HeldRun:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRun:
-    """One run under each qrels, by the name of the qrels.
+class TieEnds:
+    """The queries with tied docs of the qrels, and values of measures × those, at either end."""
 
-    rankings: the run joined with them. tied: the same with the tied groups, where these were looked for.
-    looped: measures × queries, of the measures that were asked for.
+    queries: Ints
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """One run under one qrels.
+
+    values: measures × queries. ends: where ties were looked for. ranking: the run joined with the qrels,
+    where a measure is a rank.
     """
 
-    rankings: dict[str, JudgedRanking]
-    tied: dict[str, TiedRanking]
-    looped: dict[str, Floats]
+    values: Floats
+    ends: TieEnds | None
+    ranking: JudgedRanking | None
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRun:
+    """One run under each qrels, by the name of the qrels, and how far its lists reach.
+
+    n_retrieved, n_contiguous, n_extra_queries: as in `JudgedRanking`.
+    """
+
+    by: dict[str, Judged]
+    n_retrieved: Ints
+    n_contiguous: Ints
+    n_extra_queries: int
+
+    @property
+    def worst_rank(self) -> int:
+        """Return one past the deepest rank of any query."""
+        return int(self.n_retrieved.max(initial=0)) + 1
 
 
 def judge_blocks(
     run: StoredRun,
     coded: Mapping[str, CodedQrels],
-    looped: Sequence[Measure],
+    measures: Sequence[Measure],
     *,
-    with_ties: bool,
+    ties: str | None,
     doc_order: Sequence[str] | None = None,
 ) -> JudgedRun:
     """Return `run` under each of `coded`, which have one universe and the same docs.
 
     Args:
-        run: its blocks are read once, and each is dropped before the next.
-        coded: the qrels by name; the first decide whether the run is one for them.
-        looped: measures that have a loop (`has_loop`), which are computed on each block.
-        with_ties: whether tied groups are looked for.
-        doc_order: docs of equal score are put in this order first.
+        run: its blocks are read once, and each is dropped before the next. Only what a measure that is a
+            rank reads is kept: it depends on the deepest rank of all.
+        coded: the qrels by name.
+        measures: each once.
+        ties: a tie rule; None leaves the order of the run, and ties are not looked for.
+        doc_order: for the rule `index`: the collection's docs in their order.
 
     Raises:
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
     queries = next(iter(coded.values())).queries
-    rankings: dict[str, list[JudgedRanking]] = {name: [] for name in coded}
-    tied: dict[str, list[TiedRanking]] = {name: [] for name in coded}
-    values: dict[str, Floats] = {name: np.empty((len(looped), len(queries))) for name in coded}
-    first, n_shared, has_known_doc, place = None, 0, False, 0
+    accounts = {name: _Account(which, measures, ties) for name, which in coded.items()}
+    n_retrieved, n_contiguous = np.zeros((2, len(queries)), dtype=np.int64)
+    first, n_extra, has_known_doc, place = None, 0, False, 0
     for block in run.blocks():
         first = first or block.first_pair
         if doc_order is not None:
@@ -74,23 +113,88 @@ def judge_blocks(
         stop = len(queries) if block.is_last else bisect_right(queries, block.queries[-1], lo=place)
         within = {name: which.between(place, stop) for name, which in coded.items()}
         coded_run = code_run(block, next(iter(within.values())))
-        for name, which in within.items():
-            ranking = judge_run(coded_run, which)
-            rankings[name].append(ranking)
-            if with_ties:
-                tied[name].append(find_ties(coded_run, ranking))
-            if looped:
-                values[name][:, place:stop] = score_coded(coded_run, which, looped)
-        n_shared += np.count_nonzero(coded_run.stop > coded_run.start)
-        has_known_doc = (
-            has_known_doc
-            or any(parts[-1].query.size for parts in rankings.values())
-            or coded_run.has_known_doc
-        )
+        for name, account in accounts.items():
+            account.add(coded_run, within[name], place)
+        n_retrieved[place:stop] = coded_run.last_rank
+        n_contiguous[place:stop] = coded_run.n_contiguous
+        n_extra += coded_run.n_extra_queries
+        has_known_doc = has_known_doc or coded_run.has_known_doc
         place = stop
     check_run_fits(
-        run.run_id, queries, first=first or ("", ""), n_shared=n_shared, has_known_doc=has_known_doc
+        run.run_id,
+        queries,
+        first=first or ("", ""),
+        n_shared=np.count_nonzero(n_retrieved),
+        has_known_doc=has_known_doc,
     )
-    joined = {name: join_rankings(parts, coded[name]) for name, parts in rankings.items()}
-    groups = {name: TiedRanking.joined(parts, joined[name]) for name, parts in tied.items() if parts}
-    return JudgedRun(joined, groups, values)
+    by = {name: account.close() for name, account in accounts.items()}
+    return JudgedRun(by, n_retrieved, n_contiguous, n_extra)
+
+
+@dataclass(eq=False)
+class _Account:
+    """What one qrels make of a run, block by block.
+
+    of_all: the places of measures that are ranks; of_block: of the others. tied: of each block, its tied
+    queries and the values of `of_block` at either end. kept: what `of_all` needs.
+    """
+
+    coded: CodedQrels
+    measures: Sequence[Measure]
+    ties: str | None
+    values: Floats = field(init=False)
+    of_all: list[int] = field(init=False)
+    of_block: list[int] = field(init=False)
+    tied: list[tuple[Ints, Floats, Floats]] = field(default_factory=list)
+    kept: list[tuple[JudgedRanking, TiedRanking | None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        places = range(len(self.measures))
+        self.values = np.empty((len(places), len(self.coded.queries)))
+        self.of_all = [place for place in places if self.measures[place].definition.unit == "rank"]
+        self.of_block = [place for place in places if place not in self.of_all]
+
+    def add(self, run: CodedRun, coded: CodedQrels, place: int) -> None:
+        """Take a block, whose queries are those from `place`, with its part of the qrels."""
+        ranking = judge_run(run, coded)
+        tied = None if self.ties is None else find_ties(run, ranking)
+        if tied is None or self.ties not in SETTLING_RULES:
+            chosen = [self.measures[each] for each in self.of_block]
+            values = score_coded(run, coded, chosen, ranking=ranking)
+        else:
+            values = self._values(partial(tied.view, rule=self.ties), self.of_block)
+        self.values[self.of_block, place : place + ranking.n_queries] = values
+        if tied is not None:
+            queries = tied.tied_queries
+            low, high = self._at_ends(tied.of(queries), self.of_block)
+            self.tied.append((place + queries, low, high))
+        if self.of_all:
+            self.kept.append((ranking, tied))
+
+    def close(self) -> Judged:
+        """Compute what needs all blocks."""
+        ranking = tied = ends = None
+        if self.of_all:
+            ranking = join_rankings([part for part, _ in self.kept], self.coded)
+            view = partial(Measure.view, ranking=ranking)
+            if self.ties is not None:
+                tied = TiedRanking.joined([part for _, part in self.kept if part is not None], ranking)
+                view = partial(tied.view, rule=self.ties)
+            self.values[self.of_all] = self._values(view, self.of_all)
+        if self.ties is not None:
+            queries = np.concatenate([part[0] for part in self.tied])
+            low, high = np.empty((2, len(self.measures), queries.size))
+            low[self.of_block] = np.concatenate([part[1] for part in self.tied], axis=1)
+            high[self.of_block] = np.concatenate([part[2] for part in self.tied], axis=1)
+            if tied is not None and queries.size:
+                low[self.of_all], high[self.of_all] = (
+                    each[:, queries] for each in self._at_ends(tied, self.of_all)
+                )
+            ends = TieEnds(queries, low, high)
+        return Judged(self.values, ends, ranking)
+
+    def _at_ends(self, tied: TiedRanking, places: list[int]) -> list[Floats]:
+        return [self._values(partial(tied.view, rule=rule), places) for rule in _ENDS]
+
+    def _values(self, view: Callable[[Measure], JudgedRanking], places: list[int]) -> Floats:
+        return score_views(view, [self.measures[place] for place in places])

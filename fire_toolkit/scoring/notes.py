@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
-from fire_toolkit.measures.score_coded import score_views
-from fire_toolkit.measures.segments import Floats
-from fire_toolkit.measures.ties import TiedRanking
+from fire_toolkit.measures import CodedQrels, Measure
+from fire_toolkit.measures.segments import Floats, Ints
+from fire_toolkit.scoring.judging import JudgedRun
 
 
 @dataclass(frozen=True)
@@ -48,16 +46,16 @@ def note_positives(coded: dict[str, CodedQrels]) -> list[Note]:
     return notes
 
 
-def note_run(run_id: str, ranking: JudgedRanking, measures: list[Measure]) -> list[Note]:
+def note_run(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]:
     """Note queries that a run lacks, has beyond the qrels, or whose lists are shallow or have gaps."""
-    lengths, of = ranking.n_retrieved[ranking.n_retrieved > 0], ranking.n_queries
-    known = ranking.n_contiguous[ranking.n_retrieved > 0]
+    lengths, of = run.n_retrieved[run.n_retrieved > 0], run.n_retrieved.size
+    known = run.n_contiguous[run.n_retrieved > 0]
     has_gap = known < lengths
-    missing, extra = of - lengths.size, ranking.n_extra_queries
+    missing, extra = of - lengths.size, run.n_extra_queries
     cutoff = max((measure.k for measure in measures if measure.k is not None), default=0)
     shallow = int(np.count_nonzero((lengths < cutoff) & ~has_gap))
     n_gaps = int(np.count_nonzero(has_gap))
-    top = int(known[has_gap].min(initial=ranking.worst_rank))
+    top = int(known[has_gap].min(initial=run.worst_rank))
     deeper = [measure.name for measure in measures if measure.depth is None or measure.depth > top]
     said = [
         (
@@ -82,12 +80,14 @@ def note_run(run_id: str, ranking: JudgedRanking, measures: list[Measure]) -> li
     return [Note(kind, run_id, "", n, f"{run_id}: {text}") for kind, n, text in said if n]
 
 
-def note_bounds(run_id: str, rankings: dict[str, JudgedRanking], measures: list[Measure]) -> list[Note]:
-    """Note ranks that are lower bounds, because no positive was found; rankings by the name of the qrels."""
+def note_bounds(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]:
+    """Note ranks that are lower bounds, because no positive was found."""
     notes = []
     for measure in measures:
-        for name, ranking in rankings.items() if measure.definition.unit == "rank" else ():
-            view = measure.view(ranking)
+        for name, judged in run.by.items() if measure.definition.unit == "rank" else ():
+            if judged.ranking is None:
+                continue
+            view = measure.view(judged.ranking)
             n = int(np.count_nonzero(np.isinf(view.first_positive)))
             text = (
                 f"{run_id}: {count_queries(n, of=view.n_queries)} without a positive found by the {name} "
@@ -97,31 +97,33 @@ def note_bounds(run_id: str, rankings: dict[str, JudgedRanking], measures: list[
     return notes
 
 
-def note_ties(run_id: str, tied: dict[str, TiedRanking], measures: list[Measure]) -> list[Note]:
+def note_ties(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]:
     """Note how many queries a tie could change, and the scores at either end."""
     notes = []
-    for name, own in tied.items():
-        if not own.has_ties:
+    for name, judged in run.by.items():
+        ends, values = judged.ends, judged.values
+        if ends is None or not ends.queries.size:
             continue
-        low, high = (
-            score_views(partial(own.view, rule=rule), measures) for rule in ("pessimistic", "optimistic")
-        )
-        differs = low != high
+        differs = ends.low != ends.high
         n = int(np.count_nonzero(differs.any(axis=0)))
-        ends = ", ".join(
-            f"{measure.name} {_shown(low[i], measure)} to {_shown(high[i], measure)}"
+        shown = ", ".join(
+            f"{measure.name} {_shown(values[i], ends.queries, ends.low[i], measure)} to "
+            f"{_shown(values[i], ends.queries, ends.high[i], measure)}"
             for i, measure in enumerate(measures)
             if differs[i].any()
         )
         text = (
-            f"{run_id}: docs of equal score could change {count_queries(n, of=own.ranking.n_queries)} "
-            f"by the {name} qrels; pessimistic to optimistic: {ends}"
+            f"{run_id}: docs of equal score could change {count_queries(n, of=values.shape[1])} "
+            f"by the {name} qrels; pessimistic to optimistic: {shown}"
         )
         notes += [Note("ties", run_id, name, n, text)] if n else []
     return notes
 
 
-def _shown(values: Floats, measure: Measure) -> str:
+def _shown(values: Floats, queries: Ints, at_end: Floats, measure: Measure) -> str:
+    """Return a score of which some queries have other values."""
+    values = values.copy()
+    values[queries] = at_end
     value = measure.aggregate(values)
     return f"{100 * value:.1f}" if measure.definition.unit == "share" else f"{value:.1f}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,11 +12,10 @@ import pandas as pd
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, code_qrels, parse_measure
 from fire_toolkit.measures.blocks import StoredRun
-from fire_toolkit.measures.score_coded import has_loop, score_views
 from fire_toolkit.measures.segments import Floats
-from fire_toolkit.measures.ties import SETTLING_RULES, TIE_RULES
+from fire_toolkit.measures.ties import TIE_RULES
 from fire_toolkit.ranking import refuse_twice, split_runs
-from fire_toolkit.scoring.judging import HeldRun, JudgedRun, judge_blocks
+from fire_toolkit.scoring.judging import HeldRun, judge_blocks
 from fire_toolkit.scoring.notes import (
     Note,
     count_queries,
@@ -107,17 +105,15 @@ def score_runs(
         )
     _check_ties(ties, doc_order)
     notes = note_positives(coded)
-    looped = [measure for measure in parsed if has_loop(measure) and ties not in SETTLING_RULES]
     values, depths = [], {}
     for run in stored:
-        order = doc_order if ties == "index" else None
-        judged = judge_blocks(run, coded, looped, with_ties=ties is not None, doc_order=order)
-        by_qrels = [_values_by(judged, name, parsed, looped, ties) for name in coded]
+        judged = judge_blocks(run, coded, parsed, ties=ties, doc_order=doc_order if ties == "index" else None)
+        by_qrels = [each.values for each in judged.by.values()]
         values.append(_score_run(by_qrels, parsed, per_query=per_query))
-        notes += note_ties(run.run_id, judged.tied, parsed)
-        notes += note_run(run.run_id, judged.rankings["original"], parsed)
-        notes += note_bounds(run.run_id, judged.rankings, parsed)
-        depths[run.run_id] = judged.rankings["original"].worst_rank - 1
+        notes += note_ties(run.run_id, judged, parsed)
+        notes += note_run(run.run_id, judged, parsed)
+        notes += note_bounds(run.run_id, judged, parsed)
+        depths[run.run_id] = judged.worst_rank - 1
     notes += note_depths(depths, parsed)
     names = ["original", "augmented", "delta"][: 1 if augmented is None else 3]
     query_ids = [ALL, *queries] if per_query else [ALL]
@@ -139,21 +135,6 @@ def _stored(runs: Run | StoredRun | Sequence[Run | StoredRun]) -> list[StoredRun
     if twice is not None:
         refuse_twice(twice)
     return stored
-
-
-def _values_by(
-    judged: JudgedRun, name: str, measures: list[Measure], looped: list[Measure], ties: str | None
-) -> Floats:
-    """Return the values of measures × queries of a run under the qrels of that name."""
-    ranking = judged.rankings[name]
-    values = np.empty((len(measures), ranking.n_queries))
-    values[[measures.index(measure) for measure in looped]] = judged.looped[name]
-    rest = [measure for measure in measures if measure not in looped]
-    if rest:
-        as_run: View = partial(Measure.view, ranking=ranking)
-        view = partial(judged.tied[name].view, rule=ties) if ties else as_run
-        values[[measures.index(measure) for measure in rest]] = score_views(view, rest)
-    return values
 
 
 def _parse_all(measures: Sequence[str | Measure]) -> list[Measure]:

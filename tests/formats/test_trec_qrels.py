@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.trec import read_trec_qrels, trec_qrels_text
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.trec import _read_qrels_lines, read_trec_qrels, trec_qrels_text, well_formed_qrels
 from fire_toolkit.tables import check_qrels
 
 FIVE = "1501 0 shot1_2 1 1\n1501 0 shot1_3 02 -1\n1502 0 shot9_1 all 0\n"
@@ -36,3 +39,45 @@ def test_columns_that_come_and_go_are_refused(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("q 0 a 1 1\nq 0 b 1\n")
     with pytest.raises(FormatError, match="qrels:2: 4 fields, expected 5 as on the first line"):
         read_trec_qrels(tmp_path / "qrels")
+
+
+FIELDS = st.one_of(
+    st.sampled_from(["q1", "007", "NA", "日本", '"', "a,b", "é", "1", "-1", "0", "1.0", "x y", "\u00a0", ""]),
+    st.text(st.characters(codec="utf-8"), max_size=3),
+)
+LINES = st.lists(st.lists(FIELDS, min_size=3, max_size=6), max_size=5)
+
+
+@given(LINES, st.sampled_from([" ", "\t", "  "]), st.sampled_from(["\n", "\r\n"]), st.booleans())
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_fast_reader_reads_as_the_slow_one_or_not_at_all(
+    tmp_path: Path, lines: list[list[str]], between: str, end: str, has_mark: bool
+) -> None:
+    path = tmp_path / "qrels"
+    path.write_bytes(("\ufeff" * has_mark + end.join(between.join(line) for line in lines)).encode())
+    found = well_formed_qrels(path)
+    if found is not None:
+        pd.testing.assert_frame_equal(_read_qrels_lines(path)[list(found)], found, check_dtype=False)
+
+
+WHOLE = st.tuples(st.sampled_from(["q1", "007", "é"]), st.sampled_from(["a", "NA", "日"]), st.integers(-9, 9))
+
+
+@given(st.lists(WHOLE, min_size=1, unique_by=lambda row: row[:2]))
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_well_formed_qrels_are_read_fast(tmp_path: Path, rows: list[tuple[str, str, int]]) -> None:
+    path = tmp_path / "qrels"
+    path.write_text("".join(f"{query} 0 {doc} {relevance}\n" for query, doc, relevance in rows))
+    assert well_formed_qrels(path) is not None
+    found = read_qrels(path)
+    assert sorted(rows) == list(zip(found["query_id"], found["doc_id"], found["relevance"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("q 0 a x\n", "relevance 'x', expected a whole number"), ("q 0 a 1\nq 0 a 0\n", "given twice")],
+)
+def test_what_is_wrong_is_told_by_line_or_row(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "qrels").write_text(text)
+    with pytest.raises(FireError, match=said):
+        read_qrels(tmp_path / "qrels")

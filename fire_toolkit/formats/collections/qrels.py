@@ -11,7 +11,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import as_id, have, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.delimited import read_delimited
-from fire_toolkit.formats.trec import read_trec_qrels
+from fire_toolkit.formats.trec import read_trec_qrels, well_formed_qrels
 from fire_toolkit.tables import Qrels, check_qrels
 
 _BEIR = ["query-id", "corpus-id", "score"]
@@ -48,6 +48,9 @@ def read_qrels(path: str | Path) -> Qrels:
         FormatError: no qrels, or a line of another form.
         TableError: a pair twice, a relevance that is no whole number.
     """
+    found = well_formed_qrels(path)
+    if found is not None:
+        return check_qrels(found, where=str(path))
     source = Source(path)
     if recognise(source) is None:
         return read_trec_qrels(path)
