@@ -33,7 +33,7 @@ from fire_toolkit.comparison import compare_runs
 from fire_toolkit.formats.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.matrix import held
 from fire_toolkit.formats.own_runs import run_bytes
-from fire_toolkit.formats.runs import read_run, run_of_ranked
+from fire_toolkit.formats.runs import open_run, read_run, run_of_ranked
 from fire_toolkit.measures import code_qrels, code_run, judge_matrix, parse_measure, score_coded
 from fire_toolkit.ranking import ranks_in_rows, top_of_rows
 from fire_toolkit.scoring import score_runs
@@ -335,7 +335,9 @@ def files(n_queries: int, depth: int = 100) -> None:
 
     print(f"files, a run of {n_queries * depth:,} lines")
     docs, grades = made_up(n_queries, depth)
-    run, qrels = as_run(docs), as_qrels(docs, grades)
+    qrels = as_qrels(docs, grades)
+    falling = -np.sort(-np.random.default_rng(1).random(docs.shape, dtype=np.float32), axis=1)
+    run = check_run(as_run(docs).assign(score=falling.ravel().astype(np.float64)))
     coded = pa.dictionary(pa.int32(), pa.string())
     names = ["query_id", "Q0", "doc_id", "rank", "score", "run_id"]
     types = {"query_id": coded, "doc_id": coded, "run_id": coded, "score": pa.float64()}
@@ -357,18 +359,24 @@ def files(n_queries: int, depth: int = 100) -> None:
                 convert_options=csv.ConvertOptions(column_types=types, include_columns=list(types)),
             )
 
-        def format_alone() -> Any:
+        def as_text() -> Any:
             return parquet.ParquetFile(table, page_checksum_verification=True).read(use_threads=False)
+
+        def as_codes() -> Any:
+            ids = ["doc_ids.list.element"]
+            file = parquet.ParquetFile(table, page_checksum_verification=True, read_dictionary=ids)
+            return [
+                file.read_row_group(each, use_threads=False) for each in range(file.metadata.num_row_groups)
+            ]
 
         first, ours = cpu_s(lambda: score_runs(read_run(text), qrels, EIGHT), 3)
         print(f"  first call {first * 1e3:.0f} ms")
         say("TREC text to scores", ours, "pyarrow reads the text", cpu_s(arrow, 3)[1], "goal 1/1.3")
-        say(
-            "Parquet to a Run",
-            cpu_s(lambda: read_run(table), 3)[1],
-            "pyarrow reads the Parquet",
-            cpu_s(format_alone, 3)[1],
-        )
+        _, ours = cpu_s(lambda: score_runs(open_run(table), qrels, EIGHT), 3)
+        say("Parquet to scores", ours, "pyarrow reads it, ids as text", cpu_s(as_text, 3)[1])
+        say("Parquet to scores", ours, "pyarrow reads it, ids as codes", cpu_s(as_codes, 3)[1])
+        _, ours = cpu_s(lambda: read_run(table), 3)
+        say("Parquet to a Run", ours, "pyarrow reads it, ids as codes", cpu_s(as_codes, 3)[1])
         scores = np.random.default_rng(0).standard_normal((n_queries, 670), dtype=np.float32)
         np.savez(Path(folder, "m.npz"), scores)
         for name, letter, count in (("query_ids", "q", n_queries), ("doc_ids", "v", 670)):
@@ -383,12 +391,13 @@ def files(n_queries: int, depth: int = 100) -> None:
 
 
 def cost_per_query(n_queries: int) -> None:
-    """Three models in turn, top 100, in a process of its own: cost per query and peak memory."""
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import measures; "
-        "measures.three_models(int(sys.argv[2]))"
-    )
-    subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent), str(n_queries)], check=True)
+    """Three models, top 100, from files by `score` in a process of its own: cost a query, peak memory."""
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import measures; "
+    here = str(Path(__file__).parent)
+    with tempfile.TemporaryDirectory() as folder:
+        for work in ("write_models", "score_models"):
+            call = f"{code} measures.{work}(*sys.argv[2:])"
+            subprocess.run([sys.executable, "-c", call, here, str(n_queries), folder], check=True)
 
 
 def peak_mb() -> float:
@@ -399,29 +408,40 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def three_models(n_queries: int, depth: int = 100, block: int = 50_000) -> None:
-    """Score blocks of queries one after another and print cost and memory; the rest of a block is dropped."""
+def write_models(n_queries: str, folder: str, depth: int = 100) -> None:
+    """Write three runs and qrels."""
+    docs, grades = made_up(int(n_queries), depth)
+    scores = -np.sort(-np.random.default_rng(1).random(docs.shape, dtype=np.float32), axis=1)
+    with Path(folder, "qrels").open("w") as out:
+        for row, place in zip(*np.nonzero(grades), strict=True):
+            out.write(f"q{row:07d} 0 d{docs[row, place]:06d} {grades[row, place]}\n")
+    for model in range(3):
+        run = as_run(np.roll(docs, model, axis=1), run_id=f"m{model}")
+        run = check_run(run.assign(score=scores.ravel().astype(np.float64)))
+        Path(folder, f"m{model}").write_bytes(run_bytes(run))
+
+
+def score_models(n_queries: str, folder: str) -> None:
+    """Score the three runs as the command does, after a first few, and print cost and memory."""
+    from click.testing import CliRunner
+
+    from fire_toolkit.cli import main as command
+
+    few = Path(folder, "few")
+    few.mkdir()
+    write_models("1000", str(few))
     kernels.load_loops()
-    measures = [parse_measure(name) for name in EIGHT]
-    few, grades = made_up(1000, 20)
-    score_runs(as_run(few), as_qrels(few, grades), measures)  # loads what is loaded once
-    values = np.empty((3, len(measures), n_queries))
     took = 0.0
-    for start in range(0, n_queries, block):
-        n_here = min(block, n_queries - start)
-        docs, grades = made_up(n_here, depth)
-        coded = code_qrels(as_qrels(docs, grades))
-        for model in range(3):
-            run = as_run(np.roll(docs, model, axis=1))
-            began = time.process_time()
-            values[model, :, start : start + n_here] = score_coded(code_run(run, coded), coded, measures)
-            took += time.process_time() - began
-    means = [measure.aggregate(values[0, place]) for place, measure in enumerate(measures)]
-    peak = peak_mb()
-    cost = f"{took / n_queries / 3 * 1e6:6.2f} µs a query"
-    print(
-        f"  {n_queries:>9,} queries × top {depth} × 3 models: {cost}, peak {peak:6,.0f} MB, AP {means[5]:.3f}"
-    )
+    for place in (few, Path(folder)):
+        runs = [str(place / f"m{model}") for model in range(3)]
+        asked = [word for name in EIGHT for word in ("--measure", name)]
+        began = time.process_time()
+        result = CliRunner().invoke(command, ["score", *runs, "--qrels", str(place / "qrels"), *asked])
+        took = time.process_time() - began
+        if result.exit_code:
+            raise SystemExit(result.output)
+    cost = f"{took / int(n_queries) / 3 * 1e6:6.2f} µs a query and model"
+    print(f"  {int(n_queries):>9,} queries × top 100 × 3 models: {cost}, peak {peak_mb():6,.0f} MB")
 
 
 def cold() -> None:
@@ -461,7 +481,7 @@ def main() -> None:
     fire_scoring(27_763 if full else 3_000)
     overlaps(27_763 if full else 5_000)
     files(30_000 if full else 3_000)
-    print("cost per query, in blocks")
+    print("cost per query, from files by the command score")
     for n_queries in (10_000, 100_000, 1_000_000) if full else (2_000, 10_000):
         cost_per_query(n_queries)
     cold()

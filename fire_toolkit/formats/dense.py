@@ -20,11 +20,9 @@ from fire_toolkit.formats.oddities import Oddities
 from fire_toolkit.formats.ranked import (
     Ranked,
     count_shapes,
-    count_ties,
     extremes_of,
     in_order,
     loops_for,
-    places_of,
     ranked_of,
     without_oddities,
 )
@@ -147,17 +145,22 @@ class _RowPass:
             at_low[bad] = (chunk[bad] == low[bad][:, None]).sum(axis=1)
         flooded = count_shapes(self.oddities, low, high, at_low, chunk.shape[1], start)
         cut = np.where(flooded, low, -np.inf)
-        rows, columns = top_of_rows(chunk, self.depth + 1, self.tie_codes)
-        top = self._top(rows, columns, chunk[rows, columns], cut, start)
-        self.parts.append(in_order([top, self._positives(chunk, cut, start)]))
+        top = self._top(chunk, cut, start)
+        positives = self._positives(chunk, cut, start)
+        self.parts.append(in_order([top, positives]) if len(positives[0]) else top)
 
-    def _top(self, rows: Ints, columns: Ints, scores: Array, cut: Array, start: int) -> tuple[Array, ...]:
-        real = scores > cut[rows]
-        rows, columns, scores = rows[real], columns[real], scores[real]
-        ranks = places_of(rows)
-        count_ties(self.oddities, rows, ranks, scores, self.depth)
-        kept = ranks <= self.depth
-        return rows[kept] + start, columns[kept], ranks[kept], scores[kept]
+    def _top(self, chunk: Array, cut: Array, start: int) -> tuple[Array, ...]:
+        """Return the top of each row above its cut, by row, then rank, and count its ties."""
+        n_rows, n_docs = chunk.shape
+        columns = top_of_rows(chunk, self.depth + 1, self.tie_codes)[1].reshape(n_rows, -1)
+        scores = chunk.reshape(-1).take(columns + n_docs * np.arange(n_rows)[:, None])
+        is_real = scores > cut[:, None]
+        is_tied = (scores[:, 1:] == scores[:, :-1]) & is_real[:, 1:]
+        self.oddities.tied_in_top += int(is_tied[:, : self.depth - 1].any(axis=1).sum())
+        self.oddities.tied_at_cut += int(is_tied[:, self.depth - 1 :].sum())
+        row, place = np.nonzero(is_real[:, : self.depth])
+        ranked = row + start, columns[row, place], place + 1
+        return *(each.astype(np.int32) for each in ranked), scores[row, place]
 
     def _positives(self, chunk: Array, cut: Array, start: int) -> tuple[Array, ...]:
         queries, docs = self.positives

@@ -35,6 +35,7 @@ _VERSION = 1
 _BLOCK_ROWS = 1 << 20  # of a Run, in a row group
 _BLOCK_BYTES = 32 << 20  # of a row group's pages, in a block
 _DOCS = "doc_ids.list.element"
+_NO_IDS = pd.Index([], dtype="str")
 _MOST_IDS_BYTES = 1 << 30  # of a block's doc ids, which stand in the file once a block
 
 
@@ -129,14 +130,17 @@ class OwnRun:
             FormatError: damaged: a page's checksum; ids, ranks or scores that no run has.
         """
         file = open_parquet(self.path, read_dictionary=[_DOCS])
-        n_left, n_rows, before = file.metadata.num_rows, 0, ""
+        n_left, n_rows = file.metadata.num_rows, 0
+        before = RunBlock(_NO_IDS, _NO_IDS, *np.zeros((4, 0), dtype=np.int32))
         for batch in _batches(self.path, file):
             n_left -= len(batch)
-            block = guarded(self.path, partial(_block, batch, is_last=not n_left))
+            block = guarded(self.path, partial(_block, batch, before, is_last=not n_left))
             n_rows += block.doc.size
             compiled(n_rows)  # the loops are loaded where the blocks add up to large work
-            _check(self.path, block, before)
-            before = block.queries[-1]
+            problem = _problem(block, before)
+            if problem:
+                raise FormatError(f"{self.path}: {problem}; write the run again with `fire-toolkit add-run`")
+            before = block
             yield block
         if n_left:
             raise FormatError(f"{self.path}: {n_left:,} queries fewer than it says; copy it again")
@@ -191,7 +195,8 @@ def _batches(path: Path, file: Any) -> Iterator[Any]:
                 yield batch
 
 
-def _block(batch: Any, *, is_last: bool) -> RunBlock:
+def _block(batch: Any, before: RunBlock, *, is_last: bool) -> RunBlock:
+    """Return rows of the file as a block, which shares its docs with the block before where it can."""
     batch.validate(full=True)  # lengths, offsets, and that text is UTF-8
     columns = {name: batch.column(name) for name in ("query_id", "doc_ids", "ranks", "scores")}
     flat = {name: column.flatten() for name, column in columns.items() if name != "query_id"}
@@ -201,9 +206,10 @@ def _block(batch: Any, *, is_last: bool) -> RunBlock:
     lengths = [columns[name].value_lengths().to_numpy() for name in flat]
     if not all((lengths[0] == other).all() for other in lengths[1:]):
         raise ValueError("lists of different lengths")
+    doc_ids = pd.Index(docs.dictionary.to_pandas(), dtype="str")
     return RunBlock(
         queries=pd.Index(columns["query_id"].to_pandas(), dtype="str"),
-        docs=pd.Index(docs.dictionary.to_pandas(), dtype="str"),
+        docs=before.docs if doc_ids.equals(before.docs) else doc_ids,
         start=np.append(0, np.cumsum(lengths[0], dtype=np.int64)),
         doc=as_input(docs.indices.to_numpy(), np.int32),
         rank=flat["ranks"].to_numpy(),
@@ -212,26 +218,23 @@ def _block(batch: Any, *, is_last: bool) -> RunBlock:
     )
 
 
-def _check(path: Path, block: RunBlock, before: str) -> None:
-    """Refuse a block that no run has; `before` is the id of the query before it."""
-    problem = _problem(block, before)
-    if problem:
-        raise FormatError(f"{path}: {problem}; write the run again with `fire-toolkit add-run`")
-
-
-def _problem(block: RunBlock, before: str) -> str:
-    queries, docs = block.queries.tolist(), block.docs.tolist()
+def _problem(block: RunBlock, before: RunBlock) -> str:
+    """Return what about a block no run has, in words; `before` is the block before it."""
+    queries = [*before.queries[-1:], *block.queries.tolist()]
+    docs = [] if block.docs is before.docs else block.docs.tolist()
     rank, score = block.rank, block.score
     if not (are_ids(queries) and are_ids(docs) and len(set(docs)) == len(docs)):
         return "ids that no run has"
-    if queries[0] <= before or not all(map(operator.lt, queries, queries[1:])):
+    if not all(map(operator.lt, queries, queries[1:])):
         return "queries that are not sorted"
     if rank.dtype.kind != "i" or score.dtype.kind != "f":
         return f"ranks and scores of {rank.dtype} and {score.dtype}"
+    has_rows = block.start[1:] > block.start[:-1]
+    first, last = block.start[:-1][has_rows], block.start[1:][has_rows] - 1
     follows = (rank[1:] > rank[:-1]) & (score[1:] <= score[:-1])
-    ends = block.start[1:-1]
-    follows[ends[(ends > 0) & (ends < rank.size)] - 1] = True
-    if not (follows.all() and rank.min(initial=1) >= 1 and np.isfinite(score).all()):
+    follows[last[:-1]] = True
+    ends = np.isfinite(score[first]) & np.isfinite(score[last]) & (rank[first] >= 1)
+    if not (follows.all() and ends.all()):
         return "ranks that do not follow the scores"
     if has_repeat_within(block.doc, block.start[:-1]):
         return "a doc twice under a query"

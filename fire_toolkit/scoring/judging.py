@@ -114,7 +114,7 @@ def judge_blocks(
         within = {name: which.between(place, stop) for name, which in coded.items()}
         coded_run = code_run(block, next(iter(within.values())))
         for name, account in accounts.items():
-            account.add(coded_run, within[name], place)
+            has_known_doc |= account.add(coded_run, within[name], place)
         n_retrieved[place:stop] = coded_run.last_rank
         n_contiguous[place:stop] = coded_run.n_contiguous
         n_extra += coded_run.n_extra_queries
@@ -154,8 +154,11 @@ class _Account:
         self.of_all = [place for place in places if self.measures[place].definition.unit == "rank"]
         self.of_block = [place for place in places if place not in self.of_all]
 
-    def add(self, run: CodedRun, coded: CodedQrels, place: int) -> None:
-        """Take a block, whose queries are those from `place`, with its part of the qrels."""
+    def add(self, run: CodedRun, coded: CodedQrels, place: int) -> bool:
+        """Take a block, whose queries are those from `place`, with its part of the qrels.
+
+        Return whether a query has a doc of its own qrels.
+        """
         ranking = judge_run(run, coded)
         tied = None if self.ties is None else find_ties(run, ranking)
         if tied is None or self.ties not in SETTLING_RULES:
@@ -170,6 +173,7 @@ class _Account:
             self.tied.append((place + queries, low, high))
         if self.of_all:
             self.kept.append((ranking, tied))
+        return ranking.query.size > 0
 
     def close(self) -> Judged:
         """Compute what needs all blocks."""
