@@ -3,10 +3,13 @@
     python benchmarks/labelstudio.py --workspace DIR [--tasks 10000] [--annotators 1]
 
 DIR is a workspace whose server runs (`fire-toolkit labelstudio start`). The server's own speed is
-measured in the same run with bare HTTP requests of the same kind: imports in batches of 1,000, pages of
+measured in the same run with the bare HTTP requests that no blind campaign can do without: for a push one
+that makes each annotator's project with its settings, and imports in batches of 1,000; for reads pages of
 1,000 tasks; for an incremental pull one request for each annotator's changes, one that tells which projects
-there are and whether they still show the page that was pushed, and a file flushed to disk. Reads are repeated
-in turn, ours and theirs, and the medians are shown. The projects are removed at the end.
+there are and whether they still show the page that was pushed, and a new file flushed to disk. Changes are
+asked for as a client must that loses none, from before the last one on, since the server writes a change's
+time before others can see the change; beside it stands the same without looking back. All are repeated in
+turn, ours and theirs, and the medians are shown. The projects are removed at the end.
 """
 
 from __future__ import annotations
@@ -19,8 +22,12 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,8 +44,7 @@ from fire_toolkit.labelstudio.config import config_sha256
 from fire_toolkit.labelstudio.connection import Connection, read_connection
 from fire_toolkit.labelstudio.ledger_rows import KEPT
 from fire_toolkit.labelstudio.pull import LOOK_BACK_S, Pulled, pull_answers
-from fire_toolkit.labelstudio.push import make_queues, push_queues
-from fire_toolkit.labelstudio.task_json import tasks_to_json
+from fire_toolkit.labelstudio.push import make_queues, project_settings, push_queues
 from fire_toolkit.tables import Tasks, check_pool, check_qrels, check_queries
 from fire_toolkit.tasks import make_tasks
 
@@ -57,14 +63,13 @@ class Raw:
             base_url=connection.url, headers=headers, timeout=300, trust_env=False, limits=limits
         )
 
-    def project(self, guideline: Guideline) -> int:
-        content = {"title": "benchmark", "label_config": guideline.label_config}
-        return int(self.http.post("/api/projects/", json=content).raise_for_status().json()["id"])
-
-    def push(self, project: int, payload: list[dict[str, Any]]) -> None:
-        for start in range(0, len(payload), BATCH):
-            batch = payload[start : start + BATCH]
+    def push(self, settings: Mapping[str, Any], tasks: Sequence[dict[str, Any]]) -> int:
+        """Make a project with tasks; return its number."""
+        project = int(self.http.post("/api/projects/", json=settings).raise_for_status().json()["id"])
+        for start in range(0, len(tasks), BATCH):
+            batch = tasks[start : start + BATCH]
             self.http.post(f"/api/projects/{project}/import", json=batch).raise_for_status()
+        return project
 
     def read(self, project: int, *, include: str, items: list[dict[str, Any]], answers: bool) -> int:
         """Read all pages of tasks above the last number; return how many there were."""
@@ -82,7 +87,7 @@ class Raw:
             last = max(task["id"] for task in found["tasks"])
 
     def projects(self) -> list[dict[str, Any]]:
-        params = {"page_size": 100, "include": "id,description,label_config"}
+        params: dict[str, Any] = {"page_size": 100, "include": "id,description,label_config"}
         return list(self.http.get("/api/projects/", params=params).raise_for_status().json()["results"])
 
     def answer_all(self, tasks: Iterable[tuple[int, int]]) -> None:
@@ -108,14 +113,41 @@ def timed(call: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def in_turn(ours: Callable[[], object], theirs: Callable[[], object], n_repeats: int) -> tuple[float, float]:
-    """Return the median times of two calls, made in turn so that what else runs hits both."""
-    times = [(timed(theirs), timed(ours)) for _ in range(n_repeats)]
-    return median(own for _, own in times), median(their for their, _ in times)
+def in_turn(
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    n_repeats: int,
+    *,
+    after: Callable[[], object] = lambda: None,
+) -> tuple[float, float]:
+    """Return the median times of two calls, made in turn so that what else runs hits both.
+
+    Each is the first of the two every other time; `after` is called after each and not timed.
+    """
+    times: dict[Callable[[], object], list[float]] = {ours: [], theirs: []}
+    for repeat in range(n_repeats):
+        for call in (ours, theirs) if repeat % 2 else (theirs, ours):
+            times[call].append(timed(call))
+            after()
+    return median(times[ours]), median(times[theirs])
+
+
+def keep_durably(path: Path, text: str) -> None:
+    with path.open("w") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    folder = os.open(path.parent, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
 
 
 def changed_since(moment: str) -> dict[str, Any]:
     return {"filter": "filter:tasks:updated_at", "operator": "greater", "type": "Datetime", "value": moment}
+
+
+def earlier(moment: str, seconds: float) -> str:
+    return (datetime.fromisoformat(moment) - timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
 
 
 def make_payload(n_tasks: int, guideline: Guideline) -> Tasks:
@@ -132,8 +164,18 @@ def removed(raw: Raw, projects: list[int]) -> Iterator[None]:
     try:
         yield
     finally:
-        for project in projects:
-            raw.http.delete(f"/api/projects/{project}/")
+        remove(raw, projects)
+
+
+def remove(raw: Raw, projects: list[int]) -> None:
+    while projects:
+        raw.http.delete(f"/api/projects/{projects.pop()}/")
+
+
+def show(rows: Iterable[tuple[str, float, float]]) -> None:
+    print(f"{'what':46} {'ours, s':>9} {'server, s':>10} {'overhead':>9}")
+    for what, ours_s, theirs_s in rows:
+        print(f"{what:46} {ours_s:9.3f} {theirs_s:10.3f} {ours_s / theirs_s - 1:9.0%}")
 
 
 def main() -> int:
@@ -146,10 +188,10 @@ def main() -> int:
     given = parser.parse_args()
     guideline = read_guideline("caption-relevance-v1")
     connection = read_connection(given.workspace, environ={})
-    raw, rows, projects = Raw(connection), [], []
+    rows: list[tuple[str, float, float]] = []
+    raw, projects = Raw(connection), list[int]()
     digest = config_sha256(guideline.label_config)
-    key = uuid.uuid4().hex[:12]
-    campaign = Campaign(key, guideline.name, guideline.sha256, digest, guideline.label_config, False)
+    campaign = Campaign("bare", guideline.name, guideline.sha256, digest, guideline.label_config, False)
     tasks = make_payload(given.tasks, guideline)
     no_controls = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
     names = [f"bench{number}" for number in range(given.annotators)]
@@ -164,19 +206,27 @@ def main() -> int:
         def push() -> list[int]:
             return [pushed.project for pushed in push_queues(api, campaign, queues, guideline=guideline)]
 
+        def push_anew() -> None:
+            nonlocal campaign
+            campaign = replace(campaign, key=uuid.uuid4().hex[:12])
+            projects.extend(push())
+
+        def push_bare() -> None:
+            for queue in queues:
+                settings = project_settings(bare, queue.name, guideline)
+                projects.append(raw.push(settings, queue.tasks))
+
         def pull(folder: Path, marks: Mapping[str, str], *, is_full: bool = False) -> Pulled:
             now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
             return pull_answers(
                 api, campaign, folder, names={}, marks=marks, now=lambda: now, is_full=is_full
             )
 
-        bare = raw.project(guideline)
-        projects.append(bare)
-        payload = tasks_to_json(tasks, guideline)[1]
-        theirs = timed(lambda: raw.push(bare, payload))
-        ours = timed(lambda: projects.extend(push()))
-        rows.append((f"push {given.tasks:,} tasks", ours, theirs))
-        own = projects[1:]
+        bare = campaign
+        both = in_turn(push_anew, push_bare, given.repeats, after=lambda: remove(raw, projects))
+        rows.append((f"push {given.tasks:,} tasks", *both))
+        push_anew()
+        own = list(projects)
 
         def read_all(include: str, *, answers: bool) -> None:
             for project in own:
@@ -190,7 +240,7 @@ def main() -> int:
         time.sleep(LOOK_BACK_S + 1)  # what is recent is read again by every pull; a campaign has little of it
         raw.answer_all((project, numbers[project][share]) for project in own)
         marks = pull(ledger, {}, is_full=True).marks
-        fresh = iter(range(given.repeats))
+        fresh = count()
         both = in_turn(
             lambda: pull(Path(place) / f"full-{next(fresh)}", {}, is_full=True),
             lambda: read_all(INCLUDE, answers=True),
@@ -201,24 +251,27 @@ def main() -> int:
         last = [(project, numbers[project][-1 - place]) for place in range(30) for project in own]
         raw.answer_all(last[:30])
 
-        def read_changes() -> None:
-            with (Path(place) / "changes").open("w") as stream:
-                json.dump(raw.projects(), stream)
-                stream.flush()
-                os.fsync(stream.fileno())
+        def read_changes(look_back_s: float) -> None:
+            found = raw.projects()
             for project in own:
                 (mark,) = (value for key, value in marks.items() if f"#{project}#" in key)
-                raw.read(project, include=INCLUDE, items=[changed_since(mark)], answers=True)
+                items = [changed_since(earlier(mark, look_back_s))]
+                raw.read(project, include=INCLUDE, items=items, answers=True)
+            keep_durably(Path(place) / f"changes-{next(fresh)}", json.dumps(found))
 
-        copies = [shutil.copytree(ledger, Path(place) / f"copy-{n}") for n in range(given.repeats)]
+        n_pulls = 4 * given.repeats  # each takes a fraction of a second
+        copies = [shutil.copytree(ledger, Path(place) / f"copy-{n}") for n in range(2 * n_pulls)]
         found: list[Pulled] = []
-        both = in_turn(lambda: found.append(pull(copies.pop(), marks)), read_changes, given.repeats)
+        for look_back_s, what in ((LOOK_BACK_S, ""), (0, " (no look-back)")):
+            both = in_turn(
+                lambda: found.append(pull(copies.pop(), marks)),
+                partial(read_changes, look_back_s),
+                n_pulls,
+            )
+            rows.append((f"incremental pull of 30 changes{what}", *both))
         if {pulled.n_new for pulled in found} != {30}:
             raise SystemExit(f"expected 30 new answers, found {found}")
-        rows.append(("incremental pull of 30 changes", *both))
-    print(f"{'what':34} {'ours, s':>9} {'server, s':>10} {'overhead':>9}")
-    for what, ours_s, theirs_s in rows:
-        print(f"{what:34} {ours_s:9.2f} {theirs_s:10.2f} {ours_s / theirs_s - 1:9.0%}")
+    show(rows)
     return 0
 
 
