@@ -314,7 +314,7 @@ def _has_each_key_once(spec: TableSpec, columns: dict[str, Series]) -> bool:
     n_values = [len(values.cat.categories) for values in keys]
     if prod(n_values) >= 2**63:
         return False
-    *outer, inner = (values.cat.codes.to_numpy() for values in keys)
+    *outer, inner = (values.array.codes for values in keys)
     starts = starts_of_groups(*outer)
     heads = _packed([code[starts] for code in outer], n_values[:-1])
     if _has_repeat(heads):  # the rows of a group do not stand together
@@ -387,7 +387,7 @@ def are_in_order(keys: Sequence[npt.NDArray[Any]]) -> bool:
 def _sort_codes(values: Series) -> npt.NDArray[Any]:
     """Return integers that sort as the values do (text by code point)."""
     if isinstance(values.dtype, pd.CategoricalDtype):
-        return np.asarray(values.cat.codes)
+        return np.asarray(values.array.codes)
     if pd.api.types.is_numeric_dtype(values.dtype):
         return np.asarray(values)
     codes, uniques = values.array.factorize()

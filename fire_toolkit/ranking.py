@@ -44,11 +44,11 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
     """
     checked = check_run(scored.assign(rank=1), where=where)
     starts = starts_of_groups(
-        checked["run_id"].cat.codes.to_numpy(), checked["query_id"].cat.codes.to_numpy()
+        checked["run_id"].array.codes, checked["query_id"].array.codes
     )
     lengths = np.diff(starts, append=len(checked))
     order = _order_within(
-        starts, lengths, checked["score"].to_numpy(), checked["doc_id"].cat.codes.to_numpy()
+        starts, lengths, checked["score"].to_numpy(), checked["doc_id"].array.codes
     )
     if order is not None:
         checked = checked.iloc[order].reset_index(drop=True)

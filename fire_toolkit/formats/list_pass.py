@@ -84,7 +84,7 @@ def _is_among(run: Run, positives: pd.MultiIndex | None) -> Any:
 
 def _count_shapes(run: Run, oddities: Oddities) -> Any:
     """Count constant and flooded queries; return which rows are a flood."""
-    query, score = run["query_id"].cat.codes.to_numpy(), run["score"].to_numpy()
+    query, score = run["query_id"].array.codes, run["score"].to_numpy()
     n_queries = len(run["query_id"].cat.categories)
     low, high = np.full(n_queries, np.inf), np.full(n_queries, -np.inf)
     np.minimum.at(low, query, score)
@@ -101,7 +101,7 @@ def _count_shapes(run: Run, oddities: Oddities) -> Any:
 
 
 def _count_ties(run: Run, oddities: Oddities, is_positive: Any, depth: int) -> None:
-    query, score = run["query_id"].cat.codes.to_numpy(), run["score"].to_numpy()
+    query, score = run["query_id"].array.codes, run["score"].to_numpy()
     rank = run["rank"].to_numpy()
     equal = np.zeros(len(run), dtype=bool)
     equal[1:] = (query[1:] == query[:-1]) & (score[1:] == score[:-1])

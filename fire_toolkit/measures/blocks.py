@@ -53,8 +53,8 @@ class StoredRun(Protocol):
 
 def block_of(run: Run) -> RunBlock:
     """Return `run`, which holds one run, as one block."""
-    query, doc = run["query_id"].cat, run["doc_id"].cat
-    codes = query.codes.to_numpy()
+    query, doc = (run[name].array for name in ("query_id", "doc_id"))  # `.cat.codes` would copy
+    codes = query.codes
     ends = np.append(np.flatnonzero(codes[1:] != codes[:-1]) + 1, codes.size)
     start = np.zeros(len(query.categories) + 1, dtype=np.int64)
     if codes.size:
@@ -63,7 +63,7 @@ def block_of(run: Run) -> RunBlock:
         queries=query.categories,
         docs=doc.categories,
         start=np.maximum.accumulate(start),
-        doc=as_input(doc.codes.to_numpy(), np.int32),
+        doc=as_input(doc.codes, np.int32),
         rank=run["rank"].to_numpy(),
         score=run["score"].to_numpy(),
     )
