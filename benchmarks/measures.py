@@ -379,14 +379,20 @@ def files(n_queries: int, depth: int = 100) -> None:
         say("Parquet to a Run", ours, "pyarrow reads it, ids as codes", cpu_s(as_codes, 3)[1])
         scores = np.random.default_rng(0).standard_normal((n_queries, 670), dtype=np.float32)
         np.savez(Path(folder, "m.npz"), scores)
-        for name, letter, count in (("query_ids", "q", n_queries), ("doc_ids", "v", 670)):
+        for name, letter, count in (("query_ids", "q0", n_queries), ("doc_ids", "v", 670)):
             Path(folder, f"m.{name}.txt").write_text("".join(f"{letter}{row:06d}\n" for row in range(count)))
         _, ours = cpu_s(lambda: read_run(Path(folder, "m.npz"), depth=20), 3)
+        wanted = qrels["doc_id"].str.slice(3).astype(int) % 670  # other docs for the same queries
+        pairs = qrels.assign(doc_id="v" + wanted.astype("str").str.zfill(6))
+        pairs = check_qrels(pairs.drop_duplicates(["query_id", "doc_id"]))
+        _, loaded = cpu_s(lambda: np.load(Path(folder, "m.npz"))["arr_0"], 3)
+        _, scored = cpu_s(lambda: score_runs(open_run(Path(folder, "m.npz")), pairs, EIGHT), 3)
+        say("npz to scores", scored, "numpy loads the npz", loaded)
         say(
             "npz to a Run, top 20",
             ours,
             "numpy loads the npz",
-            cpu_s(lambda: np.load(Path(folder, "m.npz"))["arr_0"], 3)[1],
+            loaded,
         )
 
 

@@ -43,13 +43,9 @@ def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
         1      m        q      a     2    1.0
     """
     checked = check_run(scored.assign(rank=1), where=where)
-    starts = starts_of_groups(
-        checked["run_id"].array.codes, checked["query_id"].array.codes
-    )
+    starts = starts_of_groups(checked["run_id"].array.codes, checked["query_id"].array.codes)
     lengths = np.diff(starts, append=len(checked))
-    order = _order_within(
-        starts, lengths, checked["score"].to_numpy(), checked["doc_id"].array.codes
-    )
+    order = _order_within(starts, lengths, checked["score"].to_numpy(), checked["doc_id"].array.codes)
     if order is not None:
         checked = checked.iloc[order].reset_index(drop=True)
     rank = np.arange(1, len(checked) + 1) - np.repeat(starts, lengths)

@@ -27,6 +27,7 @@ from fire_toolkit.cli.common import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fire_toolkit.formats.matrix_runs import MatrixRun
     from fire_toolkit.formats.own_runs import OwnRun
     from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
 
@@ -47,14 +48,15 @@ class Given:
         return self.runs_to(None)
 
     @cached_property
-    def stored_runs(self) -> list[Run | OwnRun]:
+    def stored_runs(self) -> list[Run | OwnRun | MatrixRun]:
         """The same for what takes one after the other, a block at a time (`score_runs`)."""
         ids = {name: self.values[name] for name in ("query_ids", "doc_ids")}
         return open_runs(self.values["runs"], self.inputs, **ids)
 
-    def _read_runs(self) -> Sequence[Run | OwnRun]:
+    def _read_runs(self) -> Sequence[Run | OwnRun | MatrixRun]:
         """Return the runs in whichever form they were asked for; nothing where they were not."""
-        found: Sequence[Run | OwnRun] = self.__dict__.get("runs", self.__dict__.get("stored_runs", []))
+        read = self.__dict__
+        found: Sequence[Run | OwnRun | MatrixRun] = read.get("runs", read.get("stored_runs", []))
         return found
 
     def runs_to(self, depth: int | None) -> list[Run]:

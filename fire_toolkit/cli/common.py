@@ -20,10 +20,11 @@ from fire_toolkit.workspace import Workspace, find_workspace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fire_toolkit.formats.matrix_runs import MatrixRun
     from fire_toolkit.formats.own_runs import OwnRun
     from fire_toolkit.tables import Run
 
-_AnyRun = TypeVar("_AnyRun", "Run", "Run | OwnRun")
+_AnyRun = TypeVar("_AnyRun", "Run", "Run | OwnRun | MatrixRun")
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown")
 DRAWN = ("table", "latex", "markdown")  # for people; the others are long rows
 
@@ -200,8 +201,8 @@ def read_runs(
 
 def open_runs(
     files: Sequence[str], inputs: Inputs, *, query_ids: str | None, doc_ids: str | None
-) -> list[Run | OwnRun]:
-    """Return the runs as `read_runs` does; those in the toolkit's own files are read when they are used."""
+) -> list[Run | OwnRun | MatrixRun]:
+    """Return the runs as `read_runs` does; those that can are read when they are scored."""
     from fire_toolkit.formats.runs import open_run
 
     return _runs(files, inputs, open_run, (query_ids, doc_ids))

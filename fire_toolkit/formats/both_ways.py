@@ -11,8 +11,9 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.matrix import Matrix, held, rows_per_block
+from fire_toolkit.formats.matrix_runs import refuse_missing
 from fire_toolkit.formats.readers import find_reader
-from fire_toolkit.formats.runs import open_matrix, refuse_missing, run_of_ranked
+from fire_toolkit.formats.runs import open_matrix, run_of_ranked
 from fire_toolkit.tables import Run
 
 Axes = tuple[Sequence[str], Sequence[str]]

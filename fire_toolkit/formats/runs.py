@@ -18,7 +18,7 @@ from fire_toolkit.formats.ids import check_ids, ids_beside, read_ids
 from fire_toolkit.formats.index_lists import named_by_place
 from fire_toolkit.formats.list_pass import run_of_lists
 from fire_toolkit.formats.matrix import Matrix, n_rows_columns
-from fire_toolkit.formats.oddities import Oddities
+from fire_toolkit.formats.matrix_runs import MatrixRun, can_be_scored, refuse_missing
 from fire_toolkit.formats.own_runs import OwnRun
 from fire_toolkit.formats.ranked import Ranked
 from fire_toolkit.formats.reader import RunReader
@@ -74,22 +74,31 @@ def open_run(
     run_id: str | None = None,
     query_ids: str | Path | None = None,
     doc_ids: str | Path | None = None,
-) -> Run | OwnRun:
-    """Return the run in a file as `read_run` does; one in the toolkit's own file is read when it is used."""
+) -> Run | OwnRun | MatrixRun:
+    """Return the run in a file for `score_runs`: the same as `read_run` gives, read when it is scored.
+
+    That holds for the toolkit's own files and for matrices; others are read whole.
+    """
     path = Path(path)
-    if path.is_file() and find_reader(path) is own_runs.READER:
+    reader = find_reader(path) if path.is_file() else None
+    if reader is own_runs.READER:
         return own_runs.open_own_run(path, run_id=run_id)
+    if reader is not None and reader.read_arrays is not None:
+        arrays = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
+        run = MatrixRun(path, run_id or path.stem, *arrays)
+        if can_be_scored(run):
+            return run
     return read_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids)
 
 
-def run_id_of(run: Run | OwnRun) -> str:
+def run_id_of(run: Run | OwnRun | MatrixRun) -> str:
     """Return the id of one run, empty where it has no row."""
     if isinstance(run, pd.DataFrame):
         return str(run["run_id"].iloc[0]) if len(run) else ""
     return run.run_id
 
 
-def renamed(run: Run | OwnRun, run_id: str) -> Any:
+def renamed(run: Run | OwnRun | MatrixRun, run_id: str) -> Any:
     """Return one run under another id."""
     if isinstance(run, pd.DataFrame):
         return Run(run.assign(run_id=run["run_id"].cat.rename_categories([run_id])))
@@ -144,21 +153,6 @@ def _given_ids(
     return (
         read_ids(query_file, "query_id") if query_file else None,
         read_ids(doc_file, "doc_id") if doc_file else None,
-    )
-
-
-def refuse_missing(path: Path, oddities: Oddities, queries: list[str], docs: list[str]) -> None:
-    """Raise FormatError where scores of a matrix were NaN or infinite; the first is named."""
-    n_odd = oddities.n_nan + oddities.n_minus_inf + oddities.n_plus_inf
-    if not n_odd:
-        return
-    row, column = next(
-        oddities.first[kind] for kind in ("nan", "minus_inf", "plus_inf") if kind in oddities.first
-    )
-    raise FormatError(
-        f"{path}: {n_odd} scores that are NaN or infinite, the first at row {row}, column {column} (query "
-        f"{queries[row]}, doc {docs[column]}); expected finite numbers: leave padding rows out, or bring the "
-        "file in with `fire-toolkit add-run`"
     )
 
 

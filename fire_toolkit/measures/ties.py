@@ -109,17 +109,34 @@ def _rows_of(run: CodedRun, ranking: JudgedRanking) -> Ints:
     return np.asarray(rows[at], dtype=np.int64)
 
 
+def places_in_order(doc_ids: pd.Index[str], order: Sequence[str], *, run_id: str) -> Ints:
+    """Return the place of each doc of a run in the collection's order.
+
+    Raises:
+        UsageError: a doc stands twice in `order`.
+        JoinError: a doc of the run is not in `order`.
+    """
+    docs = pd.Index(order)
+    if not docs.is_unique:
+        twice = docs[docs.duplicated()][0]
+        raise UsageError(f"order of the docs: {twice!r} stands twice, expected each doc once")
+    place = docs.get_indexer(doc_ids)
+    if (place < 0).any():
+        absent = doc_ids[place < 0]
+        raise JoinError(
+            f"run {run_id}: {len(absent):,} docs are not in the order of the docs ({absent[0]}); expected "
+            "the list of the whole collection"
+        )
+    return np.asarray(place, dtype=np.int64)
+
+
 def order_by_index(block: RunBlock, docs: Sequence[str], *, run_id: str) -> RunBlock:
-    """Return `block` with docs of equal score in the order of `docs`.
+    """Return `block` with docs of equal score in the order of `docs`, as `places_in_order` has it.
 
     Args:
         block: in any order of ties.
         docs: every doc of the block, each once, in the collection's order.
         run_id: what the run is called in an error.
-
-    Raises:
-        UsageError: a doc stands twice in `docs`.
-        JoinError: a doc of the run is not in `docs`.
 
     Examples:
         >>> from fire_toolkit.measures.blocks import block_of
@@ -129,17 +146,7 @@ def order_by_index(block: RunBlock, docs: Sequence[str], *, run_id: str) -> RunB
         >>> list(block.docs[block.doc])
         ['a', 'b']
     """
-    order = pd.Index(docs)
-    if not order.is_unique:
-        twice = order[order.duplicated()][0]
-        raise UsageError(f"order of the docs: {twice!r} stands twice, expected each doc once")
-    place = order.get_indexer(block.docs)
-    if (place < 0).any():
-        absent = block.docs[place < 0]
-        raise JoinError(
-            f"run {run_id}: {len(absent):,} docs are not in the order of the docs ({absent[0]}); expected "
-            "the list of the whole collection"
-        )
+    place = places_in_order(block.docs, docs, run_id=run_id)
     query = np.repeat(np.arange(len(block.queries)), np.diff(block.start))
     return replace(block, doc=block.doc[np.lexsort((place[block.doc], -block.score, query))])
 

@@ -19,6 +19,7 @@ from fire_toolkit.measures import (
     score_coded,
 )
 from fire_toolkit.measures.blocks import RunBlock, StoredRun, block_of
+from fire_toolkit.measures.judge_matrix import MatrixSource
 from fire_toolkit.measures.judged_ranking import join_rankings
 from fire_toolkit.measures.score_coded import score_views
 from fire_toolkit.measures.segments import Floats, Ints
@@ -26,6 +27,7 @@ from fire_toolkit.measures.ties import SETTLING_RULES, TiedRanking, find_ties, o
 from fire_toolkit.ranking import check_run_fits
 from fire_toolkit.tables import Run
 
+View = Callable[[Measure], JudgedRanking]
 _ENDS = ("pessimistic", "optimistic")
 
 
@@ -82,7 +84,7 @@ class JudgedRun:
 
 
 def judge_blocks(
-    run: StoredRun,
+    run: StoredRun | MatrixSource,
     coded: Mapping[str, CodedQrels],
     measures: Sequence[Measure],
     *,
@@ -93,7 +95,7 @@ def judge_blocks(
 
     Args:
         run: its blocks are read once, and each is dropped before the next. Only what a measure that is a
-            rank reads is kept: it depends on the deepest rank of all.
+            rank reads is kept: it depends on the deepest rank of all. Of a matrix the pairs are kept.
         coded: the qrels by name.
         measures: each once.
         ties: a tie rule; None leaves the order of the run, and ties are not looked for.
@@ -102,6 +104,8 @@ def judge_blocks(
     Raises:
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
+    if isinstance(run, MatrixSource):
+        return _judge_matrix(run, coded, measures, ties=ties, doc_order=doc_order)
     queries = next(iter(coded.values())).queries
     accounts = {name: _Account(which, measures, ties) for name, which in coded.items()}
     n_retrieved, n_contiguous = np.zeros((2, len(queries)), dtype=np.int64)
@@ -129,6 +133,32 @@ def judge_blocks(
     )
     by = {name: account.close() for name, account in accounts.items()}
     return JudgedRun(by, n_retrieved, n_contiguous, n_extra)
+
+
+def _judge_matrix(
+    run: MatrixSource,
+    coded: Mapping[str, CodedQrels],
+    measures: Sequence[Measure],
+    *,
+    ties: str | None,
+    doc_order: Sequence[str] | None,
+) -> JudgedRun:
+    some = next(iter(coded.values()))
+    pairs = np.unique(np.concatenate([which.pairs for which in coded.values()]))
+    ranks = run.rank_pairs(CodedQrels(some.queries, some.docs, pairs, np.zeros_like(pairs)), doc_order)
+    check_run_fits(
+        run.run_id,
+        some.queries,
+        first=run.first_pair,
+        n_shared=np.count_nonzero(ranks.n_retrieved),
+        has_known_doc=ranks.has_known_doc,
+    )
+    by = {}
+    for name, which in coded.items():
+        account, tied = _Account(which, measures, ties), ranks.under(which)
+        account.take(tied.ranking, None if ties is None else tied, 0)
+        by[name] = account.close()
+    return JudgedRun(by, ranks.n_retrieved, ranks.n_retrieved, ranks.n_extra_queries)
 
 
 @dataclass(eq=False)
@@ -161,30 +191,36 @@ class _Account:
         """
         ranking = judge_run(run, coded)
         tied = None if self.ties is None else find_ties(run, ranking)
-        if tied is None or self.ties not in SETTLING_RULES:
-            chosen = [self.measures[each] for each in self.of_block]
-            values = score_coded(run, coded, chosen, ranking=ranking)
+        if self.ties in SETTLING_RULES:
+            self.take(ranking, tied, place)
         else:
-            values = self._values(partial(tied.view, rule=self.ties), self.of_block)
-        self.values[self.of_block, place : place + ranking.n_queries] = values
+            chosen = [self.measures[each] for each in self.of_block]
+            self.take(ranking, tied, place, values=score_coded(run, coded, chosen, ranking=ranking))
+        return ranking.query.size > 0
+
+    def take(
+        self, ranking: JudgedRanking, tied: TiedRanking | None, place: int, *, values: Floats | None = None
+    ) -> None:
+        """Take a joined block, with the values of `of_block` where they are known."""
+        if values is None:
+            values = self._values(self._view(ranking, tied), self.of_block)
+        if self.of_block:
+            self.values[self.of_block, place : place + ranking.n_queries] = values
         if tied is not None:
             queries = tied.tied_queries
             low, high = self._at_ends(tied.of(queries), self.of_block)
             self.tied.append((place + queries, low, high))
         if self.of_all:
             self.kept.append((ranking, tied))
-        return ranking.query.size > 0
 
     def close(self) -> Judged:
         """Compute what needs all blocks."""
         ranking = tied = ends = None
         if self.of_all:
             ranking = join_rankings([part for part, _ in self.kept], self.coded)
-            view = partial(Measure.view, ranking=ranking)
             if self.ties is not None:
                 tied = TiedRanking.joined([part for _, part in self.kept if part is not None], ranking)
-                view = partial(tied.view, rule=self.ties)
-            self.values[self.of_all] = self._values(view, self.of_all)
+            self.values[self.of_all] = self._values(self._view(ranking, tied), self.of_all)
         if self.ties is not None:
             queries = np.concatenate([part[0] for part in self.tied])
             low, high = np.empty((2, len(self.measures), queries.size))
@@ -197,8 +233,14 @@ class _Account:
             ends = TieEnds(queries, low, high)
         return Judged(self.values, ends, ranking)
 
+    def _view(self, ranking: JudgedRanking, tied: TiedRanking | None) -> View:
+        """Return what shows a measure the ranking, ties settled by the rule."""
+        if tied is None or self.ties is None:
+            return partial(Measure.view, ranking=ranking)
+        return partial(tied.view, rule=self.ties)
+
     def _at_ends(self, tied: TiedRanking, places: list[int]) -> list[Floats]:
         return [self._values(partial(tied.view, rule=rule), places) for rule in _ENDS]
 
-    def _values(self, view: Callable[[Measure], JudgedRanking], places: list[int]) -> Floats:
+    def _values(self, view: View, places: list[int]) -> Floats:
         return score_views(view, [self.measures[place] for place in places])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure, code_qrels, parse_measure
+from fire_toolkit.measures import CodedQrels, Measure, code_qrels, parse_measure
 from fire_toolkit.measures.blocks import StoredRun
+from fire_toolkit.measures.judge_matrix import MatrixSource
 from fire_toolkit.measures.segments import Floats
 from fire_toolkit.measures.ties import TIE_RULES
 from fire_toolkit.ranking import refuse_twice, split_runs
@@ -29,8 +30,7 @@ from fire_toolkit.scoring.notes import (
 from fire_toolkit.tables import Qrels, Run, Scores
 
 ALL = "all"
-
-View = Callable[[Measure], JudgedRanking]
+AnyRun = Run | StoredRun | MatrixSource
 
 
 class Scoring(NamedTuple):
@@ -41,7 +41,7 @@ class Scoring(NamedTuple):
 
 
 def score_runs(
-    runs: Run | StoredRun | Sequence[Run | StoredRun],
+    runs: AnyRun | Sequence[AnyRun],
     qrels: Qrels,
     measures: Sequence[str | Measure],
     *,
@@ -59,8 +59,8 @@ def score_runs(
     `ties` names another rule.
 
     Args:
-        runs: Run tables, each of one or more runs; or runs that are read a block at a time, such as
-            `formats.own_runs.open_own_run` returns, which need not fit in memory.
+        runs: Run tables, each of one or more runs; or runs that are read a block at a time and need not
+            fit in memory, such as `formats.runs.open_run` returns.
         qrels: the original qrels.
         measures: names (see `parse_measure`) or measures; one given twice is scored once.
         augmented: the corrected qrels; its queries must be among those of `qrels`.
@@ -121,10 +121,10 @@ def score_runs(
     return Scoring(scores, tuple(notes))
 
 
-def _stored(runs: Run | StoredRun | Sequence[Run | StoredRun]) -> list[StoredRun]:
+def _stored(runs: AnyRun | Sequence[AnyRun]) -> list[StoredRun | MatrixSource]:
     """Return each run by itself, in the order given."""
     given = runs if isinstance(runs, Sequence) else [runs]
-    stored: list[StoredRun] = []
+    stored: list[StoredRun | MatrixSource] = []
     for each in given:
         if isinstance(each, pd.DataFrame):
             stored += [HeldRun(run_id, run) for run_id, run in split_runs(Run(each)).items()]

@@ -1,0 +1,115 @@
+"""A matrix scored as it lies has the scores and notes of the run of all its cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.formats import matrix_runs
+from fire_toolkit.formats.matrix_runs import MatrixRun
+from fire_toolkit.formats.runs import open_run, read_run
+from fire_toolkit.measures import list_measures
+from fire_toolkit.measures.ties import TIE_RULES
+from fire_toolkit.scoring import Scoring, score_runs
+from fire_toolkit.tables import Qrels, check_qrels
+
+EVERY = [*(each.example for each in list_measures()), "MnR:condensed", "MedR", "AP@3:condensed", "C@1", "R@2"]
+QUERIES, DOCS = ["q3", "q1", "q0", "q2"], [f"d{n}" for n in (4, 0, 2, 1, 3)]
+
+
+def stored(folder: Path, scores: Any, name: str = "m.npy") -> Path:
+    np.save(folder / name, scores)
+    for what, ids in (("query_ids", QUERIES), ("doc_ids", DOCS)):
+        Path(folder, f"m.{what}.txt").write_text(
+            "\n".join(ids[: len(scores)] if what == "query_ids" else ids)
+        )
+    return folder / name
+
+
+def outcome(run: Any, qrels: Qrels, **asked: Any) -> Scoring | str:
+    try:
+        return score_runs(run, qrels, EVERY, per_query=True, **asked)
+    except FireError as error:
+        return str(error).partition("(")[0].partition("[")[0]
+
+
+judged = st.dictionaries(
+    st.sampled_from([*QUERIES, "other"]),
+    st.dictionaries(st.sampled_from([*DOCS, "x"]), st.integers(-1, 2), min_size=1),
+    min_size=1,
+)
+
+
+def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
+    rows = [(q, d, r, str(len(d + q) % 2)) for q, docs in relevances.items() for d, r in docs.items()]
+    names = ["query_id", "doc_id", "relevance", "stratum"]
+    return check_qrels(pd.DataFrame(rows, columns=names, dtype=object))
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=1, max_size=4),
+    judged,
+    st.sampled_from([None, *TIE_RULES]),
+    st.sampled_from([np.float32, np.float64, np.float16, np.int8]),
+    st.integers(1, 30),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_scores_and_notes_are_those_of_the_run(
+    tmp_path: Path, cells: Any, relevances: Any, rule: str | None, dtype: Any, chunk: int
+) -> None:
+    path = stored(tmp_path, np.array(cells, dtype=dtype))
+    original = make_qrels(relevances)
+    augmented = make_qrels({q: {**docs, "d0": 1} for q, docs in relevances.items()})
+    asked = {"augmented": augmented, "ties": rule, "doc_order": DOCS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matrix_runs, "_CHUNK_CELLS", chunk)
+        opened = open_run(path)
+        assert isinstance(opened, MatrixRun)
+        expected, found = (outcome(run, original, **asked) for run in (read_run(path), opened))
+    if isinstance(expected, str):
+        assert expected == found
+        return
+    pd.testing.assert_frame_equal(expected.scores, found.scores, check_exact=True)
+    assert expected.notes == found.notes
+
+
+def test_a_flood_of_lowest_scores_is_no_part_of_a_list(tmp_path: Path) -> None:
+    # 1,200 docs at -100 and 100 real scores in each row: the run has the 100 alone.
+    random = np.random.default_rng(0)
+    scores = np.full((3, 1300), -100, dtype=np.float32)
+    scores[:, ::13] = random.random((3, 100), dtype=np.float32)
+    ids = {"query_ids": ["q0", "q1", "q2"], "doc_ids": [f"d{n}" for n in range(1300)]}
+    np.savez(tmp_path / "m.npz", sims=scores, **ids)
+    relevances = {q: {"d0": 1, "d1": 1, "d26": 0, "d27": 0} for q in ids["query_ids"]}
+    whole, opened = read_run(tmp_path / "m.npz"), open_run(tmp_path / "m.npz")
+    assert isinstance(opened, MatrixRun)
+    expected, found = (outcome(run, make_qrels(relevances), ties="average") for run in (whole, opened))
+    assert not isinstance(expected, str)
+    assert not isinstance(found, str)
+    assert len(whole) == 300
+    pd.testing.assert_frame_equal(expected.scores, found.scores, check_exact=True)
+    assert expected.notes == found.notes
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_a_score_that_is_not_finite_is_told_as_ever(tmp_path: Path, odd: float) -> None:
+    scores = np.ones((4, 5), dtype=np.float32)
+    scores[2, 3] = odd
+    path = stored(tmp_path, scores)
+    said = r"1 scores that are NaN or infinite, the first at row 2, column 3 \(query q0, doc d1\)"
+    with pytest.raises(FormatError, match=said):
+        read_run(path)
+    with pytest.raises(FormatError, match=said):
+        score_runs(open_run(path), make_qrels({"q0": {"d0": 1}}), ["C@1"])
+
+
+def test_what_does_not_lie_as_rows_of_queries_is_read_whole(tmp_path: Path) -> None:
+    path = stored(tmp_path, np.asfortranarray(np.arange(20, dtype=np.float32).reshape(4, 5)))
+    pd.testing.assert_frame_equal(read_run(path), open_run(path))  # type: ignore[arg-type]
