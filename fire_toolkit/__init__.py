@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fire_toolkit.formats.collections import read_collection
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.guideline_files import list_guidelines, read_guideline
-    from fire_toolkit.formats.runs import read_run
+    from fire_toolkit.formats.runs import open_run, read_run
     from fire_toolkit.formats.table_files import (
         read_items,
         read_judgments,
@@ -81,6 +81,7 @@ _HOMES = {
     "list_measures": "measures",
     "make_tasks": "tasks",
     "next_round": "resolution",
+    "open_run": "formats.runs",
     "parse_measure": "measures",
     "plan_round": "resolution",
     "pool_runs": "pooling",
@@ -125,6 +126,7 @@ __all__ = [
     "list_measures",
     "make_tasks",
     "next_round",
+    "open_run",
     "parse_measure",
     "plan_round",
     "pool_runs",
