@@ -229,8 +229,9 @@ def _problem(block: RunBlock, before: RunBlock) -> str:
         return "queries that are not sorted"
     if rank.dtype.kind != "i" or score.dtype.kind != "f":
         return f"ranks and scores of {rank.dtype} and {score.dtype}"
-    has_rows = block.start[1:] > block.start[:-1]
-    first, last = block.start[:-1][has_rows], block.start[1:][has_rows] - 1
+    first, last = block.start[:-1], block.start[1:] - 1
+    if (last < first).any():
+        return "a query without a doc"
     follows = (rank[1:] > rank[:-1]) & (score[1:] <= score[:-1])
     follows[last[:-1]] = True
     ends = np.isfinite(score[first]) & np.isfinite(score[last]) & (rank[first] >= 1)

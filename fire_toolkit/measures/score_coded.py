@@ -83,7 +83,7 @@ def score_views(view: Callable[[Measure], JudgedRanking], measures: Sequence[Mea
 
     Args:
         view: returns what a measure is computed on; asked once for each level and form of list.
-        measures: none gives no row, of no query.
+        measures: one or more.
     """
     views: dict[tuple[int, bool], JudgedRanking] = {}
     rows = []
@@ -92,7 +92,7 @@ def score_views(view: Callable[[Measure], JudgedRanking], measures: Sequence[Mea
         if key not in views:
             views[key] = view(measure)
         rows.append(measure.per_query(views[key]))
-    return np.stack(rows) if rows else np.empty((0, 0))
+    return np.stack(rows)
 
 
 def _has_loop(measure: Measure) -> bool:

@@ -203,9 +203,8 @@ class _Account:
     ) -> None:
         """Take a joined block, with the values of `of_block` where they are known."""
         if values is None:
-            values = self._values(self._view(ranking, tied), self.of_block)
-        if self.of_block:
-            self.values[self.of_block, place : place + ranking.n_queries] = values
+            values = self._values(self._view(ranking, tied), self.of_block, ranking.n_queries)
+        self.values[self.of_block, place : place + ranking.n_queries] = values
         if tied is not None:
             queries = tied.tied_queries
             low, high = self._at_ends(tied.of(queries), self.of_block)
@@ -220,7 +219,8 @@ class _Account:
             ranking = join_rankings([part for part, _ in self.kept], self.coded)
             if self.ties is not None:
                 tied = TiedRanking.joined([part for _, part in self.kept if part is not None], ranking)
-            self.values[self.of_all] = self._values(self._view(ranking, tied), self.of_all)
+            view = self._view(ranking, tied)
+            self.values[self.of_all] = self._values(view, self.of_all, ranking.n_queries)
         if self.ties is not None:
             queries = np.concatenate([part[0] for part in self.tied])
             low, high = np.empty((2, len(self.measures), queries.size))
@@ -240,7 +240,10 @@ class _Account:
         return partial(tied.view, rule=self.ties)
 
     def _at_ends(self, tied: TiedRanking, places: list[int]) -> list[Floats]:
-        return [self._values(partial(tied.view, rule=rule), places) for rule in _ENDS]
+        n_queries = tied.ranking.n_queries
+        return [self._values(partial(tied.view, rule=rule), places, n_queries) for rule in _ENDS]
 
-    def _values(self, view: View, places: list[int]) -> Floats:
+    def _values(self, view: View, places: list[int], n_queries: int) -> Floats:
+        if not places:
+            return np.empty((0, n_queries))
         return score_views(view, [self.measures[place] for place in places])

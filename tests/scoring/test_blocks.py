@@ -96,6 +96,18 @@ def outcome(run: Run | Cut, qrels: Qrels, asked: dict[str, Any]) -> Scoring | st
         return str(error)
 
 
+@pytest.mark.parametrize("rule", [None, *TIE_RULES])
+@pytest.mark.parametrize("measures", [["MedR"], ["AP"], ["MnR", "MedR:rel=2"]])
+def test_measures_of_one_kind_alone(rule: str | None, measures: list[str]) -> None:
+    run = make_run({f"q{n}": {"d1": 1, "d2": 1, "d3": n} for n in range(4)})
+    qrels = make_qrels({f"q{n}": {"d2": 1, "d3": 2} for n in range(4)})
+    asked = {"ties": rule, "doc_order": DOCS, "per_query": True}
+    expected = score_runs(run, qrels, measures, **asked)
+    found = score_runs(Cut(run, (1, 3)), qrels, measures, **asked)
+    pd.testing.assert_frame_equal(expected.scores, found.scores, check_exact=True)
+    assert expected.notes == found.notes
+
+
 def test_runs_of_both_kinds_stand_in_the_order_given_and_have_ids_of_their_own() -> None:
     run, qrels = make_run({"q1": {"d1": 1}, "q2": {"d2": 1}}), make_qrels({"q1": {"d1": 1}})
     scores = score_runs([Cut(run, (1,), "z"), run], qrels, ["RR"]).scores
