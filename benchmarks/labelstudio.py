@@ -259,7 +259,7 @@ def main() -> int:
                 raw.read(project, include=INCLUDE, items=items, answers=True)
             keep_durably(Path(place) / f"changes-{next(fresh)}", json.dumps(found))
 
-        n_pulls = 4 * given.repeats  # each takes a fraction of a second
+        n_pulls = 12 * given.repeats  # each takes a fifth of a second
         copies = [shutil.copytree(ledger, Path(place) / f"copy-{n}") for n in range(2 * n_pulls)]
         found: list[Pulled] = []
         for look_back_s, what in ((LOOK_BACK_S, ""), (0, " (no look-back)")):
