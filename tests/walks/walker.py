@@ -1,0 +1,131 @@
+"""One benchmark taken through the commands of the README, with nothing prepared between two of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from click.testing import CliRunner
+from walks import arithmetic, people
+from walks.families import Family
+
+from fire_toolkit.cli import main
+
+TOP, DEPTH = 100, 10
+MEASURES = ("C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10")
+
+
+class Walker:
+    """A workspace, the benchmark in it, and what the arithmetic expects of it so far."""
+
+    def __init__(self, workspace: Path, downloads: Path, family: Family) -> None:
+        self.root, self.downloads, self.family = workspace, downloads, family
+        self.lists: dict[str, arithmetic.Lists] = {}
+        self.answers: dict[tuple[str, str], list[str]] = defaultdict(list)
+        self.handed_out: dict[Path, bytes] = {}
+
+    def run(self, *arguments: object, code: int = 0) -> str:
+        """Run a command, expect its exit code, and return what it printed."""
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), (
+            arguments,
+            repr(result.exception),
+        )
+        assert result.exit_code == code, (arguments, result.output)
+        return result.output
+
+    def rows(self, *arguments: object) -> list[dict[str, str]]:
+        """Run a command that prints a table, and return its rows."""
+        result = CliRunner().invoke(main, [*map(str, arguments), "--format", "csv"])
+        assert result.exit_code == 0, (arguments, result.output)
+        return list(csv.DictReader(io.StringIO(result.stdout)))
+
+    def add_collection(self) -> None:
+        """Bring the benchmark in: by its own files, or by tables put into their places."""
+        if self.family.collection:
+            self.run("add-collection", *self.family.collection)
+        else:
+            for path in self.downloads.glob("*.t*"):
+                shutil.copy(path, self.root / "collection" / path.name)
+
+    def add_run(self, name: str) -> str:
+        """Bring a matrix in, with the R@1 that its model's log printed."""
+        family = self.family
+        lists = arithmetic.ranked(family.matrices[name], family.query_ids, family.doc_ids, family.own)
+        self.lists[name] = lists
+        hits = sum(docs[0] in family.originals[query] for query, docs in lists.items())
+        logged = f"R@1={100 * hits / len(lists):.1f}"
+        return self.run("add-run", self.downloads / f"{name}.npy", *family.id_options, "--expect", logged)
+
+    def expected_pool(self) -> set[tuple[str, str]]:
+        """Return the pairs in the top ten of the runs so far."""
+        return arithmetic.pooled(self.lists.values(), DEPTH)
+
+    def task_files(self) -> list[Path]:
+        """Return the files of tasks that were not answered yet; those answered must be as they were."""
+        for path, content in self.handed_out.items():
+            assert path.read_bytes() == content, f"{path} was handed out and has changed"
+        found = sorted((self.root / "tasks").rglob("*.json"))
+        return [path for path in found if "manifest" not in path.name and path not in self.handed_out]
+
+    def answer_tasks(self) -> int:
+        """Let a person answer each new file of tasks; return how many tasks these were.
+
+        Only pairs that nobody was asked about before may be among them.
+        """
+        asked = self.expected_pool() - self.answers.keys()
+        pairs_of = defaultdict(list)
+        for query, doc in sorted(asked):
+            pairs_of[self.family.content(query, doc)].append((query, doc))
+        n_tasks = 0
+        for path in self.task_files():
+            person = len(self.handed_out) + 1
+            self.handed_out[path] = path.read_bytes()
+            exported = self.root / "exports" / f"person{person}.json"
+            seen = people.export(path, person, exported, self._label)
+            n_tasks += len(seen)
+            for content, n_shown in Counter(seen).items():
+                label = self._label(person, *content)
+                for pair in pairs_of[content][:n_shown]:  # of one text, which of them was shown is the same
+                    self.answers[pair].append(label)
+        return n_tasks
+
+    def _label(self, person: int, caption: str, media: str) -> str:
+        is_sure = caption in self.family.repeated
+        return people.answer(person, caption, media, self.family.truth, is_sure=is_sure)
+
+    def positives(self) -> arithmetic.Positives:
+        """Return the originals and what people found besides them."""
+        labels, _ = arithmetic.resolved(self.answers)
+        found = {query: set(docs) for query, docs in self.family.originals.items()}
+        for (query, doc), label in labels.items():
+            if label == "relevant":
+                found[query].add(doc)
+        return found
+
+    def expected_scores(self, qrels: str) -> dict[tuple[str, str], float]:
+        """Return the mean of each measure by run, under the original or the corrected qrels."""
+        originals = self.family.originals
+        positives = originals if qrels == "original" else self.positives()
+        judged = self.judged(qrels)
+        return {
+            (run, measure): value
+            for run, lists in self.lists.items()
+            for measure, value in arithmetic.scores_of(
+                lists, positives, originals=originals, judged=judged, top=TOP
+            ).items()
+        }
+
+    def judged(self, qrels: str) -> dict[str, set[str]]:
+        """Return the docs that each query has a judgment for."""
+        docs = {query: set(found) for query, found in self.family.originals.items()}
+        for query, found in self.family.irrelevant.items():
+            docs[query] |= found
+        if qrels == "augmented":
+            labels, _ = arithmetic.resolved(self.answers)
+            for query, doc in labels:
+                docs[query].add(doc)
+        return docs
