@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from fire_toolkit.cli.benchmark import print_text, resampled
 from fire_toolkit.cli.common import (
     DRAWN,
-    FORMATS,
     Inputs,
     chosen,
     chosen_path,
     drawn,
+    format_option,
     formatted,
     n_of,
     say,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fire_toolkit.tables import Judgments
 
 INCLUSION = "inclusion_probability"
-VIEWS = ("leave_one_out", "matrix", "profiles")
+VIEWS = ("agreement", "leave-one-out", "matrix", "profiles")
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,12 @@ class _Question:
     "is_original, stratum), pool_sources.csv (run_id), queries (text_words: caption length).",
 )
 @click.option(
-    "--statistics",
+    "-m",
+    "--measure",
+    "statistics",
     multiple=True,
     metavar="NAME",
-    help="Which statistics: names, or `all`. [default: alpha, percent_agreement]",
+    help="Such as cohen_kappa, or `all` (may be repeated). [default: alpha, percent_agreement]",
 )
 @click.option(
     "--intervals",
@@ -84,21 +86,22 @@ class _Question:
 @click.option("--resamples", "n_resamples", type=click.IntRange(min=1), default=10_000, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the bootstrap.", show_default=True)
 @click.option("--all-rounds", is_flag=True, help="Count answers of later rounds too.")
-@click.option("--leave-one-out", "view", flag_value="leave_one_out", help="Alpha without each annotator.")
-@click.option("--matrix", "view", flag_value="matrix", help="Every two annotators on the pairs they share.")
-@click.option("--profiles", "view", flag_value="profiles", help="Each annotator beside peers, on controls.")
-@click.option("--controls", metavar="FILE", help="With --profiles: qrels or labels of known pairs.")
+@click.option(
+    "--show",
+    "view",
+    type=click.Choice(VIEWS),
+    default="agreement",
+    show_default=True,
+    help="Agreement; alpha without each annotator; every two annotators on the pairs they share; each "
+    "annotator beside peers and on --controls.",
+)
+@click.option("--controls", metavar="FILE", help="For --show profiles: qrels or labels of known pairs.")
 @click.option(
     "--guideline",
     metavar="NAME",
     help="The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
 )
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(FORMATS),
-    help="Form of the output. [default: table on a terminal, else csv]",
-)
+@format_option
 def agree(
     judgments: str | None,
     level: str | None,
@@ -110,10 +113,10 @@ def agree(
     n_resamples: int,
     seed: int,
     all_rounds: bool,
-    view: str | None,
+    view: str,
     controls: str | None,
     guideline: str | None,
-    output_format: str | None,
+    output_format: str,
 ) -> None:
     """Measure how far annotators agree: Krippendorff's alpha, percent agreement and their relatives.
 
@@ -123,7 +126,7 @@ def agree(
     a pair was chosen for a second judgment) weighs pairs by its inverse.
     """
     if controls and view != "profiles":
-        raise click.UsageError("--controls needs --profiles")
+        raise click.UsageError("--controls needs --show profiles")
     if cluster and not intervals:
         raise click.UsageError("--cluster needs --intervals")
     inputs = Inputs()
@@ -135,12 +138,17 @@ def agree(
         table = _joined(table, inputs.use(file), by)
     level = str(chosen(level, "agree", "level"))
     question = _Question(level, by, _named(statistics), intervals, cluster, n_resamples, seed)
-    if view:
+    if view != "agreement":
         measured = _seen(view, table, grades, question, _known(controls, path, table, grades, inputs))
     else:
         measured = _measured(table, grades, question)
-    click.echo(_drawn(measured, output_format or ("table" if sys.stdout.isatty() else "csv")), nl=False)
-    if judgments is None and by is None and view is None:
+    is_drawn = output_format in DRAWN
+    print_text(
+        _drawn(measured, by, output_format) if is_drawn else formatted(measured, output_format),
+        output_format,
+        basis=_basis(table, question),
+    )
+    if judgments is None and by is None and view == "agreement":
         _keep(measured, question, inputs)
     say_next("resolve", f"{path} --out labels")
 
@@ -232,9 +240,8 @@ def _seen(
     from fire_toolkit.agreement import annotator_matrix, annotator_profiles, leave_one_out
 
     if question.by or question.statistics != _named(()) or question.intervals:
-        option = f"--{view.replace('_', '-')}"
-        raise click.UsageError(f"{option} is a table of its own: without --by, --statistics, --intervals")
-    if view == "leave_one_out":
+        raise click.UsageError(f"--show {view} is a table of its own: without --by, --measure, --intervals")
+    if view == "leave-one-out":
         return leave_one_out(judgments, grades=grades, level=question.level)
     if view == "matrix":
         return annotator_matrix(judgments, grades=grades)
@@ -243,17 +250,63 @@ def _seen(
     return annotator_profiles(known.judgments, grades=grades, controls=known.controls)
 
 
-def _drawn(measured: pd.DataFrame, output_format: str) -> str:
-    if output_format not in DRAWN:
-        return formatted(measured, output_format)
+def _drawn(measured: pd.DataFrame, by: str | None, output_format: str) -> str:
+    """Return the rows as a table; what their notes say is said beside it, each note once."""
+    for name in ("note", "interval_note"):
+        if name in measured.columns:
+            for note in _notes(measured, name):
+                say(f"note: {note}")
+            measured = measured.drop(columns=name)
+    if "statistic" in measured.columns:
+        measured = _for_people(measured, by)
     rows = [[_cell(value) for value in row] for row in measured.itertuples(index=False)]
     return drawn(rows, list(measured.columns), output_format)
+
+
+def _notes(measured: pd.DataFrame, column: str) -> list[str]:
+    """Return each note of the column once, behind the rows that it is of where it is not of all."""
+    keys = [name for name in measured.columns if name in ("group", "statistic") or "annotator_" in name]
+    notes = []
+    for note, own in measured[measured[column] != ""].groupby(column, sort=False):
+        by = [key for key in keys if len(own) == measured[key].isin(own[key]).sum()][-1:] or keys
+        names = [" ".join(map(str, row)).removeprefix("all ") for row in own[by].drop_duplicates().to_numpy()]
+        notes.append(str(note) if len(own) == len(measured) else f"{', '.join(names)}: {note}")
+    return notes
+
+
+def _for_people(measured: pd.DataFrame, by: str | None) -> pd.DataFrame:
+    """Return the statistics with headings in words, and an interval in one column."""
+    names = {"group": by or "group", "statistic": "measure", "n_units": "pairs",
+             "n_pairable": "judged twice+", "n_annotators": "annotators", "below_667": "P(< .667)",
+             "below_800": "P(< .8)", "n_resampled": "resampled"}  # fmt: skip
+    shown = measured.drop(columns=[] if by else "group")
+    if "low" in shown.columns:
+        limits = zip(shown["low"], shown["high"], strict=True)
+        interval = [f"{low:.4f} to {high:.4f}" if low == low else "nan" for low, high in limits]
+        shown.insert(list(shown.columns).index("value") + 1, "95%", interval)
+        shown = shown.drop(columns=["low", "high"])
+    return shown.rename(columns=names)
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
     return value if isinstance(value, str) else f"{value:,}"
+
+
+def _basis(judgments: Judgments, question: _Question) -> str:
+    """Return what the table rests on, in words."""
+    n_pairs = len(judgments.drop_duplicates(["query_id", "doc_id"]))
+    n_annotators = judgments["annotator_id"].nunique()
+    parts = [
+        f"{n_of(len(judgments), 'judgment')} of {n_of(n_pairs, 'pair')} by {n_of(n_annotators, 'annotator')}"
+    ]
+    if question.intervals == "bootstrap":
+        units = f"clusters ({question.cluster})" if question.cluster else "pairs"
+        parts.append(resampled(question.n_resamples, question.seed, units))
+    elif question.intervals:
+        parts.append(f"jackknife of {question.cluster or 'pairs'}")
+    return "; ".join(parts)
 
 
 def _keep(measured: pd.DataFrame, question: _Question, inputs: Inputs) -> None:

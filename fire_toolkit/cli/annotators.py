@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.common import drawn, json_option, say, say_next
+from fire_toolkit.cli.common import FireGroup, drawn, json_option, say, say_next
 from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fire_toolkit.labelstudio.annotators import Annotator
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def annotators() -> None:
     """Make and list annotators' accounts, or let one answer no more.
 

@@ -307,7 +307,10 @@ def resampling_options(command: Command) -> Command:
         click.option("--resamples", default=10_000, show_default=True, help="How many resamples are drawn."),
         click.option("--queries", metavar="FILE", help="queries.tsv, where an option names a column."),
         click.option(
-            "--clusters", metavar="COLUMN", help="Resample whole clusters: a column of the queries."
+            "--cluster",
+            "clusters",
+            metavar="COLUMN",
+            help="Resample whole clusters: a column of the queries.",
         ),
     ):
         command = decorate(command)

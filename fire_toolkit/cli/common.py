@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fire_toolkit import __version__
+from fire_toolkit.cli.spellings import respelled
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.workspace import Workspace, find_workspace
 
@@ -56,6 +57,13 @@ class FireGroup(click.Group):
         """Return the commands in the order of the work, not of the alphabet."""
         return list(self.commands)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; older spellings of its options become today's."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, respelled(command, rest) if command else rest
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a FireError or a failure of the system becomes one line on stderr."""
         try:
@@ -79,7 +87,13 @@ def _end(message: str, code: int) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line for a person, on stderr."""
+    """Print a line for a person, on stderr; a note that was said already is not said again."""
+    context = click.get_current_context(silent=True)
+    if context and line.startswith("note: "):
+        said = context.find_root().meta.setdefault(f"{__name__}.notes", set())
+        if line in said:
+            return
+        said.add(line)
     click.echo(line, err=True)
 
 
@@ -279,7 +293,7 @@ def write_outputs(
 
 
 def summarise(counts: Mapping[str, Any], words: str, *, as_json: bool) -> None:
-    """Print what a command counted: words on stderr, or with --json one object on stdout."""
+    """Print what a command counted: words on stderr, or with `--format json` one object on stdout."""
     if as_json:
         click.echo(json.dumps(counts, ensure_ascii=False))
     else:
@@ -310,10 +324,15 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print the counts as JSON on stdout.")(
-        command
-    )
+    """Add `--format text|json` to a command that prints counts; it is handed `as_json`."""
+    return click.option(
+        "--format",
+        "as_json",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        callback=lambda ctx, option, value: value == "json",
+        help="json: print the counts as JSON on stdout.",
+    )(command)
 
 
 def run_arguments(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -183,7 +183,7 @@ def _third_labels(ctx: click.Context, world: World, seed: int, seen: dict[str, s
     words = ["--overlap", "0", "--out", "tasks/third.json"]
     run_command(ctx, "tasks", "labels/next_round", *words)
     _answer(world, "tasks/third.json", "third", batch=3, seed=seed, seen=seen)
-    for words in (["import"], ["agree", "--format", "table"], ["resolve"]):
+    for words in (["import"], ["agree"], ["resolve"]):
         run_command(ctx, *words)
 
 

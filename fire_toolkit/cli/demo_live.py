@@ -144,7 +144,7 @@ def _show_tables(ctx: click.Context) -> None:
         return
     by_both = judgments.groupby(["query_id", "doc_id"])["annotator_id"].nunique().max() > 1
     steps: Sequence[Sequence[str]] = (["resolve"], ["augment"], ["score"])
-    for words in ([["agree", "--format", "table"]] if by_both else []) + [list(step) for step in steps]:
+    for words in ([["agree"]] if by_both else []) + [list(step) for step in steps]:
         try:
             run_command(ctx, *words)
         except FireError as error:

@@ -36,7 +36,7 @@ def difference(
 ) -> None:
     """Test the differences of every two runs: interval, p-values, effect size.
 
-    Intervals are bootstrapped over queries (or --clusters); p is exact (McNemar) for C@k, else from the
+    Intervals are bootstrapped over queries (or --cluster); p is exact (McNemar) for C@k, else from the
     paired randomisation test; Holm corrects p for the pairs tested together. Runs must be equally deep
     where a measure reads them.
     """

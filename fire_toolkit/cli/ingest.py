@@ -54,7 +54,12 @@ if TYPE_CHECKING:
 )
 @click.option("--qrels", metavar="FILE", help="The original qrels: their positives are kept at any rank.")
 @click.option(
-    "--top", type=click.IntRange(min=1), default=100, show_default=True, help="Docs kept of each query."
+    "--depth",
+    "top",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Docs kept of each query.",
 )
 @click.option("--allow", default="", metavar="LIST", help="Some of nan, inf, flood, constant, duplicates.")
 @click.option("--embeddings", is_flag=True, help="Two FILEs: query vectors, then doc vectors.")

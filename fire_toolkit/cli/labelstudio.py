@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.common import here, json_option, say, say_next
+from fire_toolkit.cli.common import FireGroup, here, json_option, say, say_next
 from fire_toolkit.cli.server_options import Progress
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _server_folder(given: Path | None) -> Path:
     return (root / SERVER_FOLDER).absolute()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def labelstudio() -> None:
     """Run Label Studio on this machine, for this workspace, reachable from here only."""
 

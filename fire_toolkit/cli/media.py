@@ -11,6 +11,7 @@ import click
 
 from fire_toolkit.cli.common import (
     DRAWN,
+    FireGroup,
     Inputs,
     chosen,
     chosen_path,
@@ -153,7 +154,7 @@ def known_origin(given: str | None) -> str:
     return f"{parts.scheme}://{parts.netloc}".lower()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def media() -> None:
     """Look whether browsers play the items, transcode those that they do not, serve them.
 

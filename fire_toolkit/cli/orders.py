@@ -88,9 +88,15 @@ def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]
 
 @click.command()
 @reads("pool_sources", "labels", "qrels")
-@click.option("--sets", is_flag=True, help="Count by set of runs, as an UpSet plot does.")
+@click.option(
+    "--show",
+    type=click.Choice(["runs", "sets"]),
+    default="runs",
+    show_default=True,
+    help="Count by run, or by set of runs, as an UpSet plot does.",
+)
 @format_option
-def contributions(given: Given, sets: bool, output_format: str) -> None:
+def contributions(given: Given, show: str, output_format: str) -> None:
     """Count what each run brought to the pool, what it alone brought, and what became of it.
 
     Original positives that were confirmed are counted apart from new positives.
@@ -98,4 +104,4 @@ def contributions(given: Given, sets: bool, output_format: str) -> None:
     from fire_toolkit.certainty import contributions as count
 
     found = count(given.sources, given.labels, given.original)
-    print_table(found.by_set if sets else found.by_run, output_format, basis=given.basis())
+    print_table({"runs": found.by_run, "sets": found.by_set}[show], output_format, basis=given.basis())

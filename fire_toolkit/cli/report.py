@@ -75,8 +75,10 @@ def table1(
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
 @click.option("--guideline", metavar="NAME", help="The guideline judged by.")
 @reads("pool_sources")
-@click.option("--queries", metavar="FILE", help="queries.tsv with the column of --dataset.")
-@click.option("--dataset", metavar="COLUMN", help="Also a row for each value of this column of the queries.")
+@click.option("--queries", metavar="FILE", help="queries.tsv with the column of --by.")
+@click.option(
+    "--by", "dataset", metavar="COLUMN", help="Also a row for each value of this column of the queries."
+)
 @format_option
 def table2(
     given: Given,
@@ -251,7 +253,9 @@ _SATURATION = {
 @reads("runs", "qrels", "augmented", "queries")
 @click.option("--train", required=True, metavar="FILE", help="Training captions: a table with a column text.")
 @click.option("--nearest", default=5, show_default=True, help="How many nearest training captions count.")
-@click.option("--k", default=1, show_default=True, help="A caption is solved with a positive in the top k.")
+@click.option(
+    "--depth", "k", default=1, show_default=True, help="A caption is solved with a positive in its top docs."
+)
 @format_option
 def similarity(
     given: Given,

@@ -97,7 +97,7 @@ def score(
     --honest takes labels in the place of augmented qrels. Beside each score it shows the 95% interval of
     the score and of its gain, the score with unjudged docs left out (condensed), what it could be
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
-    judgments that only this run contributed. --clusters, --resamples and --seed are for its intervals.
+    judgments that only this run contributed. --cluster, --resamples and --seed are for its intervals.
     """
     from fire_toolkit.scoring import score_runs
 

@@ -47,7 +47,7 @@ def test_in_a_workspace_the_collection_goes_to_its_place(
     (tmp_path / "fire.toml").write_text("")
     monkeypatch.chdir(tmp_path)
     source = GOLDEN / "vatex" / "input" / "val.json"
-    result = CliRunner().invoke(main, ["add-collection", str(source), "--name", "vatex", "--json"])
+    result = CliRunner().invoke(main, ["add-collection", str(source), "--name", "vatex", "--format", "json"])
     assert json.loads(result.stdout) == {
         "queries": 3,
         "items": 2,

@@ -47,7 +47,16 @@ def test_a_run_is_written_with_what_was_recognised_and_why(fire: Fire, square: P
 
 def test_what_was_added_is_scored_and_pooled(fire: Fire, square: Path) -> None:
     fire(
-        "add-run", "m.npy", "--orientation", "queries-rows", "--qrels", "square.txt", "--top", 1, "--out", "r"
+        "add-run",
+        "m.npy",
+        "--orientation",
+        "queries-rows",
+        "--qrels",
+        "square.txt",
+        "--depth",
+        1,
+        "--out",
+        "r",
     )
     scores = fire(
         "score", "r/m.parquet", "--qrels", "square.txt", "-m", "MnR", "-m", "C@1", "--format", "csv"
@@ -94,7 +103,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(fire: Fire, square: Path) ->
 
 
 def test_counts_as_json(fire: Fire, folder: Path) -> None:
-    report = json.loads(fire("add-run", "clip.run", "ssb.run", "--out", "runs", "--json").stdout)
+    report = json.loads(fire("add-run", "clip.run", "ssb.run", "--out", "runs", "--format", "json").stdout)
     assert [run["run_id"] for run in report["runs"]] == ["clip", "ssb"]
     assert [report["runs"][1]["tied_in_top"], report["runs"][1]["tied_positives"] + 1] == [1, 1]
 

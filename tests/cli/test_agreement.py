@@ -12,6 +12,7 @@ from click.testing import Result
 from fire_toolkit.agreement import STATISTICS
 
 Fire = Callable[..., Result]
+AGREE = ("agree", "--format", "csv")
 CONTRACT = ["group", "statistic", "level", "value", "n_units", "n_pairable", "n_annotators", "note"]
 
 
@@ -39,71 +40,84 @@ def two_annotators(n: int) -> list[tuple[str, str, str, str]]:
 
 
 def test_every_statistic_can_be_asked_for(fire: Fire) -> None:
-    table = rows(fire("agree", "judgments.csv", "--statistics", "all").stdout)
+    table = rows(fire(*AGREE, "judgments.csv", "--measure", "all").stdout)
     assert list(STATISTICS) == [row["statistic"] for row in table]
     assert list(table[0]) == CONTRACT
     assert all(row["value"] != "nan" or row["note"] for row in table)
-    named = rows(fire("agree", "judgments.csv", "--statistics", "gwet_ac1,alpha").stdout)
+    named = rows(fire(*AGREE, "judgments.csv", "--measure", "gwet_ac1,alpha").stdout)
     assert [row["statistic"] for row in named] == ["gwet_ac1", "alpha"]
-    unknown = fire("agree", "judgments.csv", "--statistics", "kappa", code=1)
+    unknown = fire(*AGREE, "judgments.csv", "--measure", "kappa", code=1)
     assert "statistic 'kappa' is unknown" in unknown.stderr
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "jackknife"])
 def test_intervals_stand_after_the_columns_of_the_contract(fire: Fire, folder: Path, method: str) -> None:
     write(folder, two_annotators(80))
-    plain = rows(fire("agree", "many.csv").stdout)
-    table = rows(fire("agree", "many.csv", "--intervals", method).stdout)
+    plain = rows(fire(*AGREE, "many.csv").stdout)
+    table = rows(fire(*AGREE, "many.csv", "--intervals", method).stdout)
     added = ["low", "high", "below_667", "below_800", "n_resampled", "interval_note"]
     assert list(table[0]) == CONTRACT + added
     assert plain == [{name: row[name] for name in CONTRACT} for row in table]
     assert all(float(row["low"]) < float(row["value"]) < float(row["high"]) for row in table)
     assert 0 < float(table[0]["below_800"]) < 1
-    clustered = rows(fire("agree", "many.csv", "--intervals", method, "--cluster", "query_id").stdout)
+    clustered = rows(fire(*AGREE, "many.csv", "--intervals", method, "--cluster", "query_id").stdout)
     assert clustered[0]["n_resampled"] == "10"
-    assert "--cluster needs --intervals" in fire("agree", "many.csv", "--cluster", "query_id", code=2).stderr
+    assert "--cluster needs --intervals" in fire(*AGREE, "many.csv", "--cluster", "query_id", code=2).stderr
+
+
+def test_agree_prints_a_table_and_says_each_note_once(fire: Fire, folder: Path) -> None:
+    answers = [*two_annotators(80), ("q0", "d0", "cy", "ambiguous"), ("q1", "d1", "cy", "ambiguous")]
+    write(folder, answers)
+    found = fire("agree", "many.csv", "--intervals", "jackknife", "--by", "annotator_id")
+    header, _, *lines = found.stdout.splitlines()
+    assert header.split()[:5] == ["annotator_id", "measure", "level", "value", "95%"]
+    assert len(lines) == 6
+    assert found.stderr.count("note: cy: ") == 1
+    assert found.stderr.count("customary for alpha alone") == 1
+    assert "rests on: 162 judgments of 80 pairs by 3 annotators; jackknife of pairs" in found.stderr
+    assert "note" not in found.stdout
+    paper = fire("agree", "many.csv", "--format", "latex")
+    assert paper.stdout.endswith("% rests on: 162 judgments of 80 pairs by 3 annotators\n")
 
 
 def test_only_first_answers_count_unless_all_rounds_are_asked_for(fire: Fire, folder: Path) -> None:
     answers = [*two_annotators(8), ("q0", "d0", "cat", "relevant")]
     write(folder, answers, round=[1] * 16 + [2])
-    first = fire("agree", "many.csv")
+    first = fire(*AGREE, "many.csv")
     assert rows(first.stdout)[0]["n_annotators"] == "2"
     assert "1 answer of later rounds or unasked for left out" in first.stderr
-    everything = fire("agree", "many.csv", "--all-rounds")
+    everything = fire(*AGREE, "many.csv", "--all-rounds")
     assert rows(everything.stdout)[0]["n_annotators"] == "3"
     assert "warning: 1 answer of later rounds" in everything.stderr
 
 
 def test_a_round_that_is_no_number_is_said_to_be_none(fire: Fire, folder: Path) -> None:
     write(folder, two_annotators(2), round=["pilot"] * 4)
-    assert "round holds no whole numbers" in fire("agree", "many.csv", code=1).stderr
+    assert "round holds no whole numbers" in fire(*AGREE, "many.csv", code=1).stderr
 
 
 def test_pairs_weigh_the_inverse_of_their_inclusion_probability(fire: Fire, folder: Path) -> None:
     answers = two_annotators(80)
     write(folder, answers, inclusion_probability=[0.1 if a[1] in ("d0", "d8") else 1.0 for a in answers])
-    found = fire("agree", "many.csv", "--statistics", "percent_agreement")
+    found = fire(*AGREE, "many.csv", "--measure", "percent_agreement")
     # 10 of 80 pairs disagree; two of these stand for ten each: (80 - 10) of 80 + 18 agree
     assert float(rows(found.stdout)[0]["value"]) == pytest.approx(70 / 98)
     assert "note: pairs weigh the inverse of their inclusion_probability" in found.stderr
     write(folder, answers, inclusion_probability=[2.0] * 160)
-    assert "inclusion_probability is 2.0 (80 of 80" in fire("agree", "many.csv", code=1).stderr
+    assert "inclusion_probability is 2.0 (80 of 80" in fire(*AGREE, "many.csv", code=1).stderr
 
 
 def test_agreement_by_the_model_that_pooled_a_pair_and_by_caption_length(fire: Fire, folder: Path) -> None:
     fire("pool", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--out", "pool")
-    by_run = fire("agree", "judgments.csv", "--join", "pool/pool_sources.csv", "--by", "run_id")
+    by_run = fire(*AGREE, "judgments.csv", "--join", "pool/pool_sources.csv", "--by", "run_id")
     assert {row["group"] for row in rows(by_run.stdout)} == {"clip", "ssb"}
-    by_original = rows(
-        fire("agree", "judgments.csv", "--join", "pool/pool.csv", "--by", "is_original").stdout
-    )
+    by_original = rows(fire(*AGREE, "judgments.csv", "--join", "pool/pool.csv", "--by", "is_original").stdout)
     units = {row["group"]: row["n_units"] for row in by_original if row["statistic"] == "alpha"}
     assert units == {"False": "2", "True": "2"}
-    by_length = rows(fire("agree", "judgments.csv", "--join", "queries.tsv", "--by", "text_words").stdout)
+    by_length = rows(fire(*AGREE, "judgments.csv", "--join", "queries.tsv", "--by", "text_words").stdout)
     assert {row["group"] for row in by_length} == {"1-5"}
     (folder / "sources.csv").write_text("query_id,doc_id,run_id\n1,a,clip\n1,a,ssb\n")
-    several = fire("agree", "judgments.csv", "--join", "sources.csv", code=1)
+    several = fire(*AGREE, "judgments.csv", "--join", "sources.csv", code=1)
     assert "group by one of run_id" in several.stderr
 
 
@@ -112,20 +126,22 @@ def test_a_column_of_a_pool_can_be_the_cluster(fire: Fire, folder: Path) -> None
     strata = "".join(f"q{pair % 10},d{pair},{'ab'[pair % 3 == 0]}\n" for pair in range(80))
     (folder / "strata.csv").write_text("query_id,doc_id,stratum\n" + strata)
     words = ("--join", "strata.csv", "--intervals", "jackknife", "--cluster", "stratum")
-    assert rows(fire("agree", "many.csv", *words).stdout)[0]["n_resampled"] == "2"
+    assert rows(fire(*AGREE, "many.csv", *words).stdout)[0]["n_resampled"] == "2"
 
 
 def test_views_of_annotators_are_tables_of_their_own(fire: Fire, folder: Path) -> None:
     write(folder, two_annotators(80))
-    left = rows(fire("agree", "many.csv", "--leave-one-out").stdout)
+    left = rows(fire(*AGREE, "many.csv", "--show", "leave-one-out").stdout)
     assert [(row["annotator_id"], row["value"]) for row in left] == [("ann", "nan"), ("bob", "nan")]
     assert all(row["note"] == "no pair has two judgments" for row in left)
-    (two,) = rows(fire("agree", "many.csv", "--matrix").stdout)
+    (two,) = rows(fire(*AGREE, "many.csv", "--show", "matrix").stdout)
     assert (two["n_shared"], float(two["percent_agreement"])) == ("80", 70 / 80)
-    profiles = rows(fire("agree", "many.csv", "--profiles").stdout)
+    profiles = rows(fire(*AGREE, "many.csv", "--show", "profiles").stdout)
     assert [float(row["peer_agreement"]) for row in profiles] == [70 / 80] * 2
     assert "no controls" in profiles[0]["note"]
-    assert "a table of its own" in fire("agree", "many.csv", "--matrix", "--by", "round", code=2).stderr
+    assert (
+        "a table of its own" in fire(*AGREE, "many.csv", "--show", "matrix", "--by", "round", code=2).stderr
+    )
 
 
 def test_profiles_read_known_pairs_and_the_answers_to_controls_beside(fire: Fire, folder: Path) -> None:
@@ -135,30 +151,31 @@ def test_profiles_read_known_pairs_and_the_answers_to_controls_beside(fire: Fire
         "query_id,doc_id,annotator_id,label,reason,detail,created_at\n"
         "q9,extra,bob,irrelevant,control,,\nq9,extra,ann,,skipped,,\n"
     )
-    found = fire("agree", "many.csv", "--profiles", "--controls", "known.txt")
+    found = fire(*AGREE, "many.csv", "--show", "profiles", "--controls", "known.txt")
     table = {row["annotator_id"]: row for row in rows(found.stdout)}
     # bob calls d0 relevant and misses the control; ann has no control of the campaign
     assert (table["ann"]["n_controls"], float(table["ann"]["control_accuracy"])) == ("2", 1.0)
     assert (table["bob"]["n_controls"], float(table["bob"]["control_accuracy"])) == ("3", 1 / 3)
     assert "note: 1 answer to controls read from dropped.csv" in found.stderr
     assert (
-        "--controls needs --profiles" in fire("agree", "many.csv", "--controls", "known.txt", code=2).stderr
+        "--controls needs --show profiles"
+        in fire(*AGREE, "many.csv", "--controls", "known.txt", code=2).stderr
     )
 
 
 def test_a_relevance_that_is_no_labels_grade_is_said(fire: Fire, folder: Path) -> None:
     write(folder, two_annotators(4))
     (folder / "known.txt").write_text("q0 0 d0 2\n")
-    told = fire("agree", "many.csv", "--profiles", "--controls", "known.txt", code=1)
+    told = fire(*AGREE, "many.csv", "--show", "profiles", "--controls", "known.txt", code=1)
     assert "relevance 2 is the grade of 0 labels" in told.stderr
 
 
 def test_every_format_holds_intervals_and_views(fire: Fire, folder: Path) -> None:
     write(folder, two_annotators(80))
-    for words in (["--intervals", "jackknife"], ["--profiles"], ["--matrix"]):
+    for words in (["--intervals", "jackknife"], ["--show", "profiles"], ["--show", "matrix"]):
         for name in ("table", "latex", "tsv"):
-            assert fire("agree", "many.csv", *words, "--format", name).stdout.strip()
-        assert json.loads(fire("agree", "many.csv", *words, "--format", "json").stdout)
+            assert fire(*AGREE, "many.csv", *words, "--format", name).stdout.strip()
+        assert json.loads(fire(*AGREE, "many.csv", *words, "--format", "json").stdout)
 
 
 HEADER = "query_id,doc_id,annotator_id,label\n"
@@ -193,13 +210,13 @@ HEADER = "query_id,doc_id,annotator_id,label\n"
 )
 def test_odd_judgments_have_their_word(fire: Fire, folder: Path, answers: str, code: int, words: str) -> None:
     (folder / "odd.csv").write_text(HEADER + answers)
-    assert words in fire("agree", "odd.csv", "--intervals", "bootstrap", code=code).output
+    assert words in fire(*AGREE, "odd.csv", "--intervals", "bootstrap", code=code).output
 
 
 def test_judgments_by_another_guideline_are_refused(fire: Fire, folder: Path) -> None:
     (folder / "other.csv").write_text(HEADER + "1,a,ann,yes\n1,a,bob,no\n")
-    assert "nan" not in fire("agree", "other.csv").stdout
-    told = fire("agree", "other.csv", "--guideline", "caption-relevance-v1", code=1).stderr
+    assert "nan" not in fire(*AGREE, "other.csv").stdout
+    told = fire(*AGREE, "other.csv", "--guideline", "caption-relevance-v1", code=1).stderr
     assert "caption-relevance-v1" in told
     assert "'no'" in told or "'yes'" in told
 
@@ -208,16 +225,16 @@ def test_answers_of_a_later_round_are_left_out_and_guidelines_told_apart(fire: F
     answers = [*two_annotators(10), ("q1", "d1", "cy", "irrelevant")]
     rules = ["caption-relevance-v1"] * 20 + ["rules-v2"]
     write(folder, answers, round=[1] * 20 + [2], guideline=rules)
-    told = fire("agree", "many.csv", "--all-rounds")
+    told = fire(*AGREE, "many.csv", "--all-rounds")
     assert "note: judged by 2 guidelines (caption-relevance-v1, rules-v2)" in told.stderr
-    groups = rows(fire("agree", "many.csv", "--all-rounds", "--by", "guideline").stdout)
+    groups = rows(fire(*AGREE, "many.csv", "--all-rounds", "--by", "guideline").stdout)
     assert {row["group"] for row in groups} == {"caption-relevance-v1", "rules-v2"}
-    first = fire("agree", "many.csv")
+    first = fire(*AGREE, "many.csv")
     assert "1 answer of later rounds or unasked for left out" in first.stderr
     assert {row["n_units"] for row in rows(first.stdout)} == {"10"}
 
 
 def test_another_guideline_than_the_one_judged_by_is_said(fire: Fire, folder: Path) -> None:
     write(folder, two_annotators(10), guideline=["rules-v1"] * 20)
-    told = fire("agree", "many.csv", "--guideline", "caption-relevance-v1")
+    told = fire(*AGREE, "many.csv", "--guideline", "caption-relevance-v1")
     assert "note: judged by guideline rules-v1, graded by caption-relevance-v1" in told.stderr

@@ -37,7 +37,7 @@ def collection(folder: Path) -> list[object]:
 
 def test_the_audit_writes_its_findings_and_a_table_for_each(folder: Path) -> None:
     out = folder / "audit"
-    options = ["--items", folder / "items.tsv", "--media", folder / "media", "--out", out, "--json"]
+    options = ["--items", folder / "items.tsv", "--media", folder / "media", "--out", out, "--format", "json"]
     result = run("audit", folder / "m.run", *collection(folder), *options)
     assert result.exit_code == 0, result.output
     counts = json.loads(result.stdout)
@@ -72,10 +72,12 @@ def test_sharing_labels_says_what_it_adds_and_writes_them(folder: Path) -> None:
 def test_in_a_workspace_its_labels_are_shared(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "fire.toml").write_text("")
     monkeypatch.chdir(folder)
-    assert "shared_by_same-text" not in json.loads(run("audit", *collection(folder), "--json").stdout)
+    assert "shared_by_same-text" not in json.loads(
+        run("audit", *collection(folder), "--format", "json").stdout
+    )
     (folder / "labels").mkdir()
     (folder / "labels" / "labels.csv").write_text("query_id,doc_id,label,relevance\nret0,v3,relevant,1\n")
-    counts = json.loads(run("audit", *collection(folder), "--json").stdout)
+    counts = json.loads(run("audit", *collection(folder), "--format", "json").stdout)
     assert counts["shared_by_same-text"] == 1
 
 
@@ -92,7 +94,14 @@ def test_training_captions_come_from_any_collection_file(folder: Path) -> None:
         json.dumps([{"video": "t", "caption": "A dog runs over grass"}, {"video": "u", "caption": "x"}])
     )
     result = run(
-        "audit", *collection(folder), "--train", folder / "train.json", "--out", folder / "a", "--json"
+        "audit",
+        *collection(folder),
+        "--train",
+        folder / "train.json",
+        "--out",
+        folder / "a",
+        "--format",
+        "json",
     )
     assert json.loads(result.stdout)["training_similarity"] == 2, result.output
 
@@ -105,7 +114,14 @@ def test_of_a_file_with_splits_the_training_split_is_compared(folder: Path) -> N
     ]
     (folder / "all.json").write_text(json.dumps({"images": images}))
     result = run(
-        "audit", *collection(folder), "--train", folder / "all.json", "--out", folder / "a", "--json"
+        "audit",
+        *collection(folder),
+        "--train",
+        folder / "all.json",
+        "--out",
+        folder / "a",
+        "--format",
+        "json",
     )
     assert json.loads(result.stdout)["training_similarity"] == 1, result.output  # the cat, not the two dogs
     assert "split train of test, train taken" in result.stderr

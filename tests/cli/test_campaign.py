@@ -84,7 +84,7 @@ def answer_all(server: FakeServer, labels: dict[int, str], *, seconds: float = 6
 
 
 def test_the_whole_way(server: FakeServer, workspace: Path) -> None:
-    pushed = push_all("--controls", "controls.txt", "--json")
+    pushed = push_all("--controls", "controls.txt", "--format", "json")
     assert json.loads(pushed.stdout) == {
         "projects": 2,
         "added": 16,
@@ -93,27 +93,29 @@ def test_the_whole_way(server: FakeServer, workspace: Path) -> None:
         "duplicates": 0,
         "foreign": 0,
     }
-    assert json.loads(run("push", "--json").stdout)["added"] == 0
+    assert json.loads(run("push", "--format", "json").stdout)["added"] == 0
 
     answer_all(server, {2: "relevant", 3: "irrelevant"})
-    pulled = json.loads(run("pull", "--json").stdout)
+    pulled = json.loads(run("pull", "--format", "json").stdout)
     assert (pulled["new"], pulled["judgments"], pulled["dropped"]) == (16, 12, {"control": 4})
     judgments = read_delimited(workspace / "judgments" / "judgments.csv")
     assert set(judgments["annotator_id"]) == {"A02", "A03"}
     assert set(judgments["kind"]) == {"task", "overlap"}
     assert set(judgments["round"]) == {"1"}
 
-    queues = {queue["annotator_id"]: queue for queue in json.loads(run("progress", "--json").stdout)}
+    queues = {
+        queue["annotator_id"]: queue for queue in json.loads(run("progress", "--format", "json").stdout)
+    }
     assert (queues["A02"]["n_done"], queues["A02"]["n_left"], queues["all"]["n_done"]) == (8, 0, 16)
     assert (queues["A02"]["n_right"], queues["A02"]["n_controls"]) == (1, 2)
     assert queues["A02"]["seconds"] == 6.0
 
     run("resolve")
-    planned = json.loads(run("next-round", "--annotator", "A04", "--json").stdout)
+    planned = json.loads(run("next-round", "--annotator", "A04", "--format", "json").stdout)
     assert (planned["round"], planned["pairs"], planned["waiting"]) == (2, 4, 0)
     assert planned["annotators"] == {"A04": 4}
-    assert json.loads(run("push", "--json").stdout)["added"] == 4
-    again = json.loads(run("next-round", "--annotator", "A04", "--json").stdout)
+    assert json.loads(run("push", "--format", "json").stdout)["added"] == 4
+    again = json.loads(run("next-round", "--annotator", "A04", "--format", "json").stdout)
     assert (again["pairs"], again["waiting"]) == (0, 4)
 
     answer_all(server, {4: "relevant"})
@@ -130,8 +132,10 @@ def test_unverified_positives_are_asked_again_when_wanted(server: FakeServer, wo
     answer_all(server, {2: "relevant", 3: "relevant"})
     run("pull")
     run("resolve")
-    assert json.loads(run("next-round", "--annotator", "A04", "--json").stdout)["pairs"] == 0
-    asked = run("next-round", "--annotator", "A04", "--ask", "unverified_positive", "--dry-run", "--json")
+    assert json.loads(run("next-round", "--annotator", "A04", "--format", "json").stdout)["pairs"] == 0
+    asked = run(
+        "next-round", "--annotator", "A04", "--ask", "unverified_positive", "--dry-run", "--format", "json"
+    )
     assert json.loads(asked.stdout)["pairs"] == 4
     assert not (workspace / "campaign" / "round-2").exists()
 
@@ -149,7 +153,7 @@ def test_active_annotators_of_the_register_are_the_default(server: FakeServer, w
     refused = run("push", code=2)
     assert "no annotator is known: make accounts with `fire-toolkit annotators add A01 A02`" in refused.output
     run("annotators", "list")
-    assert json.loads(run("push", "--json").stdout)["projects"] == 3
+    assert json.loads(run("push", "--format", "json").stdout)["projects"] == 3
 
 
 def test_a_dry_run_says_who_would_judge_how_much_and_sends_nothing(
@@ -160,7 +164,7 @@ def test_a_dry_run_says_who_would_judge_how_much_and_sends_nothing(
     assert "nothing was sent" in dry.stderr
     assert server.requests == []
     assert not (workspace / "campaign").exists()
-    rows = json.loads(push_all("--dry-run", "--json").stdout)
+    rows = json.loads(push_all("--dry-run", "--format", "json").stdout)
     assert [(row["annotator"], row["all"], row["hours"]) for row in rows] == [
         ("A02", 6, None),
         ("A03", 6, None),
@@ -190,7 +194,7 @@ def test_a_plan_says_what_the_next_round_asks(server: FakeServer, workspace: Pat
     answer_all(server, {2: "relevant", 3: "irrelevant"})
     run("pull")
     run("resolve")
-    words = ("next-round", "--random-share", "1", "--budget", "6", "--annotator", "A04", "--json")
+    words = ("next-round", "--random-share", "1", "--budget", "6", "--annotator", "A04", "--format", "json")
     asked = json.loads(run(*words).stdout)
     assert (asked["round"], asked["pairs"], asked["annotators"]) == (2, 6, {"A04": 6})
     planned = read_delimited(workspace / "plan" / "round-2" / "pool.csv")
@@ -207,15 +211,17 @@ def test_training_is_done_first(server: FakeServer, workspace: Path) -> None:
     assert len(server.tasks) == 4
     answer_all(server, {2: "relevant"})
     run("pull")
-    assert json.loads(run("push", "--json").stdout)["added"] == 6
-    queues = {queue["annotator_id"]: queue for queue in json.loads(run("progress", "--json").stdout)}
+    assert json.loads(run("push", "--format", "json").stdout)["added"] == 6
+    queues = {
+        queue["annotator_id"]: queue for queue in json.loads(run("progress", "--format", "json").stdout)
+    }
     assert (queues["A02"]["n_training_left"], queues["A03"]["n_training_left"]) == (0, 2)
 
 
 def test_a_shared_project_holds_each_pair_once_and_second_answers_apart(
     server: FakeServer, workspace: Path
 ) -> None:
-    pushed = json.loads(run("push", "--shared-project", "--json").stdout)
+    pushed = json.loads(run("push", "--shared-project", "--format", "json").stdout)
     assert (pushed["projects"], pushed["added"]) == (2, 12)
     for task in list(server.tasks):
         server.answer(task, 2 + task % 2)
@@ -235,7 +241,7 @@ def test_a_push_cut_short_between_its_records_keeps_one_key(server: FakeServer, 
     server.projects.clear()
     server.tasks.clear()
     run("push")
-    assert json.loads(run("push", "--json").stdout)["there"] == 12
+    assert json.loads(run("push", "--format", "json").stdout)["there"] == 12
     assert len(server.projects) == 2
 
 
@@ -245,9 +251,9 @@ def test_exports_go_the_same_way(server: FakeServer, workspace: Path) -> None:
     tasks = [server._shown(task, {"fields": "all"}) for task in server.tasks.values()]
     Path("export.json").write_text(json.dumps(tasks))
     run("annotators", "list")
-    pulled = json.loads(run("pull", "--from-export", "export.json", "--json").stdout)
+    pulled = json.loads(run("pull", "--from-export", "export.json", "--format", "json").stdout)
     assert (pulled["new"], pulled["judgments"]) == (12, 12)
-    assert json.loads(run("pull", "--json").stdout)["new"] == 0
+    assert json.loads(run("pull", "--format", "json").stdout)["new"] == 0
     assert set(read_delimited(workspace / "judgments" / "judgments.csv")["kind"]) == {"task", "overlap"}
 
 
@@ -256,8 +262,8 @@ def test_a_full_pull_notices_deletions(server: FakeServer, workspace: Path) -> N
     answer_all(server, {2: "relevant"})
     run("pull")
     server.delete_task(1)
-    assert json.loads(run("pull", "--json").stdout)["deleted"] == 0
-    full = json.loads(run("pull", "--full", "--json").stdout)
+    assert json.loads(run("pull", "--format", "json").stdout)["deleted"] == 0
+    full = json.loads(run("pull", "--full", "--format", "json").stdout)
     assert (full["deleted"], full["dropped"]) == (1, {"deleted": 1})
 
 
@@ -270,7 +276,7 @@ def test_the_next_pull_asks_for_changes_only(server: FakeServer, workspace: Path
     queries = [r.url.params.get("query", "") for r in server.requests if r.url.path == "/api/tasks/"]
     assert sum("filter:tasks:updated_at" in query for query in queries) == 2
     Path("campaign/pulled.json").write_text("damaged")
-    assert json.loads(run("pull", "--json").stdout)["new"] == 0
+    assert json.loads(run("pull", "--format", "json").stdout)["new"] == 0
 
 
 def test_a_server_that_refuses_ends_with_code_3(
@@ -316,7 +322,10 @@ def test_words_for_what_was_found_on_the_server(server: FakeServer, workspace: P
 
 
 def states() -> dict[str, tuple[str, str]]:
-    return {row["stage"]: (row["state"], row["reason"]) for row in json.loads(run("status", "--json").stdout)}
+    return {
+        row["stage"]: (row["state"], row["reason"])
+        for row in json.loads(run("status", "--format", "json").stdout)
+    }
 
 
 def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: Path) -> None:
@@ -580,7 +589,7 @@ def test_a_real_disk_without_room_stops_a_pull_and_room_lets_it_go_on(
         assert "No space left on device" in result.output
         assert "bytes are needed: free some space" in result.output
         filler.unlink()
-        assert json.loads(run("pull", "--json").stdout)["new"] == 12
+        assert json.loads(run("pull", "--format", "json").stdout)["new"] == 12
         assert list((workspace / "ledger").glob(".*")) == []
     finally:
         subprocess.run(["umount", str(workspace / "ledger")], check=True)

@@ -49,9 +49,9 @@ def test_an_honest_score_shows_each_policy(sample: Fire) -> None:
 
 def test_clusters_are_a_column_of_the_queries(sample: Fire) -> None:
     arguments = ("score", "--honest", RUNS[0], *BENCHMARK, "-m", "C@1", "--queries", "queries.tsv")
-    found = json.loads(sample(*arguments, "--clusters", "level", "--format", "json").stdout)
+    found = json.loads(sample(*arguments, "--cluster", "level", "--format", "json").stdout)
     assert found[0]["interval"] == "clusters"
-    refused = sample(*arguments, "--clusters", "video", code=1)
+    refused = sample(*arguments, "--cluster", "video", code=1)
     assert "queries have no column 'video'; found query_id, text, level" in refused.output
 
 
@@ -88,7 +88,7 @@ def test_contributions_count_what_each_run_found(sample: Fire) -> None:
     found = rows(sample("contributions", *files, "--format", "csv"))
     assert [row["run_id"] for row in found][:2] == ["colour-histogram", "fused"]
     assert {row["n_pooled"] for row in found} == {"1000"}
-    sets = rows(sample("contributions", *files, "--sets", "--format", "csv"))
+    sets = rows(sample("contributions", *files, "--show", "sets", "--format", "csv"))
     assert sum(int(row["n_pairs"]) for row in sets) == 2244
     assert sum(int(row["new"]) for row in sets) == 313
 

@@ -124,7 +124,7 @@ def test_tasks_tell_nothing_but_caption_item_and_key(fire: Fire, folder: Path) -
 
 
 def test_agree_gives_the_named_columns(fire: Fire) -> None:
-    table = rows(fire("agree", "judgments.csv").stdout)
+    table = rows(fire("agree", "judgments.csv", "--format", "csv").stdout)
     expected = "group,statistic,level,value,n_units,n_pairable,n_annotators,note"
     assert expected.split(",") == list(table[0])
     by_name = {row["statistic"]: row for row in table}
@@ -136,7 +136,9 @@ def test_agree_gives_the_named_columns(fire: Fire) -> None:
 
 
 def test_agree_by_annotator_and_at_a_level(fire: Fire) -> None:
-    table = rows(fire("agree", "judgments.csv", "--by", "annotator_id", "--level", "ordinal").stdout)
+    table = rows(
+        fire("agree", "judgments.csv", "--by", "annotator_id", "--level", "ordinal", "--format", "csv").stdout
+    )
     assert {"ann", "bob"} == {row["group"] for row in table}
     assert "ordinal" in {row["level"] for row in table}
 
@@ -164,7 +166,7 @@ def test_augment_counts_confirmed_new_and_rejected_apart(fire: Fire, folder: Pat
         "drop": {"2 0 NA 1", "2 0 a 1"},
     }.items():
         files = ("--qrels", "qrels.txt", "--labels", "labels/labels.csv", "--out", "new.txt")
-        counts = json.loads(fire("augment", *files, "--policy", policy, "--json").stdout)
+        counts = json.loads(fire("augment", *files, "--policy", policy, "--format", "json").stdout)
         assert (counts["confirmed"], counts["new"], counts["rejected"]) == (1, 1, 1)
         assert expected == set((folder / "new.txt").read_text().splitlines())
     changes = rows((folder / "changes.csv").read_text())

@@ -56,7 +56,7 @@ def test_answers_can_be_grouped_and_weighed_by_the_plan(fire: Fire, resolved: Pa
     judgments = (resolved / "judgments.csv").read_text().splitlines()
     second = [judgments[0], *judgments[1:5], "2,a,ann,irrelevant,2026-01-02T00:00:00Z,2.5,,,manual"]
     (resolved / "both.csv").write_text("\n".join(second) + "\n")
-    words = ("agree", "both.csv", "--join", "plan/pool.csv")
+    words = ("agree", "both.csv", "--join", "plan/pool.csv", "--format", "csv")
     by_stratum = rows(fire(*words, "--by", "stratum").stdout)
     assert {row["group"] for row in by_stratum} == {"dispute", "random", "unverified_positive"}
     assert "pairs weigh the inverse of their inclusion_probability" in fire(*words).stderr
@@ -84,12 +84,14 @@ def test_outside_a_workspace_the_inputs_must_be_named(fire: Fire, resolved: Path
 
 
 def test_without_a_budget_only_disputes_are_asked_and_the_rest_is_counted(fire: Fire, resolved: Path) -> None:
-    told = json.loads(fire("next-round", *PLAN[3:], "--dry-run", "--json").stdout)
+    told = json.loads(fire("next-round", *PLAN[3:], "--dry-run", "--format", "json").stdout)
     plan = {row["stratum"]: (row["n_pairs"], row["n_asked"]) for row in told["plan"]}
     assert (plan["dispute"], plan["unverified_positive"][1]) == ((1, 1), 0)
     assert plan["unverified_positive"][0] > 0
     assert not (resolved / "plan").exists()
-    only = json.loads(fire("next-round", *PLAN[3:], "--ask", "unverified_positive", "--json").stdout)
+    only = json.loads(
+        fire("next-round", *PLAN[3:], "--ask", "unverified_positive", "--format", "json").stdout
+    )
     assert only["pairs"] == plan["unverified_positive"][0]
 
 

@@ -47,7 +47,7 @@ def test_table_1_is_in_the_form_of_the_paper(sample: Fire) -> None:
 
 
 def test_table_2_sums_up(sample: Fire) -> None:
-    arguments = (*COMMANDS["table2"], "--queries", "queries.tsv", "--dataset", "level", "--format", "csv")
+    arguments = (*COMMANDS["table2"], "--queries", "queries.tsv", "--by", "level", "--format", "csv")
     found = rows(sample("report", "table2", *arguments))
     whole = found[0]
     assert int(whole["pairs"]) == int(whole["resolved"]) + int(whole["disagreement"])

@@ -42,7 +42,7 @@ def test_what_was_escalated_or_flagged_is_listed_and_said(fire: Fire, judged: Pa
 
 def test_the_change_against_a_majority_is_in_words_json_and_manifest(fire: Fire, judged: Path) -> None:
     words = ("--rule", "adjudicator", "--adjudicator", "bob", "--out", "out")
-    counts = json.loads(fire("resolve", "j.csv", *words, "--json").stdout)
+    counts = json.loads(fire("resolve", "j.csv", *words, "--format", "json").stdout)
     # bob: b irrelevant, where the majority is tied
     assert counts["against_majority"] == {"same": 3, "other": 0, "gained": 1, "lost": 0}
     manifest = json.loads((judged / "out/manifest.json").read_text())
@@ -64,7 +64,9 @@ def test_without_adjudicators_the_latest_round_has_the_word(fire: Fire, judged: 
 
 
 def test_rejected_originals_are_a_pool_of_the_next_round(fire: Fire, judged: Path) -> None:
-    counts = json.loads(fire("resolve", "j.csv", "--qrels", "qrels.txt", "--out", "out", "--json").stdout)
+    counts = json.loads(
+        fire("resolve", "j.csv", "--qrels", "qrels.txt", "--out", "out", "--format", "json").stdout
+    )
     pool = rows(judged / "out/rejected/pool.csv")
     assert [(row["query_id"], row["doc_id"], row["is_original"], row["round"]) for row in pool] == [
         ("1", "a", "True", "3")
@@ -137,7 +139,7 @@ def test_judgments_are_shared_among_queries_of_the_same_text(fire: Fire, folder:
         "query_id,doc_id,annotator_id,label,round\n1,a,ann,relevant,1\n2,a,bob,irrelevant,2\n1,b,ann,relevant,1\n"
     )
     share = ("resolve", "j.csv", "--share-judgments", "same-text", "--queries", "same.tsv", "--out", "out")
-    counts = json.loads(fire(*share, "--json").stdout)
+    counts = json.loads(fire(*share, "--format", "json").stdout)
     assert (counts["shared_judgments"], counts["shared_conflicts"]) == (3, 0)
     found = [
         (r["query_id"], r["doc_id"], r["label"], r["shared_from"]) for r in rows(folder / "out/labels.csv")

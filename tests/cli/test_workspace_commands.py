@@ -25,7 +25,7 @@ def workspace(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def states(fire: Fire) -> dict[str, str]:
-    return {row["stage"]: row["state"] for row in json.loads(fire("status", "--json").stdout)}
+    return {row["stage"]: row["state"] for row in json.loads(fire("status", "--format", "json").stdout)}
 
 
 def answer_all(root: Path) -> None:

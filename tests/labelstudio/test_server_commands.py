@@ -45,17 +45,17 @@ def test_start_status_stop_in_a_workspace(root: Path, tmp_path: Path) -> None:
 
     shown = run("labelstudio", "status")
     assert shown.stdout.splitlines()[0].split() == ["state", "running"]
-    assert json.loads(run("labelstudio", "status", "--json").stdout)["state"] == "running"
+    assert json.loads(run("labelstudio", "status", "--format", "json").stdout)["state"] == "running"
     assert run("labelstudio", "logs", "--lines", "1").exit_code == 0
 
     assert "the server is stopped" in run("labelstudio", "stop").stderr
     assert "no server runs here" in run("labelstudio", "stop").stderr
-    assert json.loads(run("labelstudio", "status", "--json").stdout)["state"] == "stopped"
+    assert json.loads(run("labelstudio", "status", "--format", "json").stdout)["state"] == "stopped"
 
 
 def test_no_secret_is_printed_or_written_elsewhere(root: Path, tmp_path: Path) -> None:
     results = [
-        started(tmp_path, "--json"),
+        started(tmp_path, "--format", "json"),
         run("labelstudio", "status"),
         run("labelstudio", "logs"),
         run("doctor"),
@@ -97,7 +97,7 @@ def test_the_doctor_names_what_mends_a_missing_server(root: Path) -> None:
     result = run("doctor")
     assert result.exit_code == 1
     assert "-> fire-toolkit labelstudio start" in result.stdout
-    found = json.loads(run("doctor", "--json").stdout)
+    found = json.loads(run("doctor", "--format", "json").stdout)
     assert [each["state"] for each in found if each["name"] == "connection"] == ["bad"]
 
 

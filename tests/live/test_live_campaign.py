@@ -44,7 +44,7 @@ class Site:
         return result
 
     def counts(self, *arguments: str) -> dict[str, Any]:
-        return dict(json.loads(self.run(*arguments, "--json").stdout))
+        return dict(json.loads(self.run(*arguments, "--format", "json").stdout))
 
     def table(self, name: str) -> Any:
         return read_delimited(self.root / name)
@@ -170,7 +170,7 @@ def test_a_campaign_from_push_to_labels(site: Site) -> None:
     assert judgments["kind"].value_counts()["unassigned"] == 1
     assert set(judgments["annotator_id"]) == {ANN, BOB, CY}
     assert "two readings" in set(judgments["comment"])
-    rows = {row["annotator_id"]: row for row in json.loads(site.run("progress", "--json").stdout)}
+    rows = {row["annotator_id"]: row for row in json.loads(site.run("progress", "--format", "json").stdout)}
     assert (rows[ANN]["n_left"], rows[ANN]["n_skipped"], rows[ANN]["n_escalated"]) == (0, 1, 1)
     assert rows[BOB]["seconds"] == 4.0
 

@@ -100,7 +100,7 @@ def test_a_campaign_on_postgresql(
         with server.as_admin() as admin:
             admin.delete(f"/api/tasks/{tasks[2]}/").raise_for_status()
         assert site.counts("pull", "--full")["deleted"] == 1
-        assert json.loads(site.run("doctor", "--json").stdout)
+        assert json.loads(site.run("doctor", "--format", "json").stdout)
         assert len(read_ledger(tmp_path / "ledger")) == 9
     finally:
         server.opened.close()

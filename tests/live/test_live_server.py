@@ -28,7 +28,7 @@ CONFIG = '<View><Text name="t" value="$t"/><Choices name="c" toName="t"><Choice 
 def toolkit(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command in a session of its own, as from another terminal that closes afterwards."""
     return subprocess.run(
-        [sys.executable, "-m", "fire_toolkit", *arguments, "--folder", str(root), "--json"],
+        [sys.executable, "-m", "fire_toolkit", *arguments, "--folder", str(root), "--format", "json"],
         capture_output=True,
         text=True,
         timeout=120,

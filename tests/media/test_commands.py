@@ -105,11 +105,11 @@ def test_bad_input_is_named(folder: Path, fire: Fire) -> None:
 
 def test_transcode_makes_new_items_that_play(folder: Path, fire: Fire) -> None:
     write_items(folder, "videos/h264.mp4", "videos/mpeg4.avi")
-    result = fire("media", "transcode", "items.tsv", "--out", "new", "--json")
+    result = fire("media", "transcode", "items.tsv", "--out", "new", "--format", "json")
     assert json.loads(result.stdout) == {"plays": 1, "transcoded": 1}
     assert "next: fire-toolkit media check new/items.tsv" in result.stderr
     fire("media", "check", "new/items.tsv")
-    again = fire("media", "transcode", "items.tsv", "--out", "new", "--json")
+    again = fire("media", "transcode", "items.tsv", "--out", "new", "--format", "json")
     assert json.loads(again.stdout) == {"plays": 1, "done before": 1}
 
 
