@@ -16,29 +16,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from fire_toolkit.certainty.joined import Bools, Floats, Ints, depth_read
+from fire_toolkit.certainty.joined import Bools, Floats, Ints
 from fire_toolkit.measures import JudgedRanking, Measure
-
-# Can only grow (or, for ranks, only fall) with every positive added.
-_MONOTONE = frozenset(
-    {"C", "hit", "Success", "NN", "R", "P", "F", "E", "RR", "RBP", "CG", "DCG", "DCG_J", "MedR", "MnR"}
-)
-_DIVIDED = frozenset(
-    {"AP", "AP/min", "AP_fire", "nDCG", "nDCG_J", "nCG", "Rprec", "FT", "ST", "IPrec", "bpref", "infAP"}
-)
-# Need to know which docs are judged not relevant.
-_OF_JUDGED = frozenset({"bpref", "infAP"})
-_NO_BOUND = {
-    "Judged": "says how much is judged, and is no score",
-    "unjudged": "says how much is judged, and is no score",
-    "RBP_residual": "is itself how far RBP could rise; take the bounds of RBP",
-    "xinfAP": "is an estimate from a sample, which allows for unjudged docs already",
-}
 
 
 def is_bounded(measure: Measure) -> bool:
     """Return whether `score_bounds` knows a measure, and so gives numbers; see `why_unbounded`."""
-    return _key(measure) in _MONOTONE | _DIVIDED
+    return measure.definition.bounds != "none"
 
 
 def why_unbounded(measure: Measure) -> str:
@@ -49,9 +33,7 @@ def why_unbounded(measure: Measure) -> str:
         >>> why_unbounded(parse_measure("Judged@10"))
         'says how much is judged, and is no score'
     """
-    if is_bounded(measure):
-        return ""
-    return _NO_BOUND.get(measure.definition.name, "is not known to be best or worst at an end")
+    return "" if is_bounded(measure) else measure.definition.no_bounds
 
 
 def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floats]:
@@ -71,10 +53,11 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
         nothing = np.full(ranking.n_queries, np.nan)
         return nothing, nothing
     measure = replace(measure, condensed=False)
-    full, place, n_unjudged = _with_unjudged(ranking, depth_read(measure))
+    full, place, n_unjudged = _with_unjudged(ranking, measure.depth)
     most = int(n_unjudged.max(initial=0))
     low, high = np.full(ranking.n_queries, np.inf), np.full(ranking.n_queries, -np.inf)
-    for number in sorted({0, most}) if _key(measure) in _MONOTONE else range(most + 1):
+    numbers = sorted({0, most}) if measure.definition.bounds == "monotone" else range(most + 1)
+    for number in numbers:
         n_added = np.minimum(number, n_unjudged)
         first = (place > 0) & (place <= n_added[full.query])
         last = place > (n_unjudged - n_added)[full.query]
@@ -82,11 +65,6 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
             values = measure.per_query(measure.view(_assigned(full, place, is_added, measure)))
             low, high = np.minimum(low, values), np.maximum(high, values)
     return low, high
-
-
-def _key(measure: Measure) -> str:
-    variant = measure.definition.variant
-    return measure.definition.name + (f"/{variant}" if variant else "")
 
 
 def _with_unjudged(ranking: JudgedRanking, depth: int | None) -> tuple[JudgedRanking, Ints, Ints]:
@@ -119,7 +97,7 @@ def _with_unjudged(ranking: JudgedRanking, depth: int | None) -> tuple[JudgedRan
 
 def _assigned(full: JudgedRanking, place: Ints, is_added: Bools, measure: Measure) -> JudgedRanking:
     """Return the ranking in which the chosen unjudged docs are positives and the others not."""
-    is_of_judged = _key(measure) in _OF_JUDGED
+    is_of_judged = measure.definition.skips_unjudged
     kept = np.ones(len(place), dtype=bool) if is_of_judged else (place == 0) | is_added
     lost = np.bincount(full.query[(place > 0) & ~is_added], minlength=full.n_queries)
     grade = np.full(int(np.count_nonzero(is_added)), measure.level, dtype=np.int64)

@@ -14,7 +14,6 @@ from fire_toolkit.certainty.joined import (
     Floats,
     Joined,
     Labelling,
-    depth_read,
     join_runs,
     parse_measures,
     values_of,
@@ -23,10 +22,6 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measure
 from fire_toolkit.ranking import split_runs
 from fire_toolkit.tables import Qrels, Run
-
-# Decided by the first positive alone: what stands below it does not matter.
-_FIRST_POSITIVE = frozenset({"C", "hit", "Success", "NN", "RR", "MnR", "MedR"})
-
 
 SUMMARY = ["run_id", "measure", "augmented", "lower", "upper", "judged", "n_open", "n_pairs", "n_least"]
 SUMMARY += ["hours"]
@@ -112,9 +107,9 @@ def _settle(
     values = values_of(ranking, measure)
     is_open = np.maximum(high, values) - np.minimum(low, values) > 1e-12
     found = unjudged[_needed(unjudged, is_open, measure, ranking.first_positive)]
-    n_least = found["query"].nunique() if measure.definition.name in _FIRST_POSITIVE else len(found)
+    n_least = found["query"].nunique() if measure.definition.by_first_positive else len(found)
     score = measure.aggregate(values)
-    judged = _share_judged(ranking, depth_read(measure) or max(ranking.worst_rank - 1, 1))
+    judged = _share_judged(ranking, measure.depth or max(ranking.worst_rank - 1, 1))
     bounds = (measure.aggregate(low), measure.aggregate(high))
     return (score, *bounds, judged, int(is_open.sum()), len(found), int(n_least)), found
 
@@ -144,8 +139,8 @@ def _unjudged(joined: Joined, run: Run, labelling: Labelling) -> pd.DataFrame:
 def _needed(unjudged: pd.DataFrame, is_open: Bools, measure: Measure, first_positive: Floats) -> Bools:
     """Return which unjudged docs can move the measure."""
     query, rank = unjudged["query"].to_numpy(), unjudged["rank"].to_numpy()
-    depth = depth_read(measure)
+    depth = measure.depth
     needed = is_open[query] & (rank <= (np.inf if depth is None else depth))
-    if measure.definition.name in _FIRST_POSITIVE:
+    if measure.definition.by_first_positive:
         needed &= rank < first_positive[query]
     return np.asarray(needed, dtype=bool)

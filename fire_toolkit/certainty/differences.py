@@ -23,7 +23,6 @@ from fire_toolkit.certainty.joined import (
     Floats,
     Ints,
     Joined,
-    depth_read,
     join_runs,
     parse_measures,
     values_of,
@@ -148,7 +147,7 @@ def check_depths(joined: Joined, measures: Sequence[Measure]) -> None:
     """Raise a JoinError when a measure reads two runs to different depths: they are not compared."""
     depths = {run_id: place.worst_rank - 1 for run_id, place in joined.places.items()}
     for measure in measures:
-        k = depth_read(measure)
+        k = measure.depth
         read = {run_id: depth if k is None else min(k, depth) for run_id, depth in depths.items()}
         if len(set(read.values())) > 1:
             said = ", ".join(f"{run_id} {depth}" for run_id, depth in read.items())

@@ -23,7 +23,6 @@ from fire_toolkit.certainty.joined import (
     Ints,
     Joined,
     Labelling,
-    depth_read,
     join_runs,
     own_pairs,
     parse_measures,
@@ -198,7 +197,7 @@ def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, F
     assert ranking is not None
     score = {name: measure.aggregate(each) for name, each in values.items()}
     lower, upper = score_bounds(ranking, measure)
-    k = depth_read(measure) or max(ranking.worst_rank - 1, 1)
+    k = measure.depth or max(ranking.worst_rank - 1, 1)
     judged = parse_measure(f"Judged@{k}")
     return {
         "original": score["original"],

@@ -73,7 +73,7 @@ def percentiles(draws: Floats, *, confidence: float) -> tuple[Floats, Floats]:
 
 def is_share_of_queries(measure: Measure) -> bool:
     """Return whether a measure is 0 or 1 for each query, so that its mean is a binomial share."""
-    return measure.definition.name in {"C", "hit", "Success", "NN"}
+    return measure.definition.is_binary
 
 
 def exact_limits(values: Floats, *, confidence: float) -> tuple[float, float]:

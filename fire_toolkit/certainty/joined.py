@@ -222,11 +222,6 @@ def parse_measures(measures: Sequence[str | Measure]) -> list[Measure]:
     return list(dict.fromkeys(parse_measure(m) if isinstance(m, str) else m for m in measures))
 
 
-def depth_read(measure: Measure) -> int | None:
-    """Return how deep a measure reads a ranking; None where it reads all of it."""
-    return {"NN": 1, "E": 32}.get(measure.definition.name, measure.k)
-
-
 def own_pairs(joined: Joined, sources: PoolSources, members: set[str]) -> Bools:
     """Return which pairs were pooled by `members` alone.
 

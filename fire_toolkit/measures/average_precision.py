@@ -27,6 +27,7 @@ AP = Definition(
     per_query=average_precision,
     cutoff="optional",
     loop="ap",
+    bounds="ends",
     also_called=("mAP", "map_cut", "average_precision"),
 )
 

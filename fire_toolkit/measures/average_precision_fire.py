@@ -23,6 +23,7 @@ AP_FIRE = Definition(
     per_query=average_precision_fire,
     cutoff="required",
     loop="ap_fire",
+    bounds="ends",
 )
 
 MEASURES = (AP_FIRE,)

@@ -25,6 +25,7 @@ AP_MIN = Definition(
     per_query=average_precision_min,
     cutoff="required",
     loop="ap_min",
+    bounds="ends",
     also_called=("mAP/min",),
 )
 

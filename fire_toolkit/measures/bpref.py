@@ -26,6 +26,8 @@ BPREF = Definition(
     convention="Unjudged docs are passed over. 1 − min(n, R) / min(N, R) for a positive with n of the "
     "query's N non-relevant docs above it; positives not retrieved add 0.",
     per_query=bpref,
+    bounds="ends",
+    skips_unjudged=True,
 )
 
 MEASURES = (BPREF,)

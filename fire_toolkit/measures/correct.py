@@ -25,6 +25,9 @@ C = Definition(
     per_query=correct_at_k,
     cutoff="required",
     loop="hit",
+    bounds="monotone",
+    is_binary=True,
+    by_first_positive=True,
     also_called=("Correct",),
 )
 HIT = replace(C, name="hit", summary="C@k under another name.", also_called=("hits", "HR"))

@@ -15,6 +15,8 @@ CG = Definition(
     per_query=partial(cumulated_gain, discount=no_discount),
     cutoff="optional",
     unit="gain",
+    bounds="monotone",
+    is_graded=True,
 )
 NCG = Definition(
     name="nCG",
@@ -24,6 +26,8 @@ NCG = Definition(
     "positive.",
     per_query=partial(normalised_gain, discount=no_discount),
     cutoff="optional",
+    bounds="ends",
+    is_graded=True,
 )
 
 MEASURES = (CG, NCG)

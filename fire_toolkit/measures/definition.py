@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, mean
 
-Unit = Literal["share", "rank", "gain"]
-Aggregate = Literal["mean", "median"]
+Unit = Literal["share", "rank", "gain", "count"]
+Aggregate = Literal["mean", "median", "sum", "geometric mean"]
+Bounds = Literal["monotone", "ends", "none"]
 Cutoff = Literal["none", "optional", "required"]
+_LEAST = 0.00001  # what a geometric mean takes a smaller value as, as trec_eval does
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,19 @@ class Definition:
         per_query: from a JudgedRanking, and `k` and the parameters by name, to a float64 for each query.
         cutoff: whether the name takes `@k`.
         variant: what stands after `/` in the name.
-        unit: `share` lies in [0, 1] and is printed times 100; `rank` is 1-based; `gain` is a sum of grades.
+        unit: `share` lies in [0, 1] and is printed times 100; `rank` is 1-based; `gain` is a sum of grades;
+            `count` is a number of docs.
         aggregate: how the queries' values become one.
         reads: how deep it reads a ranking without a cutoff in its name; None: all of it.
         loop: which of `score_coded.LOOPS` computes it too, if one does; it then reads to `k` or `reads`.
+        bounds: what is known when unjudged docs become positives: `monotone`, each one can only raise the
+            score (or lower a rank); `ends`, of a given number of them the first in rank order are best and
+            the last worst; `none`, nothing.
+        no_bounds: why there are no bounds, as the end of a sentence that starts with the measure.
+        skips_unjudged: whether unjudged docs are passed over, and not counted as not relevant.
+        is_binary: whether the value of a query is 0 or 1, so that the mean is a binomial share.
+        by_first_positive: whether the rank of the first positive decides the value.
+        is_graded: whether grades count as gains, so that `:rel=N` also takes those below N out of the gain.
         also_called: other spellings, for the suggestion when a name is unknown; they are not accepted.
     """
 
@@ -74,6 +85,12 @@ class Definition:
     aggregate: Aggregate = "mean"
     reads: int | None = None
     loop: str = ""
+    bounds: Bounds = "none"
+    no_bounds: str = "is not known to be best or worst at an end"
+    skips_unjudged: bool = False
+    is_binary: bool = False
+    by_first_positive: bool = False
+    is_graded: bool = False
     also_called: tuple[str, ...] = ()
 
     @property
@@ -147,10 +164,29 @@ class Measure:
         return self.definition.per_query(ranking, **cutoff, **named)
 
     def aggregate(self, values: Floats) -> float:
-        """Return the mean (summed exactly) or median over queries, as the definition says."""
+        """Return the mean (summed exactly), median, sum or geometric mean over queries, as defined.
+
+        A geometric mean takes values below 0.00001 as 0.00001.
+        """
+        terms = self.terms(values)
         if self.definition.aggregate == "median":
-            return float(np.median(values))
-        return mean(values)
+            return float(np.median(terms))
+        return float(self.of_mean(mean(terms)))
+
+    def terms(self, values: Floats) -> Floats:
+        """Return what the mean over queries (or the median) is taken of, which tests and resamples are on.
+
+        The values themselves; for a sum times the number of queries; for a geometric mean their logarithms.
+        """
+        if self.definition.aggregate == "sum":
+            return values * len(values)
+        if self.definition.aggregate == "geometric mean":
+            return np.asarray(np.log(np.maximum(values, _LEAST)))
+        return values
+
+    def of_mean(self, means: Any) -> Any:
+        """Return the aggregate, or an array of such, from the mean or median of `terms`."""
+        return np.exp(means) if self.definition.aggregate == "geometric mean" else means
 
 
 def _arguments(pairs: list[tuple[str, float]]) -> str:

@@ -15,6 +15,8 @@ DCG = Definition(
     per_query=partial(cumulated_gain, discount=log_of_next),
     cutoff="optional",
     unit="gain",
+    bounds="monotone",
+    is_graded=True,
 )
 DCG_J = Definition(
     name="DCG_J",
@@ -24,6 +26,8 @@ DCG_J = Definition(
     per_query=partial(cumulated_gain, discount=log_from_second),
     cutoff="optional",
     unit="gain",
+    bounds="monotone",
+    is_graded=True,
 )
 NDCG_J = Definition(
     name="nDCG_J",
@@ -34,6 +38,8 @@ NDCG_J = Definition(
     "positive.",
     per_query=partial(normalised_gain, discount=log_from_second),
     cutoff="optional",
+    bounds="ends",
+    is_graded=True,
 )
 
 MEASURES = (DCG, DCG_J, NDCG_J)

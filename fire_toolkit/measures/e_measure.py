@@ -21,6 +21,7 @@ E = Definition(
     "this. Precision divides by 32 also where fewer were retrieved.",
     per_query=e_measure,
     reads=32,
+    bounds="monotone",
     also_called=("E-measure", "E@32"),
 )
 

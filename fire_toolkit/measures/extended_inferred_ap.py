@@ -60,6 +60,7 @@ XINFAP = Definition(
     "was not drawn for judging; docs that the qrels lack count as not relevant. Qrels without strata are one "
     "stratum. A stratum without a judged doc adds nothing.",
     per_query=extended_inferred_average_precision,
+    no_bounds="is an estimate from a sample, which allows for unjudged docs already",
 )
 
 MEASURES = (XINFAP,)

@@ -26,6 +26,7 @@ F = Definition(
     per_query=f_measure,
     cutoff="optional",
     parameters=(Parameter("beta", example=2.0, default=1.0),),
+    bounds="monotone",
     also_called=("set_F", "F1", "F-measure"),
 )
 

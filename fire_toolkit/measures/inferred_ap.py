@@ -33,6 +33,8 @@ INFAP = Definition(
     convention="A negative relevance marks a doc that was pooled but not drawn for judging; docs that the "
     "qrels lack count as not relevant. Without negative relevances it is AP but for ε.",
     per_query=inferred_average_precision,
+    bounds="ends",
+    skips_unjudged=True,
 )
 
 MEASURES = (INFAP,)

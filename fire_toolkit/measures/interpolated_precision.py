@@ -25,6 +25,7 @@ IPREC = Definition(
     "(version 10 rounds); 0 where the run never finds as many. recall lies in [0, 1].",
     per_query=interpolated_precision,
     parameters=(Parameter("recall", example=0.5, low=0.0, high=1.0, closed=True),),
+    bounds="ends",
     also_called=("iprec_at_recall", "IP"),
 )
 

@@ -24,6 +24,7 @@ JUDGED = Definition(
     "count (ir_measures counts it). 0 where nothing was retrieved.",
     per_query=judged_at_k,
     cutoff="required",
+    no_bounds="says how much is judged, and is no score",
 )
 
 MEASURES = (JUDGED,)

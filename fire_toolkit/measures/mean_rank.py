@@ -23,6 +23,8 @@ MNR = Definition(
     per_query=first_rank,
     unit="rank",
     larger_is_better=False,
+    bounds="monotone",
+    by_first_positive=True,
     also_called=("mean_rank",),
 )
 

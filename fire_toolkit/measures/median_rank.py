@@ -15,6 +15,8 @@ MEDR = Definition(
     unit="rank",
     larger_is_better=False,
     aggregate="median",
+    bounds="monotone",
+    by_first_positive=True,
     also_called=("median_rank", "MdR"),
 )
 

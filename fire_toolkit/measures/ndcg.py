@@ -16,6 +16,8 @@ NDCG = Definition(
     per_query=partial(normalised_gain, discount=log_of_next),
     cutoff="optional",
     loop="ndcg",
+    bounds="ends",
+    is_graded=True,
 )
 
 MEASURES = (NDCG,)

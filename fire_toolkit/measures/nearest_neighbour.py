@@ -21,6 +21,9 @@ NN = Definition(
     per_query=nearest_neighbour,
     reads=1,
     loop="hit",
+    bounds="monotone",
+    is_binary=True,
+    by_first_positive=True,
     also_called=("nearest_neighbor",),
 )
 

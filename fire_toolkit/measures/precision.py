@@ -20,6 +20,7 @@ P = Definition(
     per_query=precision_at_k,
     cutoff="required",
     loop="precision",
+    bounds="monotone",
     also_called=("Precision", "Prec"),
 )
 

@@ -26,6 +26,7 @@ RPREC = Definition(
     convention="Divided by R, also where fewer docs were retrieved; 0 for a query without a positive.",
     per_query=r_precision,
     loop="recall_at_g",
+    bounds="ends",
     also_called=("R-precision", "RP"),
 )
 

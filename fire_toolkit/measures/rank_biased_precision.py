@@ -25,6 +25,7 @@ RBP = Definition(
     "docs, and those past the end of the list, could add.",
     per_query=rank_biased_precision,
     parameters=(PERSISTENCE,),
+    bounds="monotone",
 )
 
 MEASURES = (RBP,)

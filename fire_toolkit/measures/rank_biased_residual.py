@@ -26,6 +26,7 @@ RBP_RESIDUAL = Definition(
     per_query=rank_biased_residual,
     parameters=(PERSISTENCE,),
     larger_is_better=False,
+    no_bounds="is itself how far RBP could rise; take the bounds of RBP",
 )
 
 MEASURES = (RBP_RESIDUAL,)

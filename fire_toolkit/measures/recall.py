@@ -21,6 +21,7 @@ R = Definition(
     per_query=recall_at_k,
     cutoff="required",
     loop="recall",
+    bounds="monotone",
     also_called=("Recall",),
 )
 

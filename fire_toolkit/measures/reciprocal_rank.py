@@ -23,6 +23,8 @@ RR = Definition(
     per_query=reciprocal_rank,
     cutoff="optional",
     loop="reciprocal",
+    bounds="monotone",
+    by_first_positive=True,
     also_called=("MRR", "recip_rank"),
 )
 

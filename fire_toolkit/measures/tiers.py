@@ -15,6 +15,7 @@ FT = Definition(
     "its own ranking; equals Rprec. 0 for a query without a positive.",
     per_query=partial(recall_at_multiple, multiple=1),
     loop="recall_at_g",
+    bounds="ends",
     also_called=("first_tier",),
 )
 ST = Definition(
@@ -25,6 +26,7 @@ ST = Definition(
     "positive.",
     per_query=partial(recall_at_multiple, multiple=2),
     loop="recall_at_2g",
+    bounds="ends",
     also_called=("second_tier",),
 )
 

@@ -24,6 +24,7 @@ UNJUDGED = Definition(
     per_query=unjudged_at_k,
     cutoff="required",
     larger_is_better=False,
+    no_bounds="says how much is judged, and is no score",
     also_called=("hole",),
 )
 

@@ -42,3 +42,15 @@ def test_two_measures_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(registry, "FILES", ["recall", "recall"])
     with pytest.raises(RuntimeError, match="measure R is defined twice"):
         list_measures()
+
+
+def test_what_a_measure_is_stands_in_its_definition() -> None:
+    known = {definition.key: definition for definition in list_measures()}
+    assert {name for name, one in known.items() if one.is_binary} == {"C", "hit", "Success", "NN"}
+    first = {"C", "hit", "Success", "NN", "RR", "MnR", "MedR"}
+    assert {name for name, one in known.items() if one.by_first_positive} == first
+    assert parse_measure("NN").depth == 1
+    assert parse_measure("E").depth == 32
+    unknown = {name for name, one in known.items() if one.bounds == "none"}
+    assert unknown >= {"Judged", "unjudged", "RBP_residual", "xinfAP"}
+    assert not unknown & first
