@@ -68,6 +68,7 @@ POOL = TableSpec(
         Column("n_runs", "int", optional=True, missing=True, minimum=0, default=pd.NA),
         Column("is_original", "bool", optional=True, missing=True, default=pd.NA),
         Column("round", "int", optional=True, minimum=1, default=1),
+        Column("is_judged", "bool", rare=True),
     ),
     ("query_id", "doc_id"),
     extra=True,
@@ -197,8 +198,9 @@ def check_pool(table: pd.DataFrame, *, where: str = "") -> Pool:
     """Return `table` as Pool, or raise `TableError` with all that is wrong with it.
 
     best_rank: over the runs that pooled the pair, missing for an original no run found;
-    n_runs: how many pooled it; is_original: missing when no original qrels were given; round: 1-based.
-    Further columns are kept (stratum, inclusion_probability).
+    n_runs: how many pooled it; is_original: missing when no original qrels were given; round: in which
+    the pair was or is first asked, from 1; is_judged: where earlier judgments were known when it was
+    pooled. Further columns are kept (stratum, inclusion_probability).
     """
     return Pool(check_table(POOL, table, where=where))
 

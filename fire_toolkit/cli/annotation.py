@@ -55,13 +55,15 @@ def tasks(
     from fire_toolkit.formats.guideline_files import read_guideline
     from fire_toolkit.formats.table_files import read_items, read_pool, read_queries
     from fire_toolkit.labelstudio.task_json import tasks_to_json
+    from fire_toolkit.pooling import pairs_to_ask
     from fire_toolkit.tasks import make_tasks
 
     file = chosen_path(out, workspace_path("tasks/tasks.json"), "--out")
     inputs = Inputs()
     pool_path = chosen_path(pool, workspace_path("pool"), "POOL")
     pool_file = pool_path / "pool.csv" if pool_path.is_dir() else pool_path
-    pairs = read_pool(inputs.use(pool_file))
+    pooled = read_pool(inputs.use(pool_file))
+    pairs = pairs_to_ask(pooled)
     captions = read_queries(inputs.use(chosen_path(queries, _from_workspace("queries"), "--queries")))
     items_file = items or _from_workspace("items")
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
@@ -87,6 +89,8 @@ def tasks(
         words += (
             f"; {counts['doubled']:,} of them again in {file.with_name(names[2])}, for a second annotator"
         )
+    if len(pairs) < len(pooled):
+        words += f"; {n_of(len(pooled) - len(pairs), 'pair')} judged or asked before left out"
     if not items_file:
         words += "; no items given, so each doc id stands for its media URL"
     summarise(counts, words, as_json=as_json)

@@ -180,15 +180,28 @@ def compared(runs: list[Run], *, depth: int | str, ties: str = "broken") -> str:
     return f"{n_of(len(runs), 'run')}; {n_of(n_queries, 'query')}; top {depth}; ties {ties}"
 
 
+def _only_one(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> str | None:
+    """Return the value given; a usage error for a second one, which would take the place of the first."""
+    if len(values) > 1:
+        raise click.BadParameter(
+            f"given {len(values)} times; pool all runs together (`fire-toolkit pool`): one file then has the "
+            "sources of all"
+        )
+    return values[0] if values else None
+
+
+def pool_sources_option(text: str) -> Callable[[Command], Command]:
+    """Add `--pool-sources`, which can be given once."""
+    return click.option("--pool-sources", multiple=True, callback=_only_one, metavar="FILE", help=text)
+
+
 _OPTIONS: dict[str, Callable[[Command], Command]] = {
     "qrels": click.option("--qrels", metavar="FILE", help="The original qrels; their queries count."),
     "augmented": click.option(
         "--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them."
     ),
     "labels": click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it."),
-    "pool_sources": click.option(
-        "--pool-sources", metavar="FILE", help="pool_sources.csv, or the folder that holds it."
-    ),
+    "pool_sources": pool_sources_option("pool_sources.csv, or the folder that holds it."),
     "queries": click.option("--queries", metavar="FILE", help="queries.tsv: the captions."),
     "runs": run_arguments,
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,12 +17,18 @@ from fire_toolkit.cli.common import (
     n_of,
     read_runs,
     run_arguments,
+    say,
     say_next,
     shown,
     summarise,
     workspace_path,
     write_outputs,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from fire_toolkit.tables import Pool, PoolSources
 
 
 @click.command()
@@ -38,7 +46,14 @@ from fire_toolkit.cli.common import (
     "--judged",
     multiple=True,
     metavar="FILE",
-    help="Leave out pairs judged before: judgments, labels or qrels (may be repeated).",
+    help="Pairs judged before, which are marked and not asked again: judgments, labels or qrels (may be "
+    "repeated). A workspace's own judgments count without it.",
+)
+@click.option(
+    "--previous",
+    metavar="POOL",
+    help="An earlier pool that people were asked: its pairs keep their round, the others get the next. "
+    "[default: the workspace's, once it was asked]",
 )
 @click.option("--out", metavar="DIR", help="Folder for pool.csv, pool_sources.csv and manifest.json.")
 @json_option
@@ -50,6 +65,7 @@ def pool(
     qrels: str | None,
     include_originals: bool | None,
     judged: tuple[str, ...],
+    previous: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -57,12 +73,13 @@ def pool(
 
     RUN is TREC text (.gz too) or a dense matrix, .npy or .npz (rows are queries, columns docs);
     NAME=PATH gives it a name. Order: score descending, ties by doc id descending.
-    """
-    import pandas as pd
 
+    A model that comes later: pool all runs again, the old ones too. The pool then holds all pairs and says
+    of each which runs brought it, in which round it was first asked, and whether it is judged; `tasks` asks
+    only what is new.
+    """
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.table_files import read_judged_pairs
     from fire_toolkit.pooling import pool_runs
 
     folder = chosen_path(out, workspace_path("pool"), "--out")
@@ -72,19 +89,108 @@ def pool(
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
     original_file = qrels or _workspace_qrels()
     originals = read_qrels(inputs.use(original_file)) if original_file else None
-    known = [read_judged_pairs(inputs.use(path)) for path in judged]
+    earlier = _read_earlier(judged, previous, inputs)
     result = pool_runs(
         tables,
         depth=depth,
         originals=originals,
         include_originals=include,
-        judged=pd.concat(known) if known else None,
+        judged=earlier.judged,
+        previous=earlier.pool,
+        round_number=earlier.next_round,
     )
     texts = {"pool.csv": delimited_text(result.pool), "pool_sources.csv": delimited_text(result.sources)}
     parameters = {"depth": depth, "include_originals": include}
     write_outputs(folder, texts, stage="pool", parameters=parameters, inputs=inputs, counts=result.counts)
     summarise(result.counts, _words(result.counts, depth), as_json=as_json)
-    say_next("tasks", f"{folder} --queries QUERIES --guideline NAME --out tasks.json")
+    _say_changes(earlier, result.pool, result.sources)
+    _say_next(folder, result.counts)
+
+
+@dataclass(frozen=True)
+class _Earlier:
+    """What was asked before: a pool and its sources, judged pairs, the round that new pairs get."""
+
+    pool: Pool | None
+    sources: PoolSources | None
+    judged: pd.DataFrame | None
+    next_round: int | None
+
+
+def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs) -> _Earlier:
+    """Return what was asked before, as the files given and the workspace know it."""
+    import pandas as pd
+
+    from fire_toolkit.formats.table_files import read_judged_pairs, read_pool, read_pool_sources
+    from fire_toolkit.rounds import begun_rounds
+    from fire_toolkit.tables import Pool
+
+    workspace = here()
+    own = _own_judgments() if workspace else None
+    given = [*map(Path, judged), *([own] if own else [])]
+    files = {file.absolute(): file for file in given}
+    known = [read_judged_pairs(inputs.use(file)) for file in files.values()]
+    pairs = pd.concat(known, ignore_index=True) if known else None
+    begun = begun_rounds(workspace.root) if workspace else set()
+    rounds = begun | (set(pairs["round"]) if pairs is not None else set())
+    at = Path(previous) if previous else workspace_path("pool")
+    file = at / "pool.csv" if at and at.is_dir() else at
+    if file is None or not (previous or (rounds and file.is_file())):
+        return _Earlier(None, None, pairs, 1 + max(rounds) if rounds else None)
+    found = read_pool(inputs.use(file) if previous else file)
+    if not previous:  # what was pooled and never asked is as new as the rest
+        found = Pool(found[found["round"].isin(rounds)])
+    beside = file.with_name("pool_sources.csv")
+    sources = read_pool_sources(beside) if beside.is_file() else None
+    return _Earlier(found, sources, pairs, 1 + max({*rounds, *found["round"]}, default=0))
+
+
+def _own_judgments() -> Path | None:
+    """Return the workspace's judgments, or its labels where it has no judgments."""
+    places = (workspace_path("judgments/judgments.csv"), workspace_path("labels/labels.csv"))
+    return next((place for place in places if place and place.is_file()), None)
+
+
+def _say_changes(earlier: _Earlier, pool: Pool, sources: PoolSources) -> None:
+    """Say which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
+    from fire_toolkit.pooling import source_changes
+
+    if earlier.sources is None:
+        return
+    for row in source_changes(earlier.sources, sources, judged=earlier.judged).to_dict("records"):
+        before, own, own_judged = (row[name] for name in ("n_before", "n_own_before", "n_own_judged"))
+        if not before:
+            say(f"{row['run_id']}: new, {n_of(row['n_now'], 'pair')}")
+        elif not row["n_now"]:
+            words = f"{n_of(before, 'pair')}, {own:,} of them alone ({own_judged:,} judged)"
+            say(f"{row['run_id']}: withdrawn; it had pooled {words}")
+        elif row["n_gone"] or row["n_new"]:
+            words = f"{n_of(row['n_now'], 'pair')}, {before:,} before"
+            say(f"{row['run_id']}: changed; {words}; {row['n_new']:,} new, {row['n_gone']:,} gone")
+    if earlier.judged is None:
+        return
+    n_left = len(_without(_without(earlier.sources, pool), earlier.judged, keep=True))
+    if n_left:
+        say(f"{n_of(n_left, 'judged pair')} no longer in the pool; their judgments stay in labels and qrels")
+
+
+def _without(pairs: pd.DataFrame, others: pd.DataFrame, *, keep: bool = False) -> pd.DataFrame:
+    """Return the pairs of a table, each once, that are not (or, to `keep`, that are) in another."""
+    names = ["query_id", "doc_id"]
+    found = pairs[names].drop_duplicates().merge(others[names].drop_duplicates(), how="left", indicator="in")
+    return found.loc[(found["in"] == "both") == keep, names]
+
+
+def _say_next(folder: Path, counts: dict[str, int]) -> None:
+    workspace = here()
+    if counts.get("to_ask") == 0:
+        say("nothing new to ask")
+    elif workspace and folder.resolve() == (workspace.root / "pool").resolve():
+        say_next("tasks")
+    elif workspace:
+        say(f"next: fire-toolkit tasks {folder}")
+    else:
+        say_next("tasks", f"{folder} --queries QUERIES --guideline NAME --out tasks.json")
 
 
 def _workspace_qrels() -> Path | None:
@@ -104,6 +210,11 @@ def _words(counts: dict[str, int], depth: int) -> str:
         )
     if counts["extra_queries"]:
         words.append(f"{counts['extra_queries']:,} queries that the qrels do not have left out")
-    if counts["judged_before"]:
-        words.append(f"{counts['judged_before']:,} pairs judged before left out")
+    if "to_ask" in counts:
+        waiting = counts["pairs"] - counts["judged_before"] - counts["to_ask"]
+        words.append(
+            f"{counts['judged_before']:,} judged before, "
+            + (f"{waiting:,} asked and not judged, " if waiting else "")
+            + f"{counts['to_ask']:,} new, to be asked in round {counts['round']}"
+        )
     return "; ".join(words)

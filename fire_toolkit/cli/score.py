@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.benchmark import POLICIES, Given, print_text, reads, resampling_options
+from fire_toolkit.cli.benchmark import (
+    POLICIES,
+    Given,
+    pool_sources_option,
+    print_text,
+    reads,
+    resampling_options,
+)
 from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
@@ -55,10 +62,8 @@ if TYPE_CHECKING:
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
 @click.option("--honest", is_flag=True, help="Each score with intervals, bounds, Judged@k and more.")
 @click.option("--labels", metavar="FILE", help="For --honest: labels.csv, or the folder that holds it.")
-@click.option(
-    "--pool-sources",
-    metavar="FILE",
-    help="pool_sources.csv, or the pool's folder: marks runs that fed no pool; for --honest, who found what.",
+@pool_sources_option(
+    "pool_sources.csv, or the pool's folder: marks runs that fed no pool; for --honest, who found what."
 )
 @click.option(
     "--policy",

@@ -32,7 +32,7 @@ from fire_toolkit.tables import (
 
 
 def _read(path: str | Path, spec: TableSpec) -> pd.DataFrame:
-    return read_delimited(path, required=[c.name for c in spec.columns if not c.optional])
+    return read_delimited(path, required=[c.name for c in spec.columns if not (c.optional or c.rare)])
 
 
 def read_queries(path: str | Path) -> Queries:
@@ -78,19 +78,23 @@ def read_labels(path: str | Path) -> Labels:
 
 
 def read_judged_pairs(path: str | Path) -> pd.DataFrame:
-    """Return the pairs that a file calls judged (columns query_id, doc_id).
+    """Return the pairs that a file calls judged: columns query_id, doc_id and round.
 
     Judgments, labels and pools (CSV or TSV with those columns) count whole; of TREC qrels the pairs
-    with a relevance of 0 or more.
+    with a relevance of 0 or more. round: the first in which a pair stands, 1 where the file has no rounds.
     """
     from fire_toolkit.formats.files import read_text
 
+    pair = ["query_id", "doc_id"]
     names = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
-    if {"query_id", "doc_id"} <= {name.strip() for name in names}:
-        pair = ["query_id", "doc_id"]
-        return read_delimited(path, required=pair)[pair].drop_duplicates()
-    qrels: Qrels = read_trec_qrels(path)
-    return qrels.loc[qrels["relevance"] >= 0, ["query_id", "doc_id"]]
+    if not set(pair) <= {name.strip() for name in names}:
+        qrels: Qrels = read_trec_qrels(path)
+        return qrels.loc[qrels["relevance"] >= 0, pair].assign(round=1)
+    table = read_delimited(path, required=pair)
+    if "round" not in table.columns or not table["round"].str.fullmatch("[1-9][0-9]{0,8}").all():
+        return table[pair].drop_duplicates().assign(round=1)
+    rounds = table[pair].assign(round=table["round"].astype("int64"))
+    return rounds.groupby(pair, sort=False)["round"].min().reset_index()
 
 
 def read_judgments(path: str | Path) -> tuple[Judgments, int]:

@@ -30,9 +30,14 @@ def pool_runs(
     originals: Qrels | None = None,
     include_originals: bool = False,
     judged: pd.DataFrame | None = None,
-    round_number: int = 1,
+    previous: Pool | None = None,
+    round_number: int | None = None,
 ) -> PoolingResult:
     """Return the union of the top `depth` docs of every query over `runs`, each pair once.
+
+    A pair's round is the one in which it was first asked. Where a pool was asked before and a run comes
+    later, pool all runs again: pairs known from `previous` and `judged` keep their round, the others get
+    the next one.
 
     Args:
         runs: one Run table or several; every run id once.
@@ -41,12 +46,16 @@ def pool_runs(
             out and counted), and their positives (relevance ≥ 1) are marked `is_original`.
         include_originals: also pool the original positives that no run found (best_rank missing,
             n_runs 0).
-        judged: pairs judged before (query_id, doc_id); they are left out and counted.
-        round_number: the pool's round, 1 for the first.
+        judged: pairs judged before (query_id, doc_id, and round, 1 where there is no such column); where
+            any are given the pool has a column `is_judged`.
+        previous: a pool that was asked before.
+        round_number: the round of pairs that are in neither; without it the round after the latest of
+            both, 1 where nothing is known.
 
     Returns:
-        The pool and its sources, each ordered by query_id and doc_id; both are empty when every pair
-        was judged before. Without `originals`, `is_original` is missing.
+        The pool and its sources, each ordered by query_id and doc_id. Without `originals`, `is_original`
+        is missing. Where anything was asked before, counts say how many of the pairs are judged
+        (judged_before) and in neither table (to_ask), and the round of the latter.
 
     Raises:
         UsageError: depth below 1, no run, or include_originals without originals.
@@ -81,11 +90,18 @@ def pool_runs(
         pairs = _with_originals(pairs, positives, include_originals)
         counts["originals"] = len(positives)
         counts["originals_in_pool"] = int(pairs["is_original"].sum())
-    kept = _unjudged(pairs, judged)
-    counts |= {"judged_before": len(pairs) - len(kept), "pairs": len(kept)}
-    counts["queries"] = int(kept["query_id"].nunique())
-    pool = check_pool(kept.assign(round=round_number))
-    return PoolingResult(pool, check_pool_sources(_unjudged(pooled, judged)), counts)
+    counts |= {"judged_before": 0, "pairs": len(pairs), "queries": int(pairs["query_id"].nunique())}
+    asked = _first_rounds([table for table in (previous, judged) if table is not None])
+    number = round_number or 1 + (int(asked["round"].max()) if len(asked) else 0)
+    if len(asked):
+        pairs = pairs.merge(asked, on=PAIR, how="left")
+        counts |= {"to_ask": int(pairs["round"].isna().sum()), "round": number}
+        pairs["round"] = pairs["round"].fillna(number)
+    if judged is not None and len(judged):
+        pairs["is_judged"] = _is_among(pairs, judged)
+        counts["judged_before"] = int(pairs["is_judged"].sum())
+    pool = check_pool(pairs if len(asked) else pairs.assign(round=number))
+    return PoolingResult(pool, check_pool_sources(pooled), counts)
 
 
 def _all_sources(by_id: dict[str, Run], depth: int, universe: set[str] | None) -> pd.DataFrame:
@@ -132,8 +148,15 @@ def _with_originals(pairs: pd.DataFrame, positives: pd.DataFrame, include: bool)
     )
 
 
-def _unjudged(pairs: pd.DataFrame, judged: pd.DataFrame | None) -> pd.DataFrame:
-    if judged is None or judged.empty:
-        return pairs
-    known = pd.MultiIndex.from_frame(judged[PAIR].astype("str"))
-    return pairs[~pd.MultiIndex.from_frame(pairs[PAIR]).isin(known)].reset_index(drop=True)
+def _first_rounds(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return each pair of `tables` once with its first round; 1 where a table has no rounds."""
+    parts = [table[PAIR].assign(round=table["round"] if "round" in table.columns else 1) for table in tables]
+    if not parts:
+        return pd.DataFrame({"query_id": [], "doc_id": [], "round": []})
+    return pd.concat(parts).groupby(PAIR, sort=False)["round"].min().reset_index()
+
+
+def _is_among(pairs: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
+    """Whether each pair is among `others`."""
+    found = pairs[PAIR].merge(others[PAIR].drop_duplicates(), on=PAIR, how="left", indicator="_found")
+    return (found["_found"] == "both").set_axis(pairs.index)

@@ -134,3 +134,11 @@ def test_coverage_writes_the_pairs_that_would_settle_a_run(sample: Fire) -> None
     tasks = ("--queries", "queries.tsv", "--items", "items.tsv", "--guideline", "caption-relevance-v1")
     sample("tasks", "settle/pool.csv", *tasks, "--overlap", 0, "--out", "tasks.json")
     assert len(json.loads(Path("tasks.json").read_text())) == len(pool)
+
+
+def test_pool_sources_given_twice_are_refused(sample: Fire) -> None:
+    twice = ("--pool-sources", ".", "--pool-sources", "round2")
+    for command in (("contributions", "--labels", "labels", "--qrels", "qrels.txt"), ("score", *RUNS)):
+        told = sample(*command, *twice, code=2).stderr
+        assert "--pool-sources" in told
+        assert "given 2 times; pool all runs together" in told

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+from fire_toolkit.tasks import pair_id
+
 Fire = Callable[..., Result]
 RUNS = ("clip.run", "ssb.run")
 
@@ -37,10 +39,41 @@ def test_pool_writes_pool_sources_and_manifest(fire: Fire, folder: Path) -> None
     assert json.loads((folder / "pool/manifest.json").read_text())["parameters"]["depth"] == 2
 
 
-def test_pool_leaves_out_what_was_judged(fire: Fire, folder: Path) -> None:
-    fire("pool", *RUNS, "--depth", 1, "--judged", "judgments.csv", "--judged", "qrels.txt", "--out", "pool")
-    found = [(r["query_id"], r["doc_id"]) for r in rows((folder / "pool/pool.csv").read_text())]
-    assert found == [("1", "c"), ("2", "b")]
+def test_pool_marks_what_was_judged_and_keeps_all_sources(fire: Fire, folder: Path) -> None:
+    told = fire(
+        "pool", *RUNS, "--depth", 1, "--judged", "judgments.csv", "--judged", "qrels.txt", "--out", "p"
+    )
+    found = {(r["query_id"], r["doc_id"]): (r["is_judged"], r["round"]) for r in pool_rows(folder / "p")}
+    assert found == {("1", "a"): ("True", "1"), ("1", "c"): ("False", "2"), ("2", "b"): ("False", "2")}
+    assert len(rows((folder / "p/pool_sources.csv").read_text())) == 4
+    assert "1 judged before, 2 new, to be asked in round 2" in told.stderr
+
+
+def test_a_later_model_is_pooled_with_the_earlier_ones(fire: Fire, folder: Path) -> None:
+    fire("pool", "clip.run", "--depth", 1, "--out", "one")
+    told = fire("pool", *RUNS, "--depth", 1, "--previous", "one", "--judged", "judgments.csv", "--out", "two")
+    fire("pool", *RUNS, "--depth", 1, "--out", "at_once")
+    assert (folder / "two/pool_sources.csv").read_bytes() == (
+        folder / "at_once/pool_sources.csv"
+    ).read_bytes()
+    found = {r["doc_id"]: (r["is_judged"], r["round"]) for r in pool_rows(folder / "two")}
+    assert found == {"a": ("True", "1"), "b": ("False", "1"), "c": ("False", "2")}
+    assert "ssb: new, 2 pairs" in told.stderr
+    assert "next: fire-toolkit tasks two --queries QUERIES" in told.stderr
+    tasks = fire("tasks", "two", "--queries", "queries.tsv", "--overlap", 0, "--out", "t.json")
+    assert "1 task in t.json; 2 pairs judged or asked before left out" in tasks.stderr
+    asked = json.loads((folder / "t.json").read_text())
+    assert [(task["data"]["pair_id"], task["meta"]) for task in asked] == [(pair_id("1", "c"), {"round": 2})]
+    back = fire(
+        "pool", "ssb.run", "--depth", 1, "--previous", "two", "--judged", "judgments.csv", "--out", "x"
+    )
+    assert "clip: withdrawn; it had pooled 2 pairs, 1 of them alone (1 judged)" in back.stderr
+    assert "1 judged pair no longer in the pool; their judgments stay" in back.stderr
+    assert "nothing new to ask" in back.stderr
+
+
+def pool_rows(pool: Path) -> list[dict[str, str]]:
+    return rows((pool / "pool.csv").read_text())
 
 
 def test_the_same_inputs_give_the_same_bytes(fire: Fire, folder: Path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling import pool_runs, source_changes
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
@@ -64,19 +64,55 @@ def test_originals_that_no_run_found_join_when_asked() -> None:
     assert "q" not in set(pool["doc_id"])
 
 
-def test_pairs_judged_before_are_left_out_of_pool_and_sources() -> None:
-    judged = pd.DataFrame({"query_id": ["1", "2"], "doc_id": ["a", "nowhere"]})
+def test_pairs_judged_before_are_marked_and_the_others_are_of_the_next_round() -> None:
+    judged = pd.DataFrame({"query_id": ["1", "2"], "doc_id": ["a", "nowhere"], "round": [1, 3]})
     result = pool_runs([CLIP], depth=1, judged=judged)
-    assert list(result.pool["doc_id"]) == ["x"]
-    assert list(result.sources["doc_id"]) == ["x"]
-    assert result.counts["judged_before"] == 1
+    told = result.pool.set_index("doc_id")[["is_judged", "round"]]
+    assert told.loc["a"].tolist() == [True, 1]
+    assert told.loc["x"].tolist() == [False, 4]
+    assert (result.counts["judged_before"], result.counts["to_ask"], result.counts["round"]) == (1, 1, 4)
 
 
-def test_when_all_was_judged_the_pool_is_empty() -> None:
-    pool = pool_runs([CLIP], depth=3).pool
-    again = pool_runs([CLIP], depth=3, judged=pool)
-    assert len(again.pool) == 0
-    assert len(again.sources) == 0
+def test_a_later_model_leaves_the_sources_whole_and_the_first_pairs_in_their_round() -> None:
+    first = pool_runs([CLIP], depth=2)
+    both = pool_runs([CLIP, SSB], depth=2, previous=first.pool, judged=first.pool)
+    at_once = pool_runs([CLIP, SSB], depth=2)
+    pd.testing.assert_frame_equal(at_once.sources, both.sources)
+    pd.testing.assert_frame_equal(
+        at_once.pool.drop(columns="round"), both.pool.drop(columns=["round", "is_judged"])
+    )
+    asked = set(zip(first.pool["query_id"], first.pool["doc_id"], strict=True))
+    for row in both.pool.itertuples():
+        is_old = (row.query_id, row.doc_id) in asked
+        assert (row.is_judged, row.round) == (is_old, 1 if is_old else 2)
+
+
+def test_a_pool_without_earlier_judgments_says_nothing_of_them() -> None:
+    result = pool_runs([CLIP], depth=1, judged=pd.DataFrame({"query_id": [], "doc_id": []}))
+    assert "is_judged" not in result.pool.columns
+    assert "to_ask" not in result.counts
+    assert set(result.pool["round"]) == {1}
+
+
+def test_changes_of_runs_are_counted() -> None:
+    before = pool_runs([CLIP, SSB], depth=2).sources
+    now = pool_runs([CLIP, run("late", {"1": "ab"})], depth=1).sources
+    judged = before.loc[before["run_id"] == "ssb", ["query_id", "doc_id"]].head(1)
+    found = source_changes(before, now, judged=judged).set_index("run_id")
+
+    def pairs(sources: pd.DataFrame, run_id: str) -> set[tuple[str, str]]:
+        own = sources[sources["run_id"] == run_id]
+        return set(zip(own["query_id"], own["doc_id"], strict=True))
+
+    for run_id in ("clip", "ssb", "late"):
+        old, new = pairs(before, run_id), pairs(now, run_id)
+        others = set().union(*(pairs(before, other) for other in ("clip", "ssb") if other != run_id))
+        row = found.loc[run_id]
+        assert [len(old), len(new), len(old - new), len(new - old), len(old - others)] == [
+            row[name] for name in ("n_before", "n_now", "n_gone", "n_new", "n_own_before")
+        ]
+        own_judged = (old - others) & set(zip(judged["query_id"], judged["doc_id"], strict=True))
+        assert len(own_judged) == row["n_own_judged"]
 
 
 @given(st.integers(1, 4), st.permutations([CLIP, SSB, run("third", {"1": "ba", "2": "zx"})]))

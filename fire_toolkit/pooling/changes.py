@@ -1,0 +1,68 @@
+"""A pool and an earlier one: which pairs are left to ask, and what became of each run's part."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from fire_toolkit.tables import Pool, PoolSources
+
+PAIR = ["query_id", "doc_id"]
+COLUMNS = ["run_id", "n_before", "n_now", "n_gone", "n_new", "n_own_before", "n_own_judged"]
+
+
+def pairs_to_ask(pool: Pool) -> Pool:
+    """Return the pairs of a pool that nobody was asked: of its latest round, and not judged.
+
+    Earlier rounds were asked before; a pool that was never asked has one round and is returned whole.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_pool
+        >>> pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": list("abc"), "round": [1, 2, 2],
+        ...                                 "is_judged": [True, False, True]}))
+        >>> pairs_to_ask(pool)["doc_id"].tolist()
+        ['b']
+    """
+    kept = pool["round"] == pool["round"].max()
+    if "is_judged" in pool.columns:
+        kept &= ~pool["is_judged"]
+    return Pool(pool[kept].reset_index(drop=True))
+
+
+def source_changes(
+    before: PoolSources, now: PoolSources, *, judged: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Return what each run pooled before and pools now.
+
+    Args:
+        before: the sources of an earlier pool.
+        now: those of the present one.
+        judged: the pairs (query_id, doc_id) that have been judged.
+
+    Returns:
+        A row for each run of either, by run_id: n_before and n_now (pairs; 0 where the run was or is not
+        pooled), n_gone (pairs that it pooled before and does not pool now), n_new (the other way round),
+        n_own_before (pairs that it alone pooled before) and n_own_judged (of these, judged).
+
+    Examples:
+        >>> names = ["query_id", "doc_id", "run_id", "rank"]
+        >>> before = PoolSources(pd.DataFrame([["q", "a", "clip", 1], ["q", "b", "clip", 2]], columns=names))
+        >>> now = PoolSources(pd.DataFrame([["q", "b", "late", 1]], columns=names))
+        >>> source_changes(before, now)[["run_id", "n_before", "n_now", "n_own_before"]].values.tolist()
+        [['clip', 2, 0, 2], ['late', 0, 1, 0]]
+    """
+    key = [*PAIR, "run_id"]
+    both = before[key].merge(now[key], on=key, how="outer", indicator="side")
+    own = before[~before.duplicated(PAIR, keep=False)]
+    known = own.iloc[:0] if judged is None else own.merge(judged[PAIR].drop_duplicates(), on=PAIR)
+    counted = {
+        "n_before": before["run_id"],
+        "n_now": now["run_id"],
+        "n_gone": both.loc[both["side"] == "left_only", "run_id"],
+        "n_new": both.loc[both["side"] == "right_only", "run_id"],
+        "n_own_before": own["run_id"],
+        "n_own_judged": known["run_id"],
+    }
+    run_ids = sorted({*before["run_id"], *now["run_id"]})
+    counts = {name: ids.value_counts().reindex(run_ids, fill_value=0) for name, ids in counted.items()}
+    table = pd.DataFrame({name: column.to_numpy() for name, column in counts.items()})
+    return table.assign(run_id=run_ids)[COLUMNS]
