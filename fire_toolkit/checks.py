@@ -130,12 +130,13 @@ def _typed(column: Column, table: pd.DataFrame, problems: list[str]) -> Series:
 def _say(problems: list[str], column: Column, what: str, bad: npt.ArrayLike, values: Series) -> None:
     rows = np.flatnonzero(np.asarray(bad, dtype=bool))
     if rows.size:
-        examples = ", ".join(f"row {row + 1}: {_plain(values.iloc[row])!r}" for row in rows[:3])
+        examples = ", ".join(f"row {row + 1}: {_shown(values.iloc[row])}" for row in rows[:3])
         problems.append(f"{column.name} {what} ({rows.size} of {len(values)}; {examples})")
 
 
-def _plain(value: object) -> object:
-    return value.item() if isinstance(value, np.generic) else value
+def _shown(value: object) -> str:
+    shown = repr(value.item() if isinstance(value, np.generic) else value)
+    return shown if len(shown) <= 60 else f"{shown[:50]}… ({len(shown):,} characters)"
 
 
 _STR = pd.StringDtype(na_value=np.nan)
@@ -260,7 +261,10 @@ def _numbers(column: Column, values: Series, problems: list[str]) -> Series:
         numbers = values
     else:
         blank = values.isna() | (values.astype("str") == "")
-        numbers = pd.to_numeric(values.astype(object).where(~blank, np.nan), errors="coerce")
+        try:
+            numbers = pd.to_numeric(values.astype(object).where(~blank, np.nan), errors="coerce")
+        except OverflowError:  # a whole number beyond every float, which is infinite as text
+            numbers = pd.to_numeric(values.astype("str").where(~blank, np.nan), errors="coerce")
         _say(problems, column, "is not a number", numbers.isna() & ~blank, values)
     missing = np.asarray(numbers.isna(), dtype=bool)
     if not column.missing:
@@ -272,8 +276,10 @@ def _numbers(column: Column, values: Series, problems: list[str]) -> Series:
         _say(problems, column, f"is below {column.minimum:g}", ~missing & (present < column.minimum), values)
     if column.kind == "float":
         return numbers.astype(np.float64)
-    whole = np.isfinite(present) & (present == np.floor(present))
-    _say(problems, column, "is not a whole number", ~missing & ~whole, values)
+    is_whole = (present == np.floor(present)) & ~np.isnan(present)
+    _say(problems, column, "is not a whole number", ~missing & ~is_whole, values)
+    is_exact = np.abs(present) < (2.0**63 if pd.api.types.is_integer_dtype(numbers.dtype) else 2.0**53)
+    _say(problems, column, "is too large a number", ~missing & is_whole & ~is_exact, values)
     if problems:
         return values
     return numbers.astype("Int64") if column.missing else numbers.astype(np.int64)
@@ -283,12 +289,9 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _booleans(column: Column, values: Series, problems: list[str]) -> Series:
-    text = [
-        ("" if missing else str(value).lower()) for value, missing in zip(values, values.isna(), strict=True)
-    ]
-    _say(
-        problems, column, "is neither True nor False", [t not in _BOOLEANS and t != "" for t in text], values
-    )
+    text = ["" if gone else str(value).lower() for value, gone in zip(values, values.isna(), strict=True)]
+    is_bad = [t not in _BOOLEANS and t != "" for t in text]
+    _say(problems, column, "is neither True nor False", is_bad, values)
     if not column.missing:
         _say(problems, column, "is missing", [t == "" for t in text], values)
     return pd.Series([_BOOLEANS.get(t, pd.NA) for t in text], dtype="boolean")

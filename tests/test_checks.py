@@ -77,6 +77,13 @@ def test_an_empty_table_is_valid_and_typed() -> None:
         ({"doc_id": ["a", "a"], "n": [1, 2]}, r"doc_id given twice \(1 rows; a\)"),
         ({"doc_id": ["a"], "n": ["x"]}, r"n is not a number \(1 of 1; row 1: 'x'\)"),
         ({"doc_id": ["a"], "n": [1.5]}, r"n is not a whole number"),
+        ({"doc_id": ["a"], "n": ["1" * 25]}, r"n is too large a number \(1 of 1; row 1: '1{25}'\)"),
+        ({"doc_id": ["a"], "n": ["-" + "1" * 25]}, r"n is below 0 .*n is too large a number"),
+        ({"doc_id": ["a"], "n": [10**25]}, r"n is too large a number"),
+        ({"doc_id": ["a"], "n": ["1" * 400]}, r"n is too large a number .*… \(402 characters\)"),
+        ({"doc_id": ["a"], "n": [10**400]}, r"n is too large a number .*… \(401 characters\)"),
+        ({"doc_id": ["a"], "n": [2**63]}, r"n is too large a number"),
+        ({"doc_id": ["a", "b"], "n": ["1.0", str(2**53 + 1)]}, r"n is too large a number \(1 of 2; row 2"),
         ({"doc_id": ["a"], "n": [-1]}, r"n is below 0"),
         ({"doc_id": ["a"], "n": [np.nan]}, r"n is missing"),
         ({"doc_id": ["a"], "n": [1], "ok": ["perhaps"]}, r"ok is neither True nor False"),
@@ -103,6 +110,12 @@ def test_however_text_is_held_the_table_is_the_same(dtype: Any) -> None:
     assert checked["doc_id"].tolist() == sorted([*HARD_IDS, "zz", "ü"])
     assert checked["note"].tolist() == ["" if doc_id == "zz" else doc_id for doc_id in checked["doc_id"]]
     assert checked.dtypes.tolist() == [pd.StringDtype(na_value=np.nan)] * 2
+
+
+def test_whole_numbers_are_kept_to_the_digit_as_far_as_64_bits_go() -> None:
+    numbers = [2**53 + 1, 2**62, 7]
+    checked = check_table(SPEC, pd.DataFrame({"doc_id": ["a", "b", "c"], "n": list(map(str, numbers))}))
+    assert checked["n"].tolist() == numbers
 
 
 def test_all_failures_stand_in_one_line() -> None:

@@ -7,6 +7,7 @@ one separator between fields; anything else, and every error, goes through the l
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from fire_toolkit.tables import Qrels, Run, check_qrels
 RUN_FIELDS = ("query_id", "Q0", "doc_id", "rank", "score", "run_id")
 _LONGEST_LINE = 1 << 16
 _BLOCK_BYTES = 1 << 22
+_GRADE = re.compile("[+-]?[0-9]{1,15}")
 _QRELS_FIELDS = "query_id 0 doc_id relevance, or query_id 0 doc_id stratum relevance"
 
 
@@ -218,9 +220,9 @@ def _read_run_lines(path: str | Path) -> pd.DataFrame:
 
 def _score(text: str, path: str | Path, number: int) -> float:
     try:
-        score = float(text)
+        score = float(text if "_" not in text and text.isascii() else "none")
     except ValueError:
-        raise FormatError(f"{path}:{number}: score {text!r} is no number") from None
+        raise FormatError(f"{path}:{number}: score {text[:60]!r} is no number") from None
     if not math.isfinite(score):
         raise FormatError(
             f"{path}:{number}: score {text!r}, expected a finite number; leave out docs that have no score"
@@ -250,10 +252,10 @@ def _read_qrels_lines(path: str | Path) -> pd.DataFrame:
         if len(fields) != width or width not in (4, 5):
             expected = f"{width} as on the first line" if width in (4, 5) else f"4 or 5 ({_QRELS_FIELDS})"
             raise FormatError(f"{path}:{number}: {len(fields)} fields, expected {expected}")
-        try:
-            rows.append((fields[0], fields[2], int(fields[-1]), fields[3]))
-        except ValueError:
-            raise FormatError(f"{path}:{number}: relevance {fields[-1]!r}, expected a whole number") from None
+        if not _GRADE.fullmatch(fields[-1]):
+            found = fields[-1][:60]
+            raise FormatError(f"{path}:{number}: relevance {found!r}, expected a whole number below 10^15")
+        rows.append((fields[0], fields[2], int(fields[-1]), fields[3]))
     table = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "stratum"])
     return table if width == 5 else table.drop(columns="stratum")
 

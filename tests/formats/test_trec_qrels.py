@@ -75,7 +75,13 @@ def test_well_formed_qrels_are_read_fast(tmp_path: Path, rows: list[tuple[str, s
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("q 0 a x\n", "relevance 'x', expected a whole number"), ("q 0 a 1\nq 0 a 0\n", "given twice")],
+    [
+        ("q 0 a 1\nq 0 b " + "9" * 25 + "\n", ":2: relevance '9{25}', expected a whole number below 10"),
+        ("q 0 a " + "9" * 400 + "\n", ":1: relevance '9{60}', expected a whole number"),
+        ("q 0 a 1_0\n", "relevance '1_0', expected a whole number"),
+        ("q 0 a x\n", "relevance 'x', expected a whole number"),
+        ("q 0 a 1\nq 0 a 0\n", "given twice"),
+    ],
 )
 def test_what_is_wrong_is_told_by_line_or_row(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "qrels").write_text(text)

@@ -14,6 +14,7 @@ from fire_toolkit.formats.delimited import read_delimited
 from fire_toolkit.formats.trec import read_trec_qrels, well_formed_qrels
 from fire_toolkit.tables import Qrels, check_qrels
 
+_MOST = 10**15
 _BEIR = ["query-id", "corpus-id", "score"]
 
 
@@ -70,6 +71,6 @@ def _read(source: Source) -> pd.DataFrame:
 def _pair(entry: dict[str, object], where: str) -> tuple[str, str, int]:
     query, doc, score = (need(entry, name, where) for name in _BEIR)
     is_whole = isinstance(score, int) or (isinstance(score, float) and score.is_integer())
-    if isinstance(score, bool) or not is_whole:
-        raise FormatError(f"{where}: score {score!r}, expected a whole number")
+    if isinstance(score, bool) or not is_whole or abs(score) >= _MOST:
+        raise FormatError(f"{where}: score {str(score)[:60]}, expected a whole number below 10^15")
     return as_id(query, where), as_id(doc, where), int(score)
