@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FireError, FormatError, StaleError
-from fire_toolkit.formats.files import sha256_of
+from fire_toolkit.formats.files import read_text, sha256_of
+from fire_toolkit.formats.syntax import parse_json
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -150,12 +151,12 @@ def _carry_out(record: Path) -> None:
 def _renames(record: Path) -> dict[str, str]:
     """Return what a commit record asks for; nothing when another process has carried it out."""
     try:
-        renames = json.loads(record.read_bytes())
+        renames = parse_json(record.read_text(encoding="utf-8"), "record")
         if any(Path(name).name != name for pair in renames.items() for name in pair):
             raise ValueError("a name leads out of the folder")
     except FileNotFoundError:
         return {}
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, FormatError) as error:
         raise FormatError(f"{record}: damaged commit record ({error}); delete it") from None
     return dict(renames)
 
@@ -192,15 +193,31 @@ def read_manifest(path: Path) -> Manifest:
     Raises:
         FormatError: it is no manifest, or of a newer schema than this version knows.
     """
+    found = parse_json(read_text(path), str(path))
     try:
-        found = json.loads(path.read_bytes())
         if found["schema_version"] > SCHEMA_VERSION:
             raise FormatError(
                 f"{path}: schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
             )
-        return Manifest(**found)
-    except (ValueError, TypeError, KeyError) as error:
-        raise FormatError(f"{path}: damaged manifest ({error}); delete it and run the stage again") from None
+        manifest = Manifest(**found)
+    except (TypeError, KeyError) as error:
+        raise _damaged(path, str(error)) from None
+    for name, kind in _KINDS.items():
+        if type(value := getattr(manifest, name)) is not kind:
+            raise _damaged(path, f"{name} is a {type(value).__name__}")
+    hashes = (*manifest.inputs.values(), *manifest.outputs.values())
+    if not all(isinstance(text, str) for text in hashes):
+        raise _damaged(path, "a hash that is no text")
+    return manifest
+
+
+_KINDS = {"stage": str, "tool_version": str, "schema_version": int} | dict.fromkeys(
+    ("parameters", "inputs", "outputs", "counts"), dict
+)
+
+
+def _damaged(path: Path, reason: str) -> FormatError:
+    return FormatError(f"{path}: damaged manifest ({reason}); delete it and run the stage again")
 
 
 def verify(path: Path) -> None:

@@ -7,13 +7,14 @@ stage finds the one before it.
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.files import read_bytes, read_text
+from fire_toolkit.formats.syntax import parse_toml
 
 CONFIG = "fire.toml"
 
@@ -90,10 +91,7 @@ def read_workspace(root: Path) -> Workspace:
         FormatError: fire.toml is no TOML, or has a section, key or type that is not known.
     """
     path = root / CONFIG
-    try:
-        written = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: not TOML: {error}") from None
+    written = parse_toml(_text(path), str(path))
     settings = {section: dict(defaults) for section, defaults in SETTINGS.items()}
     for section, values in written.items():
         _known(path, "section", section, settings)
@@ -103,6 +101,11 @@ def read_workspace(root: Path) -> Workspace:
             _known(path, f"key in [{section}]", key, settings[section])
             settings[section][key] = _typed(path, section, key, value)
     return Workspace(root, settings)
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file that may be empty: all of its settings are then the defaults."""
+    return read_text(path) if read_bytes(path).strip() else ""
 
 
 def _known(path: Path, what: str, name: str, known: Mapping[str, Any]) -> None:

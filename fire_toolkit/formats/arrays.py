@@ -131,6 +131,9 @@ def id_texts(values: Any, where: str) -> list[str]:
     Raises:
         FormatError: one is something else, or they are no list.
     """
+    if isinstance(values, str | bytes | set | frozenset):
+        kind = type(values).__name__
+        raise FormatError(f"{where}: a {kind}, expected a list of ids in the order of the matrix")
     try:
         items = values.tolist() if isinstance(values, np.ndarray) else list(values)
     except (ValueError, TypeError):

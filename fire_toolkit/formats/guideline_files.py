@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.files import read_text
+from fire_toolkit.formats.syntax import parse_toml
 from fire_toolkit.guidelines import Guideline, GuidelineFlag, GuidelineLabel, check_guideline
 from fire_toolkit.labelstudio.config import parse_label_config
 
@@ -81,10 +81,7 @@ def _unix(text: str) -> str:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(_unix(read_text(path)))
-    except tomllib.TOMLDecodeError as error:
-        raise FormatError(f"{path}: not TOML ({error})") from None
+    return parse_toml(_unix(read_text(path)), str(path))
 
 
 def _guideline(entries: Mapping[str, Any], *, where: str, text: str, label_config: str) -> Guideline:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from fire_toolkit.formats.files import STDIN, read_text
 from fire_toolkit.formats.npy import NPY_MAGIC, named_values, read_values
 from fire_toolkit.formats.pickle_files import is_pickle
 from fire_toolkit.formats.safe_pickle import load_plain
+from fire_toolkit.formats.syntax import parse_json
 from fire_toolkit.formats.zips import ZIP_MAGIC
 
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
@@ -57,7 +57,7 @@ def _values(path: Path, column: str) -> Any:
         return load_plain(io.BytesIO(path.read_bytes()), max_bytes=_PICKLE_BYTES, where=str(path))
     text = read_text(path)
     if text.lstrip()[:1] in ("[", "{"):
-        return _json(text, str(path))
+        return parse_json(text, str(path))
     header = text.split("\n", 1)[0].replace("\t", ",").split(",")
     if column in (name.strip() for name in header):
         return [str(value) for value in read_delimited(path, required=[column])[column]]
@@ -67,18 +67,9 @@ def _values(path: Path, column: str) -> Any:
 def _start(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
-            return stream.read(16)
+            return stream.read(128)
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def _json(text: str, where: str) -> Any:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise FormatError(f"{where}:{error.lineno}: no JSON list of ids: {error.msg}") from None
-    except (RecursionError, ValueError) as error:
-        raise FormatError(f"{where}: JSON that cannot be read ({error})") from None
 
 
 def _under_a_name(values: Mapping[Any, Any], column: str, where: str) -> Any:

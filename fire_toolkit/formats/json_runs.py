@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from fire_toolkit.formats.files import read_text
 from fire_toolkit.formats.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.formats.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
 from fire_toolkit.formats.reader import RunReader
+from fire_toolkit.formats.syntax import parse_json
 
 _META = ("mteb_model_meta", "version", "metric", "comment", "team", "name")
 _LISTS = ("docs", "doc_ids", "results", "ranking", "ranked", "retrieved", "hits")
@@ -49,31 +49,13 @@ def read_json(path: Path, key: str | None = None) -> Listed:
     Raises:
         FormatError: no JSON, a key given twice, none of the known shapes, or several runs and no `key`.
     """
-    return _listed(_loaded(read_text(path), str(path)), str(path), key)
+    return _listed(parse_json(read_text(path), str(path)), str(path), key)
 
 
 def read_jsonl(path: Path, key: str | None = None) -> Listed:
     """Return the records of a JSON Lines file as ranked lists; see `read_json`."""
     lines = ((n, line) for n, line in enumerate(read_text(path).split("\n"), start=1) if line.strip())
-    return _listed([_loaded(line, f"{path}:{n}") for n, line in lines], str(path), key)
-
-
-def _loaded(text: str, where: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, where))
-    except json.JSONDecodeError as error:
-        raise FormatError(f"{where}:{error.lineno}: no JSON: {error.msg}") from None
-    except (RecursionError, ValueError) as error:
-        raise FormatError(f"{where}: JSON that cannot be read ({error})") from None
-
-
-def _object(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in found if names.count(name) > 1)
-        raise FormatError(f"{where}: the key {twice!r} stands twice in one object, expected each id once")
-    return found
+    return _listed([parse_json(line, str(path), line=n) for n, line in lines], str(path), key)
 
 
 def _listed(value: Any, where: str, key: str | None) -> Listed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +37,7 @@ def read_parquet(path: Path, key: str | None = None) -> Listed:
     guarded(path, lambda: table.validate(full=True))  # lengths, offsets, and that text is UTF-8
     names = [str(name) for name in table.column_names]
     ids = {find_name(names, wanted) for wanted in (QUERY, DOC)}
-    frame = guarded(path, table.to_pandas)
+    frame = guarded(path, partial(table.to_pandas, ignore_metadata=True))  # an index is columns like others
     for name in ids - {None}:
         if pd.api.types.is_integer_dtype(frame[name].dtype):
             frame[name] = frame[name].astype("int64").astype("str")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from fire_toolkit.formats.arrays import Arrays, ArrayShelf
@@ -9,11 +10,18 @@ from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.safe_pickle import load_plain
 
 _MOST_BYTES = 512 << 20
+_STARTS = re.compile(
+    rb"\x80[\x02-\x05]"  # a protocol from 2 on says so
+    rb"|\([ld]p[0-9]+\n|[\]}]q."  # a list or a dict of protocol 0 or 1
+    rb"|\((?:V[^\n]*\np[0-9]+\n|S['\"]|[ILF][-0-9.L]+\n|X.{4})|V[^\n]*\np0\n\."  # a tuple, or a text
+    rb"|c(?:numpy[\w.]*|collections|__builtin__|copy_reg)\n\w+\n(?:p[0-9]+\n|q.)",  # an array, a set
+    re.DOTALL,
+)
 
 
 def is_pickle(start: bytes, path: Path) -> bool:
-    """Whether the file begins as a pickle of protocol 2 to 5 does."""
-    return start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05")
+    """Whether the file begins as a pickle does: of protocol 2 to 5, or of a container or array of 0 or 1."""
+    return bool(_STARTS.match(start))
 
 
 def read_pickle(path: Path) -> Arrays:
@@ -33,7 +41,7 @@ def read_pickle(path: Path) -> Arrays:
 READER = RunReader(
     "pickle",
     "a pickle of arrays",
-    "begins as pickles of protocol 2 to 5 do",
+    "begins as pickles do",
     is_pickle,
     read_arrays=read_pickle,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.delimited import read_delimited
 from fire_toolkit.formats.files import read_text
+from fire_toolkit.formats.syntax import parse_json
 from fire_toolkit.tifa import ANSWERS, Answers, Question, check_answers
 
 
@@ -68,10 +68,7 @@ def read_answers(path: str | Path) -> Answers:
 
 
 def _records(path: str | Path) -> list[Any]:
-    try:
-        found = json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise FormatError(f"{path}: no JSON ({error}); expected a list of entries") from None
+    found = parse_json(read_text(path), str(path))
     if not isinstance(found, list):
         raise FormatError(f"{path}: a JSON {type(found).__name__}, expected a list of entries")
     return found

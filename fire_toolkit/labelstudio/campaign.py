@@ -19,6 +19,7 @@ from fire_toolkit.assignment import ASSIGNMENTS, OVERLAP, Assignments, check_ass
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.files import read_text
+from fire_toolkit.formats.syntax import parse_json
 from fire_toolkit.storage import finish_interrupted, write_files
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
 
@@ -112,8 +113,11 @@ def read_campaign(root: Path) -> Campaign | None:
     if not path.is_file():
         return None
     try:
-        content = json.loads(read_text(path))
-        return Campaign(**{name: content[name] for name in Campaign.__annotations__})
+        content = parse_json(read_text(path), str(path))
+        campaign = Campaign(**{name: content[name] for name in Campaign.__annotations__})
+        if {name: type(value).__name__ for name, value in vars(campaign).items()} != Campaign.__annotations__:
+            raise TypeError("a value of another type")
+        return campaign
     except (ValueError, KeyError, TypeError) as error:
         raise FormatError(f"{path}: damaged ({error}); restore it from a copy") from None
 
@@ -184,9 +188,10 @@ def read_marks(root: Path) -> dict[str, str]:
 
     A damaged file counts as none: everything is read again then, and the ledger takes nothing twice.
     """
+    path = root / FOLDER / "pulled.json"
     try:
-        content = json.loads((root / FOLDER / "pulled.json").read_bytes())
-    except (OSError, ValueError):
+        content = parse_json(read_text(path), str(path))
+    except FormatError:
         return {}
     return {str(key): str(value) for key, value in content.items()} if isinstance(content, dict) else {}
 

@@ -106,7 +106,7 @@ def read_connection_file(path: Path) -> Connection:
     try:
         content = json.loads(read_secret(path))
         url, token = content["url"], content["token"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError(
             f'{path}: expected {{"url": …, "token": …}}; start the server again, or delete the file'
         ) from None

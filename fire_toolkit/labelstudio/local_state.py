@@ -87,7 +87,7 @@ def read_state(folder: Path) -> LocalState | None:
         found = json.loads(read_secret(path))
         found.setdefault("hooks", False)  # earlier versions did not write it
         return LocalState(**{each.name: found[each.name] for each in fields(LocalState)})
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FormatError(
             f"{path}: is not what `fire-toolkit labelstudio start` writes; move it away and, if the "
             f"database in {folder / DATA} is to be kept, put its token and password back"

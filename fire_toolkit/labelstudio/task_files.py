@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pandas as pd
 
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.files import read_text
+from fire_toolkit.formats.syntax import parse_json
 from fire_toolkit.guidelines import CAPTION, Guideline
 from fire_toolkit.labelstudio.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.tables import TASKS, Tasks, check_tasks
@@ -48,10 +48,7 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
 
 
 def _entries(path: Path) -> list[Any]:
-    try:
-        content = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: not JSON ({error}); make it again with `fire-toolkit tasks`") from None
+    content = parse_json(read_text(path), str(path))
     if not isinstance(content, list):
         raise FormatError(f"{path}: expected a list of tasks, as `fire-toolkit tasks` writes it")
     return content

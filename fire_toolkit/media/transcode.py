@@ -209,7 +209,7 @@ def read_record(out: Path) -> dict[tuple[str, str], Finished]:
         try:
             finished = Finished(**json.loads(line))
             is_name = Path(finished.output).name == finished.output
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             continue
         if is_name:
             found[finished.source_sha256, finished.settings] = finished

@@ -72,6 +72,21 @@ def test_an_array_file_of_another_name_is_taken_where_it_is_the_only_one(tmp_pat
     assert read_ids(tmp_path / "ids.npz", "doc_id") == IDS
 
 
+@pytest.mark.parametrize("protocol", range(6))
+@pytest.mark.parametrize("kind", [list, tuple, np.array, lambda ids: {"query_ids": ids}])
+def test_pickles_of_every_protocol_are_read_and_not_taken_for_lines_of_ids(
+    protocol: int, kind: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "ids").write_bytes(pickle.dumps(kind(IDS), protocol=protocol))
+    assert read_ids(tmp_path / "ids", "query_id") == IDS
+
+
+def test_ids_that_begin_as_an_old_pickle_might_are_lines(tmp_path: Path) -> None:
+    ids = ["cat", "dog", "pig", "(a", "]"]
+    (tmp_path / "ids").write_text("\n".join(ids))
+    assert read_ids(tmp_path / "ids", "query_id") == ids
+
+
 class Runs:
     def __reduce__(self) -> Any:
         return print, ("ran",)
@@ -80,7 +95,7 @@ class Runs:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'["a", ', "ids:1: no JSON list of ids"),
+        (b'["a", ', "ids:1: damaged or cut JSON"),
         (
             b'{"names": ["a"]}',
             "ids: no query_ids; found names; expected a list of ids, or one under query_ids",
@@ -92,6 +107,10 @@ class Runs:
         (b"\x93NUMPY\x01\x00", "damaged .npy header"),
         (b"PK\x03\x04", "ids: damaged zip"),
         (b"", "ids: empty file"),
+        (pickle.dumps("abc"), "ids: a str, expected a list of ids in the order of the matrix"),
+        (pickle.dumps({"a", "b"}), "ids: a set, expected a list of ids in the order of the matrix"),
+        (pickle.dumps({"a", "b"}, protocol=0), "ids: a set, expected a list of ids"),
+        (b'["a", ' + b"[" * 100_000, "ids: JSON nested too deeply"),
     ],
 )
 def test_what_is_no_list_of_ids_is_told(content: bytes, said: str, tmp_path: Path) -> None:

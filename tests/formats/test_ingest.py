@@ -312,3 +312,15 @@ def test_a_wrong_orientation_is_told_what_the_other_reading_gives(tmp_path: Path
         read(tmp_path, SQUARE, orientation="queries-rows", **given)
     assert "R@1 50, logged 75; check the ids' order" in str(caught.value)
     assert str(caught.value).endswith("; read as queries-columns it gives R@1 75, logged 75")
+
+
+@pytest.mark.parametrize("index", [["query_id"], ["query_id", "doc_id"], ["doc_id"], []])
+def test_parquet_whose_ids_are_the_index_of_a_frame(index: list[str], tmp_path: Path) -> None:
+    frame = pd.DataFrame({"query_id": [7, 7, 8], "doc_id": ["a", "b", "a"], "score": [0.5, 0.25, 1.0]})
+    (frame.set_index(index) if index else frame).to_parquet(tmp_path / "m.parquet")
+    run = ingest(tmp_path / "m.parquet", Request()).run
+    assert list(zip(run["query_id"], run["doc_id"], run["score"], strict=True)) == [
+        ("7", "a", 0.5),
+        ("7", "b", 0.25),
+        ("8", "a", 1.0),
+    ]

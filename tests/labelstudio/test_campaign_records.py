@@ -69,7 +69,7 @@ def test_a_campaign_keeps_its_key(tmp_path: Path) -> None:
 def test_a_damaged_record_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "campaign").mkdir()
     (tmp_path / "campaign" / "campaign.json").write_text(text)
-    with pytest.raises(FormatError, match=r"campaign\.json: damaged"):
+    with pytest.raises(FormatError, match=r"campaign\.json(:1)?: damaged"):
         read_campaign(tmp_path)
 
 
@@ -166,5 +166,5 @@ def test_other_files_are_refused(tmp_path: Path, content: object, message: str) 
 
 def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text("[{")
-    with pytest.raises(FormatError, match=r"t\.json: not JSON"):
+    with pytest.raises(FormatError, match=r"t\.json:1: damaged or cut JSON"):
         read_task_files(tmp_path / "t.json", GUIDELINE)

@@ -12,6 +12,7 @@ from typing import Any
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.files import read_bytes
 from fire_toolkit.formats.safe_pickle import load_plain
+from fire_toolkit.formats.syntax import parse_json
 
 Records = list[dict[str, Any]]
 
@@ -56,7 +57,7 @@ class Source:
         text = self.text
         if text is None or text.lstrip()[:1] not in ("{", "[") or self._has_json_lines:
             return None
-        return _json(text, str(self.path))
+        return parse_json(text, str(self.path))
 
     @cached_property
     def _has_json_lines(self) -> bool:
@@ -86,7 +87,7 @@ class Source:
         found = []
         for number, line in enumerate((self.text or "").split("\n"), start=1):
             if line.strip():
-                entry = _json(line, f"{self.path}:{number}")
+                entry = parse_json(line, str(self.path), line=number)
                 if not isinstance(entry, dict):
                     raise FormatError(f"{self.path}:{number}: {line[:30]!r}, expected a JSON object a line")
                 found.append(entry)
@@ -110,27 +111,6 @@ class Source:
         if not self.raw.startswith(_PICKLES):
             return None
         return load_plain(io.BytesIO(self.raw), max_bytes=_MAX_PICKLE, where=str(self.path))
-
-
-def _json(text: str, where: str) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, where))
-    except json.JSONDecodeError as error:
-        place = where if ":" in where.rsplit("/", 1)[-1] else f"{where}:{error.lineno}"
-        raise FormatError(f"{place}: damaged or cut JSON: {error.msg}") from None
-    except RecursionError:
-        raise FormatError(f"{where}: JSON nested too deeply") from None
-    except ValueError as error:
-        raise FormatError(f"{where}: damaged JSON: {error}") from None
-
-
-def _unique(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise FormatError(f"{where}: the key {twice!r} stands twice in one JSON object")
-    return found
 
 
 def _parquet_records(raw: bytes, path: Path) -> Records:

@@ -1,0 +1,60 @@
+"""JSON and TOML from text: whatever is wrong with it (cut, too deep, too long a number) is one line."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+from fire_toolkit.errors import FormatError
+
+
+def parse_json(text: str, where: str, *, line: int = 0) -> Any:
+    """Return the value of a JSON text.
+
+    Args:
+        text: the whole text.
+        where: its name for errors.
+        line: where the text is one line of a file, the number of that line.
+
+    Raises:
+        FormatError: no JSON, an object that names a key twice, nested too deeply, or a whole number
+            of thousands of digits.
+
+    Examples:
+        >>> parse_json('{"q1": ["d1"]}', "lists.json")
+        {'q1': ['d1']}
+    """
+    at = f"{where}:{line}" if line else where
+    try:
+        return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, at))
+    except json.JSONDecodeError as error:
+        place = at if line else f"{where}:{error.lineno}"
+        raise FormatError(f"{place}: damaged or cut JSON: {error.msg}") from None
+    except RecursionError:
+        raise FormatError(f"{at}: JSON nested too deeply") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise FormatError(f"{at}: JSON that cannot be read ({error})") from None
+
+
+def parse_toml(text: str, where: str) -> dict[str, Any]:
+    """Return the tables of a TOML text.
+
+    Raises:
+        FormatError: no TOML, nested too deeply, or a number of thousands of digits.
+    """
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:
+        raise FormatError(f"{where}: not TOML: {error}") from None
+    except RecursionError:
+        raise FormatError(f"{where}: TOML nested too deeply") from None
+
+
+def _unique(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise FormatError(f"{where}: the key {twice[:60]!r} stands twice in one object, expected once")
+    return found

@@ -1,0 +1,84 @@
+"""JSON and TOML made to break a parser: one line from every command that reads them, and no traceback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fire_toolkit.cli import main
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.syntax import parse_json, parse_toml
+from fire_toolkit.formats.tifa import read_questions
+from fire_toolkit.storage import read_manifest
+
+DEEP = "[" * 100_000 + "]" * 100_000
+LONG = "1" * 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (DEEP, "f: JSON nested too deeply"),
+        (f"[{LONG}]", r"f: JSON that cannot be read \(Exceeds the limit"),
+        ('[1,\n"a', "f:2: damaged or cut JSON: Unterminated string"),
+        ('{"a": 1, "a": 2}', "f: the key 'a' stands twice in one object"),
+    ],
+)
+def test_json_that_cannot_be_read_is_one_line(text: str, said: str) -> None:
+    with pytest.raises(FormatError, match=f"^{said}"):
+        parse_json(text, "f")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"a = {DEEP}", "f: TOML nested too deeply"),
+        (f"a = {LONG}", "f: not TOML: Exceeds the limit"),
+        ("a = ", r"f: not TOML: Invalid value \(at end of document\)"),
+    ],
+)
+def test_toml_that_cannot_be_read_is_one_line(text: str, said: str) -> None:
+    with pytest.raises(FormatError, match=f"^{said}"):
+        parse_toml(text, "f")
+
+
+@pytest.mark.parametrize("text", [f"[pool]\ndepth = {DEEP}", f"[pool]\ndepth = {LONG}", "[pool]\ndepth = \0"])
+def test_a_workspace_whose_settings_cannot_be_read(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fire.toml").write_text(text)
+    done = CliRunner().invoke(main, ["status"])
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith(f"error: {tmp_path / 'fire.toml'}")
+
+
+MANIFEST = '{"stage": "pool", "tool_version": "1", "parameters": {}, "inputs": {}, "schema_version": 1%s}'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (DEEP, "JSON nested too deeply"),
+        ('{"schema_version": ' + LONG + "}", "JSON that cannot be read"),
+        ("[]", "damaged manifest"),
+        ('{"schema_version": "1"}', "damaged manifest"),
+        (MANIFEST % ', "outputs": []', r"damaged manifest \(outputs is a list\); delete it"),
+        (MANIFEST % ', "outputs": {"a": 1}', r"damaged manifest \(a hash that is no text\)"),
+        (MANIFEST.replace(": 1%s", ": 2") % (), "schema 2, this version knows 1"),
+        ("\0", "a NUL byte"),
+    ],
+)
+def test_a_manifest_that_cannot_be_read(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(FormatError, match=said):
+        read_manifest(tmp_path / "manifest.json")
+
+
+@pytest.mark.parametrize("text", [DEEP, f'[{{"id": {LONG}}}]'])
+def test_questions_that_cannot_be_read(text: str, tmp_path: Path) -> None:
+    (tmp_path / "q.json").write_text(text)
+    with pytest.raises(FormatError, match=r"q\.json: JSON"):
+        read_questions(tmp_path / "q.json")
