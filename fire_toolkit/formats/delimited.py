@@ -7,20 +7,22 @@ not quoted at all, so that a caption that begins with a quote does not swallow t
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.files import read_text
+from fire_toolkit.formats.columns_text import Texts, changed, data_of, field_texts, joined_lines
+from fire_toolkit.formats.delimited_columns import well_formed_columns
+from fire_toolkit.formats.files import read_bytes, text_of, without_mark
 
 _LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _ROWS_AT_ONCE = 1 << 16
+_QUOTED = (b",", b'"', b"\r", b"\n")
+_BROKEN = re.compile(rb"[\t-\r\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
 def read_delimited(path: str | Path, *, required: Sequence[str] = ()) -> pd.DataFrame:
@@ -34,7 +36,14 @@ def read_delimited(path: str | Path, *, required: Sequence[str] = ()) -> pd.Data
         FormatError: no header, a name twice, a required column absent, a line with too few or too
             many fields, a quote that is not closed: each with path and line.
     """
-    text = read_text(path)
+    raw = without_mark(read_bytes(path))
+    table = well_formed_columns(raw)
+    if table is not None and set(required) <= set(table.columns):
+        return table
+    return _read_carefully(text_of(raw, path), path, required)
+
+
+def _read_carefully(text: str, path: str | Path, required: Sequence[str]) -> pd.DataFrame:
     delimiter = "\t" if "\t" in text.split("\n", 1)[0] else ","
     rows = _rows(text, delimiter, path)
     header = [name.strip() for name in next(rows)[1]]
@@ -100,25 +109,28 @@ def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") 
     Floats are written with the fewest digits that read back equal; a missing value is an empty
     field, NaN in a float column is `nan`. TSV has no quoting: tabs and line ends in text become spaces.
     """
-    columns = [[_field(value, nan) for value in table[name]] for name in table.columns]
-    quote = _quoted if delimiter == "," else _flat
-    header = delimiter.join(quote(str(name)) for name in table.columns)
-    lines = [delimiter.join(map(quote, row)) for row in zip(*columns, strict=True)]
-    return "\n".join([header, *lines, ""])
+    quote, marked = (_quoted, _all_quoted) if delimiter == "," else (_flat, _all_flat)
+    header = delimiter.join(quote(str(name)) for name in table.columns) + "\n"
+    if table.empty:
+        return header
+    columns = [field_texts(values, nan=nan, marked=marked) for _, values in table.items()]
+    parts = [part for column in columns for part in (delimiter, column)]
+    return header + joined_lines(parts[1:])
 
 
-def _field(value: Any, nan: str) -> str:
-    if value is None or value is pd.NA:
-        return ""
-    if isinstance(value, float):
-        return nan if math.isnan(value) else repr(float(value))
-    return str(value)
+def _all_quoted(texts: Texts) -> Texts:
+    data = data_of(texts)
+    return changed(texts, _quoted) if any(mark in data for mark in _QUOTED) else texts
 
 
 def _quoted(field: str) -> str:
     if not any(mark in field for mark in ',"\r\n'):
         return field
     return '"' + field.replace('"', '""') + '"'
+
+
+def _all_flat(texts: Texts) -> Texts:
+    return changed(texts, _flat) if _BROKEN.search(data_of(texts)) else texts
 
 
 def _flat(field: str) -> str:

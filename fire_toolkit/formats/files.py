@@ -55,10 +55,22 @@ def read_text(path: str | Path) -> str:
     """Return the text of `path`, UTF-8 with or without a byte order mark; line ends are kept.
 
     Raises:
-        FormatError: as `read_bytes`; or not UTF-8, or a NUL byte (a binary file), with the line; or
-            nothing but white space.
+        FormatError: as `read_bytes` and `text_of`.
     """
-    raw = read_bytes(path).removeprefix(_BOM)
+    return text_of(without_mark(read_bytes(path)), path)
+
+
+def without_mark(raw: bytes) -> bytes:
+    """Return bytes without the byte order mark that they may begin with."""
+    return raw.removeprefix(_BOM)
+
+
+def text_of(raw: bytes, path: str | Path) -> str:
+    """Return the bytes of `path` as text.
+
+    Raises:
+        FormatError: not UTF-8, or a NUL byte (a binary file), with the line; or nothing but white space.
+    """
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.formats import delimited
+from fire_toolkit.formats import columns_text, delimited, delimited_columns
 from fire_toolkit.formats.delimited import delimited_text, read_delimited
 
 
@@ -105,12 +105,85 @@ def test_tsv_has_no_line_ends_inside_fields() -> None:
     assert delimited_text(table, delimiter="\t") == 'a\tb\nx y z\t"q"\n'
 
 
+def cell_by_cell(table: pd.DataFrame, delimiter: str, nan: str) -> str:
+    """What a table is as text, by definition."""
+
+    def field(value: object) -> str:
+        if value is None or value is pd.NA:
+            return ""
+        if isinstance(value, float):
+            return nan if value != value else repr(float(value))
+        return str(value)
+
+    def written(text: str) -> str:
+        if delimiter == "\t":
+            return " ".join(text.splitlines()).replace("\t", " ")
+        return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text
+
+    rows = [
+        list(table.columns),
+        *([field(v) for v in row] for row in zip(*(table[n] for n in table), strict=True)),
+    ]
+    return "".join(delimiter.join(map(written, row)) + "\n" for row in rows)
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.text(
+    'a,"\r\n\t\v\x1c\x85\u2028é', max_size=6
+)
+floats = st.floats() | st.sampled_from([0.0, -0.0, 1e16, 1e-5, 0.1])
+of_each_kind = st.tuples(
+    texts, st.none() | texts, floats, st.floats(width=32),
+    st.integers(-(2**63), 2**63 - 1), st.none() | st.integers(0, 9), st.booleans(),
+    st.none() | st.booleans(), st.none() | st.sampled_from(["a", 'b"', "c\td"]),
+    st.none() | st.booleans() | floats | texts | st.integers(),
+)  # fmt: skip
+DTYPES = ["str", "str", "float64", "float32", "int64", "Int64", "bool", "boolean", "category", "object"]
+
+
+@given(st.lists(of_each_kind, max_size=6), st.sampled_from([",", "\t"]), st.sampled_from(["", "nan"]))
+def test_columns_at_once_are_what_cells_one_by_one_are(
+    rows: list[tuple[object, ...]], delimiter: str, nan: str
+) -> None:
+    cells = list(zip(*rows, strict=True)) or [()] * len(DTYPES)
+    columns = {
+        f"{n},{dtype}": pd.Series(list(values), dtype=dtype)
+        for n, (dtype, values) in enumerate(zip(DTYPES, cells, strict=True))
+    }
+    table = pd.DataFrame(columns | {"na": pd.Series(list(cells[1]), dtype=pd.StringDtype(na_value=pd.NA))})
+    assert delimited_text(table, delimiter=delimiter, nan=nan) == cell_by_cell(table, delimiter, nan)
+
+
+def test_blocks_of_rows_and_slices_of_a_table_are_written_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns_text, "_ROWS_AT_ONCE", 4)
+    table = pd.DataFrame({"id": [f"q{n}" for n in range(11)], "n": np.arange(11.0)})
+    for start in (0, 3, 10, 11):
+        assert delimited_text(table.iloc[start:]) == cell_by_cell(table.iloc[start:], ",", "")
+
+
+@given(st.text('ab,"\n\r\t \x0bé', max_size=30), st.sampled_from(["a,b\n", "a\tb\n", "a\n", " a,b\r\n", ""]))
+def test_the_fast_reader_reads_what_the_careful_one_does(body: str, header: str) -> None:
+    fast = delimited_columns.well_formed_columns((header + body).encode())
+    if fast is not None:
+        careful = delimited._read_carefully(header + body, "table", [])
+        assert list(fast.columns) == list(careful.columns)
+        assert fast.to_numpy().tolist() == careful.to_numpy().tolist()
+        assert fast.dtypes.tolist() == careful.dtypes.tolist()
+
+
+@pytest.mark.parametrize(
+    "text", ["a,b\n1,2\n", 'a,b\r\n"x ""y"",\nz",\r\n,""\r\n', 'a\tb\n"1\t2"\n', "a,b\n\n1,2"]
+)
+def test_what_is_well_formed_is_read_fast(text: str) -> None:
+    assert delimited_columns.well_formed_columns(text.encode()) is not None
+
+
 @pytest.mark.parametrize("n_rows", [0, 1, 4, 5, 8, 9])
 def test_rows_are_read_in_stretches_of_any_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_rows: int
 ) -> None:
     monkeypatch.setattr(delimited, "_ROWS_AT_ONCE", 4)
-    table = read(tmp_path, "id,n\n" + "".join(f"q{n},{n}\n" for n in range(n_rows)))
+    rows = "".join(f"q{n},{n}\n" for n in range(n_rows))
+    table = delimited._read_carefully("id,n\n" + rows, "table", [])
     assert list(table["id"]) == [f"q{n}" for n in range(n_rows)]
     assert list(table.index) == list(range(n_rows))
     with pytest.raises(FormatError, match=rf"table:{n_rows + 2}: 1 fields, expected 2"):
