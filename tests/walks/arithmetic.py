@@ -90,6 +90,30 @@ def alpha(answers: Answers) -> float:
     return 1 - observed / expected
 
 
+def inferred_ap(docs: Sequence[str], strata: Mapping[str, tuple[int, int]]) -> float:
+    """Return extended inferred AP (Yilmaz et al., SIGIR 2008) from each pooled doc's stratum and grade."""
+    eps = 1e-5
+    pool, judged, relevant = (Counter[int]() for _ in range(3))
+    for stratum, grade in strata.values():
+        pool[stratum] += 1
+        judged[stratum] += grade >= 0
+        relevant[stratum] += grade > 0
+    inferred = {each: relevant[each] * pool[each] / judged[each] for each in pool if judged[each]}
+    if not sum(inferred.values()):
+        return 0.0
+    total = 0.0
+    above: dict[int, list[int]] = {each: [0, 0, 0] for each in pool}  # pooled, judged, relevant
+    for rank, doc in enumerate(docs, start=1):
+        stratum, grade = strata.get(doc, (0, -1))
+        if grade > 0:
+            weight = inferred[stratum] / sum(inferred.values()) / relevant[stratum]
+            shares = sum(d * (r + eps) / (n + 3 * eps) for d, n, r in above.values() if d)
+            total += weight * (1 + shares) / rank
+        if stratum:
+            above[stratum] = [a + b for a, b in zip(above[stratum], (1, grade >= 0, grade > 0), strict=True)]
+    return total
+
+
 def overlap(first: Lists, second: Lists, depth: int) -> float:
     """Return the mean share of the two tops that both have."""
     return float(mean(len(set(first[q][:depth]) & set(second[q][:depth])) / depth for q in first))

@@ -36,6 +36,7 @@ class Family:
     truth: Callable[[str, str], bool]
     matrices: dict[str, Matrix] = field(default_factory=dict)
     irrelevant: dict[str, set[str]] = field(default_factory=dict)
+    strata: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
     own: dict[str, str] = field(default_factory=dict)
     guideline: str = "caption-relevance-v1"
     repeated: frozenset[str] = frozenset()
@@ -192,7 +193,7 @@ def stratified_qrels(folder: Path) -> Family:
     of_query = rng.integers(N_TOPICS, size=n).tolist()
     queries = [str(1700 + number) for number in rng.permutation(n)]
     texts = [_caption(number, topic) for number, topic in enumerate(of_query)]
-    lines, originals, irrelevant = [], {}, {}
+    lines, originals, irrelevant, strata = [], {}, {}, {}
     is_original = np.zeros((n, n_docs), dtype=bool)
     for row, query in enumerate(queries):
         chosen = rng.permutation(n_docs)[:30]
@@ -200,9 +201,11 @@ def stratified_qrels(folder: Path) -> Family:
         originals[query] = {docs[doc] for doc in found}
         irrelevant[query] = {docs[doc] for place, doc in enumerate(chosen) if place % 3 and doc not in found}
         is_original[row, found] = True
-        for place, doc in enumerate(chosen.tolist()):
-            grade = 1 if doc in found else 0 if place % 3 else -1
-            lines.append(f"{query} 0 {docs[doc]} {1 + place // 10} {grade}")
+        strata[query] = {
+            docs[doc]: (1 + place // 10, 1 if doc in found else 0 if place % 3 else -1)
+            for place, doc in enumerate(chosen.tolist())
+        }
+        lines += [f"{query} 0 {doc} {stratum} {grade}" for doc, (stratum, grade) in strata[query].items()]
     (folder / "topics.tsv").write_text(
         "qid\tquery\n" + "".join(f"{query}\t{text}\n" for query, text in zip(queries, texts, strict=True))
     )
@@ -220,6 +223,7 @@ def stratified_qrels(folder: Path) -> Family:
         truth=_by_caption(dict(zip(docs, topics, strict=True))),
         matrices=_matrices(rng, of_query, topics, is_original),
         irrelevant=irrelevant,
+        strata=strata,
     )
     return _save(folder, family)
 
