@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from fire_toolkit.labelstudio.export import judgments_from_export
     from fire_toolkit.labelstudio.task_json import tasks_to_json
     from fire_toolkit.measures import list_measures, parse_measure
+    from fire_toolkit.own_items import drop_own_items
     from fire_toolkit.pooling import pool_runs
     from fire_toolkit.qrels import augment_qrels, change_counts
     from fire_toolkit.ranking import rank_run
@@ -72,6 +73,7 @@ _HOMES = {
     "compare_runs": "comparison",
     "contributions": "certainty",
     "coverage": "certainty",
+    "drop_own_items": "own_items",
     "honest_scores": "certainty",
     "judgments_from_export": "labelstudio.export",
     "krippendorff_alpha": "agreement",
@@ -117,6 +119,7 @@ __all__ = [
     "compare_runs",
     "contributions",
     "coverage",
+    "drop_own_items",
     "honest_scores",
     "judgments_from_export",
     "krippendorff_alpha",

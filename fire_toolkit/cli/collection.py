@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,10 +29,21 @@ if TYPE_CHECKING:
     "--name", help="What the collection is called, for the manifest. [default: the first file's name]"
 )
 @click.option("--split", help="The split to keep, where a file has several; `all` keeps all. [default: test]")
+@click.option(
+    "--own-item",
+    type=click.Choice(["drop", "keep"]),
+    help="Whether a query's own item (column reference) is left out of its ranking. [default: as the "
+    "benchmark's scorer does]",
+)
 @click.option("--out", metavar="DIR", help="Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.")
 @json_option
 def add_collection(
-    files: tuple[str, ...], name: str | None, split: str | None, out: str | None, as_json: bool
+    files: tuple[str, ...],
+    name: str | None,
+    split: str | None,
+    own_item: str | None,
+    out: str | None,
+    as_json: bool,
 ) -> None:
     """Read a benchmark's files, whatever their form, and write its queries, items and original qrels.
 
@@ -40,9 +51,10 @@ def add_collection(
     ActivityNet, LSMDC, VATEX, CIRR, CIRCO, FashionIQ, BEIR folders, qrels, plain tables. A list of ids
     among the files says which items the split has; `-` is standard input.
     """
-    from fire_toolkit.formats.collections import read_collection
+    from fire_toolkit.formats.collections import own_item_rule_of, read_collection
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.trec import trec_qrels_text
+    from fire_toolkit.own_items import COLUMN
 
     folder = chosen_path(out, workspace_path("collection"), "--out")
     inputs = Inputs()
@@ -61,17 +73,29 @@ def add_collection(
         texts["qrels.txt"] = trec_qrels_text(collection.qrels)
     if len(collection.groups):
         texts["groups.tsv"] = delimited_text(collection.groups, delimiter="\t")
-    parameters = {
+    parameters: dict[str, Any] = {
         "name": name or given.paths[0].name.split(".")[0],
         "split": split or "test",
         "readers": {found.path.name: found.reader for found in recognised},
         "notes": collection.notes,
     }
+    if COLUMN in collection.queries:
+        rule = own_item or own_item_rule_of(found.reader for found in recognised)
+        parameters["own_item"] = rule
+        say(f"note: queries' own items: {_OWN_ITEMS[rule]}")
     counts = collection.counts
     write_outputs(folder, texts, stage="add-collection", parameters=parameters, inputs=inputs, counts=counts)
     summarise(counts, _words(collection), as_json=as_json)
     qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
     say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
+
+
+_OWN_ITEMS = {
+    "drop": "never pooled, and left out of rankings (score --own-item keep keeps them)",
+    "keep": "never pooled, and kept in rankings (score --own-item drop leaves them out)",
+    None: "never pooled; no protocol for rankings is known, so they are kept there: --own-item drop here, "
+    "or with score, leaves them out",
+}
 
 
 def _words(collection: Collection) -> str:

@@ -21,6 +21,7 @@ from fire_toolkit.workspace import Workspace, find_workspace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fire_toolkit.cli.own_items import OwnItemRule
     from fire_toolkit.formats.matrix_runs import MatrixRun
     from fire_toolkit.formats.own_runs import OwnRun
     from fire_toolkit.tables import Run
@@ -203,23 +204,33 @@ def read_runs(
     query_ids: str | None,
     doc_ids: str | None,
     depth: int | None = None,
+    own: OwnItemRule | None = None,
 ) -> list[Run]:
     """Return the runs in `files` (each `PATH` or `NAME=PATH`), in the order given.
 
-    Runs whose files carry one and the same run id are told apart by their file names.
+    Runs whose files carry one and the same run id are told apart by their file names. `own`: what becomes
+    of each query's own item; None keeps it.
     """
     from fire_toolkit.formats.runs import read_run
 
-    return _runs(files, inputs, partial(read_run, depth=depth), (query_ids, doc_ids))
+    to_read = own.depth_to_read(depth) if own else depth
+    runs = _runs(files, inputs, partial(read_run, depth=to_read), (query_ids, doc_ids))
+    return [own.applied(run, depth) for run in runs] if own else runs
 
 
 def open_runs(
-    files: Sequence[str], inputs: Inputs, *, query_ids: str | None, doc_ids: str | None
+    files: Sequence[str],
+    inputs: Inputs,
+    *,
+    query_ids: str | None,
+    doc_ids: str | None,
+    own: OwnItemRule | None = None,
 ) -> list[Run | OwnRun | MatrixRun]:
     """Return the runs as `read_runs` does; those that can are read when they are scored."""
     from fire_toolkit.formats.runs import open_run
 
-    return _runs(files, inputs, open_run, (query_ids, doc_ids))
+    runs = _runs(files, inputs, open_run, (query_ids, doc_ids))
+    return [own.applied(run) for run in runs] if own else runs
 
 
 def _runs(

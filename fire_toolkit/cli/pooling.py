@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--qrels", metavar="FILE", help="Original qrels: their queries are pooled, their positives marked."
 )
+@click.option("--queries", metavar="FILE", help="queries.tsv: own items (column reference) are not pooled.")
 @click.option(
     "--include-originals/--no-include-originals",
     default=None,
@@ -63,6 +64,7 @@ def pool(
     doc_ids: str | None,
     depth: int | None,
     qrels: str | None,
+    queries: str | None,
     include_originals: bool | None,
     judged: tuple[str, ...],
     previous: str | None,
@@ -72,12 +74,14 @@ def pool(
     """Pool the top docs of several runs into the pairs that people are to judge.
 
     RUN is TREC text (.gz too) or a dense matrix, .npy or .npz (rows are queries, columns docs);
-    NAME=PATH gives it a name. Order: score descending, ties by doc id descending.
+    NAME=PATH gives it a name. Order: score descending, ties by doc id descending. A query's own item (the
+    image that a text changes, column reference of the queries) is left out of every list before.
 
     A model that comes later: pool all runs again, the old ones too. The pool then holds all pairs and says
     of each which runs brought it, in which round it was first asked, and whether it is judged; `tasks` asks
     only what is new.
     """
+    from fire_toolkit.cli.own_items import queries_own_items
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.pooling import pool_runs
@@ -86,7 +90,9 @@ def pool(
     depth = int(chosen(depth, "pool", "depth"))
     include = bool(chosen(include_originals, "pool", "include_originals"))
     inputs = Inputs()
-    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=depth)
+    own_items = queries_own_items(queries, inputs)
+    to_read = depth + 1 if own_items else depth
+    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=to_read)
     original_file = qrels or _workspace_qrels()
     originals = read_qrels(inputs.use(original_file)) if original_file else None
     earlier = _read_earlier(judged, previous, inputs)
@@ -98,6 +104,7 @@ def pool(
         judged=earlier.judged,
         previous=earlier.pool,
         round_number=earlier.next_round,
+        own_items=own_items,
     )
     texts = {"pool.csv": delimited_text(result.pool), "pool_sources.csv": delimited_text(result.sources)}
     parameters = {"depth": depth, "include_originals": include}
@@ -210,6 +217,8 @@ def _words(counts: dict[str, int], depth: int) -> str:
         )
     if counts["extra_queries"]:
         words.append(f"{counts['extra_queries']:,} queries that the qrels do not have left out")
+    if counts.get("own_items"):
+        words.append(f"{n_of(counts['own_items'], 'pair')} of a query and its own item left out")
     if "to_ask" in counts:
         waiting = counts["pairs"] - counts["judged_before"] - counts["to_ask"]
         words.append(

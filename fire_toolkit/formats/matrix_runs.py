@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from fire_toolkit.formats.oddities import Oddities
 from fire_toolkit.formats.ranked import count_shapes, extremes_of, loops_for
 from fire_toolkit.measures.coded import CodedQrels
 from fire_toolkit.measures.judge_matrix import PairRanks, rank_pairs
+from fire_toolkit.own_items import LeftOut, OwnItems, Tell
 
 _CHUNK_CELLS = 1 << 20
 
@@ -26,6 +27,7 @@ class MatrixRun:
     """A matrix of queries × docs in a file, as one run of all its docs.
 
     A query's docs at its lowest score are no docs of the run where they are a flood, as for `rank_matrix`.
+    own_items: the doc of each query that is left out of its ranking; tell: told of them when it is scored.
     """
 
     path: Path
@@ -33,6 +35,12 @@ class MatrixRun:
     matrix: Matrix
     query_ids: Sequence[str]
     doc_ids: Sequence[str]
+    own_items: OwnItems | None = None
+    tell: Tell | None = None
+
+    def without_own_items(self, own_items: OwnItems, tell: Tell) -> MatrixRun:
+        """Return the run without each query's own item."""
+        return replace(self, own_items=own_items, tell=tell)
 
     @property
     def first_pair(self) -> tuple[str, str]:
@@ -45,14 +53,18 @@ class MatrixRun:
         Raises:
             FormatError: damaged, or a score is NaN or infinite.
         """
-        return rank_pairs(
+        ranks = rank_pairs(
             self._blocks(),
             coded,
             query_ids=pd.Index(list(self.query_ids), dtype="str"),
             doc_ids=pd.Index(list(self.doc_ids), dtype="str"),
             doc_order=doc_order,
             run_id=self.run_id,
+            own_items=self.own_items,
         )
+        if self.tell is not None:
+            self.tell(LeftOut(ranks.n_own_items))
+        return ranks
 
     def _blocks(self) -> Iterator[tuple[Array, Array]]:
         """Yield rows, and the score at or below which each row's docs are left out."""

@@ -27,7 +27,8 @@ from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.parquet_runs import guarded, is_parquet, open_parquet
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.kernels import as_input, compiled
-from fire_toolkit.measures.blocks import RunBlock, block_of
+from fire_toolkit.measures.blocks import RunBlock, block_of, leave_out_own
+from fire_toolkit.own_items import LeftOut, OwnItems, Tell
 from fire_toolkit.tables import Run
 
 _KEY = b"fire_toolkit.run"
@@ -117,11 +118,18 @@ def _metadata(file: Any) -> dict[bytes, bytes]:
 class OwnRun:
     """A run of the toolkit's own in a file, which is read a block of queries at a time.
 
-    run_id: the one in the file, unless another is given.
+    run_id: the one in the file, unless another is given. own_items: the doc of each query that is left
+    out of its list; tell: told of them when the whole run was read.
     """
 
     path: Path
     run_id: str
+    own_items: OwnItems | None = None
+    tell: Tell | None = None
+
+    def without_own_items(self, own_items: OwnItems, tell: Tell) -> OwnRun:
+        """Return the run without each query's own item."""
+        return replace(self, own_items=own_items, tell=tell)
 
     def blocks(self) -> Iterator[RunBlock]:
         """Yield the lists, about a million docs at a time; nothing where the run is empty.
@@ -129,6 +137,18 @@ class OwnRun:
         Raises:
             FormatError: damaged: a page's checksum; ids, ranks or scores that no run has.
         """
+        if self.own_items is None:
+            yield from self._blocks()
+            return
+        left_out = LeftOut()
+        for block in self._blocks():
+            block, more = leave_out_own(block, self.own_items)
+            left_out += more
+            yield block
+        if self.tell is not None:
+            self.tell(left_out)
+
+    def _blocks(self) -> Iterator[RunBlock]:
         file = open_parquet(self.path, read_dictionary=[_DOCS])
         n_left, n_rows = file.metadata.num_rows, 0
         before = RunBlock(_NO_IDS, _NO_IDS, *np.zeros((4, 0), dtype=np.int32))

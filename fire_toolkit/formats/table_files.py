@@ -8,6 +8,7 @@ import pandas as pd
 
 from fire_toolkit.checks import TableSpec
 from fire_toolkit.formats.delimited import check_header, read_delimited
+from fire_toolkit.formats.files import read_text
 from fire_toolkit.formats.trec import read_trec_qrels
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.tables import (
@@ -41,6 +42,12 @@ def read_queries(path: str | Path) -> Queries:
     Queries that are seen, not read, have media_url in the place of text.
     """
     return check_queries(_read_either(path, "query_id", "text", "media_url"), where=str(path))
+
+
+def has_column(path: str | Path, name: str) -> bool:
+    """Whether the header of a CSV or TSV file names a column."""
+    header = read_text(path).split("\n", 1)[0]
+    return name in (field.strip(' "\r\ufeff') for field in header.replace("\t", ",").split(","))
 
 
 def read_items(path: str | Path) -> Items:

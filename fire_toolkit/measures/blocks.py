@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ import pandas as pd
 
 from fire_toolkit.kernels import as_input
 from fire_toolkit.measures.segments import Codes, Ints
+from fire_toolkit.own_items import LeftOut, OwnItems, close_up, count_left_out, places_of
 from fire_toolkit.tables import Run
 
 
@@ -34,7 +35,9 @@ class RunBlock:
 
     @property
     def first_pair(self) -> tuple[str, str]:
-        """Return query and doc of the first row."""
+        """Return query and doc of the first row, empty where there is none."""
+        if not self.doc.size:
+            return "", ""
         return self.queries[int(np.searchsorted(self.start, 0, side="right")) - 1], self.docs[self.doc[0]]
 
 
@@ -67,3 +70,19 @@ def block_of(run: Run) -> RunBlock:
         rank=run["rank"].to_numpy(),
         score=run["score"].to_numpy(),
     )
+
+
+def leave_out_own(block: RunBlock, own_items: OwnItems) -> tuple[RunBlock, LeftOut]:
+    """Return `block` without each query's own item, ranks closed up, and what was left out."""
+    lengths = np.diff(block.start)
+    lists = np.repeat(np.arange(lengths.size), lengths)
+    has_own, own = places_of(own_items, block.queries, block.docs)
+    is_own, rank = close_up(lists, block.doc, block.rank, own)
+    left_out = count_left_out(lists, block.rank, is_own, has_own)
+    if not is_own.any():
+        return block, left_out
+    kept = ~is_own
+    start = np.append(0, np.cumsum(np.bincount(lists[kept], minlength=lengths.size)))
+    return replace(
+        block, start=start, doc=block.doc[kept], rank=rank[kept], score=block.score[kept]
+    ), left_out

@@ -15,6 +15,7 @@ from fire_toolkit.measures.coded import CodedQrels
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Ints
 from fire_toolkit.measures.ties import TiedRanking, places_in_order
+from fire_toolkit.own_items import OwnItems, places_of
 from fire_toolkit.ranking import ranks_in_rows
 
 
@@ -63,7 +64,8 @@ class PairRanks:
 
     pairs: as in `CodedQrels`; rank: of each, 0 where it is not retrieved; first, last: ranks of the first
     and the last doc of its score; n_retrieved: of each query of the universe; n_extra_queries: rows with a
-    score whose queries are not in it; has_known_doc: whether any doc of the matrix is one of the qrels.
+    score whose queries are not in it; has_known_doc: whether any doc of the matrix is one of the qrels;
+    n_own_items: rows whose own item had a score and was left out.
     """
 
     pairs: Ints
@@ -73,6 +75,7 @@ class PairRanks:
     n_retrieved: Ints
     n_extra_queries: int
     has_known_doc: bool
+    n_own_items: int = 0
 
     def under(self, coded: CodedQrels) -> TiedRanking:
         """Return the rankings as the qrels see them, which hold some of the pairs, with their tied docs."""
@@ -123,6 +126,7 @@ def rank_pairs(
     doc_ids: pd.Index[str],
     doc_order: Sequence[str] | None = None,
     run_id: str = "",
+    own_items: OwnItems | None = None,
 ) -> PairRanks:
     """Return where the pairs of `coded` stand in a matrix that comes in blocks of rows.
 
@@ -132,6 +136,7 @@ def rank_pairs(
         query_ids, doc_ids: of the rows of all blocks, and of the columns, each once.
         doc_order: docs of equal score stand in this order; None takes doc ids descending.
         run_id: what the matrix is called in an error.
+        own_items: the doc of each query that is left out of its ranking.
 
     Raises:
         UsageError, JoinError: `doc_order` is no order of the docs, see `places_in_order`.
@@ -148,9 +153,15 @@ def rank_pairs(
     by_row = by_row[np.argsort(row[by_row], kind="stable")]
     rank, first, last = np.zeros((3, coded.pairs.size), dtype=np.int64)
     n_found, begin = np.zeros(len(query_ids), dtype=np.int64), 0
+    left_out = places_of(own_items, query_ids, doc_ids)[1] if own_items is not None else None
+    n_own_items = 0
     for scores, cut in blocks:
         end = begin + len(scores)
         n_found[begin:end] = _count_above(scores, cut)
+        if left_out is not None:
+            scores, is_found = _without_one(scores, cut, left_out[begin:end])
+            n_found[begin:end] -= is_found
+            n_own_items += int(is_found.sum())
         own = by_row[slice(*np.searchsorted(row[by_row], (begin, end)))]
         rows, columns = row[own] - begin, column[own]
         is_real = scores[rows, columns] > cut[rows]
@@ -172,7 +183,20 @@ def rank_pairs(
         np.where(row_of >= 0, n_found[row_of], 0),
         int(np.count_nonzero(n_found[~is_known])),
         bool((column_of >= 0).any()),
+        n_own_items,
     )
+
+
+def _without_one(
+    scores: npt.NDArray[Any], cut: npt.NDArray[Any], column: Ints
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return scores in which a column of each row, if it has one, is no score, and where it was one."""
+    rows = np.flatnonzero(column >= 0)
+    is_found = np.zeros(len(scores), dtype=bool)
+    is_found[rows] = scores[rows, column[rows]] > cut[rows]
+    scores = scores.copy()
+    scores[rows, column[rows]] = -np.inf
+    return scores, is_found
 
 
 def _count_above(scores: npt.NDArray[Any], cut: npt.NDArray[Any]) -> Ints:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
 from fire_toolkit.ranking import split_runs, top
-from fire_toolkit.tables import Pool, PoolSources, Qrels, Run, check_pool, check_pool_sources
+from fire_toolkit.tables import Pool, PoolSources, Qrels, Queries, Run, check_pool, check_pool_sources
 
 PAIR = ["query_id", "doc_id"]
 
@@ -32,6 +33,7 @@ def pool_runs(
     judged: pd.DataFrame | None = None,
     previous: Pool | None = None,
     round_number: int | None = None,
+    own_items: Queries | OwnItems | None = None,
 ) -> PoolingResult:
     """Return the union of the top `depth` docs of every query over `runs`, each pair once.
 
@@ -51,6 +53,9 @@ def pool_runs(
         previous: a pool that was asked before.
         round_number: the round of pairs that are in neither; without it the round after the latest of
             both, 1 where nothing is known.
+        own_items: the queries, whose column `reference` names the item that each starts from, or query id
+            → doc id. Nobody is asked about it: it is left out of every list first, so that `depth` other
+            docs are pooled, and ranks are those without it.
 
     Returns:
         The pool and its sources, each ordered by query_id and doc_id. Without `originals`, `is_original`
@@ -77,13 +82,18 @@ def pool_runs(
     if include_originals and originals is None:
         raise UsageError("original positives can be pooled only when the original qrels are given")
     by_id = split_runs(runs)
+    own_items = None if own_items is None else own_items_of(own_items)
     if not by_id:
         raise UsageError("no run given, expected at least one")
     _check_same_queries(by_id, originals)
     universe = None if originals is None else set(originals["query_id"])
-    pooled = _all_sources(by_id, depth, universe)
     counts = {"runs": len(by_id), "extra_queries": _count_extra(by_id, universe)}
     positives = None if originals is None else originals.loc[originals["relevance"] >= 1, PAIR]
+    if own_items:
+        counts["own_items"] = _count_own(_all_sources(by_id, depth, universe), own_items)
+        by_id = {run_id: drop_own_items(run, own_items) for run_id, run in by_id.items()}
+        positives = None if positives is None else without_own_pairs(positives, own_items)
+    pooled = _all_sources(by_id, depth, universe)
     pairs = pooled.groupby(PAIR, sort=False).agg(best_rank=("rank", "min"), n_runs=("rank", "size"))
     pairs = pairs.reset_index()
     if positives is not None:
@@ -113,6 +123,12 @@ def _all_sources(by_id: dict[str, Run], depth: int, universe: set[str] | None) -
         ids = {name: rows[name].astype("str") for name in ("query_id", "doc_id", "run_id")}
         tables.append(pd.DataFrame({**ids, "rank": rows["rank"]}))
     return pd.concat(tables, ignore_index=True)
+
+
+def _count_own(pooled: pd.DataFrame, own_items: OwnItems) -> int:
+    """Return how many pairs of a query and its own item a pool would hold."""
+    pairs = pooled[PAIR].drop_duplicates()
+    return len(pairs) - len(without_own_pairs(pairs, own_items))
 
 
 def _check_same_queries(by_id: dict[str, Run], originals: Qrels | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,13 +37,15 @@ from fire_toolkit.formats.hints import not_the_file
 class Reader:
     """A format: its name, why a file is of it (None if it is not), and the part the file makes.
 
-    `has_splits`: a file holds several splits, and `read` takes one out of it.
+    `has_splits`: a file holds several splits, and `read` takes one out of it. `own_item`: whether the
+    benchmark's scorer leaves a query's own item out of its ranking (`drop`) or not (`keep`).
     """
 
     name: str
     recognise: Callable[[Source], str | None]
     read: Callable[[Source, str | None], Part]
     has_splits: bool = False
+    own_item: str | None = None
 
 
 # The first that recognises a file reads it: the particular stand before the general.
@@ -54,9 +56,9 @@ READERS = (
     Reader("karpathy", karpathy.recognise, karpathy.read, has_splits=True),
     Reader("coco", coco.recognise, coco.read),
     Reader("activitynet", activitynet.recognise, activitynet.read),
-    Reader("cirr", cirr.recognise, cirr.read),
-    Reader("circo", circo.recognise, circo.read),
-    Reader("fashioniq", fashioniq.recognise, fashioniq.read),
+    Reader("cirr", cirr.recognise, cirr.read, own_item="drop"),
+    Reader("circo", circo.recognise, circo.read, own_item="keep"),
+    Reader("fashioniq", fashioniq.recognise, fashioniq.read, own_item="keep"),
     Reader("vatex", vatex.recognise, vatex.read),
     Reader("didemo", didemo.recognise, didemo.read),
     Reader("flickr", flickr.recognise, flickr.read),
@@ -76,6 +78,13 @@ class Recognised:
     path: Path
     reader: str
     why: str
+
+
+def own_item_rule_of(readers: Iterable[str]) -> str | None:
+    """Return what the benchmarks with these readers do with own items: `drop`, `keep`; None if unknown."""
+    named = set(readers)
+    rules = {reader.own_item for reader in READERS if reader.name in named and reader.own_item}
+    return min(rules) if len(rules) == 1 else None
 
 
 def recognise(source: Source) -> tuple[Reader, str]:

@@ -11,6 +11,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import Captions, as_id, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.own_items import COLUMN
 
 NAMES: dict[str, tuple[str, ...]] = {
     "query_id": ("query_id", "caption_id", "sentence_id", "sen_id", "sentid", "qid", "key"),
@@ -67,14 +68,19 @@ def read(source: Source, split: str | None) -> Part:
 
 
 def _captions(rows: pd.DataFrame, path: str) -> Part:
-    """Return captions that stand with their docs; a query may stand once for each of its docs."""
+    """Return captions that stand with their docs; a query may stand once for each of its docs.
+
+    Of further columns the queries keep `reference`, their own item.
+    """
     captions = Captions()
     texts: dict[str, str] = {}
     keys = rows["query_id"] if "query_id" in rows else [None] * len(rows)
     relevances = rows["relevance"] if "relevance" in rows else [1] * len(rows)
-    for key, doc, text, relevance in zip(keys, rows["doc_id"], rows["text"], relevances, strict=True):
+    own_items = [{COLUMN: own} for own in rows[COLUMN]] if COLUMN in rows else [{}] * len(rows)
+    columns = (keys, rows["doc_id"], rows["text"], relevances, own_items)
+    for key, doc, text, relevance, own_item in zip(*columns, strict=True):
         if key is None or key not in texts:
-            key = captions.add(doc, text, query_id=key, is_positive=False)
+            key = captions.add(doc, text, query_id=key, is_positive=False, **own_item)
             texts[key] = text
         elif texts[key] != text:
             raise FormatError(f"{path}: query {key!r} has two texts, {texts[key][:40]!r} and {text[:40]!r}")

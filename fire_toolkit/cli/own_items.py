@@ -1,0 +1,160 @@
+"""What becomes of each query's own item in the runs that a command reads: chosen once, counted, said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fire_toolkit.cli.common import Inputs, here, shown
+
+if TYPE_CHECKING:
+    from fire_toolkit.own_items import LeftOut, OwnItems
+
+Command = Callable[..., Any]
+
+
+class _Itself(Mapping[str, str]):
+    """Each query is an item of the collection, under one id: as in class retrieval (NN, FT, ST)."""
+
+    def __getitem__(self, query: str) -> str:
+        return query
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 1
+
+
+@dataclass
+class OwnItemRule:
+    """The own item of each query, whether runs keep it, and why; counts: what was left out, by run."""
+
+    of_query: OwnItems
+    is_dropped: bool
+    why: str
+    counts: dict[str, LeftOut] = field(default_factory=dict)
+
+    def applied(self, run: Any, depth: int | None = None) -> Any:
+        """Return a run without own items where they are dropped, cut to `depth`."""
+        from fire_toolkit.formats.runs import run_id_of
+        from fire_toolkit.own_items import drop_own_items
+        from fire_toolkit.ranking import top
+
+        if not self.is_dropped:
+            return run
+        tell = partial(self.counts.__setitem__, run_id_of(run))
+        run = drop_own_items(run, self.of_query, tell=tell)
+        return top(run, depth) if depth else run
+
+    def depth_to_read(self, depth: int | None) -> int | None:
+        """Return how deep a run must be read so that `depth` docs are left."""
+        return depth + 1 if depth and self.is_dropped else depth
+
+    def qrels(self, table: Any) -> Any:
+        """Return qrels in which no own item is a positive, where they are dropped."""
+        from fire_toolkit.own_items import qrels_without_own_pairs
+
+        return qrels_without_own_pairs(table, self.of_query) if self.is_dropped else table
+
+    def pairs(self, table: Any) -> Any:
+        """Return a table of pairs without own items, where they are dropped."""
+        from fire_toolkit.own_items import without_own_pairs
+
+        return without_own_pairs(table, self.of_query) if self.is_dropped else table
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The rule as it stands in a manifest; nothing where no query has an own item."""
+        return {"own_item": "drop" if self.is_dropped else "keep"} if self.of_query else {}
+
+    def in_words(self) -> list[str]:
+        """Return which rule holds and what was left out so far; nothing where no query has an own item."""
+        if not self.of_query:
+            return []
+        if not self.is_dropped:
+            return [f"queries' own items kept ({self.why})"]
+        counts = self.counts.items()
+        counted = ", ".join(f"{run_id} {found.n_queries:,}" for run_id, found in counts) or "none"
+        words = [f"queries' own items left out ({self.why}); queries that ranked theirs: {counted}"]
+        unknown = ", ".join(f"{run_id} {found.n_unknown:,}" for run_id, found in counts if found.n_unknown)
+        if unknown:
+            words.append(
+                "queries whose own item may stand among ranks that the run leaves out, so that a positive "
+                f"below its top may be one rank higher: {unknown} (bring the run in again with add-run)"
+            )
+        return words
+
+
+def own_item_option(command: Command) -> Command:
+    """Add `--own-item`."""
+    return click.option(
+        "--own-item",
+        type=click.Choice(["drop", "keep"]),
+        help="Leave each query's own item (column reference of the queries) out of its ranking, or keep it. "
+        "[default: the collection's protocol]",
+    )(command)
+
+
+def choose_own_items(option: str | None, queries: str | None, inputs: Inputs) -> OwnItemRule:
+    """Return the rule that was asked for, else the collection's, else to keep; and the own items.
+
+    They are those of the queries given, else of the workspace's. Where these name none and dropping was
+    asked for, each query's own item is the one of its id.
+    """
+    path = _queries_path(queries)
+    of_query = queries_own_items(queries, inputs)
+    if option is not None:
+        is_dropped = option == "drop"
+        return OwnItemRule(of_query or (_Itself() if is_dropped else {}), is_dropped, f"--own-item {option}")
+    if path is None or not of_query:
+        return OwnItemRule({}, False, "")
+    rule, why = _protocol(path)
+    return OwnItemRule(of_query, rule == "drop", why)
+
+
+def queries_own_items(queries: str | None, inputs: Inputs) -> OwnItems:
+    """Return the own items of the queries given, else of the workspace's, by query; often there are none.
+
+    A file that names none is not read further.
+    """
+    from fire_toolkit.formats.files import STDIN
+    from fire_toolkit.formats.table_files import has_column, read_queries
+    from fire_toolkit.own_items import COLUMN, own_items_of
+
+    path = _queries_path(queries)
+    if path is None or str(path) == STDIN or not has_column(path, COLUMN):
+        return {}
+    return own_items_of(read_queries(inputs.use(path)))
+
+
+def _queries_path(given: str | None) -> Path | None:
+    if given:
+        return Path(given)
+    workspace = here()
+    path = workspace.path("collection", "queries") if workspace else None
+    return shown(path) if path and path.is_file() else None
+
+
+def _protocol(queries: Path) -> tuple[str, str]:
+    """Return the rule of the collection that a file of queries belongs to, and how it is known."""
+    from fire_toolkit.formats.collections import own_item_rule_of
+    from fire_toolkit.own_items import RULES
+    from fire_toolkit.storage import MANIFEST, read_manifest
+
+    at = queries.with_name(MANIFEST)
+    manifest = read_manifest(at) if at.is_file() else None
+    said = manifest.parameters if manifest and queries.name in manifest.outputs else {}
+    rule = said.get("own_item")
+    if rule in RULES:
+        return rule, "the collection's protocol"
+    if "own_item" in said or not said:
+        return "keep", "no protocol is known for these queries; --own-item drop leaves them out"
+    readers = said.get("readers")
+    rule = own_item_rule_of(readers.values() if isinstance(readers, dict) else ())
+    return rule or "keep", "assumed, as the collection's manifest does not say; run add-collection again"
