@@ -12,6 +12,7 @@ Names are loaded when first used, so that importing the package costs nothing.
 from __future__ import annotations
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -40,12 +41,14 @@ if TYPE_CHECKING:
     from fire_toolkit.formats.collections import read_collection
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.guideline_files import list_guidelines, read_guideline
+    from fire_toolkit.formats.held_runs import run_from_matrix
     from fire_toolkit.formats.runs import open_run, read_run
     from fire_toolkit.formats.table_files import (
         read_items,
         read_judgments,
         read_labels,
         read_pool,
+        read_pool_sources,
         read_queries,
     )
     from fire_toolkit.formats.table_text import table_text
@@ -94,10 +97,12 @@ _HOMES = {
     "read_judgments": "formats.table_files",
     "read_labels": "formats.table_files",
     "read_pool": "formats.table_files",
+    "read_pool_sources": "formats.table_files",
     "read_qrels": "formats.collections.qrels",
     "read_queries": "formats.table_files",
     "read_run": "formats.runs",
     "resolve": "resolution",
+    "run_from_matrix": "formats.held_runs",
     "score_aspects": "aspects",
     "score_differences": "certainty",
     "score_directions": "directions",
@@ -140,10 +145,12 @@ __all__ = [
     "read_judgments",
     "read_labels",
     "read_pool",
+    "read_pool_sources",
     "read_qrels",
     "read_queries",
     "read_run",
     "resolve",
+    "run_from_matrix",
     "score_aspects",
     "score_differences",
     "score_directions",
@@ -159,7 +166,13 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home, _, attribute = _HOMES[name].partition(":")
-    return getattr(import_module(f"{__name__}.{home}"), attribute or name)
+    value = getattr(import_module(f"{__name__}.{home}"), attribute or name)
+    if isinstance(value, FunctionType):
+        from fire_toolkit.arguments import checked
+
+        value = checked(value, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

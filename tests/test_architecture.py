@@ -84,7 +84,7 @@ def test_the_base_stands_on_itself(path: Path) -> None:
 def test_every_room_has_its_place() -> None:
     edges = {"formats", "labelstudio", "media", "storage", "workspace", "stages", "ledger", "report"}
     edges |= {"rounds"}
-    placed = BASE | set(STAGES) | edges | {"release", "cli", "demo", "__init__", "__main__"}
+    placed = BASE | set(STAGES) | edges | {"arguments", "release", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed
 
 

@@ -202,7 +202,7 @@ def _ingest_product(
         )
     product = product_matrix(vectors[0], vectors[1], similarity=request.similarity)
     said = {"vectors": list(names), "similarity": "cosine" if product.is_cosine else "dot"}
-    return _rank(path, product, queries, docs, QUERIES_ROWS, None, request, {**about, **said}, [])
+    return rank_queries(path, product, queries, docs, QUERIES_ROWS, None, request, {**about, **said}, [])
 
 
 def _ingest_matrix(
@@ -224,7 +224,7 @@ def _ingest_matrix(
         )
     readings = _readings(path, matrix, len(queries), len(docs), mask)
     orientation, why = _orientation(readings, request, arrays.orientation, path)
-    rank = partial(_rank, path, queries=queries, docs=docs, mask=mask, request=request)
+    rank = partial(rank_queries, path, queries=queries, docs=docs, mask=mask, request=request)
     if orientation is None:
         return _by_expectation(path, matrix, rank, request, about)
     about |= {"orientation": orientation, "orientation_from": why}
@@ -335,7 +335,7 @@ def _by_expectation(
 _R1 = Expectation("R@1", "C@1", 0.0, 0.05, is_percent=True)
 
 
-def _rank(
+def rank_queries(
     path: Path,
     matrix: Matrix,
     queries: list[str],
@@ -346,6 +346,7 @@ def _rank(
     about: dict[str, Any],
     notes: list[str],
 ) -> Ingested:
+    """Return a matrix of known orientation as a run; `path` is what it is called in errors."""
     run_id = request.run_id or path.name.partition(".")[0]
     positives, n_outside = _positives(request.qrels, queries, docs)
     ranked = rank_matrix(

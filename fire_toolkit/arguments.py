@@ -1,0 +1,185 @@
+"""What the public functions are given, checked by name: a wrong object gets a line, not a KeyError.
+
+A function's own annotations say what it takes. A table made by hand is checked where it comes in, so
+that a plain frame with the right columns will do.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit import tables
+from fire_toolkit.checks import TableSpec, are_in_order, check_table
+from fire_toolkit.errors import UsageError
+from fire_toolkit.guidelines import Guideline
+
+MADE_BY = {
+    "Queries": "read_queries reads one",
+    "Items": "read_items reads one",
+    "Run": "read_run reads one, run_from_matrix makes one of a matrix",
+    "Pool": "pool_runs makes one, read_pool reads one",
+    "PoolSources": "pool_runs makes one, read_pool_sources reads one",
+    "Tasks": "make_tasks makes one",
+    "Judgments": "read_judgments reads one (the first of what it returns)",
+    "Labels": "resolve makes one, read_labels reads one",
+    "Disputes": "resolve makes one",
+    "Qrels": "read_qrels reads one",
+    "Changes": "augment_qrels makes one",
+    "Scores": "score_runs makes one",
+}
+SPECS: dict[str, TableSpec] = {
+    name: getattr(tables, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()) for name in MADE_BY
+}
+_DTYPES = {"coded_id": "category", "int": "i", "float": "f", "bool": "b"}
+
+
+def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a public function that looks at what it is given before it begins.
+
+    Raises:
+        UsageError: an argument is another table than the one annotated, or no table at all.
+        TableError: a frame made by hand cannot be that table.
+    """
+    signature = inspect.signature(function)
+    takes = {each.name: str(each.annotation) for each in signature.parameters.values()}
+
+    @wraps(function)
+    def with_checks(*args: Any, **kwargs: Any) -> Any:
+        try:
+            given = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+        for parameter, value in given.arguments.items():
+            given.arguments[parameter] = _argument(value, takes[parameter], f"{name}: {parameter}")
+        return function(*given.args, **given.kwargs)
+
+    with_checks.__module__, with_checks.__qualname__ = "fire_toolkit", name
+    return with_checks
+
+
+def _argument(value: Any, takes: str, where: str) -> Any:
+    """Return the argument, its tables checked."""
+    if value is None and takes.endswith("| None"):
+        return value
+    kind = next((kind for kind in re.findall(r"\w+", takes.replace("AnyRun", "Run")) if kind in SPECS), None)
+    if kind is not None:
+        return _tables(value, kind, takes, where)
+    if takes == "Guideline" and not isinstance(value, Guideline):
+        _refuse(value, "a Guideline", "read_guideline reads one", where)
+    if takes.startswith("Grades") and not isinstance(value, Mapping):
+        _refuse(value, "grades by label", "a guideline's are read_guideline(...).grades", where)
+    if takes.startswith("pd.DataFrame") and not isinstance(value, pd.DataFrame):
+        _refuse(value, "a table", "", where)
+    if takes.startswith(("Sequence[str", "str")) and isinstance(value, pd.DataFrame | Mapping):
+        _refuse(value, "a list" if takes.startswith("Seq") else "a text or path", "", where)
+    if takes.startswith("Sequence[str]") and isinstance(value, str | Path):
+        _refuse(value, "a list of ids", "", where)
+    return value
+
+
+def _tables(value: Any, kind: str, takes: str, where: str) -> Any:
+    if "Mapping[" in takes:
+        if not isinstance(value, Mapping):
+            _refuse(value, f"a name and a {kind} table for each", "", where)
+        return {name: _table(each, kind, f"{where}[{name!r}]") for name, each in value.items()}
+    is_stored = "AnyRun" in takes
+    if "Sequence[" in takes and isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        each_where = (f"{where}[{place}]" for place in range(len(value)))
+        return [_table(each, kind, at, is_stored) for each, at in zip(value, each_where, strict=True)]
+    return _table(value, kind, where, is_stored)
+
+
+def _table(value: Any, kind: str, where: str, is_stored: bool = False) -> Any:
+    """Return one table; a frame that is not yet as its contract says is checked."""
+    if is_stored and hasattr(value, "run_id") and not isinstance(value, pd.DataFrame):
+        return value
+    if not _is_kind(value, kind):
+        part = next(
+            (each for each in getattr(value, "_fields", ()) if _is_kind(getattr(value, each), kind)), ""
+        )
+        _refuse(value, f"a {kind} table", f"give its .{part}" if part else MADE_BY[kind], where)
+    return value if _is_typed(SPECS[kind], value) else check_table(SPECS[kind], value, where=where)
+
+
+def _is_kind(value: Any, kind: str) -> bool:
+    return isinstance(value, pd.DataFrame) and kind in kinds_of(value)
+
+
+def kinds_of(table: pd.DataFrame) -> list[str]:
+    """Return what a table can be, by its columns: those of the kinds it has that need the most of them.
+
+    A pool that says so much of its pairs that it could be another table is a pool too.
+    """
+    columns = set(table.columns)
+    needed = {
+        kind: {c.name for c in spec.columns if not (c.optional or c.rare)} for kind, spec in SPECS.items()
+    }
+    fits = {kind: len(names) for kind, names in needed.items() if names <= columns}
+    most = max(fits.values(), default=0)
+    kinds = [kind for kind, n in fits.items() if n == most]
+    return [*kinds, "Pool"] if "Pool" in fits and columns & {"best_rank", "n_runs", "is_original"} else kinds
+
+
+def _is_typed(spec: TableSpec, table: pd.DataFrame) -> bool:
+    """Return whether every column has its contract's dtype, and rows of coded ids their order."""
+    for column in spec.columns:
+        if column.name not in table.columns:
+            if column.rare:
+                continue
+            return False
+        dtype = table[column.name].dtype
+        if column.kind in ("id", "text"):
+            is_right = isinstance(dtype, pd.StringDtype)
+        else:
+            is_right = _DTYPES[column.kind] in (dtype.name, dtype.kind)
+        if not is_right:
+            return False
+    coded = [column.name for column in spec.columns if column.kind == "coded_id"]
+    if not coded or not len(table):
+        return True
+    if not all(table[name].cat.categories.is_monotonic_increasing for name in coded):
+        return False
+    order = [table[name] for name in spec.order]
+    return are_in_order([np.asarray(each.cat.codes if each.name in coded else each) for each in order])
+
+
+def _refuse(value: Any, expected: str, made_by: str, where: str) -> None:
+    hint = f"; {made_by}" if made_by else ""
+    raise UsageError(f"{where} is {described(value)}, expected {expected}{hint}")
+
+
+def described(value: Any) -> str:
+    """Return what an object is, in words.
+
+    Examples:
+        >>> described({"q1": {"d1": 1}}), described("qrels.txt"), described([])
+        ('a dict', "the text 'qrels.txt'", 'an empty list')
+    """
+    if isinstance(value, pd.DataFrame):
+        kinds = [kind for kind in kinds_of(value) if kind != "Pool"] or kinds_of(value)
+        columns = ", ".join(map(str, list(value.columns)[:6]))
+        if not kinds:
+            return f"a table with the columns {columns or 'none'}"
+        return f"{_a(kinds[0])} table"
+    names: dict[type, str] = {Path: f"the path {str(value)!r}", str: f"the text {value!r}"}
+    names[np.ndarray] = "a numpy array"
+    for kind, words in names.items():
+        if isinstance(value, kind):
+            return words
+    if value is None:
+        return "None"
+    if isinstance(value, Sequence) and not len(value):
+        return f"an empty {type(value).__name__}"
+    return _a(type(value).__name__)
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiouAEIOU" else f"a {noun}"

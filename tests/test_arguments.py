@@ -1,0 +1,114 @@
+"""Public functions tell what they were given in the place of what they take."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import fire_toolkit as fire
+from fire_toolkit.arguments import MADE_BY, SPECS, kinds_of
+from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.tables import check_judgments, check_labels, check_pool, check_qrels, check_queries
+
+GRADES = {"irrelevant": 0, "relevant": 1}
+RUN = fire.run_from_matrix([[0.9, 0.1], [0.2, 0.7]], ["1", "2"], ["a", "b"], "clip")
+PAIRS = {"query_id": ["1", "2"], "doc_id": ["a", "a"]}
+QRELS = check_qrels(pd.DataFrame(PAIRS | {"relevance": 1}))
+LABELS = check_labels(pd.DataFrame(PAIRS | {"label": "relevant", "relevance": 1}))
+JUDGMENTS = check_judgments(pd.DataFrame(PAIRS | {"annotator_id": "ann", "label": "relevant"}))
+QUERIES = check_queries(pd.DataFrame({"query_id": ["1", "2"], "text": "a dog"}))
+POOL = check_pool(pd.DataFrame(PAIRS))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"1": {"a": 1}}, "qrels is a dict, expected a Qrels table; read_qrels reads one"),
+        ("qrels.txt", "qrels is the text 'qrels.txt', expected a Qrels table"),
+        (Path("q.txt"), "qrels is the path 'q.txt', expected a Qrels table"),
+        ((QRELS, 0), "qrels is a tuple, expected a Qrels table"),
+        ([QRELS], "qrels is a list, expected a Qrels table"),
+        (np.zeros((2, 2)), "qrels is a numpy array, expected a Qrels table"),
+        (None, "qrels is None, expected a Qrels table"),
+        (LABELS, "qrels is a Labels table, expected a Qrels table"),
+        (RUN, "qrels is a Run table, expected a Qrels table"),
+        (JUDGMENTS, "qrels is a Judgments table, expected a Qrels table"),
+        (pd.DataFrame({"q": [1]}), "qrels is a table with the columns q, expected a Qrels table"),
+        (fire.augment_qrels(QRELS, LABELS), "qrels is a"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_qrels_is_told_by_name(given: Any, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        fire.score_runs(RUN, given, ["C@1"])
+    assert str(refused.value).startswith(f"score_runs: {words}")
+
+
+def calls() -> list[tuple[Callable[[], object], str]]:
+    guideline = fire.read_guideline("caption-relevance-v1")
+    scoring = fire.score_runs(RUN, QRELS, ["C@1"])
+    some: Any = fire  # what is wrong here is wrong on purpose
+    return [
+        (lambda: some.augment_qrels(LABELS, QRELS), "original is a Labels table, expected a Qrels table"),
+        (lambda: some.augment_qrels(QRELS, QRELS), "labels is a Qrels table, expected a Labels table"),
+        (lambda: some.score_runs(QRELS, RUN, ["C@1"]), "runs is a Qrels table, expected a Run table"),
+        (lambda: some.score_runs([RUN, "b.run"], QRELS, ["C@1"]), "runs[1] is the text 'b.run'"),
+        (lambda: some.score_runs(np.eye(2), QRELS, ["C@1"]), "run_from_matrix makes one of a matrix"),
+        (lambda: some.resolve(LABELS, grades=GRADES), "judgments is a Labels table"),
+        (lambda: some.resolve(JUDGMENTS, grades=guideline), "grades is a Guideline"),
+        (lambda: some.krippendorff_alpha((JUDGMENTS, 0)), "read_judgments reads one (the first of"),
+        (lambda: some.make_tasks(QRELS, QUERIES, guideline=guideline), "pool is a Qrels table"),
+        (lambda: some.make_tasks(POOL, QUERIES, guideline="g"), "guideline is the text 'g'"),
+        (
+            lambda: some.score_aspects(scoring, QUERIES, column="x"),
+            "expected a Scores table; give its .scores",
+        ),
+        (lambda: some.compare_orders(RUN, {"a": LABELS}, ["C@1"]), "labellings['a'] is a Labels table"),
+        (lambda: some.read_run(QRELS), "path is a Qrels table, expected a text or path"),
+        (lambda: some.run_from_matrix(np.eye(2), QUERIES, ["a", "b"], "x"), "query_ids is a Queries table"),
+        (lambda: some.run_from_matrix(np.eye(2), "ids.txt", ["a", "b"], "x"), "expected a list of ids"),
+        (lambda: some.table_text([1]), "table is a list, expected a table"),
+    ]
+
+
+@pytest.mark.parametrize("place", range(16))
+def test_a_wrong_object_is_told_by_name(place: int) -> None:
+    call, words = calls()[place]
+    with pytest.raises(UsageError) as refused:
+        call()
+    assert words in str(refused.value)
+
+
+def test_a_table_made_by_hand_is_checked_where_it_comes_in() -> None:
+    expected = fire.score_runs(RUN, QRELS, ["C@1", "AP"]).scores
+    plain = pd.DataFrame(
+        {name: list(QRELS[name]) for name in ("query_id", "doc_id", "relevance")}, dtype=object
+    )
+    by_hand = RUN.iloc[::-1].astype(dict.fromkeys(("run_id", "query_id", "doc_id"), object))
+    found = fire.score_runs(by_hand, plain, ["C@1", "AP"]).scores  # type: ignore[arg-type]
+    pd.testing.assert_frame_equal(found, expected)
+    with pytest.raises(TableError, match=r"score_runs: qrels: query_id is not text \(2 of 2; row 1: 1"):
+        fire.score_runs(RUN, plain.assign(query_id=[1, 2]), ["C@1"])  # type: ignore[arg-type]
+
+
+def test_rows_out_of_order_give_the_same_numbers() -> None:
+    shuffled = fire.score_runs(RUN.iloc[[3, 0, 2, 1]], QRELS, ["AP"])  # type: ignore[arg-type]
+    assert shuffled.scores["value"].tolist() == fire.score_runs(RUN, QRELS, ["AP"]).scores["value"].tolist()
+
+
+def test_every_kind_of_table_is_known_by_its_columns() -> None:
+    assert set(SPECS) == set(MADE_BY)
+    for kind, table in {"Run": RUN, "Qrels": QRELS, "Labels": LABELS, "Judgments": JUDGMENTS}.items():
+        assert kinds_of(table) == [kind]
+    assert "Pool" in kinds_of(POOL.assign(label="x", relevance=1))
+
+
+def test_a_checked_function_is_still_itself() -> None:
+    assert fire.score_runs is fire.score_runs
+    assert pickle.loads(pickle.dumps(fire.score_runs)) is fire.score_runs
+    with pytest.raises(TypeError, match="score_runs: missing a required argument: 'measures'"):
+        fire.score_runs(RUN, QRELS)  # type: ignore[call-arg]
