@@ -17,7 +17,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
-from fire_toolkit.cli.stdin import as_files
+from fire_toolkit.cli.streams import as_files
 
 if TYPE_CHECKING:
     from fire_toolkit.collections import Collection
@@ -58,11 +58,11 @@ def add_collection(
 
     folder = chosen_path(out, workspace_path("collection"), "--out")
     inputs = Inputs()
-    with as_files(files) as given:
-        collection, recognised = read_collection(given.paths, split=split)
-        for found in recognised:
-            inputs.note(found.path, name=given.name(found.path))
-            say(f"{given.name(found.path)}: {found.reader} ({found.why})")
+    paths = as_files(files)
+    collection, recognised = read_collection(paths, split=split)
+    for found in recognised:
+        inputs.note(found.path)
+        say(f"{found.path}: {found.reader} ({found.why})")
     for note in collection.notes:
         say(f"note: {note}")
     texts = {
@@ -74,7 +74,7 @@ def add_collection(
     if len(collection.groups):
         texts["groups.tsv"] = delimited_text(collection.groups, delimiter="\t")
     parameters: dict[str, Any] = {
-        "name": name or given.paths[0].name.split(".")[0],
+        "name": name or paths[0].name.split(".")[0],
         "split": split or "test",
         "readers": {found.path.name: found.reader for found in recognised},
         "notes": collection.notes,

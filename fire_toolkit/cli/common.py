@@ -15,6 +15,7 @@ import click
 
 from fire_toolkit import __version__
 from fire_toolkit.cli.spellings import respelled
+from fire_toolkit.cli.streams import as_file, in_own_names, own_name
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.workspace import Workspace, find_workspace
 
@@ -83,7 +84,7 @@ class FireGroup(click.Group):
 
 
 def _end(message: str, code: int) -> None:
-    click.echo(f"error: {message}", err=True)
+    click.echo(f"error: {in_own_names(message)}", err=True)
     click.get_current_context().exit(code)
 
 
@@ -95,7 +96,7 @@ def say(line: str) -> None:
         if line in said:
             return
         said.add(line)
-    click.echo(line, err=True)
+    click.echo(in_own_names(line), err=True)
 
 
 def n_of(number: int, thing: str) -> str:
@@ -171,21 +172,21 @@ class Inputs:
         if str(path) == STDIN:
             self.hashes[STDIN] = "read from standard input"
             return path
-        if path.is_file():
+        file = as_file(path)
+        if path == file and path.is_file():
             verify(path)
-        self.hashes[_name_in_manifest(path)] = sha256_of(path)
-        return path
+        self.hashes[_name_in_manifest(path)] = sha256_of(file)
+        return file
 
-    def note(self, path: Path, sha256: str | None = None, *, name: str | None = None) -> None:
-        """Note a file that was read, with the hash known from reading it; under `name`, if it has another."""
-        from fire_toolkit.formats.files import STDIN, sha256_of
+    def note(self, path: Path, sha256: str | None = None) -> None:
+        """Note a file that was read (a pipe by its copy), with its hash where it is known."""
+        from fire_toolkit.formats.files import sha256_of
 
-        if name == STDIN:
-            self.hashes[STDIN] = sha256 or sha256_of(path)
-        elif sha256 is None:
+        name = own_name(path)
+        if name == str(path) and sha256 is None:
             self.use(path)
         else:
-            self.hashes[_name_in_manifest(path)] = sha256
+            self.hashes[_name_in_manifest(Path(name))] = sha256 or sha256_of(path)
 
 
 def _name_in_manifest(path: Path) -> str:

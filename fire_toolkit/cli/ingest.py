@@ -23,7 +23,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
-from fire_toolkit.cli.stdin import as_files
+from fire_toolkit.cli.streams import as_files
 from fire_toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -112,19 +112,18 @@ def add_run(
         mask=read_mask(inputs.use(mask)) if mask else None,
     )
     reports = []
-    with as_files(files) as given:
-        groups = [(given.paths[0], given.paths[1])] if embeddings else [(path, None) for path in given.paths]
-        for path, other in groups:
-            own = Inputs()
-            own.hashes.update(inputs.hashes)
-            progress = Progress(path)
-            with_ids = _with_ids(request, path, other, query_ids, doc_ids, own, progress)
-            result = ingest(path, with_ids, doc_vectors=other)
-            progress.end()
-            for file in filter(None, (path, other)):
-                own.note(file, result.hashes.get(file), name=given.name(file))
-            reports.append(_write(folder, result, own, request))
-            _tell(given.name(path), result, as_json=as_json)
+    paths = as_files(files)
+    for path, other in [(paths[0], paths[1])] if embeddings else [(path, None) for path in paths]:
+        own = Inputs()
+        own.hashes.update(inputs.hashes)
+        progress = Progress(path)
+        with_ids = _with_ids(request, path, other, query_ids, doc_ids, own, progress)
+        result = ingest(path, with_ids, doc_vectors=other)
+        progress.end()
+        for file in filter(None, (path, other)):
+            own.note(file, result.hashes.get(file))
+        reports.append(_write(folder, result, own, request))
+        _tell(path, result, as_json=as_json)
     if as_json:
         summarise({"runs": reports}, "", as_json=True)
     say_next("pool", "RUN...")
@@ -190,7 +189,7 @@ def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> 
     return {"run_id": run_id, "out": out.as_posix(), **result.report}
 
 
-def _tell(path: str, result: Ingested, *, as_json: bool) -> None:
+def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
     report = result.report
     line = f"{path}: {report['format']} ({report['evidence']})"
     if "orientation" in report:

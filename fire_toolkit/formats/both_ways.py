@@ -28,8 +28,6 @@ def open_both_ways(
         FormatError: the file is no matrix, or has no ids that fit it.
     """
     path = Path(path)
-    if not path.is_file():
-        raise FormatError(f"{path}: no such file")
     reader = find_reader(path)
     if reader is None or reader.read_arrays is None:
         raise FormatError(f"{path}: no matrix; give two runs, one for each direction")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import stat
 import sys
 import zlib
 from pathlib import Path
@@ -22,10 +23,11 @@ def read_bytes(path: str | Path) -> bytes:
     """Return the bytes of `path` (`-`: standard input), gunzipped if they are gzip by content.
 
     Raises:
-        FormatError: the file is not there, is a folder, cannot be read, is damaged gzip, or is gzip that
-            unpacks to more than 256 MiB and 200 times its size.
+        FormatError: the file is not there, is a folder or a pipe, cannot be read, is damaged gzip, or is
+            gzip that unpacks to more than 256 MiB and 200 times its size.
     """
     try:
+        check_regular(path)
         raw = sys.stdin.buffer.read() if str(path) == STDIN else Path(path).read_bytes()
     except FileNotFoundError:
         raise FormatError(f"{path}: no such file") from None
@@ -44,6 +46,20 @@ def read_bytes(path: str | Path) -> bytes:
             f"{path}: unpacks to more than {most:,} bytes: a trap, or unpack it with gunzip first"
         )
     return content
+
+
+def check_regular(path: str | Path) -> None:
+    """Refuse a pipe or a device, which gives its content once and may have no end; others pass.
+
+    Raises:
+        FormatError: it is one.
+        OSError: there is no such file.
+    """
+    if str(path) == STDIN:
+        return
+    mode = Path(path).stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise FormatError(f"{path}: a pipe or a device, expected a file; save what it gives in a file first")
 
 
 def is_gzip(start: bytes) -> bool:
@@ -89,6 +105,7 @@ def text_of(raw: bytes, path: str | Path) -> str:
 def sha256_of(path: str | Path) -> str:
     """Return the sha256 of a file's bytes as they lie on disk, in hex."""
     try:
+        check_regular(path)
         with Path(path).open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:

@@ -22,6 +22,7 @@ from fire_toolkit.formats import (
     trec,
     trecvid,
 )
+from fire_toolkit.formats.files import check_regular
 from fire_toolkit.formats.hints import not_a_run
 from fire_toolkit.formats.reader import RunReader
 
@@ -80,6 +81,7 @@ def find_reader(path: Path) -> RunReader | None:
 def _start(path: Path) -> tuple[bytes, bool]:
     """Return the first bytes of a file, unpacked where they are gzip, and whether they were packed."""
     try:
+        check_regular(path)
         with path.open("rb") as stream:
             start = stream.read(HEAD_BYTES)
     except FileNotFoundError:

@@ -53,8 +53,6 @@ def read_run(
         run = trec.read_trec_run(path, run_id=run_id)
         return top(run, depth) if depth else run
     path = Path(path)
-    if not path.is_file():
-        raise FormatError(f"{path}: no such file")
     reader = find_reader(path)
     if reader is None or reader is trec.READER:  # what nobody knows is told what is wrong with it as TREC
         run = trec.read_trec_run(path, run_id=run_id)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from fire_toolkit.checks import are_ids
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.files import is_gzip, read_bytes, read_text
+from fire_toolkit.formats.files import check_regular, is_gzip, read_bytes, read_text
 from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.ranking import rank_run
@@ -165,6 +165,7 @@ def _source(path: str | Path) -> tuple[bytes, Any]:
     """Return the first line of a file, and what the fast reader takes: the file, or its unpacked bytes."""
     import pyarrow as pa
 
+    check_regular(path)
     with Path(path).open("rb") as stream:
         first = stream.readline(_LONGEST_LINE)
     if not is_gzip(first):
