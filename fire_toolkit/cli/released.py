@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +23,10 @@ from fire_toolkit.cli.common import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+ABOUT = "about.json"
+_LISTS = ("datasets", "whole_number_ids")
 
 
 @click.command("fire-release")
@@ -55,6 +60,7 @@ def fire_release(file: str, queries: str | None, items: str | None, out: str | N
     }
     texts = {name: delimited_text(table) for name, table in tables.items()}
     texts["qrels.txt"] = trec_qrels_text(release.qrels)
+    texts[ABOUT] = json.dumps(release.about, ensure_ascii=False, indent=1) + "\n"
     counts = {name.removesuffix(".csv"): len(table) for name, table in tables.items()}
     parameters: dict[str, Sequence[str]] = {"notes": release.notes}
     write_outputs(folder, texts, stage="fire-release", parameters=parameters, inputs=inputs, counts=counts)
@@ -68,43 +74,61 @@ def fire_release(file: str, queries: str | None, items: str | None, out: str | N
 @click.command("export-fire-release")
 @click.option("--judgments", metavar="FILE", help="judgments.csv.")
 @click.option("--labels", metavar="DIR", help="Folder of labels.csv and disputes.csv.")
-@click.option("--provenance", metavar="FILE", help="Which model proposed a pair: query_id, doc_id, model.")
+@click.option(
+    "--provenance", metavar="FILE", help="Which model proposed a pair: provenance.csv or pool_sources.csv."
+)
 @queries_option
-@click.option("--dataset", default="", metavar="NAME", help="The dataset's name in every entry.")
+@click.option("--dataset", metavar="NAME", help="The dataset's name in every entry.")
 @click.option("--licence", required=True, metavar="NAME", help="The licence of these judgments.")
+@click.option(
+    "--about",
+    multiple=True,
+    metavar="FIELD=TEXT",
+    help="A field at the top, such as creator=NAME (may be repeated).",
+)
 @click.option("--out", required=True, metavar="FILE", help="The JSON to write.")
 def export_fire_release(
     judgments: str | None,
     labels: str | None,
     provenance: str | None,
     queries: str | None,
-    dataset: str,
+    dataset: str | None,
     licence: str,
+    about: tuple[str, ...],
     out: str,
 ) -> None:
     """Write judgments, labels and disputes in the JSON shape of FIRE's release.
 
-    Tools that read that release read this; each entry also has the id of its caption.
+    Tools that read that release read this; each entry also has the id of its caption, unless all captions
+    of its text were judged alike. What `fire-release` kept beside the labels (creator, dates, hashes) is
+    written again, with --about over it.
     """
     from fire_toolkit.formats.delimited import read_delimited
-    from fire_toolkit.formats.fire_release import fire_release_json
+    from fire_toolkit.formats.fire_release_text import fire_release_json
     from fire_toolkit.formats.table_files import read_judgments, read_labels
     from fire_toolkit.tables import check_disputes
 
+    set_fields = dict(map(_field, about))
     inputs = Inputs()
     query_table, _, _ = read_tables(inputs, queries, None, None)
     judgments_file = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "--judgments")
     folder = chosen_path(labels, workspace_path("labels"), "--labels")
     label_table = read_labels(inputs.use(folder / "labels.csv"))
     disputes = read_delimited(inputs.use(folder / "disputes.csv"), required=["query_id", "doc_id", "reason"])
+    fields = {**_kept(folder / ABOUT, inputs), **set_fields}
+    if dataset is None:
+        dataset = next(iter(fields.get("datasets", [])), "")
+    else:
+        fields["datasets"] = [dataset]
     content = fire_release_json(
         read_judgments(inputs.use(judgments_file))[0],
         label_table,
         check_disputes(disputes),
         query_table,
-        provenance=read_delimited(inputs.use(provenance)) if provenance else None,
+        provenance=_provenance(provenance, folder, inputs),
         dataset=dataset,
         licence=licence,
+        about=fields,
     )
     counts = {"annotations": len(label_table), "disagreements": len(disputes)}
     parameters = {"dataset": dataset, "licence": licence}
@@ -119,3 +143,45 @@ def export_fire_release(
     )
     say(f"{len(label_table):,} annotations and {len(disputes):,} disagreements written to {path}")
     say_next(f"fire-release {path}", "--queries QUERIES --out DIR")
+
+
+def _field(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name or name in ("annotations", "disagreements", "license"):
+        raise click.UsageError(f"--about {text!r}, expected FIELD=TEXT, such as creator=NAME")
+    return name, value
+
+
+def _kept(path: Path, inputs: Inputs) -> dict[str, Any]:
+    """Return the fields at the top of a release that was read, where the labels are its."""
+    from fire_toolkit.errors import FormatError
+    from fire_toolkit.formats.files import read_text
+    from fire_toolkit.formats.syntax import parse_json
+
+    if not path.is_file():
+        return {}
+    found = parse_json(read_text(inputs.use(path)), str(path))
+    if not isinstance(found, dict) or not all(isinstance(found.get(k, []), list) for k in _LISTS):
+        raise FormatError(
+            f"{path}: not what `fire-toolkit fire-release` writes; delete it, or run that again"
+        )
+    say(f"{path}: fields of the release that was read are written again")
+    return found
+
+
+def _provenance(given: str | None, folder: Path, inputs: Inputs) -> pd.DataFrame | None:
+    """Return which model proposed a pair: from the file given, beside the labels, or the workspace's pool."""
+    from fire_toolkit.formats.delimited import check_header, read_delimited
+
+    places = (folder / "provenance.csv", workspace_path("pool/pool_sources.csv"))
+    path = Path(given) if given else next((place for place in places if place and place.is_file()), None)
+    if path is None:
+        say("note: which model proposed a pair is not known; give it with --provenance")
+        return None
+    if not given:
+        say(f"which model proposed a pair: {path}")
+    table = read_delimited(inputs.use(path))
+    if "model" not in table and "run_id" in table:
+        table = table.rename(columns={"run_id": "model"})
+    check_header(list(table.columns), ["query_id", "doc_id", "model"], path)
+    return table

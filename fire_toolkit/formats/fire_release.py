@@ -1,4 +1,4 @@
-"""The JSON in which FIRE's judgments were released, read and written.
+"""The JSON in which FIRE's judgments were released, read; `fire_release_text` writes it.
 
 It names captions by their text and keeps disputes apart from annotations. Here a text becomes the ids
 of all captions that have it, every annotator's answer becomes a judgment, disputes are kept, and what
@@ -8,17 +8,15 @@ passing them on under another licence is not allowed.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from fire_toolkit.collections.texts import normal_text
-from fire_toolkit.errors import FormatError, JoinError
+from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import as_entry, as_id, as_list, as_text, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.judgments import latest_judgments
@@ -38,12 +36,21 @@ LICENCE = "CC BY-NC"
 METHOD = "fire-release"
 POSITIVE = ("relevant", "yes", "true", "1")
 NEGATIVE = ("irrelevant", "not_relevant", "no", "false", "0")
+VOTE_ORDER = "vote_order"
+WHOLE_NUMBERS = "whole_number_ids"
 _PAIR = ["query_id", "doc_id"]
+_LISTS = ("annotator_ids", "response_ids", "queue_ids")
 
 
 @dataclass(frozen=True)
 class Release:
-    """A release as tables; provenance: query_id, doc_id, model; outside: what is not in the collection."""
+    """A release as tables.
+
+    judgments: also response_id, queue_id and vote_order, the place of the answer in its entry, from 1.
+    provenance: query_id, doc_id, model. outside: what is not in the collection. about: the fields at the
+    top of the file (creator, created_ds, license, ...), and under `whole_number_ids` those fields of
+    the entries whose ids are numbers there.
+    """
 
     judgments: Judgments
     labels: Labels
@@ -51,6 +58,7 @@ class Release:
     provenance: pd.DataFrame
     outside: pd.DataFrame
     notes: list[str]
+    about: dict[str, Any]
 
     @property
     def qrels(self) -> Qrels:
@@ -64,7 +72,8 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
     Args:
         path: the JSON with `annotations` and `disagreements`.
         queries: the captions; a text of the release stands for every caption that has it (to the
-            letter, else but for case and white space).
+            letter, else but for case and white space). An entry with a query_id that has this text
+            stands for that one.
         items: when given, pairs with other items are left out.
 
     Returns:
@@ -76,8 +85,9 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
     Raises:
         FormatError: no such JSON, lists of one entry of different lengths, or a label of unknown grade.
     """
-    entries = pd.DataFrame(list(_entries(Source(path))), columns=_COLUMNS)
-    notes = [_licence_note(Source(path).json)]
+    source = Source(path)
+    entries = pd.DataFrame(list(_entries(source)), columns=list(_Entry._fields))
+    notes = [_licence_note(source.json)]
     joined, outside = _joined(entries, queries, items, notes)
     judgments, repeated = latest_judgments(_votes(joined), where=str(path))
     if len(repeated):
@@ -85,11 +95,26 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
     labels, disputes = _verdicts(joined, judgments)
     sources = joined[[*_PAIR, "models"]].explode("models").dropna().rename(columns={"models": "model"})
     provenance = sources.drop_duplicates().sort_values([*_PAIR, "model"]).reset_index(drop=True)
-    return Release(judgments, labels, disputes, provenance, outside, notes)
+    return Release(judgments, labels, disputes, provenance, outside, notes, _about(source.json))
 
 
-_COLUMNS = ["text", "doc_id", "label", "votes", "models"]
-_Entry = tuple[str, str, str | None, list[tuple[str, str, str, str]], list[str]]
+class _Entry(NamedTuple):
+    text: str
+    doc_id: str
+    label: str | None
+    votes: list[tuple[str, str, str, str]]
+    models: list[str]
+    own_id: str | None
+
+
+def _about(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields at the top, and which ids of the entries are whole numbers in the file."""
+    entries = [*found["annotations"], *found.get("disagreements", [])]
+    values = {name: [value for entry in entries for value in entry.get(name, [])] for name in _LISTS}
+    values["video_id"] = [entry["video_id"] for entry in entries]
+    whole = [name for name, ids in values.items() if ids and all(isinstance(each, int) for each in ids)]
+    top = {name: value for name, value in found.items() if name not in ("annotations", "disagreements")}
+    return {**top, WHOLE_NUMBERS: sorted(whole)} if whole else top
 
 
 def _entries(source: Source) -> Iterator[_Entry]:
@@ -112,7 +137,9 @@ def _entry(entry: dict[str, Any], where: str, *, is_labelled: bool) -> _Entry:
     doc_id = as_id(need(entry, "video_id", where), where)
     label = _label(need(entry, "label", where), where) if is_labelled else None
     models = sorted({as_id(model, where) for model in as_list(entry.get("models", []), where)})
-    return text, doc_id, label, list(zip(annotators, answers, *more, strict=True)), models
+    votes = list(zip(annotators, answers, *more, strict=True))
+    own_id = as_id(entry["query_id"], where) if "query_id" in entry else None
+    return _Entry(text, doc_id, label, votes, models, own_id)
 
 
 def _ids(entry: dict[str, Any], name: str, n_expected: int, where: str) -> list[str]:
@@ -147,7 +174,10 @@ def _joined(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the entries with the ids of their captions, one row a caption, and those outside."""
     exact, loose = _ids_by_text(queries, to_the_letter=True), _ids_by_text(queries, to_the_letter=False)
-    found = [exact.get(text) or loose.get(normal_text(text)) or [] for text in entries["text"]]
+    found = []
+    for text, own_id in zip(entries["text"], entries["own_id"], strict=True):
+        ids = exact.get(text) or loose.get(normal_text(text)) or []
+        found.append([own_id] if own_id in ids else ids)
     named = entries.assign(query_id=pd.Series(found, index=entries.index, dtype=object))
     known = named["query_id"].map(len) > 0
     inside = known & (named["doc_id"].isin(items["doc_id"]) if items is not None else True)
@@ -180,7 +210,8 @@ def _votes(joined: pd.DataFrame) -> pd.DataFrame:
         for query_id, doc_id, votes in zip(joined["query_id"], joined["doc_id"], joined["votes"], strict=True)
         for vote in votes
     ]
-    return pd.DataFrame(rows, columns=columns)
+    table = pd.DataFrame(rows, columns=columns)
+    return table.assign(**{VOTE_ORDER: table.groupby(_PAIR).cumcount() + 1})
 
 
 def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Disputes]:
@@ -211,71 +242,3 @@ def _disputes(pairs: pd.DataFrame, judgments: Judgments) -> Disputes:
         disputed = disputed.merge(votes, on=_PAIR, how="left").fillna({f"n_{name}": 0})
         disputed[f"n_{name}"] = disputed[f"n_{name}"].astype("int64")
     return check_disputes(disputed)
-
-
-def fire_release_json(
-    judgments: Judgments,
-    labels: Labels,
-    disputes: Disputes,
-    queries: Queries,
-    *,
-    provenance: pd.DataFrame | None = None,
-    dataset: str = "",
-    licence: str = LICENCE,
-    about: Sequence[tuple[str, str]] = (),
-) -> str:
-    """Return judgments in the shape of FIRE's release: what reads its JSON reads this too.
-
-    Args:
-        judgments, labels, disputes: of the same pairs; columns response_id and queue_id are kept.
-        queries: gives each entry its text; `query_id` stands beside it, so that equal texts stay apart.
-        provenance: query_id, doc_id, model.
-        dataset: the name in every entry.
-        licence: of the judgments.
-        about: further fields at the top (creator, website, created_ds), in the order given.
-
-    Returns:
-        JSON text with one line end at its end; the same tables give the same bytes.
-
-    Raises:
-        JoinError: a judged query has no text.
-    """
-    texts = dict(zip(queries["query_id"], queries["text"], strict=True))
-    textless = sorted({*labels["query_id"], *disputes["query_id"]} - set(texts))
-    if textless:
-        raise JoinError(
-            f"{len(textless)} judged queries have no text ({', '.join(textless[:3])}); expected "
-            "the queries of the same collection"
-        )
-    models = _models(provenance)
-    votes = dict(iter(judgments.groupby(_PAIR)))
-
-    def entry(pair: tuple[str, str]) -> dict[str, Any]:
-        content = {"query_id": pair[0], "query": texts[pair[0]], "video_id": pair[1]}
-        answers = _answers(votes.get(pair, judgments.iloc[:0]))
-        return {**content, **answers, "models": sorted(models.get(pair, [])), "dataset": dataset}
-
-    pairs = zip(labels["query_id"], labels["doc_id"], labels["label"], strict=True)
-    annotations = [entry((query_id, doc_id)) | {"label": label} for query_id, doc_id, label in pairs]
-    disagreements = [entry(pair) for pair in zip(disputes["query_id"], disputes["doc_id"], strict=True)]
-    content = {"annotations": annotations, "disagreements": disagreements}
-    digest = hashlib.md5(json.dumps(content).encode(), usedforsecurity=False).hexdigest()
-    top = {**content, "source_data_md5": digest, "license": licence, "datasets": [dataset], **dict(about)}
-    return json.dumps(top, ensure_ascii=False, indent=1) + "\n"
-
-
-def _models(provenance: pd.DataFrame | None) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
-    if provenance is not None:
-        for query_id, doc_id, model in provenance[[*_PAIR, "model"]].itertuples(index=False):
-            found.setdefault((query_id, doc_id), []).append(model)
-    return found
-
-
-def _answers(rows: pd.DataFrame) -> dict[str, list[str]]:
-    return {
-        "annotator_ids": rows["annotator_id"].tolist(),
-        "annotator_labels": rows["label"].tolist(),
-        "response_ids": rows["response_id"].tolist() if "response_id" in rows else [],
-        "queue_ids": rows["queue_id"].tolist() if "queue_id" in rows else [],
-    }

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FireError, FormatError, JoinError
-from fire_toolkit.formats.fire_release import fire_release_json, read_fire_release
+from fire_toolkit.formats.fire_release import read_fire_release
+from fire_toolkit.formats.fire_release_text import fire_release_json
 from fire_toolkit.formats.table_files import read_queries
 from fire_toolkit.tables import check_items
 
@@ -139,7 +140,7 @@ def test_what_is_written_reads_back_as_the_same_tables(tmp_path: Path) -> None:
             QUERIES,
             provenance=RELEASE.provenance,
             dataset="sample",
-            about=[("creator", "us")],
+            about={"creator": "us"},
         )
 
     (tmp_path / "f.json").write_text(written())

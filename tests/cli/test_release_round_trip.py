@@ -1,0 +1,157 @@
+"""A release in FIRE's shape comes back as it was when it is read and written again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+from fire_toolkit.workspace import config_text
+
+# Two captions have one text; annotators answered in no order; ids are numbers but for the video's.
+QUERIES = "query_id\ttext\nret0\ta dog runs\nret1\ta cat sleeps\nret2\ta dog runs\n"
+
+
+def entry(text: str, video: str, answers: list[tuple[int, str]], label: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "query": text,
+        "video_id": video,
+        "annotator_ids": [annotator for annotator, _ in answers],
+        "annotator_labels": [answer for _, answer in answers],
+        "response_ids": [10**15 + annotator for annotator, _ in answers],
+        "queue_ids": [3 for _ in answers],
+        "models": ["CE", "SSB"],
+        "dataset": "msrvtt",
+    }
+    return found | ({"label": label} if label else {})
+
+
+RELEASE = {
+    "annotations": [
+        entry("a dog runs", "v1", [(9, "relevant"), (2, "relevant")], "relevant"),
+        entry("a cat sleeps", "v1", [(4, "relevant"), (30, "irrelevant"), (3, "irrelevant")], "irrelevant"),
+    ],
+    "disagreements": [entry("a dog runs", "v2", [(9, "relevant"), (2, "irrelevant")], None)],
+    "source_ds": "2022-04-01",
+    "source_data_md5": "5f2d",
+    "source_annotator_map_md5": "77aa",
+    "created_ds": "2022-05-02",
+    "email": "fire@example.org",
+    "creator": "somebody",
+    "website": "https://example.org",
+    "license": "CC BY-NC",
+    "datasets": ["msrvtt"],
+}
+
+
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def sorted_entries(release: dict[str, Any]) -> dict[str, Any]:
+    parts = {name: sorted(release[name], key=json.dumps) for name in ("annotations", "disagreements")}
+    return release | parts
+
+
+def without_ids(release: dict[str, Any]) -> dict[str, Any]:
+    """Without the caption's id, which stands in entries of a text that one caption has."""
+    parts = {
+        name: [{key: entry[key] for key in entry if key != "query_id"} for entry in release[name]]
+        for name in ("annotations", "disagreements")
+    }
+    return release | parts
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q.tsv").write_text(QUERIES)
+    (tmp_path / "fire.json").write_text(json.dumps(RELEASE))
+    return tmp_path
+
+
+def exported(folder: Path, *more: object) -> dict[str, Any]:
+    options = [
+        "--judgments",
+        "t/judgments.csv",
+        "--labels",
+        "t",
+        "--queries",
+        "q.tsv",
+        "--licence",
+        "CC BY-NC",
+    ]
+    run("export-fire-release", *options, *more, "--out", "again.json")
+    written: dict[str, Any] = json.loads((folder / "again.json").read_text())
+    return written
+
+
+def test_read_and_written_again_it_is_the_same_release(folder: Path) -> None:
+    run("fire-release", "fire.json", "--queries", "q.tsv", "--out", "t")
+    written = exported(folder)
+    assert [entry.get("query_id") for entry in written["annotations"]] == [None, "ret1"]
+    assert sorted_entries(without_ids(written)) == sorted_entries(RELEASE)
+
+
+def test_captions_of_one_text_that_were_judged_apart_stay_apart(folder: Path) -> None:
+    run("fire-release", "fire.json", "--queries", "q.tsv", "--out", "t")
+    (folder / "t" / "manifest.json").unlink()
+    for name in ("judgments.csv", "labels.csv", "disputes.csv"):
+        lines = (folder / "t" / name).read_text().splitlines(keepends=True)
+        (folder / "t" / name).write_text("".join(line for line in lines if not line.startswith("ret2")))
+    written = exported(folder)
+    assert [entry.get("query_id") for entry in written["annotations"]] == ["ret0", "ret1"]
+    run("fire-release", "again.json", "--queries", "q.tsv", "--out", "u")
+    for name in ("judgments.csv", "labels.csv", "disputes.csv"):
+        assert (folder / "u" / name).read_text() == (folder / "t" / name).read_text()
+
+
+def test_fields_at_the_top_can_be_set(folder: Path) -> None:
+    run("fire-release", "fire.json", "--queries", "q.tsv", "--out", "t")
+    written = exported(folder, "--about", "creator=us", "--about", "source_ds=", "--dataset", "mine")
+    assert [written[name] for name in ("creator", "source_ds", "website")] == [
+        "us",
+        "",
+        "https://example.org",
+    ]
+    assert (written["datasets"], written["annotations"][0]["dataset"]) == (["mine"], "mine")
+    bad = CliRunner().invoke(main, ["export-fire-release", "--about", "us", "--licence", "x", "--out", "y"])
+    assert (bad.exit_code, "expected FIELD=TEXT" in bad.stderr) == (2, True)
+
+
+SOURCES = "query_id,doc_id,run_id,rank\nret1,v1,frozen,2\nret1,v1,clip,1\nret0,v9,clip,1\n"
+
+
+def test_a_pool_says_which_models_proposed_a_pair(folder: Path) -> None:
+    run("fire-release", "fire.json", "--queries", "q.tsv", "--out", "t")
+    (folder / "sources.csv").write_text(SOURCES)
+    written = exported(folder, "--provenance", "sources.csv")
+    assert [entry["models"] for entry in written["annotations"]] == [[], ["clip", "frozen"]]
+    (folder / "sources.csv").write_text("query_id,doc_id\nret1,v1\n")
+    options = ["--judgments", "t/judgments.csv", "--labels", "t", "--queries", "q.tsv", "--licence", "x"]
+    result = CliRunner().invoke(
+        main, ["export-fire-release", *options, "--provenance", "sources.csv", "--out", "x.json"]
+    )
+    assert (result.exit_code, "sources.csv:1: no column model" in result.stderr) == (1, True)
+
+
+def test_a_workspace_gives_its_own_provenance_without_being_asked(folder: Path) -> None:
+    (folder / "fire.toml").write_text(config_text({"collection": {"queries": "q.tsv"}}))
+    for place in ("pool", "judgments", "labels"):
+        (folder / place).mkdir()
+    (folder / "pool" / "pool_sources.csv").write_text(SOURCES)
+    (folder / "judgments" / "judgments.csv").write_text(
+        "query_id,doc_id,annotator_id,label\nret1,v1,ann,relevant\n"
+    )
+    (folder / "labels" / "labels.csv").write_text("query_id,doc_id,label,relevance\nret1,v1,relevant,1\n")
+    (folder / "labels" / "disputes.csv").write_text("query_id,doc_id,reason\n")
+    result = run("export-fire-release", "--licence", "CC BY 4.0", "--out", "own.json")
+    assert "which model proposed a pair: pool/pool_sources.csv" in result.stderr
+    (written,) = json.loads((folder / "own.json").read_text())["annotations"]
+    assert (written["query_id"], written["models"]) == ("ret1", ["clip", "frozen"])
