@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit import tables
-from fire_toolkit.checks import TableSpec, are_in_order, check_table
+from fire_toolkit.checks import TableSpec, check_table
+from fire_toolkit.columns import are_in_order
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines import Guideline
 

@@ -7,9 +7,8 @@ gathered into one message with a count and examples.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -17,8 +16,17 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from fire_toolkit.columns import (
+    Coded,
+    are_in_order,
+    are_plain_ids,
+    has_each_key_once,
+    packed_codes,
+    places_in_order,
+    plain_booleans,
+    plain_numbers,
+)
 from fire_toolkit.errors import TableError
-from fire_toolkit.kernels import as_input, compiled
 
 Series = Any  # a pandas.Series; its element type changes while a column is checked
 
@@ -91,15 +99,18 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         )
     problems: list[str] = []
     present = [c for c in spec.columns if c.name in table.columns or not c.rare]
-    columns = {column.name: _typed(column, table, problems) for column in present}
+    coded: dict[str, Coded] = {}
+    columns = {column.name: _typed(column, table, problems, coded) for column in present}
     if not problems:
-        _check_key(spec, columns, problems)
+        order = spec.order or spec.key
+        coded |= {name: Coded(columns[name]) for name in {*spec.key, *order} - set(coded)}
+        _check_key(spec, columns, coded, problems)
     if problems:
         raise TableError(f"{where}: {'; '.join(problems)}")
     extra = [name for name in table.columns if spec.extra and name not in columns]
     columns |= {name: table[name].reset_index(drop=True) for name in extra}
     typed = pd.DataFrame(columns, copy=False)  # pandas copies what is written to
-    return _in_order(typed, spec.order or spec.key) if len(typed) else _whole(typed)
+    return _in_order(typed, [coded[name] for name in order]) if len(typed) else _whole(typed)
 
 
 def _whole(empty: pd.DataFrame) -> pd.DataFrame:
@@ -110,16 +121,20 @@ def _whole(empty: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({name: pd.Series([], dtype=empty[name].dtype) for name in empty.columns})
 
 
-def _typed(column: Column, table: pd.DataFrame, problems: list[str]) -> Series:
-    if column.name in table.columns:
-        values = table[column.name].reset_index(drop=True)
-    else:
+def _typed(column: Column, table: pd.DataFrame, problems: list[str], coded: dict[str, Coded]) -> Series:
+    """Return a column with its dtype; where ids were coded on the way, their codes are kept in `coded`."""
+    if column.name not in table.columns:
         dtype = "str" if isinstance(column.default, str) else object
-        values = pd.Series(column.default, index=range(len(table)), dtype=dtype)
+        one = _of_kind(column, pd.Series([column.default], dtype=dtype), problems, {})
+        return one.take(np.zeros(len(table), dtype=np.int64)).reset_index(drop=True)
+    return _of_kind(column, table[column.name].reset_index(drop=True), problems, coded)
+
+
+def _of_kind(column: Column, values: Series, problems: list[str], coded: dict[str, Coded]) -> Series:
     if column.kind == "coded_id":
         return _coded_ids(column, values, problems)
     if column.kind == "id":
-        return _id_text(column, values, problems)
+        return _id_text(column, values, problems, coded)
     if column.kind == "text":
         return _text(column, values, problems)
     if column.kind == "bool":
@@ -169,12 +184,14 @@ def _is_sound_text(values: Series) -> bool:
     return True
 
 
-def _id_text(column: Column, values: Series, problems: list[str]) -> Series:
+def _id_text(column: Column, values: Series, problems: list[str], coded: dict[str, Coded]) -> Series:
     before = len(problems)
     text = _text(column, values, problems)
     if len(problems) > before:
         return text
-    _say(problems, column, _BAD_ID, _bad_ids(text), text)
+    coded[column.name] = Coded(text)
+    if not are_plain_ids(text):
+        _say(problems, column, _BAD_ID, _bad_ids(coded[column.name]), text)
     return text
 
 
@@ -203,11 +220,10 @@ def are_ids(texts: Sequence[str]) -> bool:
     return all(texts) and _BLANK.search(joined) is None
 
 
-def _bad_ids(text: Series) -> npt.NDArray[Any]:
-    codes, distinct = text.array.factorize()
-    ids = distinct.tolist()
+def _bad_ids(coded: Coded) -> npt.NDArray[Any]:
+    ids = coded.distinct.tolist()
     is_bad = np.zeros(len(ids), dtype=bool) if are_ids(ids) else ~np.array([is_id(value) for value in ids])
-    return np.asarray(is_bad[codes])
+    return np.asarray(is_bad[coded.codes])
 
 
 def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
@@ -224,15 +240,13 @@ def _coded_ids(column: Column, values: Series, problems: list[str]) -> Series:
         _say(problems, column, "is missing", coded.codes < 0, values)
         return values
     categories = pd.Index(coded.categories, dtype="str")
-    bad = _bad_ids(categories.to_series())
+    bad = _bad_ids(Coded(categories.to_series()))
     if bad.any():
         _say(problems, column, _BAD_ID, bad[coded.codes], values)
         return values
-    if not categories.is_monotonic_increasing:
-        order = np.argsort(np.asarray(categories, dtype=object), kind="stable")
-        position = np.empty(len(order), dtype=np.int32)
-        position[order] = np.arange(len(order), dtype=np.int32)
-        coded = pd.Categorical.from_codes(position[coded.codes], categories[order])
+    place = places_in_order(categories.array)
+    if place is not None:
+        coded = pd.Categorical.from_codes(place.astype(np.int32)[coded.codes], categories[np.argsort(place)])
     return pd.Series(coded)
 
 
@@ -257,6 +271,10 @@ def _is_plain(column: Column, values: Series) -> bool:
 def _numbers(column: Column, values: Series, problems: list[str]) -> Series:
     if _is_plain(column, values):
         return values
+    kind: Literal["int", "float"] = "int" if column.kind == "int" else "float"
+    plain = plain_numbers(values, kind, missing=column.missing, minimum=column.minimum)
+    if plain is not None:
+        return plain
     if pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype):
         numbers = values
     else:
@@ -289,6 +307,9 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _booleans(column: Column, values: Series, problems: list[str]) -> Series:
+    plain = plain_booleans(values, _BOOLEANS, missing=column.missing)
+    if plain is not None:
+        return plain
     text = ["" if gone else str(value).lower() for value, gone in zip(values, values.isna(), strict=True)]
     is_bad = [t not in _BOOLEANS and t != "" for t in text]
     _say(problems, column, "is neither True nor False", is_bad, values)
@@ -297,10 +318,10 @@ def _booleans(column: Column, values: Series, problems: list[str]) -> Series:
     return pd.Series([_BOOLEANS.get(t, pd.NA) for t in text], dtype="boolean")
 
 
-def _check_key(spec: TableSpec, columns: dict[str, Series], problems: list[str]) -> None:
-    if not spec.key:
-        return
-    if _has_each_key_once(spec, columns):
+def _check_key(
+    spec: TableSpec, columns: dict[str, Series], coded: Mapping[str, Coded], problems: list[str]
+) -> None:
+    if not spec.key or has_each_key_once([coded[name].codes for name in spec.key]):
         return
     twice = pd.DataFrame({name: columns[name] for name in spec.key}).duplicated().to_numpy()
     if twice.any():
@@ -309,92 +330,27 @@ def _check_key(spec: TableSpec, columns: dict[str, Series], problems: list[str])
         problems.append(f"{', '.join(spec.key)} given twice ({rows.size} rows; {examples})")
 
 
-def _has_each_key_once(spec: TableSpec, columns: dict[str, Series]) -> bool:
-    """Return whether keys of coded ids are all different; False also where they are not coded."""
-    keys = [columns[name] for name in spec.key]
-    if not all(isinstance(values.dtype, pd.CategoricalDtype) for values in keys):
-        return False
-    n_values = [len(values.cat.categories) for values in keys]
-    if prod(n_values) >= 2**63:
-        return False
-    *outer, inner = (values.array.codes for values in keys)
-    starts = starts_of_groups(*outer)
-    heads = _packed([code[starts] for code in outer], n_values[:-1])
-    if _has_repeat(heads):  # the rows of a group do not stand together
-        return not _has_repeat(_packed([*outer, inner], n_values))
-    return not has_repeat_within(inner, starts)
-
-
-def starts_of_groups(*codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the first row of each stretch of rows that agree in all of `codes`."""
-    n_rows = len(codes[0])
-    is_first = np.zeros(n_rows, dtype=bool)
-    is_first[:1] = True
-    for code in codes:
-        is_first[1:] |= code[1:] != code[:-1]
-    return np.flatnonzero(is_first)
-
-
-def _packed(codes: Sequence[npt.NDArray[Any]], n_values: Sequence[int]) -> npt.NDArray[Any]:
-    packed: npt.NDArray[Any] = np.zeros(len(codes[0]), dtype=np.int64)
-    for code, n in zip(codes, n_values, strict=True):
-        packed = packed * n + code
-    return packed
-
-
-def _has_repeat(values: npt.NDArray[Any]) -> bool:
-    ascending = np.sort(values, kind="stable")
-    return bool((ascending[1:] == ascending[:-1]).any())
-
-
-def has_repeat_within(values: npt.NDArray[Any], starts: npt.NDArray[Any]) -> bool:
-    """Return whether a value from 0 stands twice in a stretch; stretches of one length sort as a matrix."""
-    if loops := compiled(len(values)):
-        codes, firsts = as_input(values, np.int32), as_input(starts, np.int64)
-        return bool(loops.has_repeat(codes, firsts, int(codes.max()) + 1))
-    lengths = np.diff(starts, append=len(values))
-    widest = int(lengths.max(initial=0))
-    if widest * len(starts) > 4 * len(values):
-        group = np.repeat(np.arange(len(starts)), lengths)
-        return _has_repeat(group * (int(values.max(initial=0)) + 1) + values)
-    if (lengths == widest).all():
-        rows = np.sort(values.reshape(-1, max(widest, 1)), axis=1)
-    else:
-        rows = np.tile(-1 - np.arange(widest, dtype=np.int32), (len(starts), 1))
-        rows[np.arange(widest) < lengths[:, None]] = values
-        rows.sort(axis=1)
-    return bool((rows[:, 1:] == rows[:, :-1]).any())
-
-
-def _in_order(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
-    if not order:
+def _in_order(table: pd.DataFrame, coded: Sequence[Coded]) -> pd.DataFrame:
+    if not coded:
         return table
-    keys = [_sort_codes(table[name]) for name in order]
+    keys = [each.sorted_codes for each in coded]
     if are_in_order(keys):
         return table
     keys = [key for key in keys if (key != key[0]).any()]
-    rows = np.argsort(keys[0], kind="stable") if len(keys) == 1 else np.lexsort(keys[::-1])
+    packed = packed_codes(keys)
+    rows = np.lexsort(keys[::-1]) if packed is None else np.argsort(packed, kind="stable")
     return pd.DataFrame(table.iloc[rows].reset_index(drop=True))
 
 
-def are_in_order(keys: Sequence[npt.NDArray[Any]]) -> bool:
-    """Return whether rows ascend by the keys, the first one first."""
-    is_equal = np.ones(max(len(keys[0]) - 1, 0), dtype=bool)
-    for key in keys:
-        if (is_equal & (key[1:] < key[:-1])).any():
-            return False
-        is_equal &= key[1:] == key[:-1]
-    return True
+def ordered(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a checked table by its columns `names`, the first one first, with a fresh index."""
+    if table.empty:
+        return table
+    return _in_order(table.reset_index(drop=True), [Coded(table[name]) for name in names])
 
 
-def _sort_codes(values: Series) -> npt.NDArray[Any]:
-    """Return integers that sort as the values do (text by code point)."""
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        return np.asarray(values.array.codes)
-    if pd.api.types.is_numeric_dtype(values.dtype):
-        return np.asarray(values)
-    codes, uniques = values.array.factorize()
-    order = np.argsort(np.asarray(uniques, dtype=object), kind="stable")
-    position = np.empty(len(order), dtype=np.int64)
-    position[order] = np.arange(len(order))
-    return np.asarray(position[codes])
+def are_distinct(table: pd.DataFrame, names: Sequence[str]) -> bool:
+    """Return whether no two rows of a checked table have the same values in its columns `names`."""
+    return has_each_key_once([Coded(table[name]).codes for name in names]) or not bool(
+        table.duplicated(list(names)).any()
+    )

@@ -241,11 +241,13 @@ def label_grades(labels: Iterable[str], guideline: Guideline | None) -> Grades:
     return guideline.grades
 
 
-def choose_grades(labels: Iterable[str], *, guideline: Guideline | None, default: Guideline) -> Grades | None:
+def choose_grades(
+    labels: Mapping[str, int] | Iterable[str], *, guideline: Guideline | None, default: Guideline
+) -> Grades | None:
     """Return the grades that fit `labels` when a guideline may or may not have been named.
 
     Args:
-        labels: label names as they stand in judgments; any number of times each.
+        labels: label names as they stand in judgments, any number of times each; or how often each stands.
         guideline: the one that the user named, or None.
         default: the one to try when none was named.
 
@@ -259,12 +261,12 @@ def choose_grades(labels: Iterable[str], *, guideline: Guideline | None, default
     """
     counts = Counter(labels)
     if guideline is not None:
-        return label_grades(counts.elements(), guideline)
+        return label_grades(counts, guideline)
     if counts and all(_NUMBER.fullmatch(label) for label in counts):
         return _numeric_grades(counts)
     if counts and not any(label in default.grades for label in counts):
         return None
-    return label_grades(counts.elements(), default)
+    return label_grades(counts, default)
 
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from fire_toolkit.checks import TableSpec, check_table
+from fire_toolkit.checks import TableSpec, are_distinct, check_table, ordered
 from fire_toolkit.errors import TableError
-from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped, check_judgments
+from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
 
 _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
@@ -42,6 +42,8 @@ def latest_judgments(
         (['relevant'], ['irrelevant'], ['superseded'])
     """
     checked = check_table(_ANSWERS, answers, where=where)
+    if are_distinct(checked, _VOTE):
+        return Judgments(ordered(checked, JUDGMENTS.order)), _superseded(checked.iloc[:0])
     vote = checked.groupby(_VOTE, sort=False).ngroup()
     repeated = vote.duplicated(keep=False)
     contested = checked[repeated].assign(vote=vote[repeated])
@@ -49,7 +51,7 @@ def latest_judgments(
     contested.loc[contested["when"].eq("").groupby(contested["vote"]).transform("any"), "when"] = ""
     in_order = contested.sort_values(["vote", "when"], kind="stable")
     earlier = in_order.index[in_order["vote"].duplicated(keep="last")].sort_values()
-    return check_judgments(checked.drop(index=earlier), where=where), _superseded(checked.loc[earlier])
+    return Judgments(ordered(checked.drop(index=earlier), JUDGMENTS.order)), _superseded(checked.loc[earlier])
 
 
 def utc_time(text: str) -> str | None:

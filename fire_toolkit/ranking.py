@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.checks import starts_of_groups
+from fire_toolkit.columns import starts_of_groups
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.kernels import as_input, compiled
 from fire_toolkit.tables import RUN, Run, check_run

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fire_toolkit import columns
 from fire_toolkit.checks import Column, TableSpec, check_table, is_id
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import check_judgments, check_pool, check_qrels, check_run
@@ -193,3 +194,45 @@ def test_ids_counted_in_an_empty_table_can_be_joined() -> None:
         bare.merge(bare, on=["query_id", "doc_id"], how="outer")
     empty = check_qrels(bare.assign(relevance=[]))
     assert len(empty.merge(empty, on=["query_id", "doc_id"], how="outer")) == 0
+
+
+numbers_as_text = st.lists(
+    st.sampled_from(
+        ["", "0", "-3", "007", "1.5", "1e3", "-0.0", "9223372036854775807", "9223372036854775808"]
+    )
+    | st.integers().map(str)
+    | st.floats().map(repr)
+    | st.text("0123456789.e+- x", max_size=5),
+    max_size=5,
+)
+
+
+@given(numbers_as_text, st.sampled_from(["int", "float"]), st.booleans(), st.sampled_from([None, 0, 1]))
+def test_numbers_read_a_column_at_once_are_those_read_one_by_one(
+    texts: list[str], kind: Any, missing: bool, minimum: float | None
+) -> None:
+    spec = TableSpec("n", (Column("n", kind, missing=missing, minimum=minimum, finite=False),), ())
+    at_once = pd.DataFrame({"n": pd.Series(texts, dtype="str")})
+    one_by_one = pd.DataFrame({"n": pd.Series(texts, dtype=object)})
+    try:
+        expected = check_table(spec, one_by_one)["n"]
+    except TableError:
+        expected = None
+    if columns.plain_numbers(at_once["n"], kind, missing=missing, minimum=minimum) is None:
+        return
+    found = check_table(spec, at_once)["n"]
+    assert expected is not None
+    assert found.dtype == expected.dtype
+    if kind == "int":
+        assert expected.to_list() == found.to_list() or any(len(text) > 15 for text in texts)
+    else:
+        assert np.allclose(expected, found, rtol=1e-15, atol=0, equal_nan=True)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abé🙂日"), st.sampled_from("xyz")), unique=True), st.randoms())
+def test_a_pair_is_found_where_it_stands(pairs: list[tuple[str, str]], random: Any) -> None:
+    wanted = [(random.choice("abé🙂日-"), random.choice("xyz-")) for _ in range(6)]
+    names = ["query_id", "doc_id"]
+    among, own = (pd.DataFrame(rows, columns=names, dtype="str") for rows in (pairs, wanted))
+    expected = [pairs.index(pair) if pair in pairs else -1 for pair in wanted]
+    assert expected == columns.pair_rows(own, among).tolist()

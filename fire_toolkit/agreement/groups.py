@@ -42,7 +42,7 @@ def first_round(judgments: Judgments) -> Judgments:
     if "kind" in judgments.columns:
         kept &= np.asarray(judgments["kind"] != UNASSIGNED)
     asked = judgments[kept]
-    if "round" in asked.columns:
+    if "round" in asked.columns and asked["round"].nunique() > 1:
         first = asked.groupby(PAIR, sort=False)["round"].transform("min")
         asked = asked[asked["round"] == first]
     return Judgments(asked.reset_index(drop=True))

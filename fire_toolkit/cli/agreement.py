@@ -296,7 +296,9 @@ def _cell(value: object) -> str:
 
 def _basis(judgments: Judgments, question: _Question) -> str:
     """Return what the table rests on, in words."""
-    n_pairs = len(judgments.drop_duplicates(["query_id", "doc_id"]))
+    from fire_toolkit.agreement.votes import unit_codes
+
+    n_pairs = int(unit_codes(judgments).max(initial=-1)) + 1
     n_annotators = judgments["annotator_id"].nunique()
     parts = [
         f"{n_of(len(judgments), 'judgment')} of {n_of(n_pairs, 'pair')} by {n_of(n_annotators, 'annotator')}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fire_toolkit.cli.common import Inputs, here, n_of, say
+
+_ROUND = re.compile("[1-9][0-9]*")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +40,7 @@ def typed(judgments: pd.DataFrame, *, where: str) -> Judgments:
     from fire_toolkit.tables import JUDGMENTS, Judgments
 
     own: list[Column] = []
-    if "round" in judgments.columns and judgments["round"].astype("str").str.fullmatch(r"[1-9][0-9]*").all():
+    if "round" in judgments.columns and all(map(_ROUND.fullmatch, map(str, judgments["round"].unique()))):
         own.append(Column("round", "int", minimum=1))
     if "inclusion_probability" in judgments.columns:
         own.append(Column("inclusion_probability", "float", missing=True))
@@ -56,13 +59,14 @@ def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
     name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
     default = read_guideline(SETTINGS["tasks"]["guideline"])
     rules = read_guideline(name) if name else None
-    judged_by = sorted(set(judgments["guideline"])) if "guideline" in judgments.columns else []
+    judged_by = sorted(judgments["guideline"].unique()) if "guideline" in judgments.columns else []
     if len(judged_by) > 1:
         names = ", ".join(judged_by)
         say(f"note: judged by {len(judged_by)} guidelines ({names}); --by guideline tells them apart")
     elif rules and judged_by and judged_by != [rules.name]:
         say(f"note: judged by guideline {judged_by[0]}, graded by {rules.name}")
-    return choose_grades(judgments["label"], guideline=rules, default=default)
+    counts = {str(label): int(n) for label, n in judgments["label"].value_counts().items()}
+    return choose_grades(counts, guideline=rules, default=default)
 
 
 def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:
@@ -71,7 +75,7 @@ def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Gra
 
     grades = grades_of(judgments, guideline)
     if grades is None:
-        found = ", ".join(sorted(set(judgments["label"]))[:5])
+        found = ", ".join(sorted(judgments["label"].unique())[:5])
         raise UsageError(
             f"{path}: no grade is known for labels {found}; name their guideline with --guideline"
         )

@@ -108,7 +108,6 @@ def resolve(
     The change against a plain majority is always told. With --share-judgments the column shared_from
     of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
     """
-    from fire_toolkit.collections.sharing import mark_shared
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.resolution import next_round, rejected_originals
@@ -126,6 +125,8 @@ def resolve(
     resolved = _resolved(table, grades, rule, controls, adjudicators, end, path, inputs)
     labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts) | shared
     if sharing:
+        from fire_toolkit.collections.sharing import mark_shared
+
         resolved.texts["labels.csv"] = delimited_text(mark_shared(labels, table))
     pools = {"next_round": next_round(disputes, round=next_number(table))} if ask_again else {}
     if original is not None:
@@ -187,9 +188,11 @@ def _resolved(
     if known is not None:
         votes = with_control_answers(judgments, path, known, grades, inputs)
     full = resolve_in_full(votes, grades=grades, rule=rule, controls=known, adjudicators=adjudicators)
-    pairs = judgments[["query_id", "doc_id"]].drop_duplicates()
-    labels = check_labels(full.labels.merge(pairs))
-    disputes = check_disputes(full.disputes.merge(pairs))
+    labels, disputes, posteriors = full.labels, full.disputes, full.posteriors
+    if votes is not judgments:  # answers to controls teach a model, and are no judgments
+        pairs = judgments[["query_id", "doc_id"]].drop_duplicates()
+        labels, disputes = check_labels(labels.merge(pairs)), check_disputes(disputes.merge(pairs))
+        posteriors = posteriors if posteriors is None else posteriors.merge(pairs)
     flagged = flagged_pairs(judgments, labels, grades=grades)
     counts: dict[str, Any] = {"labels": len(labels), "disputes": len(disputes), "flagged": len(flagged)}
     counts["flagged_with_label"] = int((flagged["label"] != "").sum())
@@ -199,8 +202,8 @@ def _resolved(
         counts["labels"] = len(labels)
     tables = {"labels": labels, "disputes": disputes, "flagged": flagged}
     trace: dict[str, Any] = {}
-    if full.posteriors is not None and full.confusions is not None:
-        tables["posteriors"] = full.posteriors.merge(pairs)
+    if posteriors is not None and full.confusions is not None:
+        tables["posteriors"] = posteriors
         tables["confusions"] = full.confusions
         trace = {"log_likelihoods": list(full.trace), "converged": full.converged}
     texts = {f"{name}.csv": delimited_text(table) for name, table in tables.items()}

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.checks import starts_of_groups
+from fire_toolkit.columns import starts_of_groups
 from fire_toolkit.comparison.overlap import (
     Floats,
     Ints,

@@ -21,7 +21,8 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from fire_toolkit.checks import are_ids, has_repeat_within
+from fire_toolkit.checks import are_ids
+from fire_toolkit.columns import has_repeat_within
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.parquet_runs import guarded, is_parquet, open_parquet

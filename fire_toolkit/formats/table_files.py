@@ -24,7 +24,6 @@ from fire_toolkit.tables import (
     Qrels,
     Queries,
     check_items,
-    check_judgments,
     check_labels,
     check_pool,
     check_pool_sources,
@@ -111,4 +110,4 @@ def read_judgments(path: str | Path) -> tuple[Judgments, int]:
     to one pair the latest by created_at counts, without dates the last row.
     """
     latest, superseded = latest_judgments(_read(path, JUDGMENTS), where=str(path))
-    return check_judgments(latest, where=str(path)), len(superseded)
+    return latest, len(superseded)

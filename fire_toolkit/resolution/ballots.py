@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
+from fire_toolkit.columns import pair_rows
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments
 
@@ -72,11 +75,14 @@ class Ballots:
         """The rounds of the votes on each pair, ascending, joined by `;`; None where none are known."""
         if "round" not in self.judgments.columns or self.judgments["round"].dtype.kind not in "iu":
             return None
-        numbers = np.asarray(self.judgments["round"], dtype=np.int64)[self.voting]
-        told = pd.DataFrame({"pair": self.pair[self.voting], "round": numbers}).drop_duplicates()
-        told = told.sort_values(["pair", "round"]).assign(round=lambda table: table["round"].astype("str"))
-        joined = told.groupby("pair")["round"].agg(";".join)
-        return joined.reindex(range(len(self.pairs)), fill_value="").astype("str")
+        numbers, codes = np.unique(self.judgments["round"].to_numpy()[self.voting], return_inverse=True)
+        told = np.sort(self.pair[self.voting] * max(len(numbers), 1) + codes)
+        told = told[np.diff(told, prepend=-1) > 0]
+        pairs, rounds = np.divmod(told, max(len(numbers), 1))
+        ends = np.searchsorted(pairs, np.arange(len(self.pairs) + 1))
+        texts = pa.array(numbers.astype(str).tolist(), pa.string()).take(pa.array(rounds))
+        lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), texts)
+        return pd.Series(pd.array(compute.binary_join(lists, ";"), dtype="str"))
 
 
 @dataclass(frozen=True)
@@ -136,8 +142,8 @@ def _known_labels(
         raise TableError(f"controls: label {wrong!r} has no grade; expected the pair's known label")
     if controls[key].duplicated().any():
         raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
-    known = pairs.merge(controls[key].assign(code=codes), on=key, how="left")["code"]
-    return np.asarray(known.fillna(-1).to_numpy(dtype=np.int64))
+    rows = pair_rows(pairs, controls.reset_index(drop=True))
+    return np.where(rows >= 0, np.append(codes, -1)[rows], -1)
 
 
 def _by_adjudicators(judgments: Judgments, adjudicators: Collection[str]) -> npt.NDArray[np.bool_]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
-from fire_toolkit.resolution.ballots import Grades
-from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.columns import pair_rows
+from fire_toolkit.resolution.ballots import Grades, count_ballots
+from fire_toolkit.resolution.majority import majority
 from fire_toolkit.tables import Judgments, Labels
 
 DISPUTE = "[dispute]"
@@ -56,13 +58,16 @@ def against_majority(judgments: Judgments, labels: Labels, *, grades: Grades) ->
         same: pairs with the same label; other: with another label; gained: with a label where majority
         has a dispute; lost: in dispute where majority has a label.
     """
-    majority, _ = resolve(judgments, grades=grades, rule="majority")
-    changes = label_changes(majority, labels)
-    before, after, n_pairs = (changes[name] for name in ("label_before", "label_after", "n_pairs"))
-    gained, lost, same = before == DISPUTE, after == DISPUTE, before == after
+    ballots = count_ballots(judgments, grades=grades)
+    before = majority(ballots).label
+    rows = pair_rows(ballots.pairs, labels)
+    place = {label: code for code, label in enumerate(ballots.labels)}
+    codes, found = pd.factorize(labels["label"])
+    own = np.array([place.get(label, len(place)) for label in found] + [-1])[np.append(codes, -1)]
+    after = own[rows]
     return {
-        "same": int(n_pairs[same].sum()),
-        "other": int(n_pairs[~same & ~gained & ~lost].sum()),
-        "gained": int(n_pairs[gained].sum()),
-        "lost": int(n_pairs[lost].sum()),
+        "same": int(((before == after) & (after >= 0)).sum()),
+        "other": int(((before != after) & (before >= 0) & (after >= 0)).sum()),
+        "gained": int(((before < 0) & (after >= 0)).sum()),
+        "lost": int(((before >= 0) & (after < 0)).sum()),
     }

@@ -137,7 +137,7 @@ def _confusions(ballots: Ballots, verdicts: Verdicts) -> pd.DataFrame | None:
     if verdicts.confusions is None:
         return None
     voted = [label for label, is_vote in zip(ballots.labels, ballots.is_vote, strict=True) if is_vote]
-    names = sorted(set(ballots.judgments["annotator_id"]))[: len(verdicts.confusions)]
+    names = sorted(ballots.judgments["annotator_id"].unique())[: len(verdicts.confusions)]
     cells = pd.MultiIndex.from_product([names, voted, voted], names=["annotator_id", "truth", "label"])
     table = cells.to_frame(index=False).assign(probability=verdicts.confusions.ravel())
     n_votes = np.bincount(ballots.annotator[ballots.voting], minlength=len(names))

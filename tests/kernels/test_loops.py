@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit import checks, kernels
+from fire_toolkit import columns, kernels
 from fire_toolkit.measures import (
     code_qrels,
     code_run,
@@ -88,9 +88,9 @@ def test_the_top_of_rows_is_exact_under_ties(both_ways: Any, dtype: Any, depth: 
     codes = rng.permutation(173)
     order = np.lexsort([np.tile(-codes, 60), -scores.ravel(), np.repeat(np.arange(60), 173)]) % 173
     best = order.reshape(60, 173)[:, :depth].ravel()
-    for rows, columns in both_ways(lambda: top_of_rows(scores, depth, codes)):
+    for rows, docs in both_ways(lambda: top_of_rows(scores, depth, codes)):
         assert list(np.repeat(np.arange(60), min(depth, 173))) == list(rows)
-        assert list(best) == list(columns)
+        assert list(best) == list(docs)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -180,5 +180,5 @@ def test_a_doc_given_twice_is_found_either_way(both_ways: Any, n_docs: int) -> N
         expected = any(len(set(each)) < len(each) for each in stretches)
         found.append(expected)
         values, begins = docs.astype(np.int16), starts
-        assert [expected] * 2 == list(both_ways(partial(checks.has_repeat_within, values, begins)))
+        assert [expected] * 2 == list(both_ways(partial(columns.has_repeat_within, values, begins)))
     assert len(set(found)) == 2 or n_docs == 4000
