@@ -70,6 +70,8 @@ def _argument(value: Any, takes: str, where: str) -> Any:
     """Return the argument, its tables checked."""
     if value is None and takes.endswith("| None"):
         return value
+    if "OwnItems" in takes and isinstance(value, Mapping):
+        return value
     kind = next((kind for kind in re.findall(r"\w+", takes.replace("AnyRun", "Run")) if kind in SPECS), None)
     if kind is not None:
         return _tables(value, kind, takes, where)

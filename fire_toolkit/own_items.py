@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.tables import Queries, Run
+from fire_toolkit.tables import Qrels, Queries, Run, check_qrels
 
 COLUMN = "reference"
 RULES = ("drop", "keep")
@@ -48,6 +48,9 @@ class StoredRun(Protocol):
     def without_own_items(self, own_items: OwnItems, tell: Tell) -> Any:
         """Return the run without them."""
         ...
+
+
+AnyRun = Run | StoredRun
 
 
 def own_items_of(queries: Queries | OwnItems) -> OwnItems:
@@ -98,7 +101,7 @@ def count_left_out(lists: Ints, rank: npt.NDArray[Any], is_own: Bools, has_own: 
     return LeftOut(int(is_found.sum()), int(np.count_nonzero(has_gap & has_own & ~is_found)))
 
 
-def drop_own_items(run: Any, queries: Queries | OwnItems, *, tell: Tell | None = None) -> Any:
+def drop_own_items(run: AnyRun, queries: Queries | OwnItems, *, tell: Tell | None = None) -> Any:
     """Return a run without each query's own item; the docs below it move up by one rank.
 
     Args:
@@ -155,7 +158,7 @@ def without_own_pairs(table: _Table, own_items: OwnItems) -> _Table:
     return table[~is_own].reset_index(drop=True) if is_own.any() else table
 
 
-def qrels_without_own_pairs(qrels: _Table, own_items: OwnItems) -> _Table:
+def qrels_without_own_pairs(qrels: Qrels, own_items: OwnItems) -> Qrels:
     """Return qrels without own pairs; a query that has no other keeps its own, as not judged (-1).
 
     So every query still counts, and no own item is a positive that nothing can find.
@@ -165,4 +168,19 @@ def qrels_without_own_pairs(qrels: _Table, own_items: OwnItems) -> _Table:
         return qrels
     has_other = qrels["query_id"].isin(qrels.loc[~is_own, "query_id"]).to_numpy()
     relevance = np.where(is_own, -1, qrels["relevance"])
-    return qrels.assign(relevance=relevance)[~is_own | ~has_other].reset_index(drop=True)
+    return Qrels(qrels.assign(relevance=relevance)[~is_own | ~has_other].reset_index(drop=True))
+
+
+def qrels_with_own_pairs(qrels: Qrels, own_items: OwnItems, *, original: Qrels | None = None) -> Qrels:
+    """Return qrels in which each query's own item is judged: not relevant, unless the benchmark says more.
+
+    So where rankings keep it, it is no doc that somebody still has to judge, and no label makes it an
+    answer. `original`: the original qrels, by default these.
+    """
+    original = qrels if original is None else original
+    stated = original[is_own_pair(original, own_items)]
+    absent = original.loc[~original["query_id"].isin(stated["query_id"]), "query_id"].unique()
+    added = [(query, own_items[query], 0, "original") for query in absent if query in own_items]
+    columns = ["query_id", "doc_id", "relevance", "source"]
+    parts = [without_own_pairs(qrels, own_items), stated, pd.DataFrame(added, columns=columns)]
+    return check_qrels(pd.concat([part for part in parts if len(part)], ignore_index=True))

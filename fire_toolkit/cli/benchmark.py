@@ -23,6 +23,7 @@ from fire_toolkit.cli.common import (
     shown,
     workspace_path,
 )
+from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items, own_item_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +44,13 @@ class Given:
         self.inputs = Inputs()
 
     @cached_property
+    def own(self) -> OwnItemRule:
+        """What becomes of each query's own item in the runs, qrels, labels and pool sources."""
+        if "own_item" not in self.values:
+            return OwnItemRule({}, False, "")
+        return choose_own_items(self.values["own_item"], self.values["queries"], self.inputs)
+
+    @cached_property
     def runs(self) -> list[Run]:
         """The runs, in the order given."""
         return self.runs_to(None)
@@ -51,7 +59,7 @@ class Given:
     def stored_runs(self) -> list[Run | OwnRun | MatrixRun]:
         """The same for what takes one after the other, a block at a time (`score_runs`)."""
         ids = {name: self.values[name] for name in ("query_ids", "doc_ids")}
-        return open_runs(self.values["runs"], self.inputs, **ids)
+        return open_runs(self.values["runs"], self.inputs, **ids, own=self.own)
 
     def _read_runs(self) -> Sequence[Run | OwnRun | MatrixRun]:
         """Return the runs in whichever form they were asked for; nothing where they were not."""
@@ -62,17 +70,18 @@ class Given:
     def runs_to(self, depth: int | None) -> list[Run]:
         """Return the top `depth` of the runs."""
         ids = {name: self.values[name] for name in ("query_ids", "doc_ids")}
-        return read_runs(self.values["runs"], self.inputs, **ids, depth=depth)
+        return read_runs(self.values["runs"], self.inputs, **ids, depth=depth, own=self.own)
 
     @cached_property
     def original(self) -> Qrels:
         """The original qrels."""
-        return read_original(self.values["qrels"], self.inputs)
+        return self.own.original(read_original(self.values["qrels"], self.inputs))
 
     @cached_property
     def augmented_if_any(self) -> Qrels | None:
         """The augmented qrels, or None where none is given and the workspace has none."""
-        return read_augmented(self.values["augmented"], self.values["qrels"], self.inputs)
+        found = read_augmented(self.values["augmented"], self.values["qrels"], self.inputs)
+        return None if found is None else self.own.corrected(found, self.original, "augmented qrels")
 
     @property
     def augmented(self) -> Qrels:
@@ -87,7 +96,9 @@ class Given:
         from fire_toolkit.formats.table_files import read_labels
 
         path = chosen_path(self.values["labels"], workspace_path("labels"), "--labels")
-        return read_labels(self.inputs.use(path / "labels.csv" if path.is_dir() else path))
+        found = read_labels(self.inputs.use(path / "labels.csv" if path.is_dir() else path))
+        labels: Labels = self.own.pairs(found, "labels")
+        return labels
 
     @cached_property
     def sources_if_any(self) -> PoolSources | None:
@@ -108,7 +119,9 @@ class Given:
     def _read_sources(self, path: Path) -> PoolSources:
         from fire_toolkit.formats.table_files import read_pool_sources
 
-        return read_pool_sources(self.inputs.use(path / "pool_sources.csv" if path.is_dir() else path))
+        found = read_pool_sources(self.inputs.use(path / "pool_sources.csv" if path.is_dir() else path))
+        sources: PoolSources = self.own.pairs(found, "pool sources")
+        return sources
 
     @cached_property
     def queries(self) -> Queries:
@@ -149,9 +162,9 @@ class Given:
         parts = [n_of(len(runs), "run")] if runs else []
         if "original" in read:
             parts.append(n_of(int(self.original["query_id"].nunique()), "query"))
-            parts.append(f"{n_of(len(self.original), 'pair')} in the original qrels")
+            parts.append(f"{n_of(len(self.original) - self.own.n_added, 'pair')} in the original qrels")
         if read.get("augmented_if_any") is not None:
-            parts.append(f"{len(self.augmented):,} in the augmented")
+            parts.append(f"{len(self.augmented) - self.own.n_added:,} in the augmented")
         if "labels" in read:
             methods = self.labels.get("method")
             rules = "" if methods is None else ", ".join(map(str, methods.dropna().unique()))
@@ -166,7 +179,7 @@ class Given:
             if clusters is not None:
                 units = f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
             parts.append(resampled(self.draws["n_resamples"], self.draws["seed"], units))
-        return "; ".join([*parts, *more])
+        return "; ".join([*parts, *self.own.in_words(), *more])
 
 
 def resampled(n_resamples: int, seed: int, units: str) -> str:
@@ -202,15 +215,19 @@ _OPTIONS: dict[str, Callable[[Command], Command]] = {
     ),
     "labels": click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it."),
     "pool_sources": pool_sources_option("pool_sources.csv, or the folder that holds it."),
-    "queries": click.option("--queries", metavar="FILE", help="queries.tsv: the captions."),
+    "queries": click.option("--queries", metavar="FILE", help="queries.tsv: the captions, their own items."),
     "runs": run_arguments,
+    "own_item": own_item_option,
 }
 _READ = {"runs", "query_ids", "doc_ids", "qrels", "augmented", "labels", "pool_sources", "queries"}
-_READ |= {"clusters", "resamples", "seed"}
+_READ |= {"clusters", "resamples", "seed", "own_item"}
 
 
 def reads(*names: str) -> Callable[[Command], Command]:
-    """Add the options named, in that order, and hand the command one `Given` in the place of all it reads."""
+    """Add the options named, in that order, and hand the command one `Given` in the place of all it reads.
+
+    Where it reads runs or labels it can be told what becomes of queries' own items.
+    """
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -219,7 +236,9 @@ def reads(*names: str) -> Callable[[Command], Command]:
             return command(Given({name: values[name] for name in _READ & set(values)}), **rest)
 
         decorated: Command = with_tables
-        for name in reversed(names):
+        known = {param.name for param in getattr(command, "__click_params__", [])} | set(names)
+        more = ["own_item", "queries"] if {"runs", "labels"} & set(names) else []
+        for name in reversed([*names, *(name for name in more if name not in known)]):
             decorated = _OPTIONS[name](decorated)
         return decorated
 
@@ -318,7 +337,9 @@ def resampling_options(command: Command) -> Command:
     for decorate in (
         click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers."),
         click.option("--resamples", default=10_000, show_default=True, help="How many resamples are drawn."),
-        click.option("--queries", metavar="FILE", help="queries.tsv, where an option names a column."),
+        click.option(
+            "--queries", metavar="FILE", help="queries.tsv: own items, and columns that options name."
+        ),
         click.option(
             "--cluster",
             "clusters",

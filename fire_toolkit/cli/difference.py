@@ -59,7 +59,12 @@ def difference(
     corrected = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
     print_text(text, output_format, basis=given.basis(f"Holm over {corrected}"))
     if out:
-        parameters = {"measures": list(names), "family": family, **given.draw_parameters}
+        parameters = {
+            "measures": list(names),
+            "family": family,
+            **given.draw_parameters,
+            **given.own.parameters,
+        }
         outputs = {Path(out).name: delimited_text(table, nan="nan")}
         write_outputs(Path(out), outputs, stage="difference", parameters=parameters, inputs=given.inputs)
 

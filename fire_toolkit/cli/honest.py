@@ -43,7 +43,12 @@ def show_honest(
     for line in counted(scores) if output_format == "table" else ():
         say(line)
     if out:
-        parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
+        parameters = {
+            "measures": list(measures),
+            "policies": list(policies),
+            **given.draw_parameters,
+            **given.own.parameters,
+        }
         outputs = {out.name: delimited_text(scores, nan="nan")}
         write_outputs(out, outputs, stage="score", parameters=parameters, inputs=given.inputs)
 

@@ -54,13 +54,16 @@ def orders(
     """
     from fire_toolkit.certainty import compare_orders
 
-    qrels = _read_labellings(labellings, given.inputs)
+    read = _read_labellings(labellings, given.inputs)
+    first, *others = read
+    original = given.own.original(read[first])
+    qrels = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
     names = tuple(chosen(measures, "score", "measures"))
     found = compare_orders(given.runs, qrels, names, **given.draws)
     for note in found.notes:
         say(f"note: {note}")
     table = {"agreement": found.agreement, "swaps": found.swaps, "scores": found.scores}[show]
-    sizes = ", ".join(f"{name} {len(own):,} pairs" for name, own in qrels.items())
+    sizes = ", ".join(f"{name} {len(own) - given.own.n_added:,} pairs" for name, own in qrels.items())
     n_queries = next(iter(qrels.values()))["query_id"].nunique()
     print_table(table, output_format, basis=given.basis(n_of(int(n_queries), "query"), sizes))
     if not labellings:

@@ -14,6 +14,7 @@ from fire_toolkit.cli.common import Inputs, here, shown
 
 if TYPE_CHECKING:
     from fire_toolkit.own_items import LeftOut, OwnItems
+    from fire_toolkit.tables import Qrels
 
 Command = Callable[..., Any]
 
@@ -33,12 +34,18 @@ class _Itself(Mapping[str, str]):
 
 @dataclass
 class OwnItemRule:
-    """The own item of each query, whether runs keep it, and why; counts: what was left out, by run."""
+    """The own item of each query, whether runs keep it, and why.
+
+    counts: what was left out, by run; n_pairs: own pairs left out of tables, by the table's name; n_added:
+    own pairs that the qrels were given as not relevant.
+    """
 
     of_query: OwnItems
     is_dropped: bool
     why: str
     counts: dict[str, LeftOut] = field(default_factory=dict)
+    n_pairs: dict[str, int] = field(default_factory=dict)
+    n_added: int = 0
 
     def applied(self, run: Any, depth: int | None = None) -> Any:
         """Return a run without own items where they are dropped, cut to `depth`."""
@@ -56,37 +63,72 @@ class OwnItemRule:
         """Return how deep a run must be read so that `depth` docs are left."""
         return depth + 1 if depth and self.is_dropped else depth
 
-    def qrels(self, table: Any) -> Any:
-        """Return qrels in which no own item is a positive, where they are dropped."""
-        from fire_toolkit.own_items import qrels_without_own_pairs
+    def original(self, qrels: Qrels) -> Qrels:
+        """Return the original qrels as the rule has them: own items out of them, or judged not relevant."""
+        from fire_toolkit.own_items import qrels_with_own_pairs, qrels_without_own_pairs
 
-        return qrels_without_own_pairs(table, self.of_query) if self.is_dropped else table
+        if not self.of_query:
+            return qrels
+        if self.is_dropped:
+            self._count(qrels, "original qrels")
+            return qrels_without_own_pairs(qrels, self.of_query)
+        found = qrels_with_own_pairs(qrels, self.of_query)
+        self.n_added = len(found) - len(qrels)
+        return found
 
-    def pairs(self, table: Any) -> Any:
-        """Return a table of pairs without own items, where they are dropped."""
+    def corrected(self, qrels: Qrels, original: Qrels, name: str) -> Qrels:
+        """Return other qrels of the queries of `original`, which are as the rule has them."""
+        from fire_toolkit.own_items import qrels_with_own_pairs, qrels_without_own_pairs
+
+        if not self.of_query:
+            return qrels
+        self._count(qrels, name)
+        if self.is_dropped:
+            return qrels_without_own_pairs(qrels, self.of_query)
+        return qrels_with_own_pairs(qrels, self.of_query, original=original)
+
+    def pairs(self, table: Any, name: str) -> Any:
+        """Return labels or pool sources without own items, of which nobody is asked."""
         from fire_toolkit.own_items import without_own_pairs
 
-        return without_own_pairs(table, self.of_query) if self.is_dropped else table
+        if not self.of_query:
+            return table
+        self._count(table, name)
+        return without_own_pairs(table, self.of_query)
+
+    def _count(self, table: Any, name: str) -> None:
+        from fire_toolkit.own_items import is_own_pair
+
+        self.n_pairs[name] = int(is_own_pair(table, self.of_query).sum())
 
     @property
-    def parameters(self) -> dict[str, str]:
-        """The rule as it stands in a manifest; nothing where no query has an own item."""
-        return {"own_item": "drop" if self.is_dropped else "keep"} if self.of_query else {}
+    def parameters(self) -> dict[str, Any]:
+        """The rule and what was left out, for a manifest; nothing where no query has an own item."""
+        if not self.of_query:
+            return {}
+        left_out = {run_id: found.n_queries for run_id, found in self.counts.items()}
+        return (
+            {"own_item": "drop", "own_items_left_out": left_out} if self.is_dropped else {"own_item": "keep"}
+        )
 
     def in_words(self) -> list[str]:
         """Return which rule holds and what was left out so far; nothing where no query has an own item."""
         if not self.of_query:
             return []
+        pairs = ", ".join(f"{name} {n:,}" for name, n in self.n_pairs.items() if n)
         if not self.is_dropped:
-            return [f"queries' own items kept ({self.why})"]
+            words = [f"queries' own items kept in the rankings, as not relevant ({self.why})"]
+            return words + ([f"judgments of own items left out: {pairs}"] if pairs else [])
         counts = self.counts.items()
-        counted = ", ".join(f"{run_id} {found.n_queries:,}" for run_id, found in counts) or "none"
-        words = [f"queries' own items left out ({self.why}); queries that ranked theirs: {counted}"]
+        counted = ", ".join(f"{run_id} {found.n_queries:,}" for run_id, found in counts)
+        words = [f"queries' own items left out of the rankings ({self.why}): {counted or 'none'}"]
+        if pairs:
+            words.append(f"pairs of a query and its own item left out: {pairs}")
         unknown = ", ".join(f"{run_id} {found.n_unknown:,}" for run_id, found in counts if found.n_unknown)
         if unknown:
             words.append(
-                "queries whose own item may stand among ranks that the run leaves out, so that a positive "
-                f"below its top may be one rank higher: {unknown} (bring the run in again with add-run)"
+                f"queries whose own item has no known rank: {unknown}; a positive below the top may be one "
+                "rank higher (run add-run again)"
             )
         return words
 

@@ -146,7 +146,7 @@ def table3(
     long, notes = compare_runs(runs, depth=depth, rbo_p=rbo_p or (0.9, 0.98))
     for note in notes:
         say(f"note: {note}")
-    basis = compared(runs, depth=depth)
+    basis = "; ".join([compared(runs, depth=depth), *given.own.in_words()])
     if output_format not in DRAWN:
         print_text(formatted(long, output_format), output_format, basis=basis)
         return

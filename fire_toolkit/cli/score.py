@@ -107,7 +107,7 @@ def score(
     from fire_toolkit.scoring import score_runs
 
     names = tuple(chosen(measures, "score", "measures"))
-    has_runs = bool(given.values["runs"])
+    is_usual = not any(given.values[name] for name in ("runs", "qrels", "own_item"))
     if honest:
         _refuse({"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}, beside="--honest")
         show_honest(
@@ -115,7 +115,7 @@ def score(
             names,
             policies=policies or (str(chosen(None, "augment", "policy")),),
             output_format=output_format,
-            out=Path(out) if out else None if has_runs else workspace_path("scores/honest.csv"),
+            out=Path(out) if out else workspace_path("scores/honest.csv") if is_usual else None,
         )
         return
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
@@ -129,9 +129,9 @@ def score(
         doc_order=_doc_order(given) if ties == "index" else None,
     )
     table = _show(scoring, by, given, output_format, per_query=per_query)
-    is_usual = not (has_runs or per_query or by or groups or ties != "doc-desc")
+    is_usual = is_usual and not (per_query or by or groups or ties != "doc-desc")
     place = Path(out) if out else workspace_path("scores/scores.csv") if is_usual else None
-    parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {})
+    parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {}) | given.own.parameters
     _write(place, table, parameters, given.inputs)
     given.say_unpooled()
     say_next("compare", "RUN RUN...")
@@ -161,14 +161,14 @@ def _restricted(given: Given, groups: str) -> list[Run]:
     """Return the runs with each query's group alone, and say what the lists lack."""
     from fire_toolkit.formats.delimited import read_delimited
     from fire_toolkit.measures import count_missing_members, restrict_to_groups
+    from fire_toolkit.own_items import own_items_of
 
     members = read_delimited(given.inputs.use(groups), required=["query_id", "doc_id"])
-    table = given.queries
-    references = None
-    if "reference" in table.columns:
-        references = dict(zip(table["query_id"], table["reference"].astype("str"), strict=True))
-    else:
+    references = own_items_of(given.queries)
+    if not references:
         say("note: the queries have no column reference; no doc of a group is left out")
+    if given.values["own_item"] == "keep":
+        references = {}
     counted = members[members["query_id"].isin(set(given.original["query_id"]))]
     restricted = [restrict_to_groups(run, members, references) for run in given.runs]
     for run in restricted:

@@ -22,6 +22,7 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.honest import augmented_cell
+from fire_toolkit.cli.own_items import choose_own_items, own_item_option
 
 if TYPE_CHECKING:
     from fire_toolkit.aspects import AspectScores
@@ -91,6 +92,8 @@ def _cell(values: dict[str, float]) -> str:
     help="Docs of equal score: in rank order, or tied (variants of Corsi and Urbano 2024).",
 )
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
+@own_item_option
+@click.option("--queries", metavar="FILE", help="queries.tsv: the queries' own items.")
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
 def compare(
@@ -101,6 +104,8 @@ def compare(
     persistences: tuple[float, ...],
     ties: str,
     per_query: bool,
+    own_item: str | None,
+    queries: str | None,
     output_format: str,
     out: str | None,
 ) -> None:
@@ -114,7 +119,8 @@ def compare(
     depths = depths or (int(chosen(None, "compare", "depth")),)
     persistences = persistences or (float(chosen(None, "compare", "rbo_p")),)
     inputs = Inputs()
-    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=max(depths))
+    own = choose_own_items(own_item, queries, inputs)
+    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=max(depths), own=own)
     result = compare_runs(tables, depth=depths, rbo_p=persistences, ties=ties, per_query=per_query)
     for note in result.notes:
         say(f"note: {note}")
@@ -122,11 +128,13 @@ def compare(
         output_format = "csv"
     text = (_drawn_comparisons if output_format in DRAWN else formatted)(result.comparisons, output_format)
     basis = compared(tables, depth=", ".join(map(str, depths)), ties=ties)
-    print_text(text, output_format, basis=basis)
-    place = Path(out) if out else None if runs or per_query else workspace_path("comparison/comparison.csv")
+    print_text(text, output_format, basis="; ".join([basis, *own.in_words()]))
+    is_usual = not (runs or per_query or own_item)
+    place = Path(out) if out else workspace_path("comparison/comparison.csv") if is_usual else None
     if place:
         text = delimited_text(result.comparisons, nan="nan")
         parameters = {"depth": _one(depths), "rbo_p": _one(persistences), "ties": ties}
+        parameters |= own.parameters
         write_outputs(place, {place.name: text}, stage="compare", parameters=parameters, inputs=inputs)
 
 

@@ -152,3 +152,137 @@ def test_a_collection_without_own_items_has_no_word_of_them(fire: Fire, folder: 
     (folder / "c.csv").write_text("video_id,caption\nv1,a dog\n")
     assert "own item" not in fire("add-collection", "c.csv", "--out", "c").stderr
     assert "own_item" not in manifest_of(folder / "c")["parameters"]
+
+
+def scores(result: Result) -> dict[tuple[str, str], float]:
+    return {(row["run_id"], row["measure"]): row["value"] for row in json.loads(result.stdout)}
+
+
+MEASURES = ("-m", "C@1", "-m", "C@5", "-m", "RR", "-m", "MnR")
+
+
+def true_scores(made: Composed, *, drop: bool) -> dict[tuple[str, str], float]:
+    found = {}
+    for name in made.sims:
+        ranks = made.rank_of_target(name, drop=drop)
+        found |= {
+            (name, "C@1"): (ranks <= 1).mean(),
+            (name, "C@5"): (ranks <= 5).mean(),
+            (name, "RR"): (1 / ranks).mean(),
+            (name, "MnR"): ranks.mean(),
+        }
+    return found
+
+
+@pytest.mark.parametrize("place", ["matrices", "files"])
+def test_scores_follow_the_protocol_and_say_so(
+    fire: Fire, folder: Path, workspace: Composed, place: str
+) -> None:
+    if place == "matrices":
+        runs: tuple[object, ...] = ("m0.npy", "m1.npy", *IDS)
+    else:
+        fire("add-run", "m0.npy", "m1.npy", *IDS, "--top", 40)
+        runs = ()
+    result = fire("score", *runs, *MEASURES, "--format", "json", "--out", "s.csv")
+    assert scores(result) == pytest.approx(true_scores(workspace, drop=True))
+    said = "queries' own items left out of the rankings (the collection's protocol): m0 24, m1 24"
+    assert said in result.stderr
+    parameters = json.loads((folder / "s.csv.manifest.json").read_text())["parameters"]
+    assert (parameters["own_item"], parameters["own_items_left_out"]) == ("drop", {"m0": 24, "m1": 24})
+    result = fire("score", *runs, *MEASURES, "--format", "json", "--own-item", "keep", "--out", "s.csv")
+    assert scores(result) == pytest.approx(true_scores(workspace, drop=False))
+    assert "own items kept in the rankings, as not relevant (--own-item keep)" in result.stderr
+    assert json.loads((folder / "s.csv.manifest.json").read_text())["parameters"]["own_item"] == "keep"
+    assert not (folder / "scores").exists() or place == "files"
+
+
+@pytest.mark.usefixtures("workspace")
+def test_what_an_older_collection_does_not_say_is_assumed_and_said(fire: Fire, folder: Path) -> None:
+    asked = ("score", "m0.npy", *IDS, "-m", "C@1")
+    at = folder / "collection" / "manifest.json"
+    manifest = json.loads(at.read_text())
+    del manifest["parameters"]["own_item"]
+    at.write_text(json.dumps(manifest))
+    assert (
+        "left out of the rankings (assumed, as the collection's manifest does not say" in fire(*asked).stderr
+    )
+    manifest["parameters"]["readers"] = {"t.csv": "table"}
+    at.write_text(json.dumps(manifest))
+    assert "kept in the rankings, as not relevant (assumed, as" in fire(*asked).stderr
+
+
+def test_plain_files_keep_own_items_and_say_so_where_queries_name_them(
+    fire: Fire, folder: Path, composed: Composed
+) -> None:
+    fire("add-collection", "cap.rc2.val.json", "--out", "c")
+    (folder / "plain.tsv").write_text((folder / "c" / "queries.tsv").read_text())
+    asked = ("score", "m0.npy", "m1.npy", *IDS, "--qrels", "c/qrels.txt", *MEASURES, "--format", "json")
+    kept, dropped = (true_scores(composed, drop=drop) for drop in (False, True))
+    assert scores(fire(*asked)) == pytest.approx(kept)
+    assert "own item" not in fire(*asked).stderr
+    result = fire(*asked, "--queries", "plain.tsv")
+    assert scores(result) == pytest.approx(kept)
+    assert "kept in the rankings, as not relevant (no protocol is known for these queries" in result.stderr
+    assert scores(fire(*asked, "--queries", "plain.tsv", "--own-item", "drop")) == pytest.approx(dropped)
+    assert scores(fire(*asked, "--queries", "c/queries.tsv")) == pytest.approx(dropped)
+
+
+def test_class_retrieval_leaves_out_the_item_that_asks(fire: Fire, folder: Path) -> None:
+    # Two classes, a b c and d e; each item asks for its class, and is found first by itself.
+    docs, classes = list("abcde"), [{"a", "b", "c"}, {"d", "e"}]
+    np.save(folder / "s.npy", np.array(
+        [[9, 5, 1, 4, 0], [5, 9, 3, 1, 0], [1, 3, 9, 2, 5], [4, 1, 2, 9, 8], [0, 1, 5, 4, 9]], dtype="f4"
+    ))  # fmt: skip
+    (folder / "ids.txt").write_text("\n".join(docs))
+    pairs = [f"{q} 0 {d} 1" for q in docs for own in classes if q in own for d in sorted(own)]
+    (folder / "class.txt").write_text("\n".join(pairs) + "\n")
+    result = fire("score", "s.npy", "--query-ids", "ids.txt", "--doc-ids", "ids.txt", "--qrels", "class.txt",
+                  "--own-item", "drop", "-m", "NN", "-m", "C@2", "-m", "R@2", "--format", "json")  # fmt: skip
+    # Lists without the asker: a: b d c e; b: a c d e; c: e b d a; d: e a c b; e: c d b a.
+    assert scores(result) == pytest.approx(
+        {("s", "NN"): 3 / 5, ("s", "C@2"): 1.0, ("s", "R@2"): (0.5 + 1 + 0.5 + 1 + 1) / 5}
+    )
+    assert "left out of the rankings (--own-item drop): s 5" in result.stderr
+    assert "pairs of a query and its own item left out: original qrels 5" in result.stderr
+
+
+@pytest.mark.usefixtures("workspace")
+def test_comparisons_and_tests_read_the_lists_without_own_items(fire: Fire, folder: Path) -> None:
+    made = Composed()
+    shared = [
+        len(set(a[:2]) & set(b[:2])) / 2
+        for a, b in zip(made.ranking("m0", drop=True), made.ranking("m1", drop=True), strict=True)
+    ]
+    result = fire("compare", "--depth", 2, "--format", "json")
+    values = {row["measure"]: row["value"] for row in json.loads(result.stdout)}
+    assert values["overlap@2"] == pytest.approx(np.mean(shared))
+    led = {name: made.n_led(name, 3) for name in made.sims}
+    assert (
+        f"left out of the rankings (the collection's protocol): m0 {led['m0']}, m1 {led['m1']}"
+        in result.stderr
+    )
+    gap = np.diff([(made.rank_of_target(name, drop=True) <= 1).mean() for name in ("m1", "m0")])[0]
+    result = fire("difference", "-m", "C@1", "--resamples", 100, "--format", "json")
+    assert json.loads(result.stdout)[0]["difference"] == pytest.approx(gap)
+    qrels = (folder / "collection" / "qrels.txt").read_text()
+    (folder / "more.txt").write_text(qrels + f"{made.queries[0]} 0 {made.docs[made.reference[0]]} 1\n")
+    asked = ("orders", "--qrels", "a=collection/qrels.txt", "--qrels", "b=more.txt", "-m", "R@5")
+    result = fire(*asked, "--show", "scores", "--resamples", 50, "--format", "json")
+    assert "own item left out: b 1" in result.stderr
+    rows = json.loads(result.stdout)
+    assert len({(row["run_id"], row["value"]) for row in rows}) == 2  # b's own pair counts nowhere
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_kept_own_item_is_nothing_that_somebody_has_to_judge(fire: Fire, folder: Path) -> None:
+    made = Composed()
+    for rule, judged in (("keep", made.n_led("m0", 1)), ("drop", 0)):
+        hits = int((made.rank_of_target("m0", drop=rule == "drop") == 1).sum())
+        asked = ("coverage", "m0.npy", *IDS, "--augmented", "collection/qrels.txt", "-m", "C@1")
+        result = fire(*asked, "--own-item", rule, "--out", "more.csv", "--format", "json")
+        row = json.loads(result.stdout)[0]
+        assert (row["lower"], row["judged"]) == pytest.approx((hits / N_QUERIES, (hits + judged) / N_QUERIES))
+        assert row["upper"] == pytest.approx(1 - judged / N_QUERIES)
+        pairs = pd.read_csv(folder / "more.csv", dtype=str)
+        own = dict(zip(made.queries, (made.docs[n] for n in made.reference), strict=True))
+        assert not any(own[q] == d for q, d in zip(pairs["query_id"], pairs["doc_id"], strict=True))
