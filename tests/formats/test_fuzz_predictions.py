@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FireError
+from fire_toolkit.formats import hdf5
 from fire_toolkit.formats.ids import read_ids
 from fire_toolkit.formats.ingest import Request, ingest
 from fire_toolkit.formats.readers import READERS
@@ -71,9 +72,10 @@ def read(content: bytes) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=5000)
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=20_000)
 @given(content=st.data())
-def test_damaged_golden_files(path: Path, content: st.DataObject) -> None:
+def test_damaged_golden_files(path: Path, content: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hdf5, "_SECONDS", 3.0)
     raw = path.read_bytes()
     start = content.draw(st.integers(0, len(raw)), label="start")
     width = content.draw(st.integers(0, 12), label="width")
