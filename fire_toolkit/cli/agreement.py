@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from fire_toolkit.cli.common import (
     drawn,
     format_option,
     formatted,
+    here,
     n_of,
     say,
     say_next,
@@ -150,7 +152,8 @@ def agree(
     )
     if judgments is None and by is None and view == "agreement":
         _keep(measured, question, inputs)
-    say_next("resolve", f"{path} --out labels")
+    own = judgments is None and here()
+    say_next("resolve" if own else f"resolve {quote(str(path))} --out labels")
 
 
 def _named(statistics: tuple[str, ...]) -> tuple[str, ...]:

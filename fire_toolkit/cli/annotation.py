@@ -179,7 +179,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     summarise(counts, words, as_json=as_json)
     for note in result.notes:
         say(f"note: {note}")
-    say_next("agree", str(file))
+    say_next("agree" if out is None else f"agree {file}")
 
 
 def _workspace_exports() -> list[Path]:

@@ -20,6 +20,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.hints import named, runs_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +135,7 @@ def audit(
     counts = dict(zip(summary["finding"], summary["count"].tolist(), strict=True))
     write_outputs(folder, texts, stage="audit", parameters=parameters, inputs=inputs, counts=counts)
     summarise(counts, _drawn(found), as_json=as_json)
-    say_next("pool", "RUN... --qrels QRELS --out pool")
+    say_next("pool", f"{runs_named(runs)} --qrels {named('QRELS', qrels, beside=inputs.hashes)} --out pool")
 
 
 def _workspace_labels() -> str | None:
@@ -246,4 +247,5 @@ def suggest(
         f"{len(suggestions) / max(1, len(query_table)):.1f} each; threshold {threshold:.6g}; not judgments"
     )
     summarise(counts, words, as_json=as_json)
-    say_next(f"tasks {folder}", "--queries QUERIES --guideline NAME --out tasks.json")
+    tasks = f"tasks {folder} --out {folder / 'tasks.json'}"
+    say_next(tasks, f"--queries {named('QUERIES', queries, beside=inputs.hashes)}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fire_toolkit import __version__
+from fire_toolkit.cli.hints import meanings
 from fire_toolkit.cli.spellings import respelled
 from fire_toolkit.cli.streams import as_file, in_own_names, own_name
 from fire_toolkit.errors import FireError, UsageError
@@ -107,7 +108,9 @@ def n_of(number: int, thing: str) -> str:
 
 def say_next(command: str, arguments: str = "") -> None:
     """Name the command that comes next; a workspace knows its arguments."""
-    say(f"next: fire-toolkit {command}{'' if here() or not arguments else f' {arguments}'}")
+    line = f"next: fire-toolkit {command}{'' if here() or not arguments else f' {arguments}'}"
+    for each in (line, *meanings(line)):
+        say(each)
 
 
 def here() -> Workspace | None:

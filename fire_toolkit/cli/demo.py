@@ -33,14 +33,14 @@ MEASURES = ("C@1", "C@5", "C@10", "R@10", "AP", "MedR", "Judged@10")
     "is_live",
     is_flag=True,
     help="Judge yourself: a smaller world on a Label Studio on this machine (installed on first use: "
-    "2 minutes, 1 GB), until Ctrl-C.",
+    "about 4 minutes, 1 GB), until Ctrl-C.",
 )
 @click.pass_context
 def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool) -> None:
     """Run the whole loop on rendered clips, real small models and annotators with known habits.
 
     About 60 clips of moving shapes are rendered and encoded; each caption's own clip is its only
-    original positive, though others match too. Four models rank the clips from their pixels; four
+    original positive, though others match too. Five models rank the clips from their pixels; four
     annotators (careful, hasty, lenient, strict) answer. The truth of every pair is known, so at the
     end the corrected scores stand beside the true ones.
     """
@@ -88,7 +88,7 @@ def _media_suffix() -> str:
 
     suffix = media_suffix()
     if suffix != ".webm":
-        say("note: PyAV is not installed (pip install 'fire-toolkit[video]'): clips are animated pictures")
+        say("note: PyAV is not installed (pip install av): clips are animated pictures")
     return suffix
 
 

@@ -126,7 +126,7 @@ def add_run(
         _tell(path, result, as_json=as_json)
     if as_json:
         summarise({"runs": reports}, "", as_json=True)
-    say_next("pool", "RUN...")
+    say_next("pool", f"{folder}/*.parquet --out pool")
 
 
 def _check_usage(files: tuple[str, ...], run_id: str | None, embeddings: bool) -> None:

@@ -23,6 +23,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.hints import named, runs_named
 from fire_toolkit.cli.judged_files import (
     judgments_from,
     known_grades,
@@ -141,9 +142,14 @@ def resolve(
         write_outputs(folder / name, {"pool.csv": delimited_text(pool)}, **outputs)
     summarise(counts, _told(counts, rule), as_json=as_json)
     if ask_again and len(disputes):
-        say_next(f"tasks {folder / 'next_round'} --queries QUERIES --overlap 0 --out round2.json")
+        again = folder / "next_round"
+        tasks = f"tasks {again} --overlap 0 --out {again / 'tasks.json'}"
+        say_next(tasks, f"--queries {named('QUERIES', queries, beside=inputs.hashes)}")
+    elif out is None:
+        say_next("augment")
     else:
-        say_next("augment", f"--qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")
+        known = "" if here() else f" --qrels {named('QRELS', qrels, beside=inputs.hashes)}"
+        say_next(f"augment{known} --labels {folder / 'labels.csv'} --out {folder / 'augmented.txt'}")
 
 
 def _shared(
@@ -272,4 +278,5 @@ def augment(
     write_outputs(file, texts, stage="augment", parameters=parameters, inputs=inputs, counts=counts)
     words = f"policy {policy}: " + ", ".join(f"{n:,} {source}" for source, n in counts.items())
     summarise({"policy": policy, **counts}, words, as_json=as_json)
-    say_next("score", f"--qrels {original_path} --augmented {file} RUN...")
+    given = f"--qrels {original_path} --augmented {file}"
+    say_next("score" if out is None else f"score {given}", "" if out is None else runs_named())

@@ -209,7 +209,7 @@ def check(
         )
     named = found.rename(columns={"doc_id": seen.key})
     _print(named if show_all else named[named["mend"] != ""], output_format)
-    _say_result(found, n_files=kinds.count("file"))
+    _say_result(found, items, n_files=kinds.count("file"))
     if (found["state"] == NO).any():
         ctx.exit(1)
 
@@ -233,17 +233,17 @@ def _print(found: pd.DataFrame, output_format: str) -> None:
         click.echo(drawn(rows, columns, output_format, align="left"), nl=False)
 
 
-def _say_result(found: pd.DataFrame, *, n_files: int) -> None:
+def _say_result(found: pd.DataFrame, items: str | None, *, n_files: int) -> None:
     counts = found["state"].value_counts()
     parts = [f"{counts[state]:,} {words}" for state, words in _WORDS.items() if counts.get(state)]
     say(f"{n_of(len(found), 'item')}: {', '.join(parts) or 'none'}")
     if (found["mend"] == "fire-toolkit media transcode").any():
-        say_next("media transcode", "ITEMS --out DIR")
+        say_next(f"media transcode {items} --out transcoded" if items else "media transcode")
     elif n_files:
         say(
             "note: a path is no address for a browser; `media serve` or `media local-storage` makes addresses"
         )
-        say_next("media serve --write-items FILE", "ITEMS")
+        say_next(f"media serve {items or ''} --write-items items.served.tsv".replace("  ", " "))
 
 
 _WORDS = {
@@ -308,7 +308,7 @@ def transcode(
     words = ", ".join(f"{n:,} {state}" for state, n in counts.items()) or "nothing to do"
     summarise(counts, f"{words}; {shown(file)} names what is to be shown", as_json=as_json)
     say_items(file, seen.name)
-    say_next("media check", str(file))
+    say_next(f"media check {file}")
     if counts.get(FAILED):
         ctx.exit(1)
 

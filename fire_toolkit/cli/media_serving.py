@@ -164,7 +164,7 @@ def local_storage(
     holder = storage_folder(files.values(), base)
     if write_items:
         _write_local_items(write_items, seen, files, base, inputs)
-        say_next("tasks")
+        say_next(f"tasks --items {write_items}", "POOL --queries QUERIES --out tasks.json")
         return
     connection = connection_from(url, token_file)
     wanted = projects or _pushed_projects(connection)

@@ -26,6 +26,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.judged_files import judgments_from, known_grades, next_number
 
 if TYPE_CHECKING:
@@ -137,7 +138,9 @@ def next_round(
     if dry_run:
         say("nothing was written")
     elif len(planned.pool):
-        say_next("push" if campaign else f"tasks {place} --queries QUERIES --overlap 0 --out tasks.json")
+        tasks = f"tasks {place} --overlap 0 --out {place / 'tasks.json'}"
+        given = "" if campaign else f"--queries {named('QUERIES', beside=inputs.hashes)}"
+        say_next("push" if campaign else tasks, given)
 
 
 def _asked(

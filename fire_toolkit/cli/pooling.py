@@ -24,6 +24,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.hints import named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,7 +198,7 @@ def _say_next(folder: Path, counts: dict[str, int]) -> None:
     elif workspace:
         say(f"next: fire-toolkit tasks {folder}")
     else:
-        say_next("tasks", f"{folder} --queries QUERIES --guideline NAME --out tasks.json")
+        say_next("tasks", f"{folder} --queries {named('QUERIES')} --out {folder / 'tasks.json'}")
 
 
 def _workspace_qrels() -> Path | None:

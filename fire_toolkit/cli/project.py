@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -28,7 +29,7 @@ def init(folder: Path) -> None:
         f"{path} written; put queries.tsv and qrels.txt into {folder / 'collection'}, "
         f"runs into {folder / 'runs'}"
     )
-    say_next("status")
+    say(f"next: {'' if folder == Path() else f'cd {quote(str(folder))} && '}fire-toolkit status")
 
 
 @click.command()

@@ -80,7 +80,8 @@ def pull(
         return
     pulled = _add_exports(root, exports) if exports else pull_once(root, url, token_file, is_full=is_full)
     derive_judgments(root, pulled, as_json=as_json)
-    say_next("progress, and `fire-toolkit agree` or `resolve` when all is judged")
+    say_next("progress")
+    say("when all is judged: fire-toolkit agree")
 
 
 def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False) -> Pulled:

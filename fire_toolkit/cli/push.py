@@ -107,7 +107,8 @@ def push(
     pushed = _push(connection_from(url, token_file), root, campaign, rounds, rules)
     _note_pushed(root, inputs, pushed)
     _say_pushed(pushed, as_json=as_json)
-    say_next("pull, and `fire-toolkit progress` while they judge")
+    say("while they judge: fire-toolkit progress")
+    say_next("pull")
 
 
 def _campaign(root: Path, rules: Guideline, *, is_shared: bool) -> Campaign:

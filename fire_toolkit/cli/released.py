@@ -13,6 +13,7 @@ from fire_toolkit.cli.auditing import items_option, queries_option, read_tables
 from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
+    here,
     json_option,
     say,
     say_next,
@@ -20,6 +21,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.hints import named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +70,8 @@ def fire_release(file: str, queries: str | None, items: str | None, out: str | N
         f"{n:,} {'entries outside' if name == 'outside' else name}" for name, n in counts.items()
     )
     summarise(counts, words, as_json=as_json)
-    say_next("augment", f"--qrels ORIGINAL --labels {folder / 'labels.csv'} --out qrels.txt")
+    original = "" if here() else f" --qrels {named('QRELS', beside=inputs.hashes)}"
+    say_next(f"augment --labels {folder / 'labels.csv'}{original} --out {folder / 'augmented.txt'}")
 
 
 @click.command("export-fire-release")
@@ -142,7 +145,8 @@ def export_fire_release(
         counts=counts,
     )
     say(f"{len(label_table):,} annotations and {len(disputes):,} disagreements written to {path}")
-    say_next(f"fire-release {path}", "--queries QUERIES --out DIR")
+    again = f"--queries {named('QUERIES', queries, beside=inputs.hashes)}"
+    say_next(f"fire-release {path} --out {path.with_suffix('')}-read", again)
 
 
 def _field(text: str) -> tuple[str, str]:

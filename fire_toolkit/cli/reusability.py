@@ -17,6 +17,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.hints import named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,4 +152,5 @@ def _write_pool(pairs: pd.DataFrame, out: Path, inputs: Inputs) -> None:
     text = {out.name: delimited_text(pool)}
     write_outputs(out, text, stage="coverage", parameters={}, inputs=inputs, counts={"pairs": len(pool)})
     say(f"{n_of(len(pool), 'pair')} to judge in {out}")
-    say_next("tasks", f"{out} --queries QUERIES --guideline NAME --out tasks.json")
+    tasks = f"tasks {out} --out {out.with_suffix('.tasks.json')}"
+    say_next(tasks, f"--queries {named('QUERIES', beside=inputs.hashes)}")

@@ -30,6 +30,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
 from fire_toolkit.cli.scoring import drawn_aspects, drawn_scores
 
@@ -134,7 +135,11 @@ def score(
     parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {}) | given.own.parameters
     _write(place, table, parameters, given.inputs)
     given.say_unpooled()
-    say_next("compare", "RUN RUN...")
+    runs = given.values["runs"]
+    if not runs or len(runs) > 1:
+        ids = (("--query-ids", "query_ids"), ("--doc-ids", "doc_ids"))
+        words = [f"{option} {given.values[key]}" for option, key in ids if given.values[key]]
+        say_next(" ".join(["compare", *([runs_named(runs), *words] if runs else [])]))
 
 
 def _show(

@@ -68,9 +68,7 @@ def _encode_vp9(frames: Frames) -> bytes:
     try:
         import av
     except ImportError:
-        raise FireError(
-            "PyAV is not installed: `pip install 'fire-toolkit[video]'`, or ask for .webp clips"
-        ) from None
+        raise FireError("PyAV is not installed: `pip install av`, or ask for .webp clips") from None
     height, width = frames.shape[1:3]
     target = io.BytesIO()
     with av.open(target, "w", format="webm", options={"fflags": "+bitexact"}) as container:

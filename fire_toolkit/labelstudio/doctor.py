@@ -233,7 +233,7 @@ def check_codecs() -> Finding:
     found = [name for name, there in _codec_tools().items() if there]
     if found:
         return Finding("codecs", GOOD, " and ".join(found))
-    mend = f'"{sys.executable}" -m pip install "fire-toolkit[video]"'
+    mend = f'"{sys.executable}" -m pip install av'
     return Finding("codecs", NOTE, "neither PyAV nor ffmpeg: videos cannot be checked or transcoded", mend)
 
 

@@ -59,7 +59,7 @@ def test_a_later_model_is_pooled_with_the_earlier_ones(fire: Fire, folder: Path)
     found = {r["doc_id"]: (r["is_judged"], r["round"]) for r in pool_rows(folder / "two")}
     assert found == {"a": ("True", "1"), "b": ("False", "1"), "c": ("False", "2")}
     assert "ssb: new, 2 pairs" in told.stderr
-    assert "next: fire-toolkit tasks two --queries QUERIES" in told.stderr
+    assert "next: fire-toolkit tasks two --queries queries.tsv --out two/tasks.json" in told.stderr
     tasks = fire("tasks", "two", "--queries", "queries.tsv", "--overlap", 0, "--out", "t.json")
     assert "1 task in t.json; 2 pairs judged or asked before left out" in tasks.stderr
     asked = json.loads((folder / "t.json").read_text())
