@@ -68,9 +68,51 @@ def _order_within(starts: Ints, lengths: Ints, score: npt.NDArray[Any], doc: npt
 
 
 def top(run: Run, depth: int) -> Run:
-    """Return the rows of `run` whose rank is at most `depth` (1 or more)."""
-    kept = run["rank"].to_numpy() <= depth
+    """Return the rows of `run` whose rank is at most `depth` (1 or more), above their list's first gap."""
+    rank = run["rank"].to_numpy()
+    start = starts_of_groups(run["run_id"].array.codes, run["query_id"].array.codes)
+    stop = np.append(start[1:], len(rank))
+    kept = rank <= depth
+    if (rank[stop - 1] != stop - start).any():
+        kept &= rank <= np.repeat(ranked_lengths(rank, start, stop), stop - start)
     return run if kept.all() else Run(run[kept].reset_index(drop=True))
+
+
+def ranked_lengths(rank: npt.NDArray[Any], start: Ints, stop: Ints) -> Ints:
+    """Return how many docs of each list were ranked: those at the ranks 1, 2, 3, ... before the first gap.
+
+    This is the one place where it is decided how deep a list is. A run may hold positives at their exact
+    ranks below its top; what stands between them is not known.
+
+    Args:
+        rank: of each row, ascending within a list.
+        start, stop: the first row of each list, and one past its last.
+
+    Examples:
+        >>> ranked_lengths(np.array([1, 2, 3, 7, 1, 2]), np.array([0, 4]), np.array([4, 6]))
+        array([3, 2])
+    """
+    lengths = stop - start
+    n_before = np.cumsum(lengths) - lengths
+    row = np.arange(lengths.sum()) - np.repeat(n_before - start, lengths)
+    is_in_place = rank[row] == row - np.repeat(start, lengths) + 1
+    lists = np.repeat(np.arange(lengths.size), lengths)
+    return np.bincount(lists[is_in_place], minlength=lengths.size).astype(np.int64)
+
+
+def run_depth(n_ranked: Ints, last_rank: Ints) -> int:
+    """Return the depth of a run: its longest list or, where positives stand below its top, the top.
+
+    The top is the median of the lists' lengths: a positive right below it makes a list longer by one.
+
+    Args:
+        n_ranked: of each list, see `ranked_lengths`; 0 where the run lacks the query.
+        last_rank: of each list.
+    """
+    if (n_ranked == last_rank).all():
+        return int(n_ranked.max(initial=0))
+    ranked = n_ranked[n_ranked > 0]
+    return int(np.median(ranked)) if ranked.size else 0
 
 
 def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:

@@ -1,7 +1,8 @@
 """Between which values a score lies, whatever the unjudged docs of a ranking are.
 
-An assignment makes each unjudged doc that the measure reads (its top k; the whole list without a
-cutoff) a positive or not; docs outside stay as they are. For a given number m of added positives, each
+An assignment makes each unjudged doc that the measure reads (its top k; all that was ranked without a
+cutoff) a positive or not; docs outside stay as they are, and positives kept below the run's top stay at
+their ranks. For a given number m of added positives, each
 measure here is the better the higher they stand: so the best assignment is the first m unjudged docs
 for some m, the worst the last m for some m. Measures whose value can only grow with m need one
 evaluation for each side; the others, which divide by |G| or by an ideal, one for each m.
@@ -42,7 +43,8 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
     Args:
         ranking: a run joined with qrels; entries below relevance 0 count as unjudged.
         measure: an unjudged doc that is a positive has the measure's level as its grade. A measure of
-            condensed lists has the bounds of the measure itself: with all docs judged none is left out.
+            condensed lists has the bounds of the measure itself on the top: with all docs judged none is
+            left out.
 
     Returns:
         Two arrays (n_queries,); nan throughout where the measure `is_bounded` not, and where tied docs
@@ -52,7 +54,9 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
     if not is_bounded(measure) or (ranking.rank % 1).any():
         nothing = np.full(ranking.n_queries, np.nan)
         return nothing, nothing
-    measure = replace(measure, condensed=False)
+    if measure.condensed:
+        deepest = int(ranking.n_retrieved.max(initial=0))
+        ranking, measure = replace(ranking.top, worst_rank=deepest + 1), replace(measure, condensed=False)
     full, place, n_unjudged = _with_unjudged(ranking, measure.depth)
     most = int(n_unjudged.max(initial=0))
     low, high = np.full(ranking.n_queries, np.inf), np.full(ranking.n_queries, -np.inf)
@@ -72,7 +76,7 @@ def _with_unjudged(ranking: JudgedRanking, depth: int | None) -> tuple[JudgedRan
 
     place: 1, 2, ... for each query's unjudged docs in rank order, 0 for judged ones; then their number.
     """
-    kept = ranking.is_judged
+    kept = ranking.is_judged | ~ranking.is_in_top
     query, rank, relevance = ranking.query[kept], ranking.rank[kept], ranking.relevance[kept]
     length = ranking.n_retrieved if depth is None else np.minimum(ranking.n_retrieved, depth)
     start = np.cumsum(length) - length

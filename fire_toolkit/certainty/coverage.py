@@ -86,7 +86,7 @@ def coverage(
     for run_id, run in split_runs(runs).items():
         ranking = joined.ranking(run_id, after)
         judged += [(run_id, k, _share_judged(ranking, k)) for k in depths]
-        unjudged = _unjudged(joined, run, after)
+        unjudged = _unjudged(joined, run, ranking, after)
         for measure in parsed:
             row, found = _settle(ranking, measure, unjudged)
             summary.append((run_id, measure.name, *row, len(found) * cost))
@@ -119,8 +119,8 @@ def _share_judged(ranking: JudgedRanking, k: int) -> float:
     return share.aggregate(values_of(ranking, share))
 
 
-def _unjudged(joined: Joined, run: Run, labelling: Labelling) -> pd.DataFrame:
-    """Return the rows of a run whose pairs are not judged, with the code of their query."""
+def _unjudged(joined: Joined, run: Run, ranking: JudgedRanking, labelling: Labelling) -> pd.DataFrame:
+    """Return the rows of a run's top whose pairs are not judged, with the code of their query."""
     query = joined.queries.get_indexer(run["query_id"].cat.categories)[run["query_id"].cat.codes]
     rows = pd.DataFrame(
         {
@@ -130,7 +130,8 @@ def _unjudged(joined: Joined, run: Run, labelling: Labelling) -> pd.DataFrame:
             "query": query,
         }
     )
-    rows = rows[query >= 0].reset_index(drop=True)
+    in_top = (query >= 0) & (rows["rank"].to_numpy() <= ranking.n_retrieved[query])
+    rows = rows[in_top].reset_index(drop=True)
     place = joined.pairs_of(rows)
     is_judged = (place >= 0) & (labelling.relevance[place] >= 0)
     return rows[~is_judged].sort_values(["query_id", "rank"], kind="stable").reset_index(drop=True)

@@ -23,12 +23,13 @@ from fire_toolkit.certainty.joined import (
     Floats,
     Ints,
     Joined,
+    Labelling,
     join_runs,
     parse_measures,
     values_of,
 )
 from fire_toolkit.certainty.resampling import flipped_sums, summable
-from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import PoolSources, Qrels, Run
 
@@ -110,7 +111,7 @@ def score_differences(
 
     Raises:
         UsageError: fewer than two runs, an unknown measure or family, numbers out of range.
-        JoinError: as `join_runs`; runs that a measure reads to different depths.
+        JoinError: as `join_runs`.
     """
     if family not in ("measure", "all"):
         raise UsageError(f"family {family!r} is unknown; expected measure or all")
@@ -118,9 +119,10 @@ def score_differences(
     joined = join_runs(runs, original, *([] if augmented is None else [augmented]))
     if len(joined.places) < 2:
         raise UsageError(f"found {len(joined.places)} run; expected two or more to compare")
-    check_depths(joined, parsed)
     codes = code_clusters(joined.queries, clusters)
-    values = _values(joined, original, augmented, parsed)
+    labellings = {"original": joined.label(original)}
+    labellings |= {} if augmented is None else {"augmented": joined.label(augmented)}
+    values = _values(joined, labellings, parsed)
     pooled = _pooled(joined, sources)
     draws = _draw(values, codes, are_medians(parsed), n_resamples, seed)
     rows: list[dict[str, Any]] = []
@@ -140,31 +142,14 @@ def score_differences(
     table["block"] = table["qrels"].map({name: place for place, name in enumerate(values)})
     table = table.sort_values(["block", "order"], kind="stable").drop(columns=["block", "order"])
     table = _corrected(table.reset_index(drop=True), family)
-    return Differences(table, tuple(_notes(table, parsed)))
-
-
-def check_depths(joined: Joined, measures: Sequence[Measure]) -> None:
-    """Raise a JoinError when a measure reads two runs to different depths: they are not compared."""
-    depths = {run_id: place.worst_rank - 1 for run_id, place in joined.places.items()}
-    for measure in measures:
-        k = measure.depth
-        read = {run_id: depth if k is None else min(k, depth) for run_id, depth in depths.items()}
-        if len(set(read.values())) > 1:
-            said = ", ".join(f"{run_id} {depth}" for run_id, depth in read.items())
-            least = min(read.values())
-            raise JoinError(
-                f"{measure.name} would read the runs to different depths ({said}); make the runs equally "
-                f"deep, or take a measure with a cutoff of at most {least}"
-            )
+    on_depths = joined.note_depths(labellings.values(), parsed)
+    return Differences(table, (*on_depths, *_notes(table, parsed)))
 
 
 def _values(
-    joined: Joined, original: Qrels, augmented: Qrels | None, measures: list[Measure]
+    joined: Joined, labellings: Mapping[str, Labelling], measures: list[Measure]
 ) -> dict[str, dict[str, Floats]]:
     """Return qrels → run → (queries, measures)."""
-    labellings = {"original": joined.label(original)}
-    if augmented is not None:
-        labellings["augmented"] = joined.label(augmented)
     values = {
         name: {
             run_id: np.column_stack([values_of(joined.ranking(run_id, labelling), m) for m in measures])
@@ -172,7 +157,7 @@ def _values(
         }
         for name, labelling in labellings.items()
     }
-    if augmented is not None:
+    if "augmented" in labellings:
         gains = {run_id: values["augmented"][run_id] - values["original"][run_id] for run_id in joined.places}
         values["delta"] = gains
     return values

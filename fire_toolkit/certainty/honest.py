@@ -121,6 +121,7 @@ def honest_scores(
     joined = join_runs(runs, original, labels)
     codes = code_clusters(joined.queries, clusters)
     before = joined.label(original)
+    labellings = [before]
     rows: list[dict[str, Any]] = []
     for policy in dict.fromkeys(policies):
         augmented, changes = augment_qrels(original, labels, policy=policy)
@@ -128,6 +129,7 @@ def honest_scores(
         counted = {name: counts[name] for name in ("confirmed", "rejected", "new")}
         counted["never_judged"] = counts["original"]
         after = joined.label(augmented)
+        labellings.append(after)
         for run_id in joined.places:
             without, pooled = _without_own(joined, run_id, before, after, sources)
             views = {
@@ -142,7 +144,7 @@ def honest_scores(
                 row |= _scores(views["augmented"], measure, values[measure.name]) | limits | counted
                 rows.append(row | {"n_queries": len(joined.queries)})
     table = pd.DataFrame(rows, columns=list(HONEST_COLUMNS)).astype(HONEST_COLUMNS)
-    return Honest(table, _notes(table, parsed))
+    return Honest(table, (*joined.note_depths(labellings, parsed), *_notes(table, parsed)))
 
 
 def _without_own(
@@ -197,7 +199,7 @@ def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, F
     assert ranking is not None
     score = {name: measure.aggregate(each) for name, each in values.items()}
     lower, upper = score_bounds(ranking, measure)
-    k = measure.depth or max(ranking.worst_rank - 1, 1)
+    k = measure.depth or max(ranking.worst_rank - 1, 1)  # beyond the top Judged@k reads the top
     judged = parse_measure(f"Judged@{k}")
     return {
         "original": score["original"],

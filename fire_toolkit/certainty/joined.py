@@ -6,7 +6,7 @@ Original, augmented, and all qrels with somebody's judgments left out are labell
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from fire_toolkit.measures import (
     parse_measure,
 )
 from fire_toolkit.measures.blocks import RunBlock, block_of
+from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.ranking import check_run_fits, split_runs
 from fire_toolkit.tables import PoolSources, Qrels, Run
 
@@ -131,6 +132,7 @@ class Joined:
                 rank=run.rank[kept],
                 relevance=pair_place[run.relevance[kept]],
                 n_retrieved=run.n_retrieved[queries],
+                last_rank=run.last_rank[queries],
             )
         stratum = None if self.stratum is None else self.stratum[kept_pairs]
         return Joined(self.queries[queries], self.docs, keys, places, stratum)
@@ -150,6 +152,13 @@ class Joined:
             n_nonrelevant=labelling.n_nonrelevant,
             strata=self._strata(labelling, run.relevance[kept]),
         )
+
+    def note_depths(self, labellings: Iterable[Labelling], measures: Sequence[Measure]) -> tuple[str, ...]:
+        """Return the note on measures that read deeper than the runs were ranked, if there is one."""
+        known = list(labellings)
+        reaches = [Reach.of(run, [self.ranking(run, each) for each in known]) for run in self.places]
+        note = note_depths(reaches, measures)
+        return (note,) if note else ()
 
     def _strata(self, labelling: Labelling, entries: Ints) -> Strata | None:
         if self.stratum is None:
@@ -204,7 +213,7 @@ def _placed(run_id: str, block: RunBlock, coded: CodedQrels) -> JudgedRanking:
         run_id,
         coded.queries,
         first=block.first_pair,
-        n_shared=np.count_nonzero(place.n_retrieved),
+        n_shared=np.count_nonzero(place.last_rank),
         has_known_doc=run.has_known_doc,
     )
     return place

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.certainty.differences import check_depths
 from fire_toolkit.certainty.joined import (
     Floats,
     Ints,
@@ -39,10 +38,12 @@ class LeftOut(NamedTuple):
     scores: left_out, measure, run_id, is_left_out, all, without, change, place_all, place_without.
     orders: left_out, measure, n_own (pairs that go), n_own_relevant (positives that go), tau, tau_ap
     (of the orders with all judgments and without), n_swaps, largest_change (in size, over the runs).
+    notes: sentences on what the tables do not say.
     """
 
     scores: pd.DataFrame
     orders: pd.DataFrame
+    notes: tuple[str, ...]
 
 
 def leave_out(
@@ -75,7 +76,6 @@ def leave_out(
     """
     parsed = parse_measures(measures)
     joined = join_runs(runs, original, augmented)
-    check_depths(joined, parsed)
     before, after = joined.label(original), joined.label(augmented)
     whole = {run_id: _value(joined, run_id, after, parsed) for run_id in joined.places}
     means = _aggregate(whole, parsed)
@@ -98,7 +98,8 @@ def leave_out(
             for row, run_id in enumerate(joined.places):
                 value = (old[row], new[row], new[row] - old[row], rank_old[row], rank_new[row])
                 scores.append((name, measure.name, run_id, run_id in members, *value))
-    return LeftOut(pd.DataFrame(scores, columns=SCORES), pd.DataFrame(orders, columns=ORDERS))
+    notes = joined.note_depths([before, after], parsed)
+    return LeftOut(pd.DataFrame(scores, columns=SCORES), pd.DataFrame(orders, columns=ORDERS), notes)
 
 
 def _groups(sources: PoolSources, families: Mapping[str, str] | None) -> dict[str, set[str]]:

@@ -10,9 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.certainty.differences import check_depths
 from fire_toolkit.certainty.intervals import are_medians, bootstrap_means, code_clusters
-from fire_toolkit.certainty.joined import Bools, Floats, Joined, join_runs, parse_measures, values_of
+from fire_toolkit.certainty.joined import (
+    Bools,
+    Floats,
+    Joined,
+    Labelling,
+    join_runs,
+    parse_measures,
+    values_of,
+)
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels, Run
@@ -74,8 +81,8 @@ def compare_orders(
     joined = join_runs(runs, first, *others)
     if len(joined.places) < 2:
         raise UsageError(f"found {len(joined.places)} run; expected two or more to order")
-    check_depths(joined, parsed)
-    values = _values(joined, labellings, parsed)  # queries × (labelling, measure, run)
+    labels_of = {name: joined.label(qrels) for name, qrels in labellings.items()}
+    values = _values(joined, labels_of, parsed)  # queries × (labelling, measure, run)
     shape = (len(labellings), len(parsed), len(joined.places))
     is_median = np.tile(np.repeat(are_medians(parsed), shape[2]), shape[0])
     means = _aggregate(values, is_median).reshape(shape)
@@ -98,14 +105,14 @@ def compare_orders(
         _scores(means, names, parsed, list(joined.places)),
         pd.DataFrame(agreement),
         pd.DataFrame(swaps),
-        tuple(_notes(len(joined.places))),
+        (*joined.note_depths(labels_of.values(), parsed), *_notes(len(joined.places))),
     )
 
 
-def _values(joined: Joined, labellings: Mapping[str, Qrels], measures: list[Measure]) -> Floats:
+def _values(joined: Joined, labellings: Mapping[str, Labelling], measures: list[Measure]) -> Floats:
     rankings = {
-        name: {run_id: joined.ranking(run_id, joined.label(qrels)) for run_id in joined.places}
-        for name, qrels in labellings.items()
+        name: {run_id: joined.ranking(run_id, labelling) for run_id in joined.places}
+        for name, labelling in labellings.items()
     }
     return np.column_stack(
         [

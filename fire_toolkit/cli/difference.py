@@ -37,8 +37,8 @@ def difference(
     """Test the differences of every two runs: interval, p-values, effect size.
 
     Intervals are bootstrapped over queries (or --cluster); p is exact (McNemar) for C@k, else from the
-    paired randomisation test; Holm corrects p for the pairs tested together. Runs must be equally deep
-    where a measure reads them.
+    paired randomisation test; Holm corrects p for the pairs tested together. A note says where a measure
+    reads the runs to different depths.
     """
     from fire_toolkit.certainty import score_differences
     from fire_toolkit.formats.delimited import delimited_text

@@ -73,6 +73,8 @@ def reusability(
         sources=given.sources,
         families=_families(families),
     )
+    for note in found.notes:
+        say(f"note: {note}")
     given.say_unpooled()
     own = found.scores[found.scores["is_left_out"]].drop(columns="is_left_out")
     table = {"own": own, "orders": found.orders, "all": found.scores}[show]

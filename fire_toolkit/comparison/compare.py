@@ -21,7 +21,7 @@ from fire_toolkit.comparison.overlap import (
 )
 from fire_toolkit.comparison.ties import VARIANTS, TiedLists, tied_lists, tied_measures
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.ranking import LEAST_SHARED, split_runs
+from fire_toolkit.ranking import LEAST_SHARED, ranked_lengths, split_runs
 from fire_toolkit.tables import Comparisons, Run
 
 
@@ -156,7 +156,7 @@ class _Rows:
         rows = cls(query, doc, rank, score, length)
         if (rank[start + own - 1] == own).all():
             return rows
-        return rows._select(rank == np.arange(1, len(query) + 1) - np.repeat(start, own))
+        return rows._select(rank <= np.repeat(ranked_lengths(rank, start, start + own), own))
 
     def top(self, depth: int) -> _Rows:
         """Return the rows of rank 1 to `depth`."""

@@ -23,7 +23,8 @@ AP = Definition(
     summary="The precision at the rank of each positive found, summed, over all positives |G|.",
     source="trec_eval map, and map_cut_k with a cutoff.",
     convention="Divided by |G|, with a cutoff too (AP@k/min and AP_fire@k divide otherwise); 0 for a query "
-    "without a positive. Without a cutoff it depends on how deep the run is.",
+    "without a positive. Without a cutoff it depends on how deep the run is; positives kept below the top "
+    "count at their exact ranks.",
     per_query=average_precision,
     cutoff="optional",
     loop="ap",

@@ -11,6 +11,7 @@ from fire_toolkit.measures.segments import Floats, running_count, share, sum_by_
 
 def bpref(ranking: JudgedRanking) -> Floats:
     """Return 1/R Σ over the positives found of 1 − min(n, R) / min(N, R), n of N non-relevant above it."""
+    ranking = ranking.top
     n_above = running_count(ranking.query, ranking.relevance == 0)[ranking.is_positive]
     query = ranking.found.query
     n_positives, n_nonrelevant = ranking.n_positives[query], ranking.n_nonrelevant[query]
@@ -24,7 +25,8 @@ BPREF = Definition(
     "it, summed, over R positives.",
     source="Buckley and Voorhees, SIGIR 2004, in the form of trec_eval bpref.",
     convention="Unjudged docs are passed over. 1 − min(n, R) / min(N, R) for a positive with n of the "
-    "query's N non-relevant docs above it; positives not retrieved add 0.",
+    "query's N non-relevant docs above it; positives that are not retrieved, or stand below the run's top, "
+    "add 0.",
     per_query=bpref,
     bounds="ends",
     skips_unjudged=True,

@@ -12,7 +12,8 @@ import pandas as pd
 
 from fire_toolkit.kernels import as_input
 from fire_toolkit.measures.blocks import RunBlock, block_of
-from fire_toolkit.measures.segments import Codes, Floats, Ints, count_by_query, running_count
+from fire_toolkit.measures.segments import Codes, Floats, Ints, count_by_query
+from fire_toolkit.ranking import ranked_lengths
 from fire_toolkit.tables import Qrels, Run
 
 _FEW_GRADES = 16
@@ -200,15 +201,11 @@ class CodedRun:
         return as_input(self.rank if has_gap else self.rank[:0], np.int64)
 
     @cached_property
-    def n_contiguous(self) -> Ints:
-        """Return the depth to which each query's ranks are 1, 2, 3, ... without a gap."""
-        n_rows = self.stop - self.start
+    def n_ranked(self) -> Ints:
+        """Return how many docs of each query were ranked, see `ranking.ranked_lengths`."""
         if not self.gapped_rank.size:
-            return n_rows
-        query = np.repeat(np.arange(n_rows.size), n_rows)
-        place = running_count(query, np.ones(query.size, dtype=bool))
-        in_place = self.rank[self.start[query] + place - 1] == place
-        return count_by_query(query[in_place], n_rows.size)
+            return self.stop - self.start
+        return ranked_lengths(self.rank, self.start, self.stop)
 
     @cached_property
     def has_known_doc(self) -> bool:

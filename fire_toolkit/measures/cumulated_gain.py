@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.gains import cumulated_gain, no_discount, normalised_gain
+from fire_toolkit.measures.gains import cumulated_gain, ideal_gain, no_discount
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.measures.segments import Floats, share
+
+
+def gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
+    """Return the sum of the grades in the top k; without k of all that was ranked."""
+    return cumulated_gain(ranking.top if k is None else ranking, discount=no_discount, k=k)
+
+
+def normalised_gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
+    """Return `gain_retrieved` over that of the ideal ranking; 0 for a query without a positive."""
+    return share(gain_retrieved(ranking, k=k), ideal_gain(ranking, discount=no_discount, k=k))
+
 
 CG = Definition(
     name="CG",
     summary="The sum of the grades in the top k, or of everything retrieved.",
     source="Järvelin and Kekäläinen, ACM TOIS 2002, eq. 1; SHREC.",
-    convention="Negative relevances add nothing.",
-    per_query=partial(cumulated_gain, discount=no_discount),
+    convention="Negative relevances add nothing. Without a cutoff positives kept below the top do not count.",
+    per_query=gain_retrieved,
     cutoff="optional",
     unit="gain",
     bounds="monotone",
@@ -24,7 +35,7 @@ NCG = Definition(
     source="Järvelin and Kekäläinen, ACM TOIS 2002; SHREC.",
     convention="The ideal ranking holds all positives of the query, cut at k; 0 for a query without a "
     "positive.",
-    per_query=partial(normalised_gain, discount=no_discount),
+    per_query=normalised_gain_retrieved,
     cutoff="optional",
     bounds="ends",
     is_graded=True,

@@ -11,7 +11,8 @@ from fire_toolkit.measures.segments import Floats, count_by_query, share
 
 def f_measure(ranking: JudgedRanking, *, k: int | None = None, beta: float = 1.0) -> Floats:
     """Return (1 + β²) P R / (β² P + R) of the top k (of all retrieved, without k) for each query."""
-    n_found = count_by_query(ranking.found.to(k).query, ranking.n_queries)
+    taken = ranking.top if k is None else ranking
+    n_found = count_by_query(taken.found.to(k).query, ranking.n_queries)
     n_taken = ranking.n_retrieved if k is None else np.full(ranking.n_queries, k)
     f = share((1 + beta**2) * n_found, beta**2 * ranking.n_positives + n_taken)
     return np.where(ranking.n_positives > 0, f, 0.0)
@@ -22,7 +23,7 @@ F = Definition(
     summary="The weighted harmonic mean of precision and recall of the top k, or of everything retrieved.",
     source="van Rijsbergen 1979; trec_eval set_F without a cutoff, its parameter being β².",
     convention="With a cutoff precision divides by k, as P@k does. Recall weighs β times as much as "
-    "precision; 0 where no positive was found.",
+    "precision; 0 where no positive was found. Positives kept below the top are not retrieved.",
     per_query=f_measure,
     cutoff="optional",
     parameters=(Parameter("beta", example=2.0, default=1.0),),

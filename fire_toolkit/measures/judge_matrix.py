@@ -92,7 +92,7 @@ class PairRanks:
             ideal_grade=coded.ideal[1],
             n_nonrelevant=coded.n_nonrelevant,
             worst_rank=int(self.n_retrieved.max(initial=0)) + 1,
-            n_contiguous=self.n_retrieved,
+            last_rank=self.n_retrieved,
             strata=coded.strata_at(place),
             n_extra_queries=self.n_extra_queries,
         )

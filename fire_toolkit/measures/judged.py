@@ -11,7 +11,7 @@ from fire_toolkit.measures.segments import Floats, count_by_query, share
 
 def judged_at_k(ranking: JudgedRanking, *, k: int) -> Floats:
     """Return |judged docs in the top k| / min(k, retrieved) for each query; 0 where nothing was retrieved."""
-    is_counted = ranking.is_judged & (ranking.rank <= k)
+    is_counted = ranking.is_judged & (ranking.rank <= k) & ranking.is_in_top
     n_judged = count_by_query(ranking.query[is_counted], ranking.n_queries)
     return share(n_judged, np.minimum(ranking.n_retrieved, k))
 
@@ -20,8 +20,9 @@ JUDGED = Definition(
     name="Judged",
     summary="The share of the docs in the top k that have a judgment.",
     source="FIRE's p_annotated_preds (top 10); ir_measures Judged@k.",
-    convention="Divided by min(k, retrieved). A negative relevance is pooled but not judged, and does not "
-    "count (ir_measures counts it). 0 where nothing was retrieved.",
+    convention="Divided by min(k, docs ranked); positives kept below the top do not count. A negative "
+    "relevance is pooled but not judged, and does not count (ir_measures counts it). 0 where nothing was "
+    "retrieved.",
     per_query=judged_at_k,
     cutoff="required",
     no_bounds="says how much is judged, and is no score",

@@ -61,9 +61,10 @@ class JudgedRanking:
         query: (n_entries,) index of the query; entries are sorted by query, then rank.
         rank: (n_entries,) 1-based; whole numbers unless tied docs share their mean rank.
         relevance: (n_entries,) below 0: pooled but not judged; 0: judged not relevant; from 1: positive.
-        n_retrieved: (n_queries,) the deepest rank of each ranking; 0 for a query missing from the run.
-        n_contiguous: (n_queries,) how far the ranking is known without a gap. Below it stand positives that
-            the run kept at their true ranks, and docs of which nothing is known.
+        n_retrieved: (n_queries,) how many docs were ranked, which is how far the ranking is known without a
+            gap; 0 for a query missing from the run.
+        last_rank: (n_queries,) the deepest rank that is known. Between `n_retrieved` and it stand positives
+            that the run kept at their true ranks, and docs of which nothing is known.
         ideal_query, ideal_grade: (n_positives,) the qrels' positives, retrieved or not, by query, then
             grade descending.
         n_nonrelevant: (n_queries,) docs judged not relevant, retrieved or not.
@@ -80,7 +81,7 @@ class JudgedRanking:
     ideal_grade: Ints
     n_nonrelevant: Ints
     worst_rank: int
-    n_contiguous: Ints
+    last_rank: Ints
     n_extra_queries: int = 0
     strata: Strata | None = None
 
@@ -140,7 +141,7 @@ class JudgedRanking:
             rank=self.rank[kept],
             relevance=self.relevance[kept],
             n_retrieved=self.n_retrieved[queries],
-            n_contiguous=self.n_contiguous[queries],
+            last_rank=self.last_rank[queries],
             ideal_query=place[self.ideal_query[is_ideal]],
             ideal_grade=self.ideal_grade[is_ideal],
             n_nonrelevant=self.n_nonrelevant[queries],
@@ -160,22 +161,45 @@ class JudgedRanking:
             n_nonrelevant=self.n_nonrelevant + lowered,
         )
 
+    @cached_property
+    def is_in_top(self) -> Bools:
+        """Return for each entry whether it stands above the first gap of its ranking."""
+        return self.rank <= self.n_retrieved[self.query]
+
+    @cached_property
+    def top(self) -> JudgedRanking:
+        """Return the ranking down to its first gap, without the positives that were kept below it."""
+        kept = self.is_in_top
+        if kept.all():
+            return self
+        return replace(
+            self,
+            query=self.query[kept],
+            rank=self.rank[kept],
+            relevance=self.relevance[kept],
+            strata=self.strata and self.strata.at(kept),
+            last_rank=self.n_retrieved,
+        )
+
     def condensed(self) -> JudgedRanking:
-        """Return the ranking of the judged docs alone, the others left out and the ranks closed up.
+        """Return the top's judged docs alone, the others left out and the ranks closed up.
+
+        Below the top it is not known which judged docs stand above a positive, so it ends there.
 
         Source: Sakai, Alternatives to Bpref, SIGIR 2007; trec_eval's -J.
         """
-        kept = self.is_judged
+        kept = self.is_judged & self.is_in_top
         query = self.query[kept]
         rank = running_count(query, np.ones(query.size, dtype=bool))
+        length = count_by_query(query, self.n_queries)
         return replace(
             self,
             query=query,
             rank=rank.astype(np.float64),
             relevance=self.relevance[kept],
             strata=self.strata and self.strata.at(kept).judged(),
-            n_retrieved=count_by_query(query, self.n_queries),
-            n_contiguous=count_by_query(query, self.n_queries),
+            n_retrieved=length,
+            last_rank=length,
             worst_rank=int(rank.max(initial=0)) + 1,
         )
 
@@ -221,12 +245,12 @@ def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
         query=query,
         rank=rank,
         relevance=found if coded.stratum is None else coded.relevance[found],
-        n_retrieved=coded_run.last_rank,
+        n_retrieved=coded_run.n_ranked,
         ideal_query=coded.ideal[0],
         ideal_grade=coded.ideal[1],
         n_nonrelevant=coded.n_nonrelevant,
         worst_rank=coded_run.worst_rank,
-        n_contiguous=coded_run.n_contiguous,
+        last_rank=coded_run.last_rank,
         n_extra_queries=coded_run.n_extra_queries,
         strata=coded.strata_at(found),
     )
@@ -250,7 +274,7 @@ def join_rankings(parts: Sequence[JudgedRanking], coded: CodedQrels) -> JudgedRa
         ideal_grade=coded.ideal[1],
         n_nonrelevant=coded.n_nonrelevant,
         worst_rank=max(part.worst_rank for part in parts),
-        n_contiguous=np.concatenate([part.n_contiguous for part in parts]),
+        last_rank=np.concatenate([part.last_rank for part in parts]),
         n_extra_queries=sum(part.n_extra_queries for part in parts),
         strata=strata,
     )

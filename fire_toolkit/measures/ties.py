@@ -69,7 +69,7 @@ class TiedRanking:
         group = _numbered(self.ranking.query, self.first)
         if not measure.condensed:
             return _settled(ranking, group, self.first, self.last, rule)
-        group = _numbered(group[self.ranking.is_judged])
+        group = _numbered(group[self.ranking.is_judged & self.ranking.is_in_top])
         count = np.bincount(group)
         first = np.asarray(ranking.rank, dtype=np.int64)[np.cumsum(count) - count][group]
         return _settled(ranking, group, first, first + count[group] - 1, rule)

@@ -19,7 +19,7 @@ UNJUDGED = Definition(
     name="unjudged",
     summary="The share of the docs in the top k that have no judgment.",
     source="One minus Judged@k.",
-    convention="Divided by min(k, retrieved); pooled but not judged (a negative relevance) is unjudged. 0 "
+    convention="Divided by min(k, docs ranked); pooled but not judged (a negative relevance) is unjudged. 0 "
     "where nothing was retrieved.",
     per_query=unjudged_at_k,
     cutoff="required",

@@ -19,12 +19,13 @@ from fire_toolkit.measures import (
     score_coded,
 )
 from fire_toolkit.measures.blocks import RunBlock, StoredRun, block_of
+from fire_toolkit.measures.depths import Reach
 from fire_toolkit.measures.judge_matrix import MatrixSource
 from fire_toolkit.measures.judged_ranking import join_rankings
 from fire_toolkit.measures.score_coded import score_views
-from fire_toolkit.measures.segments import Floats, Ints
+from fire_toolkit.measures.segments import Bools, Floats, Ints
 from fire_toolkit.measures.ties import SETTLING_RULES, TiedRanking, find_ties, order_by_index
-from fire_toolkit.ranking import check_run_fits
+from fire_toolkit.ranking import check_run_fits, run_depth
 from fire_toolkit.tables import Run
 
 View = Callable[[Measure], JudgedRanking]
@@ -57,30 +58,36 @@ class Judged:
     """One run under one qrels.
 
     values: measures × queries. ends: where ties were looked for. ranking: the run joined with the qrels,
-    where a measure is a rank.
+    where a measure is a rank. n_lost: positives of the qrels that its lists do not hold.
     """
 
     values: Floats
     ends: TieEnds | None
     ranking: JudgedRanking | None
+    n_lost: int
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedRun:
     """One run under each qrels, by the name of the qrels, and how far its lists reach.
 
-    n_retrieved, n_contiguous, n_extra_queries: as in `JudgedRanking`.
+    n_retrieved, last_rank, n_extra_queries: as in `JudgedRanking`.
     """
 
     by: dict[str, Judged]
     n_retrieved: Ints
-    n_contiguous: Ints
+    last_rank: Ints
     n_extra_queries: int
 
     @property
-    def worst_rank(self) -> int:
-        """Return one past the deepest rank of any query."""
-        return int(self.n_retrieved.max(initial=0)) + 1
+    def has_gap(self) -> Bools:
+        """Return which queries have positives below a gap."""
+        return self.n_retrieved < self.last_rank
+
+    def reach(self, run_id: str) -> Reach:
+        """Return how deep the run was ranked, and what its lists lack."""
+        n_lost = max(judged.n_lost for judged in self.by.values())
+        return Reach(run_id, run_depth(self.n_retrieved, self.last_rank), bool(self.has_gap.any()), n_lost)
 
 
 def judge_blocks(
@@ -108,7 +115,7 @@ def judge_blocks(
         return _judge_matrix(run, coded, measures, ties=ties, doc_order=doc_order)
     queries = next(iter(coded.values())).queries
     accounts = {name: _Account(which, measures, ties) for name, which in coded.items()}
-    n_retrieved, n_contiguous = np.zeros((2, len(queries)), dtype=np.int64)
+    n_retrieved, last_rank = np.zeros((2, len(queries)), dtype=np.int64)
     first, n_extra, has_known_doc, place = None, 0, False, 0
     for block in run.blocks():
         first = first or block.first_pair
@@ -119,8 +126,8 @@ def judge_blocks(
         coded_run = code_run(block, next(iter(within.values())))
         for name, account in accounts.items():
             has_known_doc |= account.add(coded_run, within[name], place)
-        n_retrieved[place:stop] = coded_run.last_rank
-        n_contiguous[place:stop] = coded_run.n_contiguous
+        n_retrieved[place:stop] = coded_run.n_ranked
+        last_rank[place:stop] = coded_run.last_rank
         n_extra += coded_run.n_extra_queries
         has_known_doc = has_known_doc or coded_run.has_known_doc
         place = stop
@@ -128,11 +135,11 @@ def judge_blocks(
         run.run_id,
         queries,
         first=first or ("", ""),
-        n_shared=np.count_nonzero(n_retrieved),
+        n_shared=np.count_nonzero(last_rank),
         has_known_doc=has_known_doc,
     )
     by = {name: account.close() for name, account in accounts.items()}
-    return JudgedRun(by, n_retrieved, n_contiguous, n_extra)
+    return JudgedRun(by, n_retrieved, last_rank, n_extra)
 
 
 def _judge_matrix(
@@ -166,12 +173,13 @@ class _Account:
     """What one qrels make of a run, block by block.
 
     of_all: the places of measures that are ranks; of_block: of the others. tied: of each block, its tied
-    queries and the values of `of_block` at either end. kept: what `of_all` needs.
+    queries and the values of `of_block` at either end. kept: what `of_all` needs. n_found: positives.
     """
 
     coded: CodedQrels
     measures: Sequence[Measure]
     ties: str | None
+    n_found: int = 0
     values: Floats = field(init=False)
     of_all: list[int] = field(init=False)
     of_block: list[int] = field(init=False)
@@ -205,6 +213,7 @@ class _Account:
         if values is None:
             values = self._values(self._view(ranking, tied), self.of_block, ranking.n_queries)
         self.values[self.of_block, place : place + ranking.n_queries] = values
+        self.n_found += int(np.count_nonzero(ranking.relevance >= 1))
         if tied is not None:
             queries = tied.tied_queries
             low, high = self._at_ends(tied.of(queries), self.of_block)
@@ -231,7 +240,7 @@ class _Account:
                     each[:, queries] for each in self._at_ends(tied, self.of_all)
                 )
             ends = TieEnds(queries, low, high)
-        return Judged(self.values, ends, ranking)
+        return Judged(self.values, ends, ranking, self.coded.positives.pairs.size - self.n_found)
 
     def _view(self, ranking: JudgedRanking, tied: TiedRanking | None) -> View:
         """Return what shows a measure the ranking, ties settled by the rule."""

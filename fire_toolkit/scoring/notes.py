@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,16 +47,12 @@ def note_positives(coded: dict[str, CodedQrels]) -> list[Note]:
 
 
 def note_run(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]:
-    """Note queries that a run lacks, has beyond the qrels, or whose lists are shallow or have gaps."""
-    lengths, of = run.n_retrieved[run.n_retrieved > 0], run.n_retrieved.size
-    known = run.n_contiguous[run.n_retrieved > 0]
-    has_gap = known < lengths
+    """Note queries that a run lacks, has beyond the qrels, or whose lists are shallow."""
+    is_there, of = run.last_rank > 0, run.last_rank.size
+    lengths = run.n_retrieved[is_there]
     missing, extra = of - lengths.size, run.n_extra_queries
     cutoff = max((measure.k for measure in measures if measure.k is not None), default=0)
-    shallow = int(np.count_nonzero((lengths < cutoff) & ~has_gap))
-    n_gaps = int(np.count_nonzero(has_gap))
-    top = int(known[has_gap].min(initial=run.worst_rank))
-    deeper = [measure.name for measure in measures if measure.depth is None or measure.depth > top]
+    shallow = int(np.count_nonzero((lengths < cutoff) & ~run.has_gap[is_there]))
     said = [
         (
             "missing",
@@ -69,12 +65,6 @@ def note_run(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]
             shallow,
             f"{count_queries(shallow, of=of)} with fewer docs than the cutoff {cutoff} "
             f"(shortest {lengths.min()})",
-        ),
-        (
-            "gaps",
-            n_gaps if deeper else 0,
-            f"{count_queries(n_gaps, of=of)} whose ranks below {top} are known for some docs "
-            f"only; {', '.join(deeper)} read further, and take the others as unjudged and not relevant",
         ),
     ]
     return [Note(kind, run_id, "", n, f"{run_id}: {text}") for kind, n, text in said if n]
@@ -126,16 +116,6 @@ def _shown(values: Floats, queries: Ints, at_end: Floats, measure: Measure) -> s
     values[queries] = at_end
     value = measure.aggregate(values)
     return f"{100 * value:.1f}" if measure.definition.unit == "share" else f"{value:.1f}"
-
-
-def note_depths(depths: Mapping[str, int], measures: Sequence[Measure]) -> list[Note]:
-    """Note that runs of different depths are read whole; their depths by run id."""
-    whole = [m.name for m in measures if m.depth is None]
-    if not whole or len(set(depths.values())) == 1:
-        return []
-    said = ", ".join(f"{run_id} {depth}" for run_id, depth in depths.items())
-    text = f"{', '.join(whole)} read whole lists, whose depths differ ({said}); compare at one depth"
-    return [Note("depths", "", "", len(depths), text)]
 
 
 def count_queries(n: int, of: int | None = None) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import CodedQrels, Measure, code_qrels, parse_measure
 from fire_toolkit.measures.blocks import StoredRun
+from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.judge_matrix import MatrixSource
 from fire_toolkit.measures.segments import Floats
 from fire_toolkit.measures.ties import TIE_RULES
@@ -21,7 +22,6 @@ from fire_toolkit.scoring.notes import (
     Note,
     count_queries,
     note_bounds,
-    note_depths,
     note_positives,
     note_run,
     note_ties,
@@ -105,7 +105,8 @@ def score_runs(
         )
     _check_ties(ties, doc_order)
     notes = note_positives(coded)
-    values, depths = [], {}
+    values: list[Floats] = []
+    reaches: list[Reach] = []
     for run in stored:
         judged = judge_blocks(run, coded, parsed, ties=ties, doc_order=doc_order if ties == "index" else None)
         by_qrels = [each.values for each in judged.by.values()]
@@ -113,11 +114,13 @@ def score_runs(
         notes += note_ties(run.run_id, judged, parsed)
         notes += note_run(run.run_id, judged, parsed)
         notes += note_bounds(run.run_id, judged, parsed)
-        depths[run.run_id] = judged.worst_rank - 1
-    notes += note_depths(depths, parsed)
+        reaches.append(judged.reach(run.run_id))
+    on_depths = note_depths(reaches, parsed)
+    notes += [Note("depths", "", "", len(reaches), on_depths)] if on_depths else []
     names = ["original", "augmented", "delta"][: 1 if augmented is None else 3]
     query_ids = [ALL, *queries] if per_query else [ALL]
-    scores = _table(np.stack(values), list(depths), query_ids, [m.name for m in parsed], names)
+    run_ids = [reach.run_id for reach in reaches]
+    scores = _table(np.stack(values), run_ids, query_ids, [m.name for m in parsed], names)
     return Scoring(scores, tuple(notes))
 
 

@@ -12,7 +12,7 @@ import pytest
 from fire_toolkit.certainty import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.measures import JudgedRanking, Measure, code_qrels, judge_run, list_measures, parse_measure
 from fire_toolkit.ranking import rank_run
-from fire_toolkit.tables import Qrels, Run, check_qrels
+from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
 
 BOUNDED = [
     "C@1", "C@4", "R@4", "P@4", "F@4", "F(beta=2)@4", "AP@4", "AP", "AP@4/min", "AP_fire@4", "nDCG@4", "nDCG",
@@ -23,13 +23,21 @@ BOUNDED = [
 ]  # fmt: skip
 
 
+COLUMNS = ["run_id", "query_id", "doc_id", "rank", "score"]
+
+
 def random_case(seed: int) -> tuple[Run, Qrels]:
+    """Return a run of up to six docs and, in every other case, up to three more below a gap."""
     rng = np.random.default_rng(seed)
     docs = [f"d{number}" for number in range(9)]
     n_retrieved = int(rng.integers(1, 7))
-    ranked = rng.permutation(9)[:n_retrieved]
-    rows = [("m", "q", docs[doc], float(-place)) for place, doc in enumerate(ranked)]
-    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+    ranked = rng.permutation(9)
+    ranks = list(range(1, n_retrieved + 1))
+    if seed % 2:
+        below = rng.choice(np.arange(n_retrieved + 2, 12), size=min(3, 9 - n_retrieved), replace=False)
+        ranks += sorted(int(rank) for rank in below)
+    rows = [("m", "q", docs[doc], rank, float(-rank)) for rank, doc in zip(ranks, ranked, strict=False)]
+    run = check_run(pd.DataFrame(rows, columns=COLUMNS))
     judged = rng.permutation(9)[: int(rng.integers(1, 6))]
     relevance = rng.choice([-1, 0, 1, 1, 2, 3], size=len(judged))
     qrels = pd.DataFrame({"query_id": "q", "doc_id": [docs[d] for d in judged], "relevance": relevance})
@@ -41,16 +49,17 @@ def assigned(seed: int, depth: int, level: int) -> JudgedRanking:
     """Every assignment of the unjudged docs down to `depth`, each as a query of its own."""
     run, qrels = random_case(seed)
     judged = dict(zip(qrels["doc_id"], qrels["relevance"], strict=True))
-    docs = run["doc_id"].astype(str).tolist()
-    unjudged = [d for d in docs[:depth] if judged.get(d, -1) < 0]
+    ranks = dict(zip(run["doc_id"].astype(str), run["rank"], strict=True))
+    top = [doc for place, (doc, rank) in enumerate(ranks.items(), 1) if rank == place]
+    unjudged = [doc for doc in top[:depth] if judged.get(doc, -1) < 0]
     rows, copies = [], []
     for number, grades in enumerate(product([0, level], repeat=len(unjudged))):
         query = f"q{number:03}"
         relevances = judged | dict(zip(unjudged, grades, strict=True))
         rows += [(query, doc, relevance) for doc, relevance in relevances.items()]
-        copies += [("m", query, doc, float(-place)) for place, doc in enumerate(docs)]
+        copies += [("m", query, doc, rank, float(-rank)) for doc, rank in ranks.items()]
     table = check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
-    many = rank_run(pd.DataFrame(copies, columns=["run_id", "query_id", "doc_id", "score"]))
+    many = check_run(pd.DataFrame(copies, columns=COLUMNS))
     return judge_run(many, code_qrels(table))
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.certainty import holm, score_differences, sign_flip_p
-from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.errors import UsageError
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.ranking import top
 from fire_toolkit.scoring import score_runs
@@ -118,14 +118,14 @@ def test_less_is_better_for_ranks(make_world: MakeWorld) -> None:
     assert ranks["n_better"].tolist() == inverse["n_better"].tolist()
 
 
-def test_runs_of_different_depths_are_not_subtracted(make_world: MakeWorld) -> None:
+def test_runs_of_different_depths_are_said(make_world: MakeWorld) -> None:
     world = make_world(5)
     shallow = top(check_run(world.runs[world.runs["run_id"] == "r1"]), 2)
     runs = [shallow, check_run(world.runs[world.runs["run_id"] != "r1"])]
-    for measure, read in (("AP", r"r1 2, r2 8, r3 8"), ("C@3", r"r1 2, r2 3, r3 3")):
-        with pytest.raises(JoinError, match=rf"{measure} would read .* different depths \({read}\)"):
-            score_differences(runs, world.original, [measure])
-    score_differences(runs, world.original, ["C@2"], n_resamples=10)
+    for measure, read in (("AP", r"r1 2, r2 8, r3 8"), ("C@3", r"r1 2, r2 8, r3 8")):
+        (note,) = score_differences(runs, world.original, [measure], n_resamples=10).notes
+        assert note == f"{measure} reads the runs to different depths ({read}); compare at one depth"
+    assert score_differences(runs, world.original, ["C@2"], n_resamples=10).notes == ()
 
 
 def test_pooled_and_fresh_runs_are_marked(make_world: MakeWorld) -> None:

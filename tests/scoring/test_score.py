@@ -76,25 +76,43 @@ def test_every_query_of_the_qrels_counts_and_no_other() -> None:
     }
 
 
-def test_ranks_left_out_are_said_with_the_measures_that_read_past_them() -> None:
-    rows = {"run_id": "m", "query_id": ["q1"] * 4 + ["q2"] * 2, "doc_id": ["a", "b", "c", "d", "a", "b"]}
-    table = pd.DataFrame({**rows, "rank": [1, 2, 3, 9, 1, 2], "score": [9.0, 8, 7, 1, 9, 8]})
-    qrels = make_qrels({"q1": {"d": 1}, "q2": {"a": 1}})
-    scoring = score_runs(
-        check_run(table), qrels, ["C@3", "P@5", "MnR", "NN", "F", "Judged@10"], per_query=True
-    )
-    assert [(n.kind, n.n, n.text) for n in scoring.notes if n.kind == "gaps"] == [
-        (
-            "gaps",
-            1,
-            "m: 1 of 2 queries whose ranks below 3 are known for some docs only; P@5, MnR, F, Judged@10 read "
-            "further, and take the others as unjudged and not relevant",
-        )
+def kept_below(run_id: str = "m") -> Run:
+    """Return a run of the top 3, which keeps d at its exact rank 9."""
+    docs, ranks, scores = ["a", "b", "c", "d"], [1, 2, 3, 9], [9.0, 8, 7, 1]
+    rows = {"run_id": run_id, "query_id": "q1", "doc_id": docs, "rank": ranks, "score": scores}
+    more = {"run_id": run_id, "query_id": "q2", "doc_id": docs[:3], "rank": ranks[:3], "score": scores[:3]}
+    return check_run(pd.concat([pd.DataFrame(rows), pd.DataFrame(more)]))
+
+
+def test_one_note_tells_of_all_runs_that_are_read_below_their_top() -> None:
+    qrels, more = {"q1": {"d": 1}, "q2": {"a": 1}}, {"q1": {"e": 1, "d": 1}, "q2": {"a": 1}}
+    measures = ["C@3", "P@5", "AP", "NN"]
+    exact = score_runs([kept_below(), kept_below("n")], make_qrels(qrels), measures)
+    assert [note.kind for note in exact.notes] == ["shallow"] * 2  # the lists hold every positive
+    assert str(exact.notes[0]).startswith("m: 1 of 2 queries with fewer docs than")
+    runs = [kept_below(), kept_below("n")]
+    told = score_runs(runs, make_qrels(qrels), measures, augmented=make_qrels(more)).notes
+    assert [note.text for note in told if note.kind == "depths"] == [
+        "P@5, AP read on below the top 3: positives that the runs kept there count at their exact ranks, all "
+        "other docs as not relevant, also the positives that no list holds (m 1, n 1)"
     ]
-    found = values(scoring.scores)
-    assert found["m", "original", "q1", "MnR"] == 9.0
-    assert found["m", "original", "q1", "F"] == 2 / (9 + 1)  # nine docs were retrieved, four are known
-    assert found["m", "original", "q1", "Judged@10"] == 1 / 9
+
+
+def test_the_top_is_what_was_ranked_and_positives_below_it_keep_their_ranks() -> None:
+    qrels = make_qrels({"q1": {"d": 1, "a": 1}, "q2": {"a": 1}})
+    measures = ["MnR", "AP", "P@9", "F", "CG", "Judged@10", "AP:condensed", "bpref"]
+    found = values(score_runs(kept_below(), qrels, measures, per_query=True).scores)
+    of_query = {name: found["m", "original", "q1", name] for name in measures}
+    assert of_query == {
+        "MnR": 1.0,
+        "AP": (1 / 1 + 2 / 9) / 2,
+        "P@9": 2 / 9,
+        "F": 2 / (3 + 2),  # one of the three docs that were ranked
+        "CG": 1.0,
+        "Judged@10": 1 / 3,
+        "AP:condensed": 1 / 2,
+        "bpref": 1 / 2,
+    }
 
 
 def test_a_run_shallower_than_a_cutoff_and_unequal_depths_are_said() -> None:
@@ -102,7 +120,7 @@ def test_a_run_shallower_than_a_cutoff_and_unequal_depths_are_said() -> None:
     notes = score_runs([RUN, long], QRELS, ["C@1", "AP@5", "RR"]).notes
     assert [(note.kind, note.run_id, note.n, note.text) for note in notes] == [
         ("shallow", "m", 2, "m: 2 of 2 queries with fewer docs than the cutoff 5 (shortest 3)"),
-        ("depths", "", 2, "RR read whole lists, whose depths differ (m 3, long 9); compare at one depth"),
+        ("depths", "", 2, "AP@5, RR read the runs to different depths (m 3, long 9); compare at one depth"),
     ]
 
 

@@ -1,0 +1,72 @@
+"""How deep runs were ranked, and the one note on measures that read deeper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fire_toolkit.measures.definition import Measure
+from fire_toolkit.measures.judged_ranking import JudgedRanking
+from fire_toolkit.ranking import run_depth
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a run reaches.
+
+    depth: see `ranking.run_depth`; has_gap: whether positives stand below its top; n_lost: positives of
+    the qrels that its lists do not hold.
+    """
+
+    run_id: str
+    depth: int
+    has_gap: bool
+    n_lost: int
+
+    @classmethod
+    def of(cls, run_id: str, rankings: Sequence[JudgedRanking]) -> Reach:
+        """Return the reach of a run from its rankings under one qrels or several; most are lost counts."""
+        some = rankings[0]
+        n_lost = max(each.ideal_query.size - int(np.count_nonzero(each.is_positive)) for each in rankings)
+        has_gap = bool((some.n_retrieved < some.last_rank).any())
+        return cls(run_id, run_depth(some.n_retrieved, some.last_rank), has_gap, n_lost)
+
+
+def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
+    """Return what a reader of measures that read beyond the ranked depth must know; empty where nothing.
+
+    Where the lists hold every positive of the qrels, no measure depends on their depth.
+
+    Examples:
+        >>> from fire_toolkit.measures.names import parse_measure
+        >>> note_depths([Reach("a", 20, False, 3), Reach("b", 100, False, 0)], [parse_measure("AP")])
+        'AP reads the runs to different depths (a 20, b 100); compare at one depth'
+    """
+    if not any(reach.n_lost for reach in reaches):
+        return ""
+    said = []
+    uneven = [m.name for m in measures if len({_read(m, reach.depth) for reach in reaches}) > 1]
+    if uneven:
+        depths = ", ".join(f"{reach.run_id} {reach.depth:,}" for reach in reaches)
+        said.append(f"{_reads(uneven)} the runs to different depths ({depths}); compare at one depth")
+    gapped = [reach for reach in reaches if reach.has_gap and reach.n_lost]
+    top = min((reach.depth for reach in gapped), default=0)
+    deeper = [m.name for m in measures if gapped and (m.depth is None or m.depth > top)]
+    if deeper:
+        tops = ", ".join(dict.fromkeys(f"{reach.depth:,}" for reach in gapped))
+        lost = ", ".join(f"{reach.run_id} {reach.n_lost:,}" for reach in gapped)
+        said.append(
+            f"{_reads(deeper)} on below the top {tops}: positives that the runs kept there count at their "
+            f"exact ranks, all other docs as not relevant, also the positives that no list holds ({lost})"
+        )
+    return "; ".join(said)
+
+
+def _read(measure: Measure, depth: int) -> int:
+    return depth if measure.depth is None else min(measure.depth, depth)
+
+
+def _reads(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'reads' if len(names) == 1 else 'read'}"
