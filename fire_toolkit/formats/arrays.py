@@ -13,6 +13,7 @@ import numpy as np
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.matrix import Array, FileMatrix, HeldMatrix, Matrix, held
+from fire_toolkit.ids import id_texts
 
 QUERY_IDS = ("query_ids", "query_id", "queries", "qids", "text_ids", "caption_ids", "sentence_ids")
 DOC_IDS = ("doc_ids", "doc_id", "docs", "dids", "item_ids", "video_ids", "vid_ids", "image_ids", "corpus_ids")
@@ -123,38 +124,6 @@ class ArrayShelf:
 
 def _is_one_of(name: str, names: Iterable[str]) -> bool:
     return name.rpartition("/")[2].lower() in names
-
-
-def id_texts(values: Any, where: str) -> list[str]:
-    """Return ids as text to the letter: text, UTF-8 bytes, or whole numbers.
-
-    Raises:
-        FormatError: one is something else, or they are no list.
-    """
-    if isinstance(values, str | bytes | set | frozenset):
-        kind = type(values).__name__
-        raise FormatError(f"{where}: a {kind}, expected a list of ids in the order of the matrix")
-    try:
-        items = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    except (ValueError, TypeError):
-        raise FormatError(f"{where}: not readable as text, expected a list of ids") from None
-    if isinstance(values, np.ndarray) and values.ndim != 1:
-        raise FormatError(f"{where} has shape {values.shape} of {values.dtype}, expected a list of text")
-    return items if all(type(item) is str for item in items) else [id_text(item, where) for item in items]
-
-
-def id_text(item: object, where: str) -> str:
-    """Return one id as text."""
-    if isinstance(item, bytes):
-        try:
-            return item.decode("utf-8")
-        except UnicodeDecodeError:
-            raise FormatError(f"{where}: an id of bytes that are no UTF-8: {item[:20]!r}") from None
-    if isinstance(item, str):
-        return str(item)
-    if isinstance(item, int | np.integer) and not isinstance(item, bool) and abs(int(item)) < 2**63:
-        return str(int(item))
-    raise FormatError(f"{where}: an id is a {type(item).__name__}, expected text or a whole number")
 
 
 def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tuple[int, ...]]) -> str:

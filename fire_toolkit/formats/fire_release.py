@@ -17,8 +17,9 @@ import pandas as pd
 
 from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import as_entry, as_id, as_list, as_text, need
+from fire_toolkit.formats.collections.entries import as_entry, as_list, as_text, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.tables import (
     Disputes,
@@ -128,22 +129,22 @@ def _entries(source: Source) -> Iterator[_Entry]:
 
 
 def _entry(entry: dict[str, Any], where: str, *, is_labelled: bool) -> _Entry:
-    annotators = [as_id(value, where) for value in as_list(need(entry, "annotator_ids", where), where)]
+    annotators = [id_text(value, where) for value in as_list(need(entry, "annotator_ids", where), where)]
     answers = [_label(value, where) for value in as_list(need(entry, "annotator_labels", where), where)]
     more = [_ids(entry, name, len(annotators), where) for name in ("response_ids", "queue_ids")]
     if len(answers) != len(annotators):
         raise FormatError(f"{where}: {len(annotators)} annotators and {len(answers)} labels")
     text = as_text(need(entry, "query", where), where)
-    doc_id = as_id(need(entry, "video_id", where), where)
+    doc_id = id_text(need(entry, "video_id", where), where)
     label = _label(need(entry, "label", where), where) if is_labelled else None
-    models = sorted({as_id(model, where) for model in as_list(entry.get("models", []), where)})
+    models = sorted({id_text(model, where) for model in as_list(entry.get("models", []), where)})
     votes = list(zip(annotators, answers, *more, strict=True))
-    own_id = as_id(entry["query_id"], where) if "query_id" in entry else None
+    own_id = id_text(entry["query_id"], where) if "query_id" in entry else None
     return _Entry(text, doc_id, label, votes, models, own_id)
 
 
 def _ids(entry: dict[str, Any], name: str, n_expected: int, where: str) -> list[str]:
-    values = [as_id(value, where) for value in as_list(entry.get(name, []), where)]
+    values = [id_text(value, where) for value in as_list(entry.get(name, []), where)]
     return values if len(values) == n_expected else [";".join(values)] * n_expected
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays import DOC_IDS, QUERY_IDS, id_texts
+from fire_toolkit.formats.arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.delimited import read_delimited
 from fire_toolkit.formats.files import STDIN, read_text
 from fire_toolkit.formats.npy import NPY_MAGIC, named_values, read_values
@@ -18,6 +18,7 @@ from fire_toolkit.formats.pickle_files import is_pickle
 from fire_toolkit.formats.safe_pickle import load_plain
 from fire_toolkit.formats.syntax import parse_json
 from fire_toolkit.formats.zips import ZIP_MAGIC
+from fire_toolkit.ids import id_texts
 
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
 _PICKLE_BYTES = 256 << 20

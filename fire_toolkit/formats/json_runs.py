@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays import id_text
 from fire_toolkit.formats.files import read_text
 from fire_toolkit.formats.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.formats.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.syntax import parse_json
+from fire_toolkit.ids import id_text
 
 _META = ("mteb_model_meta", "version", "metric", "comment", "team", "name")
 _LISTS = ("docs", "doc_ids", "results", "ranking", "ranked", "retrieved", "hits")

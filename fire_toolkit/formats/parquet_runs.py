@@ -14,6 +14,7 @@ from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.names import DOC, QUERY, find_name
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.table_runs import listed_table
+from fire_toolkit.ids import id_texts
 
 PARQUET_MAGIC = b"PAR1"
 _MOST_ROWS = 500_000_000
@@ -39,8 +40,11 @@ def read_parquet(path: Path, key: str | None = None) -> Listed:
     ids = {find_name(names, wanted) for wanted in (QUERY, DOC)}
     frame = guarded(path, partial(table.to_pandas, ignore_metadata=True))  # an index is columns like others
     for name in ids - {None}:
-        if pd.api.types.is_integer_dtype(frame[name].dtype):
-            frame[name] = frame[name].astype("int64").astype("str")
+        dtype = frame[name].dtype
+        if pd.api.types.is_integer_dtype(dtype):
+            frame[name] = frame[name].astype("str")
+        elif not isinstance(dtype, pd.StringDtype | pd.CategoricalDtype):
+            frame[name] = pd.Series(id_texts(frame[name].tolist(), f"{path}: column {name}"), dtype="str")
     return listed_table(frame, str(path), key)
 
 

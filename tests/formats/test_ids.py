@@ -100,8 +100,8 @@ class Runs:
             b'{"names": ["a"]}',
             "ids: no query_ids; found names; expected a list of ids, or one under query_ids",
         ),
-        (b'[["a"]]', "ids: an id is a list, expected text or a whole number"),
-        (b"[1.5]", "ids: an id is a float, expected text or a whole number"),
+        (b'[["a"]]', "ids: id 1: a list, expected an id: text or a whole number"),
+        (b"[1.5]", "ids: id 1: 1.5, expected an id: text or a whole number"),
         (b"[]", "ids: no id, expected a list of query_ids"),
         (pickle.dumps([Runs()]), "ids: refers to 'builtins.print'"),
         (b"\x93NUMPY\x01\x00", "damaged .npy header"),
@@ -127,7 +127,7 @@ def test_arrays_of_two_names_are_not_guessed_between(tmp_path: Path) -> None:
 
 
 def test_arrays_of_numbers_and_of_two_axes_are_no_ids(tmp_path: Path) -> None:
-    for values, said in ((np.zeros(2), "an id is a float"), (np.zeros((2, 2), "i4"), "has shape")):
+    for values, said in ((np.zeros(2), "id 1: 0.0, expected an id"), (np.zeros((2, 2), "i4"), "has shape")):
         np.save(tmp_path / "ids.npy", values)
         with pytest.raises(FormatError, match=said):
             read_ids(tmp_path / "ids.npy", "query_id")

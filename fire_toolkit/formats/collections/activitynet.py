@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_id, as_texts, need
+from fire_toolkit.formats.collections.entries import Captions, as_entry, as_texts, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -22,7 +23,7 @@ def read(source: Source, split: str | None) -> Part:
     captions, items = Captions(), []
     for video, value in source.json.items():
         where = f"{path}: {video!r}"
-        as_id(video, where)
+        id_text(video, where)
         entry = as_entry(value, where)
         texts = [text.strip() for text in as_texts(need(entry, "sentences", where), where)]
         captions.add(video, " ".join(texts), query_id=video)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import as_entry, as_id, as_text, have, need
+from fire_toolkit.formats.collections.entries import as_entry, as_text, have, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 _KEYS = ("_id", "id")
 
@@ -30,5 +31,5 @@ def read(source: Source, split: str | None) -> Part:
         entry = as_entry(value, where)
         title = as_text(entry.get("title") or "", where)
         text = as_text(need(entry, "text", where), where)
-        rows.append((as_id(need(entry, key, where), where), title, text))
+        rows.append((id_text(need(entry, key, where), where), title, text))
     return Part(path, texts=pd.DataFrame(rows, columns=["id", "title", "text"], dtype=object))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_id, as_list, as_text, have, need
+from fire_toolkit.formats.collections.entries import Captions, as_entry, as_list, as_text, have, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -24,14 +25,14 @@ def read(source: Source, split: str | None) -> Part:
     for n, value in enumerate(source.records or []):
         where = f"{path}: entry {n}"
         entry = as_entry(value, where)
-        key = as_id(need(entry, "id", where), where)
-        positives = [as_id(doc, where) for doc in as_list(entry.get("gt_img_ids", []), where)]
+        key = id_text(need(entry, "id", where), where)
+        positives = [id_text(doc, where) for doc in as_list(entry.get("gt_img_ids", []), where)]
         captions.add(
             "",
             as_text(need(entry, "relative_caption", where), where),
             query_id=key,
             is_positive=False,
-            reference=as_id(need(entry, "reference_img_id", where), where),
+            reference=id_text(need(entry, "reference_img_id", where), where),
             shared_concept=as_text(entry.get("shared_concept", ""), where),
             semantic_aspects=";".join(map(str, as_list(entry.get("semantic_aspects", []), where))),
         )

@@ -6,13 +6,13 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.formats.collections.entries import (
     Captions,
     as_entry,
-    as_id,
     as_list,
     as_text,
     have,
     need,
 )
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -36,18 +36,18 @@ def read(source: Source, split: str | None) -> Part:
     for n, value in enumerate(source.records or []):
         where = f"{path}: entry {n}"
         entry = as_entry(value, where)
-        key = as_id(need(entry, "pairid", where), where)
+        key = id_text(need(entry, "pairid", where), where)
         image_set = as_entry(need(entry, "img_set", where), where)
         captions.add(
-            as_id(entry.get("target_hard", ""), where),
+            id_text(entry.get("target_hard", ""), where),
             as_text(need(entry, "caption", where), where),
             query_id=key,
             is_positive="target_hard" in entry,
-            reference=as_id(need(entry, "reference", where), where),
-            img_set=as_id(need(image_set, "id", where), where),
+            reference=id_text(need(entry, "reference", where), where),
+            img_set=id_text(need(image_set, "id", where), where),
         )
         names = as_list(need(image_set, "members", where), where)
-        members += [(key, name) for name in dict.fromkeys(as_id(name, where) for name in names)]
+        members += [(key, name) for name in dict.fromkeys(id_text(name, where) for name in names)]
         n_soft += len(set(as_entry(entry.get("target_soft", {}), where)) - {entry.get("target_hard")})
     notes = [f"{n_soft:,} soft targets left out: the benchmark's positive is target_hard"] if n_soft else []
     return captions.part(path, members=members, notes=notes)

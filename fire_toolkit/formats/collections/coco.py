@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_id, as_list, as_text, have, need
+from fire_toolkit.formats.collections.entries import Captions, as_entry, as_list, as_text, have, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -24,15 +25,15 @@ def read(source: Source, split: str | None) -> Part:
         where = f"{path}: images[{n}]"
         image = as_entry(value, where)
         name = as_text(need(image, "file_name", where), where)
-        items.append({"doc_id": as_id(need(image, "id", where), where), "media_url": name})
+        items.append({"doc_id": id_text(need(image, "id", where), where), "media_url": name})
     known = {item["doc_id"] for item in items}
     captions = Captions()
     for n, value in enumerate(source.json["annotations"]):
         where = f"{path}: annotations[{n}]"
         entry = as_entry(value, where)
-        doc_id = as_id(need(entry, "image_id", where), where)
+        doc_id = id_text(need(entry, "image_id", where), where)
         if doc_id not in known:
             raise FormatError(f"{where}: image_id {doc_id} is not among the images")
-        key = as_id(need(entry, "id", where), where)
+        key = id_text(need(entry, "id", where), where)
         captions.add(doc_id, as_text(need(entry, "caption", where), where), query_id=key)
     return captions.part(path, items=items)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_id, as_text, have, need
+from fire_toolkit.formats.collections.entries import Captions, as_entry, as_text, have, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -19,7 +20,7 @@ def read(source: Source, split: str | None) -> Part:
     for n, value in enumerate(source.records or []):
         where = f"{path}: entry {n}"
         entry = as_entry(value, where)
-        video = as_id(need(entry, "video", where), where)
+        video = id_text(need(entry, "video", where), where)
         sentences.setdefault(video, []).append(as_text(need(entry, "description", where), where).strip())
     captions = Captions()
     for video, texts in sentences.items():

@@ -14,23 +14,6 @@ from fire_toolkit.errors import FormatError, UsageError
 ALL = "all"
 
 
-def as_id(value: object, where: str) -> str:
-    """Return an id to the letter: text as it is, a whole number as its digits."""
-    if isinstance(value, str):
-        return _valid(value, where)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise FormatError(f"{where}: {_shown(value)}, expected an id (text or a whole number)")
-
-
-def _valid(text: str, where: str) -> str:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise FormatError(f"{where}: id {text!r} holds what is no character") from None
-    return text
-
-
 def as_text(value: object, where: str) -> str:
     """Return `value` if it is text."""
     if not isinstance(value, str):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_id, as_texts, have, need
+from fire_toolkit.formats.collections.entries import Captions, as_entry, as_texts, have, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -26,11 +27,11 @@ def read(source: Source, split: str | None) -> Part:
     for n, value in enumerate(source.records or []):
         where = f"{path}: entry {n}"
         entry = as_entry(value, where)
-        candidate = as_id(need(entry, "candidate", where), where)
+        candidate = id_text(need(entry, "candidate", where), where)
         place = n_of_candidate[candidate] = n_of_candidate.get(candidate, -1) + 1
         texts = as_texts(need(entry, "captions", where), where)
         captions.add(
-            as_id(entry.get("target", ""), where),
+            id_text(entry.get("target", ""), where),
             " and ".join(text.strip() for text in texts),
             query_id=f"{candidate}#{place}",
             is_positive="target" in entry,

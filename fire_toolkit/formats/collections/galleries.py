@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import as_entry, as_id, as_text, have, need
+from fire_toolkit.formats.collections.entries import as_entry, as_text, have, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -45,13 +46,13 @@ def _rows(source: Source) -> list[dict[str, str]]:
     if found is None:
         return [{"doc_id": line.strip()} for line in source.lines]
     if isinstance(found, list):
-        return [{"doc_id": as_id(entry, path)} for entry in found]
+        return [{"doc_id": id_text(entry, path)} for entry in found]
     if "images" not in found or isinstance(found["images"], str):
-        return [{"doc_id": as_id(name, path), "media_url": media} for name, media in found.items()]
+        return [{"doc_id": id_text(name, path), "media_url": media} for name, media in found.items()]
     rows = []
     for n, entry in enumerate(found["images"]):
         where = f"{path}: images[{n}]"
         image = as_entry(entry, where)
         name = as_text(need(image, "file_name", where), where)
-        rows.append({"doc_id": as_id(need(image, "id", where), where), "media_url": name})
+        rows.append({"doc_id": id_text(need(image, "id", where), where), "media_url": name})
     return rows

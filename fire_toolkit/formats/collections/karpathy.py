@@ -7,7 +7,6 @@ from fire_toolkit.formats.collections.entries import (
     ALL,
     Captions,
     as_entry,
-    as_id,
     as_list,
     as_text,
     chosen_split,
@@ -15,6 +14,7 @@ from fire_toolkit.formats.collections.entries import (
     need,
 )
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -36,11 +36,11 @@ def read(source: Source, split: str | None) -> Part:
         if chosen not in (ALL, str(image.get("split", ""))):
             continue
         filename = as_text(need(image, "filename", where), where)
-        doc_id = as_id(image.get("cocoid", filename), where)
+        doc_id = id_text(image.get("cocoid", filename), where)
         media = "/".join(part for part in (image.get("filepath"), filename) if isinstance(part, str) and part)
         items.append({"doc_id": doc_id, "media_url": media})
         for value in as_list(need(image, "sentences", where), where):
             sentence = as_entry(value, where)
-            key = as_id(need(sentence, "sentid", where), where)
+            key = id_text(need(sentence, "sentid", where), where)
             captions.add(doc_id, as_text(need(sentence, "raw", where), where), query_id=key)
     return captions.part(path, items=items, notes=notes)

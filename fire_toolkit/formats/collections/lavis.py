@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_id, as_texts, have, need
+from fire_toolkit.formats.collections.entries import Captions, as_entry, as_texts, have, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import NAMES
+from fire_toolkit.ids import id_text
 
 
 def _media(records: object) -> str | None:
@@ -29,7 +30,7 @@ def read(source: Source, split: str | None) -> Part:
     for n, value in enumerate(source.records or []):
         where = f"{path}: entry {n}"
         entry = as_entry(value, where)
-        doc_id = as_id(need(entry, media, where), where)
+        doc_id = id_text(need(entry, media, where), where)
         for text in as_texts(need(entry, "caption", where), where):
             captions.add(doc_id, text)
     return captions.part(path)

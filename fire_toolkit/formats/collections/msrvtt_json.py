@@ -9,13 +9,13 @@ from fire_toolkit.formats.collections.entries import (
     ALL,
     Captions,
     as_entry,
-    as_id,
     as_list,
     as_text,
     chosen_split,
     need,
 )
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 _MORE = {
     "category": "category",
@@ -40,15 +40,15 @@ def read(source: Source, split: str | None) -> Part:
     """
     path = str(source.path)
     videos = [as_entry(video, path) for video in as_list(source.json["videos"], f"{path}: videos")]
-    splits = {as_id(need(v, "video_id", path), path): str(v.get("split", "")) for v in videos}
+    splits = {id_text(need(v, "video_id", path), path): str(v.get("split", "")) for v in videos}
     chosen, notes = chosen_split(splits.values(), split, path)
     captions = Captions()
     for n, value in enumerate(as_list(source.json["sentences"], f"{path}: sentences")):
         where = f"{path}: sentences[{n}]"
         sentence = as_entry(value, where)
-        video = as_id(need(sentence, "video_id", where), where)
+        video = id_text(need(sentence, "video_id", where), where)
         if chosen == ALL or splits.get(video) == chosen:
-            key = as_id(need(sentence, "sen_id", where), where)
+            key = id_text(need(sentence, "sen_id", where), where)
             captions.add(video, as_text(need(sentence, "caption", where), where), query_id=key)
     items = [_item(v, path) for v in videos if chosen == ALL or str(v.get("split", "")) == chosen]
     return captions.part(path, items=items, notes=notes)
@@ -56,4 +56,4 @@ def read(source: Source, split: str | None) -> Part:
 
 def _item(video: dict[str, Any], where: str) -> dict[str, str]:
     more = {name: str(video.get(key, "")) for key, name in _MORE.items()}
-    return {"doc_id": as_id(video["video_id"], where), **more}
+    return {"doc_id": id_text(video["video_id"], where), **more}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Captions, as_id, as_list
+from fire_toolkit.formats.collections.entries import Captions, as_list
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -26,7 +27,7 @@ def read(source: Source, split: str | None) -> Part:
     captions = Captions()
     for video, sentences in (found if isinstance(found, dict) else {}).items():
         for n, words in enumerate(as_list(sentences, f"{path}: {video!r}")):
-            captions.add(as_id(video, path), _sentence(words, f"{path}: caption {n} of {video!r}"))
+            captions.add(id_text(video, path), _sentence(words, f"{path}: caption {n} of {video!r}"))
     return captions.part(path)
 
 

@@ -8,10 +8,11 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import as_id, have, need
+from fire_toolkit.formats.collections.entries import have, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.delimited import read_delimited
 from fire_toolkit.formats.trec import read_trec_qrels, well_formed_qrels
+from fire_toolkit.ids import id_text
 from fire_toolkit.tables import Qrels, check_qrels
 
 _MOST = 10**15
@@ -73,4 +74,4 @@ def _pair(entry: dict[str, object], where: str) -> tuple[str, str, int]:
     is_whole = isinstance(score, int) or (isinstance(score, float) and score.is_integer())
     if isinstance(score, bool) or not is_whole or abs(score) >= _MOST:
         raise FormatError(f"{where}: score {str(score)[:60]}, expected a whole number below 10^15")
-    return as_id(query, where), as_id(doc, where), int(score)
+    return id_text(query, where), id_text(doc, where), int(score)

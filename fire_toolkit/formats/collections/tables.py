@@ -8,9 +8,10 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Captions, as_id, need
+from fire_toolkit.formats.collections.entries import Captions, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.ids import id_text
 from fire_toolkit.own_items import COLUMN
 
 NAMES: dict[str, tuple[str, ...]] = {
@@ -100,5 +101,5 @@ def _rows(source: Source) -> pd.DataFrame:
 def _plain(record: Mapping[str, object], needed: list[str], where: str) -> dict[str, str]:
     """Return the fields that are text or numbers, as text; those needed must be such."""
     for name in needed:
-        as_id(need(record, name, where), f"{where}: {name}")
+        id_text(need(record, name, where), f"{where}: {name}")
     return {str(name): str(value) for name, value in record.items() if isinstance(value, str | int | float)}

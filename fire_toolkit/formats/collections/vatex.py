@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_id, as_texts, have, need
+from fire_toolkit.formats.collections.entries import Captions, as_entry, as_texts, have, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -20,7 +21,7 @@ def read(source: Source, split: str | None) -> Part:
     for n, value in enumerate(source.records or []):
         where = f"{path}: entry {n}"
         entry = as_entry(value, where)
-        video = as_id(need(entry, "videoID", where), where)
+        video = id_text(need(entry, "videoID", where), where)
         for text in as_texts(need(entry, "enCap", where), where):
             captions.add(video, text)
         n_chinese += len(as_texts(entry.get("chCap", []), where))
