@@ -55,13 +55,17 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table's name, columns, key, row order, and whether further columns are kept."""
+    """A table's name, columns, key, row order, and whether further columns are kept.
+
+    Rows are ordered by `order`, by default the key; `as_given`: they keep the order they come in.
+    """
 
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     order: tuple[str, ...] = ()
     extra: bool = False
+    as_given: bool = False
     names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,7 +106,7 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
     coded: dict[str, Coded] = {}
     columns = {column.name: _typed(column, table, problems, coded) for column in present}
     if not problems:
-        order = spec.order or spec.key
+        order = () if spec.as_given else spec.order or spec.key
         coded |= {name: Coded(columns[name]) for name in {*spec.key, *order} - set(coded)}
         _check_key(spec, columns, coded, problems)
     if problems:

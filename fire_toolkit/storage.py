@@ -229,13 +229,27 @@ def verify(path: Path) -> None:
         StaleError: the bytes are not those that the stage wrote.
     """
     finish_interrupted(path.parent)
+    found = _manifest_of(path)
+    if found is not None and found[1].outputs[path.name] != sha256_of(path):
+        at, manifest = found
+        raise StaleError(
+            f"{path}: changed since `fire-toolkit {manifest.stage}` wrote it; run that again, or delete "
+            f"{at.name} to keep the file as it is"
+        )
+
+
+def writer_of(path: Path) -> Manifest | None:
+    """Return the manifest of the stage that wrote `path`; None for a file of somebody's own.
+
+    Raises:
+        FormatError: the manifest beside it is damaged.
+    """
+    found = _manifest_of(path)
+    return None if found is None else found[1]
+
+
+def _manifest_of(path: Path) -> tuple[Path, Manifest] | None:
     for at in (path.with_name(path.name + _SUFFIX), path.with_name(MANIFEST)):
-        if not at.is_file():
-            continue
-        manifest = read_manifest(at)
-        wanted = manifest.outputs.get(path.name)
-        if wanted is not None and wanted != sha256_of(path):
-            raise StaleError(
-                f"{path}: changed since `fire-toolkit {manifest.stage}` wrote it; run that again, or delete "
-                f"{at.name} to keep the file as it is"
-            )
+        if at.is_file() and path.name in (manifest := read_manifest(at)).outputs:
+            return at, manifest
+    return None

@@ -36,7 +36,13 @@ def _ids(*names: str) -> tuple[Column, ...]:
     return tuple(Column(name, "id") for name in names)
 
 
-QUERIES = TableSpec("queries", (Column("query_id", "id"), Column("text", "text")), ("query_id",), extra=True)
+QUERIES = TableSpec(
+    "queries",
+    (Column("query_id", "id"), Column("text", "text")),
+    ("query_id",),
+    extra=True,
+    as_given=True,
+)
 ITEMS = TableSpec(
     "items",
     (
@@ -47,6 +53,7 @@ ITEMS = TableSpec(
     ),
     ("doc_id",),
     extra=True,
+    as_given=True,
 )
 RUN = TableSpec(
     "run",
@@ -172,7 +179,8 @@ SCORES = TableSpec(
 def check_queries(table: pd.DataFrame, *, where: str = "") -> Queries:
     """Return `table` as Queries, or raise `TableError` with all that is wrong with it.
 
-    text: the caption; further columns are kept (aspects of a query, say).
+    text: the caption; further columns are kept (aspects of a query, say). Rows keep the order given:
+    it is the order of a matrix's rows.
     """
     return Queries(check_table(QUERIES, table, where=where))
 
@@ -181,6 +189,7 @@ def check_items(table: pd.DataFrame, *, where: str = "") -> Items:
     """Return `table` as Items, or raise `TableError` with all that is wrong with it.
 
     media_url: where the item is; start_s, end_s: the part of it that counts, seconds, may be missing.
+    Rows keep the order given: it is the order of a matrix's columns.
     """
     return Items(check_table(ITEMS, table, where=where))
 

@@ -89,7 +89,7 @@ def ids_in_every_file(folder: Path, value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("value", [BIG, 7, "007"])
 def test_every_reader_takes_the_same_ids(value: object, tmp_path: Path) -> None:
     found = {name: reading() for name, reading in ids_in_every_file(tmp_path, value).items()}
-    assert dict.fromkeys(found, [str(value)]) == found
+    assert {name: [str(value)] for name in found} == found
 
 
 @pytest.mark.parametrize("value", [7.0, True, None])

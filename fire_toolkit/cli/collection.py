@@ -53,6 +53,7 @@ def add_collection(
     """
     from fire_toolkit.formats.collections import own_item_rule_of, read_collection
     from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.ids import ORDER_KEPT
     from fire_toolkit.formats.trec import trec_qrels_text
     from fire_toolkit.own_items import COLUMN
 
@@ -78,6 +79,7 @@ def add_collection(
         "split": split or "test",
         "readers": {found.path.name: found.reader for found in recognised},
         "notes": collection.notes,
+        **ORDER_KEPT,
     }
     if COLUMN in collection.queries:
         rule = own_item or own_item_rule_of(found.reader for found in recognised)

@@ -354,10 +354,14 @@ def run_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument RUN… and the ids of dense matrices."""
     for decorate in (
         click.option(
-            "--doc-ids", metavar="FILE", help="Ids of a matrix's columns: a line each, or a column doc_id."
+            "--doc-ids",
+            metavar="FILE",
+            help="Ids of a matrix's columns: a line each, or the benchmark's file.",
         ),
         click.option(
-            "--query-ids", metavar="FILE", help="Ids of a matrix's rows: a line each, or a column query_id."
+            "--query-ids",
+            metavar="FILE",
+            help="Ids of a matrix's rows: a line each, or the benchmark's file.",
         ),
         click.argument("runs", nargs=-1, metavar="RUN..."),
     ):

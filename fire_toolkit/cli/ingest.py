@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     "--key", metavar="NAME", help="The array, part or run that is meant, where a file holds several."
 )
 @click.option(
-    "--query-ids", metavar="FILE", help="Ids of a matrix's queries: a line each, or a column query_id."
+    "--query-ids", metavar="FILE", help="Ids of a matrix's queries: a line each, or the benchmark's file."
 )
-@click.option("--doc-ids", metavar="FILE", help="Ids of a matrix's docs: a line each, or a column doc_id.")
+@click.option(
+    "--doc-ids", metavar="FILE", help="Ids of a matrix's docs: a line each, or the benchmark's file."
+)
 @click.option(
     "--orientation",
     type=click.Choice(["queries-rows", "queries-columns"]),

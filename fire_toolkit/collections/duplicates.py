@@ -60,7 +60,7 @@ def duplicate_captions(queries: Queries) -> pd.DataFrame:
     """Return every query whose text an earlier query has, with that query.
 
     Returns:
-        Columns query_id, same_as (the first id, in order, with that text), same (`text`, or `case` where
+        Columns query_id, same_as (the first of the table with that text), same (`text`, or `case` where
         only case or white space differs), text. By same_as and query_id; empty when all texts differ.
 
     Examples:

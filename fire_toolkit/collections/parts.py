@@ -121,6 +121,22 @@ def assemble(parts: Sequence[Part]) -> Collection:
     )
 
 
+def part_ids(part: Part, column: str) -> list[str] | None:
+    """Return the ids of one file's queries or items, in its order; None where it lists none.
+
+    Args:
+        part: what the file says.
+        column: `query_id` or `doc_id`. Docs are its items, and then those that only its pairs name.
+    """
+    if part.texts is not None:
+        return list(part.texts["id"])
+    if column == "query_id":
+        return None if part.queries is None else list(part.queries["query_id"])
+    tables = (part.items, part.positives, part.groups)
+    ids = [table["doc_id"] for table in tables if table is not None and len(table)]
+    return pd.concat(ids).drop_duplicates().tolist() if ids else None
+
+
 def _refuse_overlaps(parts: Sequence[Part]) -> None:
     """Raise TableError where two parts hold one query, one pair or one item; a list of items may repeat."""
     for name, key, what in _KEYS:

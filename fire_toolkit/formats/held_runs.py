@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.arrays import id_texts
 from fire_toolkit.formats.dense import QUERIES_ROWS
 from fire_toolkit.formats.ids import needed_ids
 from fire_toolkit.formats.ingest import Request, rank_queries
 from fire_toolkit.formats.matrix import Array, held
 from fire_toolkit.formats.oddities import parse_allowances
+from fire_toolkit.ids import id_texts
 from fire_toolkit.tables import Qrels, Run
 
 _WHERE = Path("run_from_matrix")

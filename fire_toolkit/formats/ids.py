@@ -4,65 +4,91 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.collections.parts import part_ids
+from fire_toolkit.errors import FormatError, StaleError
 from fire_toolkit.formats.arrays import DOC_IDS, QUERY_IDS
-from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.formats.collections.registry import find_reader
+from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.tables import NAMES as COLUMNS
 from fire_toolkit.formats.files import STDIN, read_text
 from fire_toolkit.formats.npy import NPY_MAGIC, named_values, read_values
+from fire_toolkit.formats.parquet_runs import PARQUET_MAGIC
 from fire_toolkit.formats.pickle_files import is_pickle
 from fire_toolkit.formats.safe_pickle import load_plain
-from fire_toolkit.formats.syntax import parse_json
 from fire_toolkit.formats.zips import ZIP_MAGIC
 from fire_toolkit.ids import id_texts
+from fire_toolkit.storage import writer_of
 
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
 _PICKLE_BYTES = 256 << 20
+_HEADERS = {"id", "ids", "name", "names", "index", "idx", "#", *chain(*COLUMNS.values(), *_NAMES.values())}
+ORDER_KEPT = {"order": "source"}  # in a manifest: rows have the order of the source's file
 
 
 def read_ids(path: str | Path, column: str) -> list[str]:
     """Return the ids in a file, in its order; recognised by content.
 
-    One a line; column `column` of a CSV or TSV; a JSON list; a NumPy array of text or whole numbers
+    One a line; any file of queries or items that `add-collection` takes; a table with a column of a usual
+    name (`query_id`, `caption_id`, `video_id`, ...); a JSON list; a NumPy array of text or whole numbers
     (`.npy`, or in an `.npz` by its name); a pickle of a list or an array. JSON objects and pickled dicts
-    hold them under a name such as `query_ids`.
+    hold them under a name such as `query_ids`. Of a benchmark's own file, doc ids are those of its items,
+    each once, in the order in which the file names them.
 
     Args:
         path: the file; text may be gzip.
         column: `query_id` or `doc_id`.
 
     Raises:
-        FormatError: none of these, damaged, or without any id.
+        FormatError: none of these, damaged, or without any id; a first line that looks like a header of
+            something else.
+        StaleError: a table that an older version sorted.
     """
+    _refuse_sorted(Path(path))
     values = _values(Path(path), column)
-    if isinstance(values, Mapping):
-        values = _under_a_name(values, column, str(path))
     ids = id_texts(values, str(path))
     if not ids:
         raise FormatError(f"{path}: no id, expected a list of {column}s")
     return ids
 
 
+def _refuse_sorted(path: Path) -> None:
+    """Raise StaleError for a table of this toolkit that is not known to keep its source's order."""
+    writer = None if str(path) == STDIN else writer_of(path)
+    if writer is None or ORDER_KEPT.items() <= writer.parameters.items():
+        return
+    if writer.stage == "add-collection":
+        raise StaleError(
+            f"{path}: sorted by an older version, so its ids are not in the order of a matrix; "
+            "run add-collection again"
+        )
+    raise StaleError(
+        f"{path}: written by `fire-toolkit {writer.stage}`, in an order that need not be a matrix's; "
+        "give the tables of add-collection, or the benchmark's own file"
+    )
+
+
 def _values(path: Path, column: str) -> Any:
-    """Return what a file of ids holds, a list or names of lists."""
+    """Return what a file of ids holds, as a list."""
     start = b"" if str(path) == STDIN or not path.is_file() else _start(path)
     if start.startswith(NPY_MAGIC):
         return read_values(path)
     if start.startswith(ZIP_MAGIC):
-        return named_values(path, _NAMES[column])
+        return _under_a_name(named_values(path, _NAMES[column]), Source(path), column)
     if is_pickle(start, path):
-        return load_plain(io.BytesIO(path.read_bytes()), max_bytes=_PICKLE_BYTES, where=str(path))
-    text = read_text(path)
-    if text.lstrip()[:1] in ("[", "{"):
-        return parse_json(text, str(path))
-    header = text.split("\n", 1)[0].replace("\t", ",").split(",")
-    if column in (name.strip() for name in header):
-        return [str(value) for value in read_delimited(path, required=[column])[column]]
-    return [line.strip() for line in text.split("\n") if line.strip()]
+        loaded = load_plain(io.BytesIO(path.read_bytes()), max_bytes=_PICKLE_BYTES, where=str(path))
+        return _under_a_name(loaded, Source(path), column)
+    if start.startswith(PARQUET_MAGIC):
+        return _in_a_collection(Source(path), column)
+    source = Source(path, read_text(path).encode())
+    if (source.text or "").lstrip()[:1] in ("[", "{"):
+        return _in_json(source, column)
+    return _in_lines([line.strip() for line in source.lines], source, column)
 
 
 def _start(path: Path) -> bytes:
@@ -73,14 +99,61 @@ def _start(path: Path) -> bytes:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _under_a_name(values: Mapping[Any, Any], column: str, where: str) -> Any:
+def _in_json(source: Source, column: str) -> Any:
+    if source.records is not None:
+        return _in_a_collection(source, column)
+    return _under_a_name(source.json, source, column)
+
+
+def _under_a_name(values: Any, source: Source, column: str) -> Any:
+    """Return a list as it is, of named lists the one of a name for ids, else those of a collection's file."""
+    if not isinstance(values, Mapping):
+        return values
     found = next((values[name] for name in _NAMES[column] if name in values), None)
-    if found is None:
-        names = ", ".join(map(str, list(values)[:8])) or "nothing"
+    return _in_a_collection(source, column, list(values)) if found is None else found
+
+
+def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) -> list[str]:
+    """Return the ids of queries or items in a file that `add-collection` takes."""
+    if str(source.path) == STDIN:
+        raise FormatError(f"{STDIN}: standard input is no list of ids; give a table or JSON by its path")
+    reader = find_reader(source)
+    if reader is None:
+        name = _column_of(source.columns, column)
+        if name is not None:
+            return source.column(name)
+        named = ", ".join(map(str, (found or source.columns)[:8])) or "nothing"
         raise FormatError(
-            f"{where}: no {column}s; found {names}; expected a list of ids, or one under {column}s"
+            f"{source.path}: no {column}s; found {named}; expected a list of ids, or one under {column}s, or "
+            f"a header that names {column}"
         )
-    return found
+    ids = None if reader.name == "qrels" else part_ids(reader.read(source, None), column)
+    if ids is None:
+        why = reader.recognise(source)
+        raise FormatError(f"{source.path}: lists no {column}s: it is {reader.name} ({why})")
+    return ids
+
+
+def _column_of(header: Sequence[str], column: str) -> str | None:
+    """Return the column of a header that holds the ids meant: by its own name, or a usual one."""
+    return next((name for name in (column, *COLUMNS[column], *_NAMES[column]) if name in header), None)
+
+
+def _in_lines(lines: Sequence[str], source: Source, column: str) -> list[str]:
+    """Return one id a line, or the ids of a table."""
+    mark = "\t" if "\t" in lines[0] else ","
+    is_table = all(mark in line for line in lines)
+    if is_table or any(len(line.split()) > 1 for line in lines[:2]):
+        return _in_a_collection(source, column, [name.strip(' "') for name in lines[0].split(mark)])
+    first, rest = lines[0].strip('"').lower(), lines[1:]
+    if _column_of([first], column):
+        return list(rest)
+    if first in _HEADERS or (rest and not first.isdigit() and all(line.isdigit() for line in rest)):
+        raise FormatError(
+            f"{source.path}:1: {lines[0]!r} looks like a header, expected a list of {column}s; delete that "
+            f"line, or, if it is an id, write {column} above it"
+        )
+    return list(lines)
 
 
 def ids_beside(path: Path, what: str) -> Path | None:

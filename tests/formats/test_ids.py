@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.cli import main
+from fire_toolkit.errors import FormatError, StaleError
 from fire_toolkit.formats.ids import ids_beside, read_ids
 from fire_toolkit.formats.ingest import Request, ingest
 
@@ -118,6 +120,84 @@ def test_what_is_no_list_of_ids_is_told(content: bytes, said: str, tmp_path: Pat
     with pytest.raises(FormatError) as caught:
         read_ids(tmp_path / "ids", "query_id")
     assert said in str(caught.value)
+
+
+MSRVTT = "key,vid_key,video_id,sentence\nret1,msr9,video9,a dog\nret0,msr7,video7,a cat\n"
+COCO = {
+    "images": [{"id": 9, "file_name": "9.jpg"}, {"id": 7, "file_name": "7.jpg"}],
+    "annotations": [
+        {"id": 3, "image_id": 7, "caption": "a"},
+        {"id": 2, "image_id": 9, "caption": "b"},
+        {"id": 1, "image_id": 7, "caption": "c"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "queries", "docs"),
+    [
+        (MSRVTT, ["ret1", "ret0"], ["video9", "video7"]),
+        (json.dumps(COCO), ["3", "2", "1"], ["9", "7"]),
+        ('[{"video": "v9", "caption": ["a", "b"]}]', ["v9#0", "v9#1"], ["v9"]),
+        ('{"query_id": "q2", "text": "a", "doc_id": "d9"}\n{"query_id": "q1", "text": "b", "doc_id": "d7"}\n',
+         ["q2", "q1"], ["d9", "d7"]),
+        ("sen_id\tvideo\tframes\ns2\tv9\t3\ns1\tv7\t4\n", ["s2", "s1"], ["v9", "v7"]),
+        ("d9.jpg#0\ta dog\nd9.jpg#1\ta cat\n", ["d9.jpg#0", "d9.jpg#1"], ["d9.jpg"]),
+    ],
+)  # fmt: skip
+def test_a_collections_own_file_gives_the_ids_of_both_sides_in_its_order(
+    content: str, queries: list[str], docs: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "f").write_text(content)
+    assert (queries, docs) == (read_ids(tmp_path / "f", "query_id"), read_ids(tmp_path / "f", "doc_id"))
+
+
+@pytest.mark.parametrize("first", ["query_id", "sentence_id", "Key", '"qid"', "query_ids"])
+def test_a_first_line_that_names_the_ids_is_a_header(first: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(f"{first}\nq2\nq1\n")
+    assert read_ids(tmp_path / "f", "query_id") == ["q2", "q1"]
+
+
+@pytest.mark.parametrize("content", ["id\nq2\nq1\n", "video_id\nv2\nv1\n", "frame\n12\n7\n"])
+def test_a_first_line_that_looks_like_another_header_is_named(content: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(content)
+    with pytest.raises(FormatError, match=r"f:1: '\w+' looks like a header, .* write query_id above it"):
+        read_ids(tmp_path / "f", "query_id")
+    (tmp_path / "f").write_text("query_id\n" + content)
+    assert read_ids(tmp_path / "f", "query_id") == content.split()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("q 0 d 1\nr 0 e 1\n", "f: lists no query_ids: it is qrels"),
+        ("doc_id,media_url\nv,v.mp4\n", "f: lists no query_ids: it is table"),
+        ("ret0,video7\nret1,video9\n", "f: no query_ids; found ret0, video7; expected a list of ids"),
+        ("a dog\na cat\n", "f: no query_ids; found a dog"),
+    ],
+)
+def test_a_file_without_such_ids_is_told(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_text(content)
+    with pytest.raises(FormatError) as caught:
+        read_ids(tmp_path / "f", "query_id")
+    assert said in str(caught.value)
+
+
+def test_a_table_that_an_older_version_sorted_is_no_list_of_ids(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text(MSRVTT)
+    result = CliRunner().invoke(main, ["add-collection", f"{tmp_path}/f.csv", "--out", f"{tmp_path}/c"])
+    assert result.exit_code == 0
+    assert read_ids(tmp_path / "c" / "queries.tsv", "query_id") == ["ret1", "ret0"]
+    assert read_ids(tmp_path / "c" / "items.tsv", "doc_id") == ["video9", "video7"]
+    manifest = tmp_path / "c" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"order": "source"', '"of": "0.1.0"'))
+    with pytest.raises(StaleError, match=r"queries\.tsv: sorted by .* run add-collection again"):
+        read_ids(tmp_path / "c" / "queries.tsv", "query_id")
+    manifest.write_text(manifest.read_text().replace("add-collection", "media transcode"))
+    with pytest.raises(StaleError, match=r"items\.tsv: written by `fire-toolkit media transcode`"):
+        read_ids(tmp_path / "c" / "items.tsv", "doc_id")
+    manifest.unlink()
+    assert read_ids(tmp_path / "c" / "items.tsv", "doc_id") == ["video9", "video7"]
 
 
 def test_arrays_of_two_names_are_not_guessed_between(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_what_is_no_such_table_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_a_header_of_tabs_and_commas_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("query_id,doc_id\tlabel\nq,d\tyes\n")
-    for reading in (read_judged_pairs, lambda path: read_ids(path, "query_id")):
-        with pytest.raises(FormatError, match=r"f:1: no column query_id"):
-            reading(tmp_path / "f")
+    with pytest.raises(FormatError, match=r"f:1: no column query_id"):
+        read_judged_pairs(tmp_path / "f")
+    with pytest.raises(FormatError, match=r"f: no query_ids; found query_id,doc_id, label"):
+        read_ids(tmp_path / "f", "query_id")

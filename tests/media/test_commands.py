@@ -47,8 +47,8 @@ def test_check_shows_what_will_not_play_and_ends_with_1(folder: Path, fire: Fire
     write_items(folder, "videos/h264.mp4", "videos/mpeg4.avi", "videos/gone.mp4")
     result = fire("media", "check", "items.tsv", code=1)
     lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines[2:]] == ["gone", "mpeg4"]
-    assert lines[3].rstrip().endswith("fire-toolkit media transcode")
+    assert [line.split()[0] for line in lines[2:]] == ["mpeg4", "gone"]
+    assert lines[2].rstrip().endswith("fire-toolkit media transcode")
     assert "3 items: 1 play, 2 do not play" in result.stderr
     assert "next: fire-toolkit media transcode" in result.stderr
 

@@ -87,16 +87,20 @@ def own_item_rule_of(readers: Iterable[str]) -> str | None:
     return min(rules) if len(rules) == 1 else None
 
 
+def find_reader(source: Source) -> Reader | None:
+    """Return the format of a file, or None where it is of none known."""
+    return next((reader for reader in READERS if reader.recognise(source) is not None), None)
+
+
 def recognise(source: Source) -> tuple[Reader, str]:
     """Return the first reader that recognises a file, and why.
 
     Raises:
         FormatError: the file cannot be read, is damaged, or is of no known format.
     """
-    for reader in READERS:
-        why = reader.recognise(source)
-        if why is not None:
-            return reader, why
+    reader = find_reader(source)
+    if reader is not None:
+        return reader, reader.recognise(source) or ""
     if guess := not_the_file(source.raw[:1024]):
         raise FormatError(f"{source.path}: {guess}")
     raise FormatError(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.delimited import read_delimited
 from fire_toolkit.formats.files import read_bytes
 from fire_toolkit.formats.safe_pickle import load_plain
 from fire_toolkit.formats.syntax import parse_json
@@ -22,10 +23,12 @@ _PICKLES = (b"\x80", b"(dp", b"}q")
 
 
 class Source:
-    """One file; every property is None where the file is not of that kind."""
+    """One file; every property is None where the file is not of that kind. raw: its bytes, where known."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, raw: bytes | None = None) -> None:
         self.path = Path(path)
+        if raw is not None:
+            self.raw = raw
 
     @cached_property
     def raw(self) -> bytes:
@@ -104,6 +107,25 @@ class Source:
         except csv.Error:
             return []
         return [name.strip() for name in fields]
+
+    @property
+    def columns(self) -> list[str]:
+        """Return the names in the header, or the fields of the first record; empty where there are none."""
+        return self.header or (list(self.records[0]) if self.records else [])
+
+    def column(self, name: str) -> list[Any]:
+        """Return the values of a column of a table or of records.
+
+        Raises:
+            FormatError: a line of another length; a record without the field.
+        """
+        if self.header:
+            return read_delimited(self.path, required=[name])[name].tolist()
+        records = self.records or []
+        absent = next((n for n, record in enumerate(records) if name not in record), None)
+        if absent is not None:
+            raise FormatError(f"{self.path}: entry {absent}: no field {name!r}")
+        return [record[name] for record in records]
 
     @cached_property
     def pickled(self) -> object:

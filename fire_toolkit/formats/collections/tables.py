@@ -33,15 +33,9 @@ def _are_items(columns: Iterable[str]) -> bool:
     return {"doc_id", "media_url"} <= set(columns) and "query_id" not in columns
 
 
-def _columns(source: Source) -> list[str]:
-    if source.header:
-        return source.header
-    return list(source.records[0]) if source.records else []
-
-
 def recognise(source: Source) -> str | None:
     """Return why a file is a table of captions, queries, items or pairs, or None."""
-    columns = _columns(source)
+    columns = source.columns
     found = _found(columns)
     named = ", ".join(name if what == name else f"{name} as {what}" for what, name in found.items())
     if _are_items(columns):
@@ -93,7 +87,7 @@ def _rows(source: Source) -> pd.DataFrame:
     if source.header:
         return read_delimited(source.path)
     records = source.records or []
-    needed = list(_found(_columns(source)).values())
+    needed = list(_found(source.columns).values())
     rows = [_plain(record, needed, f"{source.path}: entry {n}") for n, record in enumerate(records)]
     return pd.DataFrame(rows, dtype=object).fillna("")
 
