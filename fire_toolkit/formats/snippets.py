@@ -39,18 +39,29 @@ class Snippet:
 _SAVE = 'np.savez("run.npz", sims={sims}, query_ids=query_ids, doc_ids=doc_ids, orientation="queries-rows")'
 _IDS = "The ids must be those of the collection; change the lines above if yours are named otherwise."
 
+_KEYS = """\
+import csv
+from pathlib import Path
+test_csv = ""  # for MSR-VTT the path of MSRVTT_JSFUSION_test.csv: its column key has the queries' ids
+table = csv.DictReader(Path(test_csv).read_text().splitlines() if test_csv else [])
+keys = {row["video_id"]: row["key"] for row in table}
+"""
+
 _CLIP4CLIP = """\
+if isinstance(sim_matrix, list):  # in early versions, with one GPU
+    sim_matrix = np.concatenate(sim_matrix, axis=0)
 rows = test_dataloader.dataset
-if multi_sentence_:
-    videos = [rows.sentences_dict[n][0] for n in range(len(rows.sentences_dict))]
-    query_ids, seen = [], {}
-    for video in videos:
-        seen[video] = seen.get(video, -1) + 1
-        query_ids.append(f"{video}#{seen[video]}")
-    doc_ids = list(dict.fromkeys(videos))
-else:
+if hasattr(rows, "data"):  # MSR-VTT
     query_ids, doc_ids = rows.data["key"].astype(str).tolist(), rows.data["video_id"].tolist()
-""" + _SAVE.format(sims="np.asarray(sim_matrix)")
+else:  # MSVD has several captions a video; LSMDC, DiDeMo and ActivityNet have one
+    pairs = rows.sentences_dict if multi_sentence_ else rows.iter2video_pairs_dict
+    query_ids, seen = [], {}
+    for n in range(len(pairs)):
+        video, caption = pairs[n]
+        seen[video] = seen.get(video, -1) + 1
+        query_ids.append(f"{video}#{seen[video]}" if isinstance(caption, str) else video)
+    doc_ids = list(seen)
+""" + _SAVE.format(sims="sim_matrix")
 
 _BY_IMAGE = """\
 import numpy as np
@@ -69,7 +80,7 @@ _ALL = (
         "main_task_retrieval.py, eval_epoch: before the `if multi_sentence_:` that reshapes sim_matrix",
         _CLIP4CLIP,
         "run.npz",
-        _IDS + " With one GPU first do: sim_matrix = np.concatenate(tuple(sim_matrix), axis=0)",
+        _IDS,
     ),
     Snippet(
         "x-clip",
@@ -111,10 +122,11 @@ _ALL = (
         "teachtext",
         "TeachText, Collaborative Experts",
         "test.py, evaluation: behind the line `dataset = data_loaders.dataset_name`",
-        """\
+        _KEYS
+        + """\
 masks = np.asarray(meta["query_masks"])
 doc_ids = [Path(path).stem for path in meta["paths"]]
-query_ids = [f"{doc_ids[v]}#{n}" for v, n in zip(*np.nonzero(masks))]
+query_ids = [keys.get(doc_ids[v], f"{doc_ids[v]}#{n}") for v, n in zip(*np.nonzero(masks))]
 """
         + _SAVE.format(sims="sims, query_masks=masks"),
         "run.npz",
@@ -124,9 +136,10 @@ query_ids = [f"{doc_ids[v]}#{n}" for v, n in zip(*np.nonzero(masks))]
         "frozen-in-time",
         "Frozen in Time",
         "test.py, run: behind the line `sims = sims.numpy()`",
-        """\
-doc_ids = [str(path) for data in meta_arr for path in data["paths"]]
-query_ids = [f"{doc}#0" for doc in doc_ids]
+        _KEYS
+        + """\
+doc_ids = [Path(path).stem for data in meta_arr for path in data["paths"]]
+query_ids = [keys.get(doc, f"{doc}#0") for doc in doc_ids]
 """
         + _SAVE.format(sims="sims"),
         "run.npz",
@@ -141,16 +154,55 @@ query_ids = [f"{doc}#0" for doc in doc_ids]
         "score_t2i is filled with -100 where nothing was reranked: add --allow flood.",
     ),
     Snippet(
+        "blip",
+        "BLIP",
+        "train_retrieval.py, main: behind the line that sets score_test_i2t, score_test_t2i",
+        _BY_IMAGE.replace("data_loader", "test_loader").format(save=_SAVE.format(sims="score_test_t2i")),
+        "run.npz",
+        "score_test_t2i is filled with -100 where nothing was reranked (minus 100 for each process): add "
+        "--allow flood. With --evaluate, and on one process.",
+    ),
+    Snippet(
+        "x-pool",
+        "X-Pool",
+        "trainer/trainer.py, _valid_epoch_step: behind the line `sims = sim_matrix_inference(...)`",
+        """\
+counts = {}
+for video in all_vid_ids:
+    counts[str(video)] = counts.get(str(video), 0) + 1
+doc_ids, table = list(counts), getattr(self.valid_data_loader.dataset, "test_df", None)
+keys = {} if table is None else dict(zip(table["video_id"], table["key"]))  # of MSR-VTT
+query_ids = [keys.get(video, f"{video}#{n}") for video in doc_ids for n in range(counts[video])]
+real = np.concatenate([sims[n, : counts[video]].cpu().numpy() for n, video in enumerate(doc_ids)])
+"""
+        + _SAVE.format(sims="real"),
+        "run.npz",
+        "The rows that pad videos of few captions are left out. " + _IDS,
+    ),
+    Snippet(
+        "qb-norm",
+        "QB-Norm",
+        "dynamic_inverted_softmax.py, main: behind the line that sets test_test_normalized",
+        """\
+before = dict(np.load("run.npz"))  # what the model's own snippet saved: ids, orientation, masks
+np.savez("qbnorm.npz", **{**before, "sims": test_test_normalized})""",
+        "qbnorm.npz",
+        "--sims_test_path must be the matrix that run.npz holds, with its rows in the same order.",
+    ),
+    Snippet(
         "openclip",
         "OpenCLIP models, by CLIP_benchmark",
-        "clip_benchmark/metrics/zeroshot_retrieval.py, evaluate: behind the line `scores = ...`",
+        "clip_benchmark/metrics/zeroshot_retrieval.py, evaluate: behind the line `scores = ...`; and as the "
+        "first line of evaluate: rows = dataloader.dataset",
         """\
 import numpy as np
-doc_ids = [str(n) for n in range(len(images_emb))]  # or the names of the images, in the dataset's order
-query_ids, seen = [], {}
-for n in map(int, texts_image_index):
-    seen[n] = seen.get(n, -1) + 1
-    query_ids.append(f"{doc_ids[n]}#{seen[n]}")
+if hasattr(rows, "coco"):  # COCO: the ids of images and annotations
+    doc_ids = [str(image) for image in rows.ids]
+    found = [rows.coco.loadAnns(rows.coco.getAnnIds(image)) for image in rows.ids]
+    query_ids = [str(caption["id"]) for captions in found for caption in captions]
+else:  # Flickr30k: the names of images
+    doc_ids = [str(image) for image, _ in rows.data]
+    query_ids = [f"{image}#{n}" for image, captions in rows.data for n in range(len(captions))]
 """
         + _SAVE.format(sims="scores.float().numpy()"),
         "run.npz",

@@ -1,7 +1,14 @@
-"""Every snippet runs on the names it finds where it is pasted, and what it saves comes in as a run."""
+"""Every snippet runs on the names it finds where it is pasted; what it saves has add-collection's ids.
+
+The stand-ins hold what the loaders of the repositories make of a benchmark's own file, under their names,
+in an order of their own.
+"""
 
 from __future__ import annotations
 
+import json
+import pickle
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,80 +18,238 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.ingest import Request, ingest
 from fire_toolkit.formats.snippets import SNIPPETS, find_snippet
 
-SIMS = np.array([[3, 1, 2], [1, 2, 3], [2, 3, 1]], dtype=np.float32)
-MULTI = np.array([[3, 1], [2, 1], [1, 5]], dtype=np.float32)
+GOLDEN = Path(__file__).parents[1] / "golden" / "collections"
+Names = dict[str, Any]
 
 
 class Tensor:
-    """What `scores.float().numpy()` is called on."""
+    """What `.float()`, `.cpu()` and `.numpy()` are called on, and what is cut as an array is."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return Tensor(self.values[key])
 
     def float(self) -> Tensor:
+        return Tensor(self.values.astype(np.float32))
+
+    def cpu(self) -> Tensor:
         return self
 
     def numpy(self) -> Any:
-        return SIMS
+        return self.values
 
 
-def loader() -> SimpleNamespace:
-    images = ["a.jpg", "b.jpg", "c.jpg"]
-    dataset = SimpleNamespace(image=images, img2txt={0: [0], 1: [1], 2: [2]}, text=["x", "y", "z"])
-    return SimpleNamespace(dataset=dataset)
+def source(benchmark: str) -> list[Path]:
+    return sorted((GOLDEN / benchmark / "input").iterdir())
 
 
-def clip_names(*, multi: bool) -> dict[str, Any]:
-    table = pd.DataFrame({"key": ["ret0", "ret1", "ret2"], "video_id": ["v7", "v8", "v9"]})
-    captions = {0: ("v7", ["a"]), 1: ("v7", ["b"]), 2: ("v8", ["c"])}
-    rows = SimpleNamespace(data=table, sentences_dict=captions)
-    names = {"np": np, "test_dataloader": SimpleNamespace(dataset=rows)}
-    return {**names, "multi_sentence_": multi, "sim_matrix": MULTI if multi else SIMS}
+def sims_of(videos: list[str], captions: list[str]) -> Any:
+    """Similarities of captions (each by its video) and videos: the caption's own video is best."""
+    own = np.array([[float(video == of) for video in videos] for of in captions], dtype=np.float32)
+    return own + np.linspace(0, 0.5, own.size, dtype=np.float32).reshape(own.shape)
 
 
-def teachtext_names() -> dict[str, Any]:
-    sims = np.array([[3, 1], [2, 1], [1, 5], [9, 9]], dtype=np.float32)
-    meta = {"query_masks": np.array([[1, 1], [1, 0]]), "paths": ["x/v7.mp4", "x/v8.mp4"]}
-    return {"np": np, "Path": Path, "sims": sims, "meta": meta}
+def clip4clip(rows: SimpleNamespace, captions: list[str], *, multi: bool, batches: int = 0) -> Names:
+    sims = sims_of(list(dict.fromkeys(captions)), captions)
+    matrix = [sims[:batches], sims[batches:]] if batches else sims
+    loader = SimpleNamespace(dataset=rows)
+    return {"np": np, "test_dataloader": loader, "multi_sentence_": multi, "sim_matrix": matrix}
 
 
-NAMES: dict[str, dict[str, Any]] = {
-    "clip4clip": clip_names(multi=False),
-    "x-clip": clip_names(multi=True),
-    "languagebind": clip_names(multi=True),
-    "umt": {"data_loader": loader(), "t2i_x": SIMS},
-    "internvideo": {"data_loader": loader(), "t2i_match": None, "t2i_sim": SIMS},
-    "teachtext": teachtext_names(),
-    "frozen-in-time": {"np": np, "sims": SIMS, "meta_arr": [{"paths": ["v7", "v8"]}, {"paths": ["v9"]}]},
-    "lavis": {"data_loader": loader(), "score_t2i": SIMS},
-    "openclip": {"images_emb": SIMS, "texts_image_index": [0, 1, 2], "scores": Tensor()},
-    "any": {"sims": SIMS, "query_ids": ["q0", "q1", "q2"], "doc_ids": ["d0", "d1", "d2"]},
+def msrvtt_table() -> pd.DataFrame:
+    return pd.read_csv(source("msrvtt-jsfusion")[0], dtype=str).iloc[::-1].reset_index(drop=True)
+
+
+def of_msrvtt() -> Names:
+    table = msrvtt_table()
+    return clip4clip(SimpleNamespace(data=table), table["video_id"].tolist(), multi=False, batches=1)
+
+
+def msvd_captions() -> list[tuple[str, str]]:
+    found = pickle.loads((GOLDEN / "msvd" / "input" / "captions.pkl").read_bytes())
+    videos = (GOLDEN / "msvd" / "input" / "test_list.txt").read_text().split()
+    return [(video, " ".join(words)) for video in videos for words in found[video]]
+
+
+def of_msvd() -> Names:
+    pairs = msvd_captions()
+    rows = SimpleNamespace(sentences_dict=dict(enumerate(pairs)))
+    return clip4clip(rows, [video for video, _ in pairs], multi=True)
+
+
+def of_lsmdc() -> Names:
+    lines = [line.split("\t") for line in source("lsmdc")[0].read_text().splitlines()]
+    pairs = [(fields[0], fields[5]) for fields in lines]
+    rows = SimpleNamespace(iter2video_pairs_dict=dict(enumerate(pairs)))
+    return clip4clip(rows, [video for video, _ in pairs], multi=False)
+
+
+def paragraphs(videos: list[str]) -> Names:
+    """DiDeMo's and ActivityNet's loaders number the paragraphs of a video: there is one."""
+    rows = SimpleNamespace(iter2video_pairs_dict={n: (video, 0) for n, video in enumerate(videos)})
+    return clip4clip(rows, videos, multi=False)
+
+
+def of_didemo() -> Names:
+    return paragraphs(
+        list(dict.fromkeys(entry["video"] for entry in json.loads(source("didemo")[0].read_text())))
+    )
+
+
+def of_activitynet() -> Names:
+    return paragraphs(list(json.loads(source("activitynet")[0].read_text()))[::-1])
+
+
+def by_image(loader: str, matrix: str, **more: Any) -> Callable[[], Names]:
+    """The dataset of LAVIS, BLIP and UMT: texts one after another, images with the numbers of theirs."""
+
+    def names() -> Names:
+        entries = json.loads(source("lavis")[0].read_text())
+        images = [entry["image"] for entry in entries]
+        text = [caption for entry in entries for caption in entry["caption"]]
+        numbers = iter(range(len(text)))
+        img2txt = {n: [next(numbers) for _ in entry["caption"]] for n, entry in enumerate(entries)}
+        captions = [entry["image"] for entry in entries for _ in entry["caption"]]
+        dataset = SimpleNamespace(image=images, text=text, img2txt=img2txt)
+        return {loader: SimpleNamespace(dataset=dataset), matrix: sims_of(images, captions), **more}
+
+    return names
+
+
+def padded(pairs: list[tuple[str, str]]) -> tuple[list[str], Any, Any]:
+    """Videos, similarities of videos × most captions × videos, and which of the captions are real."""
+    videos = list(dict.fromkeys(video for video, _ in pairs))
+    counts = [sum(video == of for of, _ in pairs) for video in videos]
+    sims = np.full((len(videos), max(counts), len(videos)), np.nan, dtype=np.float32)
+    for n, (video, count) in enumerate(zip(videos, counts, strict=True)):
+        sims[n, :count] = sims_of(videos, [video] * count)
+    return videos, sims, (np.arange(max(counts)) < np.array(counts)[:, None]).astype(int)
+
+
+def x_pool(pairs: list[tuple[str, str]], **dataset: Any) -> Names:
+    loader = SimpleNamespace(dataset=SimpleNamespace(**dataset))
+    videos = [video for video, _ in pairs]
+    return {
+        "np": np,
+        "self": SimpleNamespace(valid_data_loader=loader),
+        "all_vid_ids": videos,
+        "sims": Tensor(padded(pairs)[1]),
+    }
+
+
+def x_pool_msrvtt() -> Names:
+    table = msrvtt_table()
+    return x_pool(list(zip(table["video_id"], table["sentence"], strict=True)), test_df=table)
+
+
+def teachtext() -> Names:
+    videos, sims, masks = padded(msvd_captions())
+    meta = {"query_masks": masks, "paths": [f"x/{video}.mp4" for video in videos]}
+    return {"np": np, "Path": Path, "sims": sims.reshape(-1, len(videos)), "meta": meta}
+
+
+def frozen() -> Names:
+    videos = msrvtt_table()["video_id"].tolist()
+    paths = [{"paths": [f"{video}.mp4" for video in videos[:2]]}, {"paths": [f"{videos[2]}.mp4"]}]
+    return {"np": np, "sims": sims_of(videos, videos), "meta_arr": paths}
+
+
+def coco() -> Names:
+    found = json.loads(source("coco")[0].read_text())
+    images = sorted(image["id"] for image in found["images"])
+    of = {image: [each for each in found["annotations"] if each["image_id"] == image] for image in images}
+    api = SimpleNamespace(
+        getAnnIds=lambda image: [each["id"] for each in of[image]],
+        loadAnns=lambda ids: [each for each in found["annotations"] if each["id"] in ids],
+    )
+    captions = [str(image) for image in images for _ in of[image]]
+    sims = Tensor(sims_of(list(map(str, images)), captions))
+    return {"rows": SimpleNamespace(ids=images, coco=api), "scores": sims}
+
+
+def flickr() -> Names:
+    captions: dict[str, list[str]] = {}
+    for line in source("flickr-csv")[0].read_text().splitlines()[1:]:
+        image, caption = line.split(".jpg,")
+        captions.setdefault(f"{image}.jpg", []).append(caption)
+    owners = [image for image, texts in captions.items() for _ in texts]
+    return {
+        "rows": SimpleNamespace(data=list(captions.items())),
+        "scores": Tensor(sims_of(list(captions), owners)),
+    }
+
+
+CASES: dict[tuple[str, str], Callable[[], Names]] = {
+    ("clip4clip", "msrvtt-jsfusion"): of_msrvtt,
+    ("clip4clip", "msvd"): of_msvd,
+    ("clip4clip", "lsmdc"): of_lsmdc,
+    ("clip4clip", "didemo"): of_didemo,
+    ("clip4clip", "activitynet"): of_activitynet,
+    ("x-clip", "msvd"): of_msvd,
+    ("languagebind", "msvd"): of_msvd,
+    ("umt", "lavis"): by_image("data_loader", "t2i_x"),
+    ("internvideo", "lavis"): by_image("data_loader", "t2i_sim", t2i_match=None),
+    ("lavis", "lavis"): by_image("data_loader", "score_t2i"),
+    ("blip", "lavis"): by_image("test_loader", "score_test_t2i"),
+    ("x-pool", "msrvtt-jsfusion"): x_pool_msrvtt,
+    ("x-pool", "msvd"): lambda: x_pool(msvd_captions()),
+    ("teachtext", "msvd"): teachtext,
+    ("frozen-in-time", "msrvtt-jsfusion"): frozen,
+    ("openclip", "coco"): coco,
+    ("openclip", "flickr-csv"): flickr,
 }
-SQUARE_TOP = {"clip4clip": ["v7", "v9", "v8"], "any": ["d0", "d2", "d1"], "openclip": ["0", "2", "1"]}
-SQUARE_TOP |= {"frozen-in-time": ["v7", "v9", "v8"]}
-SQUARE_TOP |= {name: ["a.jpg", "c.jpg", "b.jpg"] for name in ("umt", "internvideo", "lavis")}
-MULTI_QUERIES = {"v7#0": "v7", "v7#1": "v7", "v8#0": "v8"}
+# The names of `exec` alone: what a snippet uses is there, or it imports it.
+BARE = {"umt", "internvideo", "lavis", "blip", "openclip"}
 
 
-def saved(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Run a snippet's lines and return the first doc of each query of what it saved."""
-    monkeypatch.chdir(folder)
-    exec(compile(find_snippet(name).lines, name, "exec"), dict(NAMES[name]))
-    run = ingest(folder / "run.npz", Request(depth=1)).run
-    return dict(zip(run["query_id"], run["doc_id"], strict=True))
-
-
-@pytest.mark.parametrize("name", sorted(set(NAMES) - {"x-clip", "languagebind", "teachtext"}))
-def test_a_square_matrix_comes_in_without_being_asked(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "benchmark"), CASES)
+def test_what_is_saved_comes_in_with_the_ids_of_the_collection(
+    name: str, benchmark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = saved(name, tmp_path, monkeypatch)
-    assert SQUARE_TOP[name] == [first[query] for query in sorted(first)]
+    monkeypatch.chdir(tmp_path)
+    lines = find_snippet(name).lines
+    if benchmark == "msrvtt-jsfusion":
+        lines = lines.replace('test_csv = ""', f"test_csv = {str(source(benchmark)[0])!r}")
+    names = CASES[name, benchmark]()
+    assert ("np" in names) != (name in BARE)
+    exec(compile(lines, name, "exec"), names)
+    collection, _ = read_collection(source(benchmark))
+    run = ingest(tmp_path / "run.npz", Request()).run
+    assert set(run["query_id"]) == set(collection.queries["query_id"])
+    assert set(run["doc_id"]) == set(collection.items["doc_id"])
+    first = run[run["rank"] == 1]
+    positives = collection.qrels[collection.qrels["relevance"] > 0]
+    found = sorted(zip(first["query_id"], first["doc_id"], strict=True))
+    assert found == sorted(zip(positives["query_id"], positives["doc_id"], strict=True))
 
 
-@pytest.mark.parametrize("name", ["x-clip", "languagebind", "teachtext"])
-def test_several_captions_of_a_video(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert saved(name, tmp_path, monkeypatch) == MULTI_QUERIES
+def test_qb_norm_keeps_the_ids_of_the_run_it_normalizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(find_snippet("teachtext").lines, teachtext())
+    with np.load("run.npz") as saved:
+        normalized = -np.nan_to_num(saved["sims"])
+    exec(find_snippet("qb-norm").lines, {"np": np, "test_test_normalized": normalized})
+    before, after = (ingest(tmp_path / name, Request()).run for name in ("run.npz", "qbnorm.npz"))
+    assert set(after["query_id"]) == set(before["query_id"])
+    last = before.groupby("query_id", observed=True)["doc_id"].last()
+    first = after.groupby("query_id", observed=True)["doc_id"].first()
+    assert first.astype(str).to_dict() == last.astype(str).to_dict()
+
+
+def test_ids_at_hand_are_saved_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = {"sims": np.array([[1.0, 2.0]]), "query_ids": ["007"], "doc_ids": ["NA", "ü"]}
+    exec(find_snippet("any").lines, names)
+    run = ingest(tmp_path / "run.npz", Request()).run
+    assert list(zip(run["query_id"], run["doc_id"], strict=True)) == [("007", "ü"), ("007", "NA")]
 
 
 def test_mteb_is_asked_for_its_own_file() -> None:
@@ -95,7 +260,12 @@ def test_mteb_is_asked_for_its_own_file() -> None:
 
 
 def test_every_snippet_is_run_by_a_test() -> None:
-    assert {*NAMES, "mteb"} == set(SNIPPETS)
+    assert {name for name, _ in CASES} | {"mteb", "any", "qb-norm"} == set(SNIPPETS)
+
+
+@pytest.mark.parametrize("name", sorted(SNIPPETS))
+def test_what_is_printed_is_python(name: str) -> None:
+    compile(find_snippet(name).text, name, "exec")
 
 
 def test_an_unknown_name_is_told_the_nearest() -> None:
