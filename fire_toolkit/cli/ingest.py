@@ -28,6 +28,7 @@ from fire_toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     from fire_toolkit.formats.ingest import Ingested, Request
+    from fire_toolkit.formats.kept import Kept
 
 
 @click.command("add-run")
@@ -56,6 +57,11 @@ if TYPE_CHECKING:
 )
 @click.option("--qrels", metavar="FILE", help="The original qrels: their positives are kept at any rank.")
 @click.option(
+    "--queries",
+    metavar="FILE",
+    help="queries.tsv: their own items, and the members of groups.tsv beside it, are kept at any rank.",
+)
+@click.option(
     "--depth",
     "top",
     type=click.IntRange(min=1),
@@ -78,6 +84,7 @@ def add_run(
     orientation: str | None,
     expected: tuple[str, ...],
     qrels: str | None,
+    queries: str | None,
     top: int,
     allow: str,
     embeddings: bool,
@@ -89,7 +96,8 @@ def add_run(
     """Bring predictions in: matrices, vectors, ranked lists, of any format in docs/formats.md.
 
     The format is recognised by content; `-` is standard input. Each FILE becomes NAME.parquet: the top
-    docs of every query, and the positives of the qrels with their exact ranks below it. What a model
+    docs of every query, and the positives of the qrels with their exact ranks below it; of composed queries
+    also the own item and the members of the query's group. What a model
     cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
     """
     from fire_toolkit.formats.collections.qrels import read_qrels
@@ -109,6 +117,7 @@ def add_run(
         expected=[parse_expectation(text) for text in expected],
         qrels=read_qrels(inputs.use(qrels_path)) if qrels_path else None,
         depth=top,
+        kept=_kept(queries, inputs),
         allow=parse_allowances(allow),
         similarity=similarity,
         mask=read_mask(inputs.use(mask)) if mask else None,
@@ -129,6 +138,16 @@ def add_run(
     if as_json:
         summarise({"runs": reports}, "", as_json=True)
     say_next("pool", f"{folder}/*.parquet --out pool")
+
+
+def _kept(queries: str | None, inputs: Inputs) -> Kept:
+    from fire_toolkit.cli.own_items import choose_own_items, groups_beside
+    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.kept import Kept
+
+    own, groups = choose_own_items(None, queries, inputs), groups_beside(queries)
+    members = read_delimited(inputs.use(groups), required=["query_id", "doc_id"]) if groups else None
+    return Kept(own.of_query, own.is_dropped, members)
 
 
 def _check_usage(files: tuple[str, ...], run_id: str | None, embeddings: bool) -> None:
@@ -203,6 +222,8 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
         f"{n_of(report['queries'], 'query')}, {n_of(report['rows'], 'row')}",
         f"{n_of(report['positives_below_top'], 'positive')} kept below the top {report['top']}",
     ]
+    if report.get("others_below_top"):
+        counted.append(f"{n_of(report['others_below_top'], 'row')} more for own items and groups")
     for name, (thing, words) in _COUNTED.items():
         if report[name]:
             counted.append(f"{n_of(report[name], thing)} {words}")

@@ -175,6 +175,13 @@ def queries_own_items(queries: str | None, inputs: Inputs) -> OwnItems:
     return own_items_of(read_queries(inputs.use(path)))
 
 
+def groups_beside(queries: str | None) -> Path | None:
+    """Return groups.tsv beside the queries given, else the workspace's; None where there is none."""
+    path = _queries_path(queries)
+    at = path.with_name("groups.tsv") if path else None
+    return at if at and at.is_file() else None
+
+
 def _queries_path(given: str | None) -> Path | None:
     if given:
         return Path(given)

@@ -12,6 +12,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.matrix import Array, Ints, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.oddities import Oddities
 from fire_toolkit.formats.ranked import (
+    Pairs,
     Ranked,
     all_finite,
     count_shapes,
@@ -170,14 +171,14 @@ class ColumnPass:
     n_queries: int
     tie_codes: Ints
     depth: int
-    positives: tuple[Ints, Ints]
+    spare: int
+    pairs: Pairs
     loops: ModuleType | None
     oddities: Oddities = field(default_factory=Oddities)
 
     def run(self) -> Ranked:
         """Return the ranked docs of all queries."""
-        order = np.lexsort(self.positives[::-1])
-        queries, docs = self.positives = (self.positives[0][order], self.positives[1][order])
+        queries, docs = self.pairs.query, self.pairs.doc
         own = self.matrix.pick(docs, queries) if len(docs) else np.empty(0)
         state: _Plain | _Compiled | None = None
         start = 0
@@ -192,13 +193,13 @@ class ColumnPass:
         flooded = count_shapes(self.oddities, low, high, state.at_low.astype(np.int64), n_docs, 0)
         cut = np.where(flooded, low, -np.inf)
         real = np.isfinite(own) & (own > cut[queries])
-        self.oddities.tied_positives = int((state.equal[real] > 1).sum())
+        self.oddities.tied_positives = int(((state.equal > 1) & real & self.pairs.is_positive).sum())
         ranks = state.above[real].astype(np.int64) + 1
         own_places = (queries[real], docs[real], ranks, own[real])
         return ranked_of([in_order([self._top(state, cut), own_places])], self.oddities, self.depth)
 
     def _state(self, own: Array, dtype: np.dtype[Any]) -> _Plain | _Compiled:
-        common = (self.n_queries, self.depth + 1, self.tie_codes, self.positives, own)
+        common = (self.n_queries, self.depth + 1, self.tie_codes, (self.pairs.query, self.pairs.doc), own)
         if self.loops is not None and self.depth <= _COMPILED_DEPTH:
             return _Compiled(self.loops, *common, dtype)
         return _Plain(*common)
@@ -217,5 +218,5 @@ class ColumnPass:
         rows, docs, scores = rows[real], docs[real], scores[real]
         ranks = places_of(rows)
         count_ties(self.oddities, rows, ranks, scores, self.depth)
-        kept = ranks <= self.depth
+        kept = ranks <= self.depth + self.spare
         return rows[kept], docs[kept], ranks[kept], scores[kept]

@@ -18,6 +18,7 @@ from fire_toolkit.formats.column_pass import ColumnPass
 from fire_toolkit.formats.matrix import Array, Ints, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.oddities import Oddities
 from fire_toolkit.formats.ranked import (
+    Pairs,
     Ranked,
     count_shapes,
     extremes_of,
@@ -48,6 +49,8 @@ def rank_matrix(
     docs: Sequence[str],
     depth: int,
     positives: tuple[Ints, Ints] | None = None,
+    others: tuple[Ints, Ints] | None = None,
+    spare: int = 0,
     mask: Array | None = None,
 ) -> Ranked:
     """Return the top `depth` docs of each query and its positives below them, with their true ranks.
@@ -60,6 +63,8 @@ def rank_matrix(
         docs: the ids of the docs, in the order of the other axis.
         depth: how many docs are kept, 1 or more.
         positives: query index and doc index of pairs that are kept at any rank.
+        others: further such pairs, whose ties are not counted.
+        spare: 1 to keep one doc below the top too, 0 otherwise.
         mask: one flag a row, False where the row is padding.
 
     Returns:
@@ -69,14 +74,14 @@ def rank_matrix(
     Raises:
         FormatError: the rows without padding are not `n_queries`, or the file is damaged.
     """
-    pairs = positives or (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    pairs = Pairs.of(positives, others)
     queries_are_rows = (orientation == QUERIES_ROWS) != matrix.is_flipped
     tie_codes = tie_codes_of(docs)
     rows, columns = n_rows_columns(matrix)
     loops = loops_for(rows * columns)
     if queries_are_rows:
-        return _RowPass(matrix, n_queries, tie_codes, depth, pairs, mask, loops).run()
-    return ColumnPass(matrix, n_queries, tie_codes, depth, pairs, loops).run()
+        return _RowPass(matrix, n_queries, tie_codes, depth, spare, pairs, mask, loops).run()
+    return ColumnPass(matrix, n_queries, tie_codes, depth, spare, pairs, loops).run()
 
 
 @dataclass
@@ -87,15 +92,14 @@ class _RowPass:
     n_queries: int
     tie_codes: Ints
     depth: int
-    positives: tuple[Ints, Ints]
+    spare: int
+    pairs: Pairs
     mask: Array | None
     loops: ModuleType | None
     oddities: Oddities = field(default_factory=Oddities)
     parts: list[tuple[Array, ...]] = field(default_factory=list)
 
     def run(self) -> Ranked:
-        order = np.lexsort(self.positives[::-1])
-        self.positives = (self.positives[0][order], self.positives[1][order])
         n_rows, n_docs = n_rows_columns(self.matrix)
         may_pad = n_rows > self.n_queries
         if self.mask is not None and (len(self.mask), int(self.mask.sum())) != (n_rows, self.n_queries):
@@ -146,8 +150,8 @@ class _RowPass:
         flooded = count_shapes(self.oddities, low, high, at_low, chunk.shape[1], start)
         cut = np.where(flooded, low, -np.inf)
         top = self._top(chunk, cut, start)
-        positives = self._positives(chunk, cut, start)
-        self.parts.append(in_order([top, positives]) if len(positives[0]) else top)
+        pairs = self._pairs(chunk, cut, start)
+        self.parts.append(in_order([top, pairs]) if len(pairs[0]) else top)
 
     def _top(self, chunk: Array, cut: Array, start: int) -> tuple[Array, ...]:
         """Return the top of each row above its cut, by row, then rank, and count its ties."""
@@ -158,17 +162,18 @@ class _RowPass:
         is_tied = (scores[:, 1:] == scores[:, :-1]) & is_real[:, 1:]
         self.oddities.tied_in_top += int(is_tied[:, : self.depth - 1].any(axis=1).sum())
         self.oddities.tied_at_cut += int(is_tied[:, self.depth - 1 :].sum())
-        row, place = np.nonzero(is_real[:, : self.depth])
+        row, place = np.nonzero(is_real[:, : self.depth + self.spare])
         ranked = row + start, columns[row, place], place + 1
         return *(each.astype(np.int32) for each in ranked), scores[row, place]
 
-    def _positives(self, chunk: Array, cut: Array, start: int) -> tuple[Array, ...]:
-        queries, docs = self.positives
+    def _pairs(self, chunk: Array, cut: Array, start: int) -> tuple[Array, ...]:
+        queries, docs, is_positive = self.pairs.query, self.pairs.doc, self.pairs.is_positive
         first, last = np.searchsorted(queries, (start, start + len(chunk)))
         rows, columns = queries[first:last] - start, docs[first:last]
         scores = chunk[rows, columns]
         real = scores > cut[rows]
         rows, columns, scores = rows[real], columns[real], scores[real]
         ranks, n_equal = ranks_in_rows(chunk, rows, columns, self.tie_codes)
-        self.oddities.tied_positives += int(np.count_nonzero(n_equal > 1))
+        is_counted = is_positive[first:last][real]
+        self.oddities.tied_positives += int(np.count_nonzero((n_equal > 1) & is_counted))
         return rows + start, columns, ranks, scores

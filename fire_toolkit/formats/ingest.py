@@ -8,9 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
@@ -18,9 +15,10 @@ from fire_toolkit.formats.embeddings import product_matrix
 from fire_toolkit.formats.expect import Expectation, found_scores, told
 from fire_toolkit.formats.ids import needed_ids
 from fire_toolkit.formats.index_lists import named_by_place
+from fire_toolkit.formats.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.listed import Listed
-from fire_toolkit.formats.matrix import Array, FileMatrix, Hasher, Ints, Matrix, n_rows_columns
+from fire_toolkit.formats.matrix import Array, FileMatrix, Hasher, Matrix, n_rows_columns
 from fire_toolkit.formats.oddities import Oddities, refuse_oddities
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.readers import recognise
@@ -37,8 +35,9 @@ class Request:
     run_id: the run's id, by default the file's. key: the array or part that is meant. query_ids,
     doc_ids: the ids of a matrix's axes. orientation: `queries-rows` or `queries-columns`. expected:
     logged scores that the run must give by `qrels`. depth: how many docs of a query are kept; positives
-    of `qrels` are kept at any rank. allow: see `oddities`. similarity: `dot` or `cosine`, of vectors.
-    mask: one flag a row, False for padding. on_read: told the number of bytes of each block.
+    of `qrels` are kept at any rank, and what `kept` names. allow: see `oddities`. similarity: `dot` or
+    `cosine`, of vectors. mask: one flag a row, False for padding. on_read: told the number of bytes of
+    each block.
     """
 
     run_id: str | None = None
@@ -49,6 +48,7 @@ class Request:
     expected: Sequence[Expectation] = ()
     qrels: Qrels | None = None
     depth: int = 100
+    kept: Kept = field(default_factory=Kept)
     allow: frozenset[str] = frozenset()
     similarity: str | None = None
     mask: Array | None = None
@@ -104,11 +104,17 @@ def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> 
 
 
 def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str, Any]) -> Ingested:
-    positives = None
-    if request.qrels is not None:
-        relevant = request.qrels[request.qrels["relevance"] >= 1]
-        positives = pd.MultiIndex.from_frame(relevant[["query_id", "doc_id"]])
-    run, oddities = rank_lists(listed, path, run_id=request.run_id, depth=request.depth, positives=positives)
+    positives, kept = positive_pairs(request.qrels), request.kept
+    run, oddities = rank_lists(
+        listed,
+        path,
+        run_id=request.run_id,
+        depth=request.depth,
+        positives=positives,
+        others=kept.pairs,
+        spare=kept.spare,
+    )
+    run = kept.trimmed(run, request.depth, positives)
     queries, docs = ids_of(listed)
     notes = [*listed.notes, *_allowed(oddities, queries, docs, request, path)]
     _refuse_empty(run, path)
@@ -130,13 +136,12 @@ def _allowed(
 def _ingested(
     run: Run, about: dict[str, Any], oddities: Oddities, notes: list[str], request: Request
 ) -> Ingested:
-    ranks = run["rank"].to_numpy()
     counts = {
         "queries": len(run["query_id"].cat.categories),
         "docs": len(run["doc_id"].cat.categories),
         "rows": len(run),
         "top": request.depth,
-        "positives_below_top": int(np.count_nonzero(ranks > request.depth)),
+        **request.kept.below_top(run, request.depth, positive_pairs(request.qrels)),
         **oddities.counts(),
     }
     return Ingested(run, {**about, **counts}, notes)
@@ -152,7 +157,7 @@ def _check_expected(
     """
     if not request.expected:
         return
-    found = found_scores(run, _needed_qrels(request), request.expected)
+    found = found_scores(request.kept.scored(run), _needed_qrels(request), request.expected)
     words = told(request.expected, found)
     if not all(e.agrees(value) for e, value in zip(request.expected, found, strict=True)):
         raise UsageError(
@@ -236,7 +241,9 @@ def _ingest_matrix(
         other = next(name for name in readings if name != orientation)
         bare = replace(request, expected=())
         run = rank(matrix, orientation=other, about={}, notes=[], request=bare).run
-        words = told(request.expected, found_scores(run, request.qrels, request.expected))
+        words = told(
+            request.expected, found_scores(request.kept.scored(run), request.qrels, request.expected)
+        )
         raise UsageError(f"{error}; read as {other} it gives {words}") from None
     if hasher is not None and hasher.sha256 is not None:
         result.hashes[path] = hasher.sha256
@@ -306,7 +313,10 @@ def _by_expectation(
         for name in ORIENTATIONS
     }
     expected = request.expected or [_R1]
-    found = {name: found_scores(one.run, request.qrels, expected) for name, one in both.items()}
+    found = {
+        name: found_scores(request.kept.scored(one.run), request.qrels, expected)
+        for name, one in both.items()
+    }
     words = "; ".join(
         f"{name} gives "
         + ", ".join(f"{e.name} {e.shown(v):.4g}" for e, v in zip(expected, values, strict=True))
@@ -348,7 +358,7 @@ def rank_queries(
 ) -> Ingested:
     """Return a matrix of known orientation as a run; `path` is what it is called in errors."""
     run_id = request.run_id or path.name.partition(".")[0]
-    positives, n_outside = _positives(request.qrels, queries, docs)
+    positives, n_outside = indexed(positive_pairs(request.qrels), queries, docs)
     ranked = rank_matrix(
         matrix,
         orientation=orientation,
@@ -356,23 +366,15 @@ def rank_queries(
         docs=docs,
         depth=request.depth,
         positives=positives,
+        others=indexed(request.kept.pairs, queries, docs)[0],
+        spare=request.kept.spare,
         mask=mask,
     )
     notes += _allowed(ranked.oddities, queries, docs, request, path)
     run = run_of_ranked(ranked, run_id, queries, docs, where=str(path))
+    run = request.kept.trimmed(run, request.depth, positive_pairs(request.qrels))
     _refuse_empty(run, path)
     if n_outside:
         notes.append(f"{n_outside:,} positives of the qrels name a query or doc that the ids do not have")
     _check_expected(run, request, notes, about, where=str(path))
     return _ingested(run, {**about, "positives_outside": n_outside}, ranked.oddities, notes, request)
-
-
-def _positives(qrels: Qrels | None, queries: list[str], docs: list[str]) -> tuple[tuple[Ints, Ints], int]:
-    """Return the positives as indices, and how many lie outside the matrix."""
-    if qrels is None:
-        return (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)), 0
-    relevant = qrels[qrels["relevance"] >= 1]
-    query = pd.Index(queries).get_indexer(pd.Index(relevant["query_id"]))
-    doc = pd.Index(docs).get_indexer(pd.Index(relevant["doc_id"]))
-    inside = (query >= 0) & (doc >= 0)
-    return (query[inside].astype(np.int64), doc[inside].astype(np.int64)), int((~inside).sum())

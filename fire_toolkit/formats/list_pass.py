@@ -24,7 +24,14 @@ def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
 
 
 def rank_lists(
-    listed: Listed, path: Path, *, run_id: str | None, depth: int, positives: pd.MultiIndex | None
+    listed: Listed,
+    path: Path,
+    *,
+    run_id: str | None,
+    depth: int,
+    positives: pd.MultiIndex | None,
+    others: pd.MultiIndex | None = None,
+    spare: int = 0,
 ) -> tuple[Run, Oddities]:
     """Return the lists' top `depth`, their positives below it, and what is odd in them.
 
@@ -36,6 +43,8 @@ def rank_lists(
         run_id: the run's id, by default theirs.
         depth: how many docs of a query are kept.
         positives: (query_id, doc_id) pairs that are kept at any rank.
+        others: further such pairs, whose ties are not counted.
+        spare: 1 to keep one doc below the top too, 0 otherwise.
     """
     oddities = Oddities()
     score = listed.scored["score"].to_numpy(dtype=np.float64)
@@ -58,7 +67,7 @@ def rank_lists(
     query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in ("query_id", "doc_id"))
     ranked = Ranked(query, doc, run["rank"].to_numpy(), run["score"].to_numpy(), oddities)
     count_duplicates(ranked, depth)
-    kept = (run["rank"].to_numpy() <= depth) | is_positive
+    kept = (run["rank"].to_numpy() <= depth + spare) | is_positive | _is_among(run, others)
     return check_run(run[kept], where=str(path)), oddities
 
 

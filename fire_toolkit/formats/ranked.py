@@ -28,6 +28,24 @@ class Ranked:
     oddities: Oddities
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of query and doc by index that are kept at any rank, sorted; which of them are positives."""
+
+    query: Ints
+    doc: Ints
+    is_positive: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, positives: tuple[Ints, Ints] | None, others: tuple[Ints, Ints] | None) -> Pairs:
+        """Return both kinds together."""
+        none = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        parts = positives or none, others or none
+        query, doc = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order = np.lexsort((doc, query))
+        return cls(query[order], doc[order], order < len(parts[0][0]))
+
+
 def loops_for(n_cells: int) -> ModuleType | None:
     """Return the compiled loops over matrices; None where a matrix is too small to pay for loading them.
 

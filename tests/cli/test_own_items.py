@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 from click.testing import Result
 
+import fire_toolkit
+
 Fire = Callable[..., Result]
 N_QUERIES, N_DOCS = 24, 40
 
@@ -286,3 +288,88 @@ def test_a_kept_own_item_is_nothing_that_somebody_has_to_judge(fire: Fire, folde
         pairs = pd.read_csv(folder / "more.csv", dtype=str)
         own = dict(zip(made.queries, (made.docs[n] for n in made.reference), strict=True))
         assert not any(own[q] == d for q, d in zip(pairs["query_id"], pairs["doc_id"], strict=True))
+
+
+def ranks_in(run: pd.DataFrame, query: str) -> dict[str, int]:
+    own = run[run["query_id"] == query]
+    return dict(zip(own["doc_id"].astype("str"), own["rank"], strict=True))
+
+
+@pytest.mark.parametrize("form", ["rows", "columns", "lists"])
+def test_a_run_keeps_own_items_and_groups_at_their_ranks_and_its_depth_without_them(
+    fire: Fire, folder: Path, workspace: Composed, form: str
+) -> None:
+    sims, file = workspace.sims["m0"], "m0.npy"
+    if form == "columns":
+        np.save(folder / file, sims.T.copy())
+    if form == "lists":
+        file = "m0.json"
+        scored = {
+            query: dict(zip(workspace.docs, map(float, row), strict=True))
+            for query, row in zip(workspace.queries, sims, strict=True)
+        }
+        (folder / file).write_text(json.dumps(scored))
+    ids = () if form == "lists" else IDS
+    result = fire("add-run", file, *ids, "--id", "m0", "--top", 5)
+    run = fire_toolkit.read_run(folder / "runs" / "m0.parquet")
+    ranking = workspace.ranking("m0", drop=False)
+    n_others = 0
+    for n, query in enumerate(workspace.queries):
+        rank_of = {workspace.docs[doc]: place for place, doc in enumerate(ranking[n], start=1)}
+        positive, own = workspace.docs[workspace.target[n]], workspace.docs[workspace.reference[n]]
+        members = {workspace.docs[doc] for doc in workspace.members[n]}
+        depth = 5 + (rank_of[own] <= 5)
+        expected = {doc: place for doc, place in rank_of.items() if place <= depth or doc in members}
+        assert ranks_in(run, query) == expected
+        n_others += sum(place > 5 for doc, place in expected.items() if doc != positive)
+    assert f"{n_others} rows more for own items and groups" in result.stderr
+    dropped = fire_toolkit.drop_own_items(
+        run, fire_toolkit.read_queries(folder / "collection" / "queries.tsv")
+    )
+    assert (
+        dropped.groupby("query_id", observed=True)["rank"].apply(lambda ranks: (ranks <= 5).sum()) == 5
+    ).all()
+
+
+def test_a_run_in_a_workspace_scores_as_the_matrix_does(
+    fire: Fire, folder: Path, workspace: Composed
+) -> None:
+    result = fire("score", *MEASURES, "-m", "C@2", "--format", "json")
+    expected = true_scores(workspace, drop=True)
+    assert {key: value for key, value in scores(result).items() if key in expected} == pytest.approx(expected)
+    assert "no known rank" not in result.stderr
+    fire("add-collection", "cap.rc2.val.json", "--out", "elsewhere")
+    fire("add-run", "m0.npy", *IDS, "--top", 5, "--qrels", "collection/qrels.txt", "--out", "bare")
+    (folder / "fire.toml").rename(folder / "gone.toml")
+    asked = ("bare/m0.parquet", *MEASURES, "--format", "json", "--qrels", "elsewhere/qrels.txt")
+    result = fire("score", *asked, "--queries", "elsewhere/queries.tsv")
+    assert scores(result) == pytest.approx({key: v for key, v in expected.items() if key[0] == "m0"})
+    fire("add-run", "m0.npy", *IDS, "--top", 1, "--qrels", "collection/qrels.txt", "--out", "bare")
+    assert "has no known rank: m0" in fire("score", *asked, "--queries", "elsewhere/queries.tsv").stderr
+
+
+def test_subsets_are_scored_from_the_runs_of_a_workspace(fire: Fire, workspace: Composed) -> None:
+    expected = {}
+    for name, sims in workspace.sims.items():
+        group = sims[workspace.rows[:, None], workspace.members[:, 1:]]  # without the reference
+        ranks = 1 + (group > group[:, :1]).sum(axis=1)
+        expected |= {(name, f"C@{k}"): (ranks <= k).mean() for k in (1, 2, 3)}
+    asked = ("score", "--groups", "collection/groups.tsv", "-m", "C@1", "-m", "C@2", "-m", "C@3")
+    result = fire(*asked, "--format", "json")
+    assert scores(result) == pytest.approx(expected)
+    assert "lacks a member" not in result.stderr
+
+
+def test_ranks_left_out_where_a_member_may_stand_are_refused(
+    fire: Fire, folder: Path, workspace: Composed
+) -> None:
+    (folder / "collection" / "groups.tsv").rename(folder / "groups.tsv")
+    fire("add-run", "m0.npy", *IDS, "--top", 5)
+    result = fire("score", "runs/m0.parquet", "--groups", "groups.tsv", "-m", "C@1", code=1)
+    assert "a member of the query's group may stand at one of them" in result.stderr
+
+
+def test_a_logged_score_is_met_by_the_protocol(fire: Fire, workspace: Composed) -> None:
+    share = 100 * (workspace.rank_of_target("m0", drop=True) <= 5).mean()
+    result = fire("add-run", "m0.npy", *IDS, "--top", 5, "--expect", f"R@5={share:.1f}")
+    assert "the logged score is reproduced" in result.stderr
