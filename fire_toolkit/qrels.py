@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.columns import pair_rows
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import Changes, Labels, Qrels, check_changes, check_qrels
 
@@ -60,19 +61,20 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
     if policy not in POLICIES:
         raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
     _check_queries_known(original, labels)
-    pairs = _relevances(original, "original_relevance").merge(
-        _relevances(labels, "label_relevance"), on=["query_id", "doc_id"], how="outer"
-    )
-    before = pairs["original_relevance"].to_numpy(dtype=np.float64)
-    labelled = pairs["label_relevance"].to_numpy(dtype=np.float64)
+    pairs, rows = _all_pairs(original, labels)
+    before = np.append(original["relevance"].to_numpy(dtype=np.float64), np.nan)[rows]
+    n_rest = len(pairs) - len(labels)
+    labelled = np.concatenate([labels["relevance"].to_numpy(dtype=np.float64), np.full(n_rest, np.nan)])
+    pairs = pairs.assign(original_relevance=before, label_relevance=labelled)
     source = _sources(before, labelled)
     pairs["relevance"] = _merged(before, labelled, source == "rejected", policy)
     pairs["source"] = pd.array(source, dtype="str")
     changes = check_changes(pairs)
     kept = changes[changes["relevance"].notna()][["query_id", "doc_id", "relevance", "source"]]
     if "stratum" in original:
-        strata = original[["query_id", "doc_id", "stratum"]]
-        kept = kept.merge(strata, on=["query_id", "doc_id"], how="left")
+        rows = pair_rows(kept, original)
+        strata = np.append(original["stratum"].to_numpy(dtype=object), "")[rows]
+        kept = kept.assign(stratum=pd.array(strata, dtype="str"))
     return check_qrels(kept), changes
 
 
@@ -106,8 +108,15 @@ def _check_queries_known(original: Qrels, labels: Labels) -> None:
         )
 
 
-def _relevances(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    return table[["query_id", "doc_id", "relevance"]].rename(columns={"relevance": name})
+def _all_pairs(original: Qrels, labels: Labels) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
+    """Return the pairs of labels, then those of the qrels that have none, and each one's row in the qrels."""
+    rows = pair_rows(labels, original)
+    is_labelled = np.zeros(len(original), dtype=bool)
+    is_labelled[rows[rows >= 0]] = True
+    rest = np.flatnonzero(~is_labelled)
+    key = ["query_id", "doc_id"]
+    pairs = pd.concat([labels[key], original[key].iloc[rest]], ignore_index=True)
+    return pairs, np.concatenate([rows, rest])
 
 
 def _sources(before: Floats, labelled: Floats) -> npt.NDArray[Any]:

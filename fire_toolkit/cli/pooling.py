@@ -84,7 +84,7 @@ def pool(
     """
     from fire_toolkit.cli.own_items import queries_own_items
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.delimited import delimited_bytes
     from fire_toolkit.pooling import pool_runs
 
     folder = chosen_path(out, workspace_path("pool"), "--out")
@@ -107,7 +107,7 @@ def pool(
         round_number=earlier.next_round,
         own_items=own_items,
     )
-    texts = {"pool.csv": delimited_text(result.pool), "pool_sources.csv": delimited_text(result.sources)}
+    texts = {"pool.csv": delimited_bytes(result.pool), "pool_sources.csv": delimited_bytes(result.sources)}
     parameters = {"depth": depth, "include_originals": include}
     write_outputs(folder, texts, stage="pool", parameters=parameters, inputs=inputs, counts=result.counts)
     summarise(result.counts, _words(result.counts, depth), as_json=as_json)

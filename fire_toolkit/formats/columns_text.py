@@ -90,8 +90,8 @@ def data_of(texts: Texts) -> bytes:
     return data[int(ends[0]) : int(ends[1])].to_pybytes() if data else b""
 
 
-def joined_lines(parts: Sequence[Texts | str]) -> str:
-    """Return rows as text: the parts of each, one after the other, and a line end.
+def joined_lines(parts: Sequence[Texts | str]) -> list[bytes]:
+    """Return blocks of rows: the parts of each row, one after the other, and a line end.
 
     Args:
         parts: columns of equal length, at least one; a text stands in every row.
@@ -101,4 +101,4 @@ def joined_lines(parts: Sequence[Texts | str]) -> str:
     for start in range(0, n_rows, _ROWS_AT_ONCE):
         block = [_one(part) if isinstance(part, str) else part.slice(start, _ROWS_AT_ONCE) for part in parts]
         blocks.append(data_of(compute.binary_join_element_wise(*block, _one("\n"), _one(""))))
-    return b"".join(blocks).decode()
+    return blocks

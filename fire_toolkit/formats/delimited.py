@@ -104,7 +104,12 @@ def check_header(header: Sequence[str], required: Sequence[str], path: str | Pat
 
 
 def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> str:
-    """Return `table` as CSV (or TSV) text with a header line and `\\n` line ends.
+    """Return `table` as `delimited_bytes` does, as text."""
+    return delimited_bytes(table, delimiter=delimiter, nan=nan).decode()
+
+
+def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> bytes:
+    """Return `table` as CSV (or TSV) in UTF-8 with a header line and `\\n` line ends.
 
     Floats are written with the fewest digits that read back equal; a missing value is an empty
     field, NaN in a float column is `nan`. TSV has no quoting: tabs and line ends in text become spaces.
@@ -112,10 +117,10 @@ def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") 
     quote, marked = (_quoted, _all_quoted) if delimiter == "," else (_flat, _all_flat)
     header = delimiter.join(quote(str(name)) for name in table.columns) + "\n"
     if table.empty:
-        return header
+        return header.encode()
     columns = [field_texts(values, nan=nan, marked=marked) for _, values in table.items()]
     parts = [part for column in columns for part in (delimiter, column)]
-    return header + joined_lines(parts[1:])
+    return b"".join([header.encode(), *joined_lines(parts[1:])])
 
 
 def _all_quoted(texts: Texts) -> Texts:

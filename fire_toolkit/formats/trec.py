@@ -18,6 +18,7 @@ import pandas as pd
 
 from fire_toolkit.checks import are_ids
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.columns_text import field_texts, joined_lines
 from fire_toolkit.formats.files import check_regular, is_gzip, read_bytes, read_text
 from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.reader import RunReader
@@ -266,14 +267,11 @@ def trec_qrels_text(qrels: Qrels) -> str:
 
     A pair of no stratum has `-` there.
     """
-    columns = (qrels["query_id"], qrels["doc_id"], qrels["relevance"])
-    strata = (
-        [f"{stratum or '-'} " for stratum in qrels["stratum"]] if "stratum" in qrels else [""] * len(qrels)
-    )
-    return "".join(
-        f"{query} 0 {doc} {stratum}{relevance}\n"
-        for query, doc, relevance, stratum in zip(*columns, strata, strict=True)
-    )
+    if qrels.empty:
+        return ""
+    query, doc, relevance = (field_texts(qrels[name]) for name in ("query_id", "doc_id", "relevance"))
+    strata = [field_texts(qrels["stratum"].replace("", "-").fillna("-")), " "] if "stratum" in qrels else []
+    return b"".join(joined_lines([query, " 0 ", doc, " ", *strata, relevance])).decode()
 
 
 READER = RunReader("trec", "a TREC run", "six fields on the first line", is_trec_run, read_trec_lists)

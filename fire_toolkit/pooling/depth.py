@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
+from fire_toolkit.columns import packed_codes, pair_rows, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
 from fire_toolkit.ranking import split_runs, top
-from fire_toolkit.tables import Pool, PoolSources, Qrels, Queries, Run, check_pool, check_pool_sources
+from fire_toolkit.tables import Pool, PoolSources, Qrels, Queries, Run, check_pool
 
 PAIR = ["query_id", "doc_id"]
 
@@ -94,8 +99,7 @@ def pool_runs(
         by_id = {run_id: drop_own_items(run, own_items) for run_id, run in by_id.items()}
         positives = None if positives is None else without_own_pairs(positives, own_items)
     pooled = _all_sources(by_id, depth, universe)
-    pairs = pooled.groupby(PAIR, sort=False).agg(best_rank=("rank", "min"), n_runs=("rank", "size"))
-    pairs = pairs.reset_index()
+    pairs = _pairs_of(pooled)
     if positives is not None:
         pairs = _with_originals(pairs, positives, include_originals)
         counts["originals"] = len(positives)
@@ -111,23 +115,69 @@ def pool_runs(
         pairs["is_judged"] = _is_among(pairs, judged)
         counts["judged_before"] = int(pairs["is_judged"].sum())
     pool = check_pool(pairs if len(asked) else pairs.assign(round=number))
-    return PoolingResult(pool, check_pool_sources(pooled), counts)
+    return PoolingResult(pool, PoolSources(_as_text(pooled)), counts)
 
 
 def _all_sources(by_id: dict[str, Run], depth: int, universe: set[str] | None) -> pd.DataFrame:
-    tables = []
-    for run in by_id.values():
-        rows = top(run, depth)
-        if universe is not None:
-            rows = Run(rows[rows["query_id"].isin(universe)])
-        ids = {name: rows[name].astype("str") for name in ("query_id", "doc_id", "run_id")}
-        tables.append(pd.DataFrame({**ids, "rank": rows["rank"]}))
-    return pd.concat(tables, ignore_index=True)
+    """Return the columns of pool sources in their order; ids are categories of all ids, sorted."""
+    tops = {run_id: top(run, depth) for run_id, run in sorted(by_id.items())}
+    if universe is not None:
+        tops = {run_id: _of_queries(run, universe) for run_id, run in tops.items()}
+    pairs = [_codes_among([run[name] for run in tops.values()]) for name in PAIR]
+    n_rows = [len(run) for run in tops.values()]
+    run_code = np.repeat(np.arange(len(tops), dtype=np.int32), n_rows)
+    ids = dict(zip([*PAIR, "run_id"], [*pairs, (run_code, pd.Index(list(tops), dtype="str"))], strict=True))
+    keys = [codes for codes, _ in ids.values()]
+    packed = packed_codes(keys)
+    order = np.lexsort(keys[::-1]) if packed is None else np.argsort(packed, kind="stable")
+    columns: dict[str, Any] = {
+        name: pd.Categorical.from_codes(codes[order], categories, validate=False)
+        for name, (codes, categories) in ids.items()
+    }
+    rank = np.concatenate([run["rank"].to_numpy() for run in tops.values()])
+    return pd.DataFrame(columns | {"rank": rank[order]}, copy=False)
+
+
+def _of_queries(run: Run, universe: set[str]) -> Run:
+    ids = run["query_id"].cat
+    is_known = np.array([query in universe for query in ids.categories], dtype=bool)
+    return run if is_known.all() else Run(run[is_known[ids.codes]])
+
+
+def _codes_among(columns: Sequence[pd.Series]) -> tuple[npt.NDArray[np.int32], pd.Index]:
+    """Return the codes of columns of categories, one after the other, among all their categories, sorted."""
+    ids = pd.Index(sorted(set().union(*(column.cat.categories for column in columns))), dtype="str")
+    places = [ids.get_indexer(column.cat.categories).astype(np.int32)[column.cat.codes] for column in columns]
+    return np.concatenate(places), ids
+
+
+def _as_text(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its categories as text."""
+    coded = [name for name in table.columns if isinstance(table[name].dtype, pd.CategoricalDtype)]
+    return table.assign(**{name: _text_of(table[name]) for name in coded})
+
+
+def _text_of(column: pd.Series) -> Any:
+    texts = pa.array(column.cat.categories.array, pa.large_string())
+    return pd.array(texts.take(pa.array(column.cat.codes.to_numpy())), dtype="str")
+
+
+def _pairs_of(pooled: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of ordered sources, each once, with their best rank and their number of runs."""
+    starts = starts_of_groups(*(pooled[name].cat.codes.to_numpy() for name in PAIR))
+    if not len(pooled):
+        starts = starts[:0]
+    rank = pooled["rank"].to_numpy()
+    best_rank = np.minimum.reduceat(rank, starts) if len(starts) else rank
+    n_runs = np.diff(starts, append=len(pooled))
+    return _as_text(pooled[PAIR].iloc[starts].reset_index(drop=True)).assign(
+        best_rank=best_rank, n_runs=n_runs
+    )
 
 
 def _count_own(pooled: pd.DataFrame, own_items: OwnItems) -> int:
     """Return how many pairs of a query and its own item a pool would hold."""
-    pairs = pooled[PAIR].drop_duplicates()
+    pairs = _pairs_of(pooled)[PAIR]
     return len(pairs) - len(without_own_pairs(pairs, own_items))
 
 
@@ -156,12 +206,14 @@ def _count_extra(by_id: dict[str, Run], universe: set[str] | None) -> int:
 
 
 def _with_originals(pairs: pd.DataFrame, positives: pd.DataFrame, include: bool) -> pd.DataFrame:
-    marked = positives.assign(is_original=True)
-    joined = pairs.merge(marked, on=PAIR, how="outer" if include else "left")
-    return joined.assign(
-        is_original=joined["is_original"].eq(True),
-        n_runs=joined["n_runs"].fillna(0),
-    )
+    rows = pair_rows(positives, pairs)
+    is_original = np.zeros(len(pairs), dtype=bool)
+    is_original[rows[rows >= 0]] = True
+    marked = pairs.assign(is_original=is_original)
+    if not include or (rows >= 0).all():
+        return marked
+    missed = positives.loc[rows < 0, PAIR].assign(best_rank=np.nan, n_runs=0, is_original=True)
+    return pd.concat([marked, missed], ignore_index=True)
 
 
 def _first_rounds(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
