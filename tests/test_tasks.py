@@ -15,7 +15,7 @@ from fire_toolkit.checks import is_id
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.formats.guideline_files import read_guideline
 from fire_toolkit.tables import Pool, Queries, check_items, check_pool, check_queries
-from fire_toolkit.tasks import make_tasks, pair_id, split_pair_id
+from fire_toolkit.tasks import make_tasks, pair_id, pair_ids, split_pair_id
 
 GUIDELINE = read_guideline("caption-relevance-v1")
 IDS = st.text(min_size=1).filter(is_id)
@@ -286,3 +286,9 @@ def test_a_part_of_a_video_becomes_a_media_fragment(
 def test_a_part_that_ends_before_it_begins_is_refused(end_s: float) -> None:
     with pytest.raises(TableError, match=r"v\.mp4 is to be seen from 3 to"):
         clip_url("v.mp4", 3.0, end_s)
+
+
+@given(st.lists(st.tuples(IDS, IDS), max_size=8))
+def test_keys_made_at_once_are_those_made_one_by_one(pairs: list[tuple[str, str]]) -> None:
+    queries, docs = [query for query, _ in pairs], [doc for _, doc in pairs]
+    assert [pair_id(*pair) for pair in pairs] == pair_ids(queries, docs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,7 @@ def tasks(
     """
     from fire_toolkit.formats.guideline_files import read_guideline
     from fire_toolkit.formats.table_files import read_items, read_pool, read_queries
-    from fire_toolkit.labelstudio.task_json import tasks_to_json
+    from fire_toolkit.labelstudio.task_json import task_lines
     from fire_toolkit.pooling import pairs_to_ask
     from fire_toolkit.tasks import make_tasks
 
@@ -77,12 +76,10 @@ def tasks(
         seed=seed,
     )
     parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256, "overlap": share, "seed": seed}
-    batches = tasks_to_json(made, rules)
+    batches = task_lines(made, rules)
     names = {1: file.name, 2: f"{file.name.removesuffix('.json')}.overlap.json"}
-    texts = {
-        names[batch]: _json_lines(batches[batch]) for batch in sorted(batches) if batches[batch] or batch == 1
-    }
-    counts = {"tasks": len(batches[1]), "doubled": len(batches.get(2, []))}
+    texts = {names[batch]: lines for batch, lines in batches.items()}
+    counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
     write_outputs(file, texts, stage="tasks", parameters=parameters, inputs=inputs, counts=counts)
     words = f"{n_of(counts['tasks'], 'task')} in {file}"
     if counts["doubled"]:
@@ -96,13 +93,6 @@ def tasks(
     summarise(counts, words, as_json=as_json)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
     say_next("import", "EXPORT.json --out judgments.csv")
-
-
-def _json_lines(tasks: list[dict[str, object]]) -> str:
-    """Return a JSON list with one task a line, which people and diff can read."""
-    if not tasks:
-        return "[]\n"
-    return "[\n" + ",\n".join(json.dumps(task, ensure_ascii=False) for task in tasks) + "\n]\n"
 
 
 def _from_workspace(key: str) -> Path | None:

@@ -2,14 +2,70 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
+
 from fire_toolkit.errors import JoinError
+from fire_toolkit.formats.columns_text import Texts, changed, data_of, field_texts, joined_lines
 from fire_toolkit.guidelines import CAPTION, Guideline
 from fire_toolkit.tables import Tasks
 
 PAIR_ID = "pair_id"
 META, ROUND = "meta", "round"
+_ESCAPED = np.isin(np.arange(256), [*range(32), ord('"'), ord("\\")])
+
+
+def task_lines(tasks: Tasks, guideline: Guideline) -> dict[int, bytes]:
+    """Return for each batch the JSON list of what `tasks_to_json` returns, a task a line, in UTF-8.
+
+    Raises:
+        JoinError: as `tasks_to_json`.
+    """
+    _check_guideline(tasks, guideline)
+    return {int(number): _lines(tasks[tasks["batch"] == number], guideline) for number in _batches(tasks)}
+
+
+def _lines(tasks: pd.DataFrame, guideline: Guideline) -> bytes:
+    if tasks.empty:
+        return b"[]\n"
+    spelled = [field_texts(tasks[name], marked=_quoted) for name in ("text", "media_url", "pair_id")]
+    named = zip((CAPTION, guideline.media_key, PAIR_ID), spelled, strict=True)
+    parts = [part for name, column in named for part in (f", {_json(name)}: ", column)]
+    later = tasks["round"].map({n: _later(n) for n in tasks["round"].unique()}).astype("str")
+    parts = ['{"data": {', str(parts[0])[2:], *parts[1:], "}", field_texts(later), "},"]
+    *blocks, last = joined_lines(parts)
+    return b"".join([b"[\n", *blocks, last.removesuffix(b",\n"), b"\n]\n"])
+
+
+def _later(number: int) -> str:
+    return f", {_json(META)}: {_json({ROUND: int(number)})}" if number > 1 else ""
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _quoted(texts: Texts) -> Texts:
+    """Return texts as JSON has them, those that need no escape at once."""
+    if _ESCAPED[np.frombuffer(data_of(texts), dtype=np.uint8)].any():
+        return changed(texts, _json)
+    quote, nothing = (pa.scalar(mark, pa.large_string()) for mark in ('"', ""))
+    return compute.binary_join_element_wise(quote, texts, quote, nothing)
+
+
+def _batches(tasks: Tasks) -> list[int]:
+    return sorted({1, *map(int, tasks["batch"].unique())})
+
+
+def _check_guideline(tasks: Tasks, guideline: Guideline) -> None:
+    others = sorted(set(tasks["guideline"].unique()) - {guideline.name})
+    if others:
+        raise JoinError(f"tasks were made for guideline {', '.join(others)}, not for {guideline.name}")
 
 
 def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str, Any]]]:
@@ -27,11 +83,8 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
     Raises:
         JoinError: the tasks were made for another guideline.
     """
-    others = sorted(set(tasks["guideline"]) - {guideline.name})
-    if others:
-        raise JoinError(f"tasks were made for guideline {', '.join(others)}, not for {guideline.name}")
-    numbers = [1, *tasks["batch"].unique()]
-    batches: dict[int, list[dict[str, Any]]] = {int(number): [] for number in numbers}
+    _check_guideline(tasks, guideline)
+    batches: dict[int, list[dict[str, Any]]] = {number: [] for number in _batches(tasks)}
     columns = (tasks[name] for name in ("batch", "text", "media_url", "pair_id", "round"))
     for number, caption, media_url, key, asked in zip(*columns, strict=True):
         content = {CAPTION: caption, guideline.media_key: media_url, PAIR_ID: key}

@@ -1,11 +1,16 @@
 """Tasks as Label Studio imports them hold caption, item and key, and nothing else."""
 
+import json
+
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.formats.guideline_files import read_guideline
-from fire_toolkit.labelstudio.task_json import tasks_to_json
+from fire_toolkit.guidelines import Guideline
+from fire_toolkit.labelstudio.task_json import task_lines, tasks_to_json
 from fire_toolkit.tables import Tasks, check_pool, check_queries
 from fire_toolkit.tasks import make_tasks, split_pair_id
 
@@ -52,3 +57,32 @@ def test_tasks_for_another_guideline_are_refused() -> None:
         JoinError, match="made for guideline caption-relevance-v1, not for caption-image-relev"
     ):
         tasks_to_json(tasks_of(1), IMAGE)
+
+
+captions = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+asked = st.tuples(captions, st.sampled_from([1, 2, 3]), st.booleans())
+
+
+@given(st.lists(asked, min_size=1, max_size=6), st.sampled_from([VIDEO, IMAGE]))
+def test_lines_are_the_json_of_each_task(rows: list[tuple[str, int, bool]], guideline: Guideline) -> None:
+    tasks = Tasks(
+        pd.DataFrame(
+            {
+                "batch": [1 + (doubled and n > 0) for n, (_, _, doubled) in enumerate(rows)],
+                "text": pd.array([text for text, _, _ in rows], dtype="str"),
+                "media_url": pd.array([f"v.mp4?{text}" for text, _, _ in rows], dtype="str"),
+                "pair_id": pd.array([f"k{n}" for n in range(len(rows))], dtype="str"),
+                "round": [number for _, number, _ in rows],
+                "guideline": guideline.name,
+            }
+        )
+    )
+    listed = tasks_to_json(tasks, guideline)
+    lines = {n: ",\n".join(json.dumps(t, ensure_ascii=False) for t in batch) for n, batch in listed.items()}
+    assert {n: f"[\n{text}\n]\n" for n, text in lines.items()} == {
+        n: content.decode() for n, content in task_lines(tasks, guideline).items()
+    }
+
+
+def test_no_tasks_are_an_empty_list() -> None:
+    assert task_lines(tasks_of(1).iloc[:0], VIDEO) == {1: b"[]\n"}  # type: ignore[arg-type]
