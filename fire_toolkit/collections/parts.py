@@ -110,6 +110,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
     positives = _joined([part.positives for part in parts], [*_PAIR, "relevance"])
     groups = _joined([part.groups for part in parts], _PAIR)
     items = _with_plain_text(_all_items(parts, positives, groups, notes), "item", notes)
+    _note_placeless(items, any(part.items is not None for part in parts), notes)
     positives = _within_gallery(parts, items, positives, notes)
     queries = _asked(queries, positives, parts, notes)
     return Collection(
@@ -242,6 +243,18 @@ def _with_media(items: pd.DataFrame) -> pd.DataFrame:
     if "media_url" not in items:
         return items.assign(media_url=items["doc_id"])
     return items.assign(media_url=items["media_url"].where(items["media_url"] != "", items["doc_id"]))
+
+
+def _note_placeless(items: pd.DataFrame, are_listed: bool, notes: list[str]) -> None:
+    """Note the items that nobody can be shown: an id stands in the place of their media_url."""
+    is_bare = ~items["media_url"].astype("str").str.contains(r"[/\\.:]")
+    if "text" not in items and is_bare.any():
+        source = "" if are_listed else " known from the pairs alone"
+        shown = _some(items.loc[is_bare, "media_url"])
+        notes.append(
+            f"{_n(int(is_bare.sum()), 'item')}{source} with an id in the place of media_url ({shown}): "
+            "before tasks, add a table of items too, with doc_id and media_url"
+        )
 
 
 def _within_gallery(

@@ -1,8 +1,10 @@
-"""Qrels of every usual form: TREC's four and five columns, BEIR's TSV, entries and Parquet."""
+"""Qrels of every usual form: TREC's four and five columns, BEIR's TSV, entries and Parquet, JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -25,6 +27,8 @@ def recognise(source: Source) -> str | None:
         return f"the header names {', '.join(_BEIR)}"
     if have(source.records, *_BEIR):
         return f"entries with {', '.join(_BEIR)}"
+    if _by_query(source) is not None:
+        return "a JSON object of docs under queries"
     fields = source.lines[0].split() if source.lines else []
     if len(fields) in (4, 5) and all(
         _is_whole(field) for field in (fields[1].removeprefix("Q"), *fields[3:])
@@ -33,14 +37,34 @@ def recognise(source: Source) -> str | None:
     return None
 
 
+def _by_query(source: Source) -> dict[str, Any] | None:
+    """Return JSON of positives (`{query: [doc, ...]}`) or of grades (`{query: {doc: grade}}`), or None."""
+    found = source.json
+    if not isinstance(found, dict) or not any(found.values()):
+        return None
+    return found if all(_are_docs(docs) or _are_grades(docs) for docs in found.values()) else None
+
+
+def _are_docs(value: object) -> bool:
+    """Whether a value is a list of ids; captions, which hold white space, are none."""
+    if not isinstance(value, list):
+        return False
+    return all(type(doc) is int or (isinstance(doc, str) and len(doc.split()) == 1) for doc in value)
+
+
+def _are_grades(value: object) -> bool:
+    return isinstance(value, dict) and all(type(grade) is int for grade in value.values())
+
+
 def _is_whole(text: str) -> bool:
     return text.removeprefix("-").isdigit()
 
 
 def read(source: Source, split: str | None) -> Part:
-    """Return the pairs with their relevance."""
+    """Return the pairs with their relevance, and their strata where the file has them."""
     table = _read(source)
-    return Part(str(source.path), positives=table[["query_id", "doc_id", "relevance"]])
+    kept = [name for name in ("query_id", "doc_id", "relevance", "stratum") if name in table]
+    return Part(str(source.path), positives=table[kept])
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -66,12 +90,27 @@ def _read(source: Source) -> pd.DataFrame:
     if source.records is not None:
         pairs = [_pair(entry, f"{source.path}: entry {n}") for n, entry in enumerate(source.records)]
         return pd.DataFrame(pairs, columns=["query_id", "doc_id", "relevance"])
+    if (by_query := _by_query(source)) is not None:
+        return _from_json(by_query, str(source.path))
     return read_trec_qrels(source.path)
+
+
+def _from_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
+    pairs = [
+        (query, id_text(doc, f"{where}: query {query!r}"), _grade(grade, f"{where}: query {query!r}"))
+        for query, docs in by_query.items()
+        for doc, grade in (docs.items() if isinstance(docs, dict) else ((doc, 1) for doc in docs))
+    ]
+    return pd.DataFrame(pairs, columns=["query_id", "doc_id", "relevance"])
 
 
 def _pair(entry: dict[str, object], where: str) -> tuple[str, str, int]:
     query, doc, score = (need(entry, name, where) for name in _BEIR)
+    return id_text(query, where), id_text(doc, where), _grade(score, where)
+
+
+def _grade(score: Any, where: str) -> int:
     is_whole = isinstance(score, int) or (isinstance(score, float) and score.is_integer())
     if isinstance(score, bool) or not is_whole or abs(score) >= _MOST:
         raise FormatError(f"{where}: score {str(score)[:60]}, expected a whole number below 10^15")
-    return id_text(query, where), id_text(doc, where), int(score)
+    return int(score)

@@ -17,8 +17,15 @@ from fire_toolkit.own_items import COLUMN
 NAMES: dict[str, tuple[str, ...]] = {
     "query_id": ("query_id", "caption_id", "sentence_id", "sen_id", "sentid", "qid", "key"),
     "text": ("text", "caption", "sentence", "query", "description"),
-    "doc_id": ("doc_id", "video_id", "image_id", "clip_id", "item_id", "video", "image", "clip", "filename"),
+    "doc_id": (
+        *("doc_id", "video_id", "image_id", "clip_id", "item_id", "video", "image", "clip", "filename"),
+        *("file_name", "name"),
+    ),
 }
+MEDIA = (
+    *("media_url", "url", "uri", "link", "video_url", "image_url", "media", "path", "media_path"),
+    *("video_path", "image_path", "filepath", "file_path", "file", "src", "file_name", "filename"),
+)
 
 
 def _found(columns: Iterable[str]) -> dict[str, str]:
@@ -28,18 +35,33 @@ def _found(columns: Iterable[str]) -> dict[str, str]:
     return {what: names[0] for what, names in found.items() if names}
 
 
-def _are_items(columns: Iterable[str]) -> bool:
-    """Whether these are the columns of items, which may have texts of their own."""
-    return {"doc_id", "media_url"} <= set(columns) and "query_id" not in columns
+def _item_names(columns: Iterable[str]) -> dict[str, str] | None:
+    """Return which columns of a table of items are doc_id and media_url; None where it is another table.
+
+    With exactly those names items may have texts of their own; by another name, text makes it captions.
+    """
+    present = set(columns)
+    if "query_id" in present:
+        return None
+    if {"doc_id", "media_url"} <= present:
+        return {"doc_id": "doc_id", "media_url": "media_url"}
+    found = _found(present)
+    media = next((name for name in MEDIA if name in present and name != found.get("doc_id")), None)
+    is_items = media is not None and "doc_id" in found and not {"text", "query_id"} & set(found)
+    return {"doc_id": found["doc_id"], "media_url": str(media)} if is_items else None
+
+
+def _named(found: Mapping[str, str]) -> str:
+    return ", ".join(name if what == name else f"{name} as {what}" for what, name in found.items())
 
 
 def recognise(source: Source) -> str | None:
     """Return why a file is a table of captions, queries, items or pairs, or None."""
     columns = source.columns
     found = _found(columns)
-    named = ", ".join(name if what == name else f"{name} as {what}" for what, name in found.items())
-    if _are_items(columns):
-        return f"columns {named}, media_url: items"
+    named = _named(found)
+    if (items := _item_names(columns)) is not None:
+        return f"columns {_named(items)}: items"
     if "text" in found and ("doc_id" in found or "query_id" in found):
         return f"columns {named}"
     if {"query_id", "doc_id"} <= set(found) and "relevance" in columns:
@@ -51,12 +73,13 @@ def read(source: Source, split: str | None) -> Part:
     """Return captions with their docs, or queries, or items, or pairs: what the columns name."""
     path = str(source.path)
     rows = _rows(source)
-    if _are_items(rows.columns):
-        return Part(path, items=rows)
+    if (items := _item_names(rows.columns)) is not None:
+        return Part(path, items=rows.rename(columns={name: what for what, name in items.items()}))
     named = {name: what for what, name in _found(rows.columns).items()}
     rows = rows.rename(columns=named)
     if "text" not in rows:
-        return Part(path, positives=rows[["query_id", "doc_id", "relevance"]])
+        kept = ["query_id", "doc_id", "relevance", *(["stratum"] if "stratum" in rows else [])]
+        return Part(path, positives=rows[kept])
     if "doc_id" not in rows:
         return Part(path, queries=rows)
     return _captions(rows, path)

@@ -1,0 +1,107 @@
+"""Tables of items by any usual names; qrels with strata and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fire_toolkit.cli import main
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.qrels import read_qrels
+
+CAPTIONS = "caption_id,video_id,caption\nc2,v9,a dog\nc1,v7,a cat\n"
+
+
+def put(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["video_id,media_url", "image,path", "clip,url", "name,file", "file_name,uri", "doc_id,filepath"],
+)
+def test_an_id_and_a_place_are_a_table_of_items(header: str, tmp_path: Path) -> None:
+    items = put(tmp_path, "items.csv", f"{header},frames\nv7,m/v7.mp4,3\nv9,m/v9.mp4,4\n")
+    collection, recognised = read_collection([put(tmp_path, "c.csv", CAPTIONS), items])
+    assert recognised[1].why.endswith(": items")
+    assert list(collection.items["media_url"]) == ["m/v7.mp4", "m/v9.mp4"]
+    assert list(collection.items["frames"]) == ["3", "4"]
+    assert collection.notes == []
+
+
+def test_a_place_beside_a_caption_is_still_a_caption(tmp_path: Path) -> None:
+    found = put(tmp_path, "c.csv", "video_id,caption,url\nv9,a dog,http://m/9\nv9,a pup,http://m/9\n")
+    assert list(read_collection([found])[0].queries["query_id"]) == ["v9#0", "v9#1"]
+
+
+def test_ids_in_the_place_of_media_are_counted_and_said(tmp_path: Path) -> None:
+    captions = put(tmp_path, "c.csv", CAPTIONS)
+    said = (
+        "2 items known from the pairs alone with an id in the place of media_url ('v9', 'v7'): before tasks"
+    )
+    assert read_collection([captions])[0].notes[0].startswith(said)
+    items = put(tmp_path, "i.csv", "video_id,url\nv9,v9\nv7,http://m/7\n")
+    notes = read_collection([captions, items])[0].notes
+    assert notes[0].startswith("1 item with an id in the place of media_url ('v9')")
+    files = put(tmp_path, "d.json", '[{"video": "1@N0_2.avi", "description": "a"}]')
+    assert read_collection([files])[0].notes == []
+
+
+def test_strata_go_through_a_collection_and_give_the_score_of_the_plain_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"q 0 d{n} {1 + n // 4} {[1, 0, -1, 1, -1, 0, 1, -1][n]}" for n in range(8)]
+    plain = put(tmp_path, "plain.qrels", "\n".join(lines) + "\n")
+    put(tmp_path, "t.tsv", "qid\tquery\nq\ta dog\n")
+    run = put(tmp_path, "a.run", "".join(f"q Q0 d{n} {n + 1} {9 - n} a\n" for n in range(8)))
+    monkeypatch.chdir(tmp_path)
+
+    def score(qrels: str) -> str:
+        result = CliRunner().invoke(
+            main, ["score", str(run), "--qrels", qrels, "-m", "xinfAP", "--format", "csv"]
+        )
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    made = CliRunner().invoke(main, ["add-collection", "t.tsv", "plain.qrels", "--out", "c"])
+    assert made.exit_code == 0, made.output
+    assert sorted((tmp_path / "c" / "qrels.txt").read_text().splitlines()) == sorted(lines)
+    assert score("plain.qrels") == score("c/qrels.txt")
+    put(tmp_path, "four.qrels", "".join(f"q 0 d{n} {line.split()[-1]}\n" for n, line in enumerate(lines)))
+    assert score("plain.qrels") != score("four.qrels")
+    assert plain.is_file()
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"12": [391895, 7], "007": ["a"]}, [("007", "a", 1), ("12", "391895", 1), ("12", "7", 1)]),
+        ({"q": {"d1": 0, "d2": 3}}, [("q", "d1", 0), ("q", "d2", 3)]),
+        ({"q": ["d"], "r": []}, [("q", "d", 1)]),
+    ],
+)
+def test_json_of_docs_under_queries_is_qrels(
+    content: object, expected: list[tuple[str, str, int]], tmp_path: Path
+) -> None:
+    path = put(tmp_path, "q.json", json.dumps(content))
+    qrels = read_qrels(path)
+    assert expected == list(zip(qrels["query_id"], qrels["doc_id"], qrels["relevance"], strict=True))
+    texts = put(tmp_path, "t.csv", "query_id,text\n" + "".join(f"{q},a\n" for q in dict(content)))  # type: ignore[call-overload]
+    collection, recognised = read_collection([texts, path])
+    assert recognised[1].why == "a JSON object of docs under queries"
+    assert expected == list(
+        collection.qrels[["query_id", "doc_id", "relevance"]].itertuples(index=False, name=None)
+    )
+
+
+@pytest.mark.parametrize(
+    "content", ['{"v1": ["a dog", "a cat"]}', '{"q": [true]}', '{"q": {"d": 0.5}}', '{"q": []}']
+)
+def test_other_json_objects_are_no_qrels(content: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError):
+        read_qrels(put(tmp_path, "q.json", content))
