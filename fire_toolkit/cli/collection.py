@@ -72,6 +72,8 @@ def add_collection(
     }
     if len(collection.qrels):
         texts["qrels.txt"] = trec_qrels_text(collection.qrels)
+    if len(collection.targets):
+        texts["qrels.target.txt"] = trec_qrels_text(collection.targets)
     if len(collection.groups):
         texts["groups.tsv"] = delimited_text(collection.groups, delimiter="\t")
     parameters: dict[str, Any] = {
@@ -106,6 +108,8 @@ def _words(collection: Collection) -> str:
         f"{n_of(counts['queries'], 'query')}, {n_of(counts['items'], 'item')}, "
         f"{n_of(counts['qrels'], 'pair')} in the qrels"
     ]
+    if len(collection.targets):
+        words.append(f"{n_of(len(collection.targets), 'target')} in qrels.target.txt")
     if counts["groups"]:
         words.append(f"{n_of(counts['groups'], 'row')} of groups")
     return "; ".join(words)

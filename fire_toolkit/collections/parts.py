@@ -31,8 +31,9 @@ class Part:
     queries: query_id, text, and any other columns. items: doc_id, and media_url or other columns;
     `is_gallery`: these are the items of the split, whatever other files name; `is_corpus`: these are
     all items there are. positives: query_id, doc_id, relevance. groups: query_id, doc_id, the docs a
-    query is also ranked among. texts: id, text, title of what may be queries or items, which the
-    qrels decide. notes: what a person should know.
+    query is also ranked among. targets: as positives, the one among several that a query was written for.
+    texts: id, text, title of what may be queries or items, which the qrels decide. notes: what a person
+    should know.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Part:
     items: pd.DataFrame | None = None
     positives: pd.DataFrame | None = None
     groups: pd.DataFrame | None = None
+    targets: pd.DataFrame | None = None
     texts: pd.DataFrame | None = None
     is_gallery: bool = False
     is_corpus: bool = False
@@ -50,6 +52,7 @@ class Part:
 class Collection:
     """Queries, items and original qrels; groups: columns query_id, doc_id, empty where there are none.
 
+    targets: of several positives the one that each query was written for, empty where nothing tells it.
     qrels are empty for a split whose positives are not published. notes: what was left out or changed.
     """
 
@@ -57,6 +60,7 @@ class Collection:
     items: Items
     qrels: Qrels
     groups: pd.DataFrame
+    targets: Qrels
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -112,12 +116,17 @@ def assemble(parts: Sequence[Part]) -> Collection:
     items = _with_plain_text(_all_items(parts, positives, groups, notes), "item", notes)
     _note_placeless(items, any(part.items is not None for part in parts), notes)
     positives = _within_gallery(parts, items, positives, notes)
+    named = _joined([part.targets for part in parts], [*_PAIR, "relevance"])
+    targets = named.merge(positives[_PAIR], on=_PAIR)
+    if len(targets) < len(named):
+        notes.append(f"{_n(len(named) - len(targets), 'target')} left out, which no pair has")
     queries = _asked(queries, positives, parts, notes)
     return Collection(
         queries=check_queries(queries, where="queries"),
         items=check_items(items, where="items"),
         qrels=check_qrels(positives, where="qrels"),
         groups=check_table(_GROUPS, groups[groups["query_id"].isin(queries["query_id"])]),
+        targets=check_qrels(targets, where="targets"),
         notes=notes,
     )
 

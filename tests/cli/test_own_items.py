@@ -373,3 +373,78 @@ def test_a_logged_score_is_met_by_the_protocol(fire: Fire, workspace: Composed) 
     share = 100 * (workspace.rank_of_target("m0", drop=True) <= 5).mean()
     result = fire("add-run", "m0.npy", *IDS, "--top", 5, "--expect", f"R@5={share:.1f}")
     assert "the logged score is reproduced" in result.stderr
+
+
+def test_circo_has_both_scores_of_its_own_scorer(fire: Fire, folder: Path) -> None:
+    # As src/evaluation.py of miccunifi/CIRCO computes them: the reference stays in the list, AP is divided by
+    # min(k, number of ground truths), Recall@k asks for target_img_id alone.
+    draw = np.random.default_rng(3)
+    images = [int(n) for n in draw.permutation(1000)[:60]]
+    chosen = [draw.choice(60, 5, replace=False) for _ in range(15)]
+    entries = [
+        {
+            "reference_img_id": images[own[0]],
+            "target_img_id": images[own[1]],
+            "relative_caption": f"c {n}",
+            "shared_concept": "a dog",
+            "gt_img_ids": [images[i] for i in own[1 : 3 + n % 3]],
+            "id": n,
+        }
+        for n, own in enumerate(chosen)
+    ]
+    sims = draw.normal(size=(15, 60)).astype(np.float32)
+    for n, own in enumerate(chosen):
+        sims[n, own] += [4, 2, 2, 1, 1]
+    (folder / "val.json").write_text(json.dumps(entries))
+    (folder / "q.txt").write_text("\n".join(str(n) for n in range(15)))
+    (folder / "d.txt").write_text("\n".join(map(str, images)))
+    np.save(folder / "m.npy", sims)
+    found: dict[tuple[str, str], list[float]] = {}
+    for n, order in enumerate(np.argsort(-sims.astype(float), axis=1)):
+        ranked = np.array(images)[order]
+        is_truth = np.isin(ranked, entries[n]["gt_img_ids"])
+        precision = np.cumsum(is_truth) * is_truth / np.arange(1, 61)
+        for k in (5, 10):
+            ap = precision[:k].sum() / min(len(entries[n]["gt_img_ids"]), k)  # type: ignore[arg-type]
+            found.setdefault(("m", f"AP@{k}/min"), []).append(ap)
+            found.setdefault(("m", f"C@{k}"), []).append(entries[n]["target_img_id"] in ranked[:k])
+    means = {key: np.mean(values) for key, values in found.items()}
+    (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*"]\n')
+    assert "15 targets in qrels.target.txt" in fire("add-collection", "val.json").stderr
+    fire("add-run", "m.npy", *IDS, "--top", 10)
+    result = fire("score", "-m", "AP@5/min", "-m", "AP@10/min", "--format", "json")
+    assert scores(result) == pytest.approx({key: v for key, v in means.items() if key[1].startswith("AP")})
+    assert "own items kept in the rankings, as not relevant (the collection's protocol)" in result.stderr
+    asked = ("score", "--qrels", "collection/qrels.target.txt", "-m", "C@5", "-m", "C@10")
+    assert scores(fire(*asked, "--format", "json")) == pytest.approx(
+        {key: v for key, v in means.items() if key[1].startswith("C@")}
+    )
+    fire("pool", "--depth", 3)
+    pool = pd.read_csv(folder / "pool" / "pool.csv")
+    references = {n: entry["reference_img_id"] for n, entry in enumerate(entries)}
+    assert not (pool["query_id"].map(references) == pool["doc_id"]).any()
+    assert pool.groupby("query_id").size().tolist() == [3] * 15
+
+
+def test_fashioniq_keeps_the_candidate_in_the_ranking(fire: Fire, folder: Path) -> None:
+    # As validate.py of ABaldrati/CLIP4Cir: every image of the split is ranked, the candidate too.
+    draw = np.random.default_rng(4)
+    names = [f"B{n:03}" for n in draw.permutation(30)]
+    pairs = [draw.choice(30, 2, replace=False) for _ in range(20)]
+    entries = [{"candidate": names[c], "target": names[t], "captions": ["a", "b"]} for c, t in pairs]
+    sims = draw.normal(size=(20, 30)).astype(np.float32)
+    for n, (candidate, target) in enumerate(pairs):
+        sims[n, candidate] += 5
+        sims[n, target] += 2
+    ranks = np.array([1 + (sims[n] > sims[n, target]).sum() for n, (_, target) in enumerate(pairs)])
+    (folder / "cap.dress.val.json").write_text(json.dumps(entries))
+    (folder / "split.dress.val.json").write_text(json.dumps(names))
+    np.save(folder / "m.npy", sims)
+    (folder / "d.txt").write_text("\n".join(names))
+    (folder / "fire.toml").write_text('[runs]\nfiles = ["runs/*"]\n')
+    fire("add-collection", "cap.dress.val.json", "split.dress.val.json")
+    fire("add-run", "m.npy", "--query-ids", "collection/queries.tsv", "--doc-ids", "d.txt", "--top", 3)
+    result = fire("score", "-m", "C@1", "-m", "C@2", "-m", "C@10", "-m", "MnR", "--format", "json")
+    expected = {("m", f"C@{k}"): (ranks <= k).mean() for k in (1, 2, 10)} | {("m", "MnR"): ranks.mean()}
+    assert scores(result) == pytest.approx(expected)
+    assert "own items kept in the rankings" in result.stderr

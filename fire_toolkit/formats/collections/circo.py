@@ -17,8 +17,8 @@ def recognise(source: Source) -> str | None:
 def read(source: Source, split: str | None) -> Part:
     """Return the relative captions; ids are `id` and image numbers as written, without padding.
 
-    Positives are gt_img_ids. Queries keep reference, shared_concept, semantic_aspects (joined by `;`).
-    The test split has no positives.
+    Positives are gt_img_ids; target_img_id is the target. Queries keep reference, shared_concept,
+    semantic_aspects (joined by `;`). The test split has no positives.
     """
     path = str(source.path)
     captions = Captions()
@@ -37,4 +37,6 @@ def read(source: Source, split: str | None) -> Part:
             semantic_aspects=";".join(map(str, as_list(entry.get("semantic_aspects", []), where))),
         )
         captions.pairs += [(key, doc, 1) for doc in positives]
+        if "target_img_id" in entry:
+            captions.targets.append((key, id_text(entry["target_img_id"], where), 1))
     return captions.part(path)

@@ -89,6 +89,7 @@ class Captions:
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.pairs: list[tuple[str, str, int]] = []
+        self.targets: list[tuple[str, str, int]] = []
         self._n_of_doc: Counter[str] = Counter()
 
     def add(
@@ -113,11 +114,13 @@ class Captions:
     ) -> Part:
         """Return the part of these captions; items: what more is known of docs, doc_id first."""
         groups = pd.DataFrame(list(members), columns=["query_id", "doc_id"], dtype="str")
+        names = ["query_id", "doc_id", "relevance"]
         return Part(
             name,
             queries=pd.DataFrame(self.rows, dtype=object),
             items=pd.DataFrame(list(items), dtype=object).drop_duplicates("doc_id") if items else None,
-            positives=pd.DataFrame(self.pairs, columns=["query_id", "doc_id", "relevance"]),
+            positives=pd.DataFrame(self.pairs, columns=names),
             groups=groups if len(groups) else None,
+            targets=pd.DataFrame(self.targets, columns=names) if self.targets else None,
             notes=tuple(notes),
         )

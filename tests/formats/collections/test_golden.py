@@ -19,6 +19,7 @@ def texts(collection: Collection) -> dict[str, str]:
         "items.tsv": delimited_text(collection.items, delimiter="\t"),
         "qrels.txt": trec_qrels_text(collection.qrels),
         "groups.tsv": delimited_text(collection.groups, delimiter="\t") if len(collection.groups) else "",
+        "qrels.target.txt": trec_qrels_text(collection.targets) if len(collection.targets) else "",
     }
     return {name: text for name, text in found.items() if text}
 
