@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SMALL = {"audit.py": ["50000"], "ingest.py": ["--gigabytes", "0.25"]}
+SMALL = {"audit.py": ["50000"], "fuzz.py": ["--mutations", "2000"], "ingest.py": ["--gigabytes", "0.25"]}
 FULL = {"measures.py": ["--full"]}
 NEEDS_A_SERVER = {"labelstudio.py"}
 

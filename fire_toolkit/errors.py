@@ -6,6 +6,8 @@ A message is one line that says where, what was found, what was expected and wha
 
 from __future__ import annotations
 
+_LONGEST = 2000  # characters of a message
+
 
 class FireError(Exception):
     """Base of every error raised on purpose; its text is fit to be shown to a user as it is."""
@@ -13,7 +15,11 @@ class FireError(Exception):
     exit_code = 1
 
     def __str__(self) -> str:
-        return " ".join(super().__str__().split())
+        """Return one line that can be printed: odd characters are escaped, and it is cut where very long."""
+        line = " ".join(super().__str__().split())
+        if not line.isprintable():
+            line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+        return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
 
 
 class FormatError(FireError):

@@ -1,0 +1,410 @@
+"""Damage the files of a workspace and read them: nothing but a FireError of one line may come out.
+
+Usage: python benchmarks/fuzz.py [--mutations N] [--seed S] [--seconds T] [--only NAME]
+
+Every reader of a workspace is there: settings, manifests, collections, qrels, runs of every format, pools,
+tasks, exports, judgments, labels, the ledger, records of a campaign, guidelines, ids. A process of its own
+reads, under a limit of memory; it is ended when one file takes longer than ten seconds. The mutations follow
+from the seed. What fails is printed with its reader and kept in a folder; the exit code is then 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+GOLDEN = ROOT / "tests" / "golden"
+PREDICTIONS = ROOT / "tests" / "formats" / "golden"
+MEMORY = 6 << 30
+SLOWEST_S = 10.0
+RARE = {"hdf5": 0.01, "parquet": 0.5}  # how often, beside others: each starts a process, or takes longer
+
+TOKENS = [
+    *(
+        b"1" * 25,
+        b"-" + b"9" * 400,
+        b"1" * 5000,
+        b"1e999",
+        b"-1e-999",
+        b"nan",
+        b"inf",
+        b"1_0",
+        b"0x1f",
+        b"-1",
+    ),
+    *(b"[" * 3000, b"{" * 300, b'{"a":' * 2000, b"]" * 50, b'""', b'"', b"'", b"\\ud800", b"\\u0000", b"\0"),
+    *(
+        b"\xff\xfe",
+        b"\xef\xbb\xbf",
+        b"\xe2\x80\xa8",
+        b"\xd9\xa1",
+        b"\r",
+        b"\r\n",
+        b"\n",
+        b"\t",
+        b",",
+        b" ",
+        b"",
+    ),
+    *(b"null", b"true", b"[]", b"{}", b"NaN", b"Infinity", b"-0", b"2**63", b"9223372036854775808"),
+    *(b"../../x", b"/etc/passwd", b"~", b"*", b"#", b"=", b"[[a]]", b"[a.b]", b"1979-05-27", b"99999-99-99"),
+]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader and the file it reads: `call` is given the folder with that file, under `path`, in it."""
+
+    name: str
+    path: str
+    content: bytes
+    call: Callable[[Path], object]
+    beside: tuple[tuple[str, bytes], ...] = ()
+
+
+def targets() -> list[Target]:
+    """Return every reader with a file of its own."""
+    return [*tables(), *records(), *texts(), *predictions(), *collections(), *exports(), *ledgers()]
+
+
+def of(name: str, content: bytes | str, read: Callable[..., object], *more: Any, path: str = "") -> Target:
+    raw = content.encode() if isinstance(content, str) else content
+    place = path or name
+    return Target(name, place, raw, lambda folder: read(folder / place, *more))
+
+
+PAIRS = (
+    "query_id,doc_id,label,relevance,annotator_id,created_at,duration_s,n_judgments,confidence\n"
+    + "".join(f"q{n},d{n},yes,{n},ann,2026-01-0{n}T00:00:00Z,1.5,2,.5\n" for n in range(1, 5))
+)
+POOL = (
+    "query_id,doc_id,best_rank,n_runs,is_control,round,stratum,inclusion_probability,design,seed\n"
+    "q1,d1,1,2,False,1,,1.0,certain,0\nq2,d2,,,True,1,s,0.5,srs,7\n"
+)
+
+ROUND = {
+    "tasks": "pair_id,query_id,doc_id,text,media_url,guideline,batch,position,round\nk,q,d,a,x.mp4,g,1,1,1\n",
+    "assignments": "annotator_id,pair_id,position,kind\nann,k,1,first\n",
+    "controls": "query_id,doc_id,relevance\nq,d,1\n",
+}
+
+
+def tables() -> list[Target]:
+    """The tables of a workspace that are CSV, TSV or TREC text."""
+    from fire_toolkit.formats import table_files as files
+    from fire_toolkit.formats.collections.qrels import read_qrels
+    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.trec import read_trec_qrels, read_trec_run
+    from fire_toolkit.tables import check_disputes
+
+    qrels = "q1 0 d1 a 1\nq1 0 d2 a -1\nq2 0 d1 b 3\n"
+    run = "".join(f"q{n % 2} Q0 d{n} {n} {9 - n / 7!r} m\n" for n in range(6))
+    beir = "query-id\tcorpus-id\tscore\nq\td\t1\n"
+    return [
+        of("queries.tsv", 'query_id\ttext\treference\nq\ta "dog"\tr\nr\ta cat\t\n', files.read_queries),
+        of("items.tsv", "doc_id\tmedia_url\tstart_s\tend_s\nd\tx.mp4\t0.5\t2\n", files.read_items),
+        of("pool.csv", POOL, files.read_pool),
+        of("pool_sources.csv", "query_id,doc_id,run_id,rank\nq,d,m,1\nq,d,n,2\n", files.read_pool_sources),
+        of("judgments.csv", PAIRS, files.read_judgments),
+        of("judged.csv", PAIRS, files.read_judged_pairs),
+        of("labels.csv", PAIRS, files.read_labels),
+        of(
+            "disputes.csv",
+            "query_id,doc_id,reason,n_yes,n_no\nq,d,no_majority,1,1\n",
+            lambda path: check_disputes(read_delimited(path)),
+        ),
+        of("qrels.txt", qrels, read_trec_qrels),
+        of("qrels.any", beir, read_qrels),
+        of("qrels.five", qrels, read_qrels),
+        of("x.run", run, read_trec_run),
+    ]
+
+
+def records() -> list[Target]:
+    """Settings, manifests, tasks, and the records of a campaign."""
+    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.labelstudio.campaign import Campaign, read_campaign, read_marks, read_rounds
+    from fire_toolkit.labelstudio.task_files import read_task_files
+    from fire_toolkit.media.transcode import RECORD, read_record
+    from fire_toolkit.stages import stage_states
+    from fire_toolkit.storage import Manifest, finish_interrupted, read_manifest, verify
+    from fire_toolkit.workspace import config_text, read_workspace
+
+    manifest = Manifest("pool", "0", {"depth": 3}, {"runs/a": "0"}, {"pool.csv": "0" * 64}, {"pairs": 1})
+    made = json.dumps(vars(manifest), indent=1)
+    values = [True if kind == "bool" else "x" for kind in Campaign.__annotations__.values()]
+    campaign = json.dumps(dict(zip(Campaign.__annotations__, values, strict=True)))
+    tasks = [{"data": {"caption": "a dog", "video": "x.mp4", "pair_id": "q|d"}, "meta": {"round": 1}}]
+    record = json.dumps({"source_sha256": "a", "settings": "b", "output": "c.mp4", "seconds": 1.0})
+    guideline = ROOT / "guidelines" / "caption-relevance-v1"
+    names = ("guideline.md", "labels.toml", "label_config.xml")
+    parts = tuple((f"g/{name}", (guideline / name).read_bytes()) for name in names)
+    toml = ("fire.toml", config_text().encode())
+
+    def states(folder: Path) -> object:
+        return stage_states(read_workspace(folder))
+
+    def checked(folder: Path) -> None:
+        verify(folder / "pool" / "pool.csv")
+
+    rounds = tuple((f"campaign/round-1/{name}.csv", text.encode()) for name, text in ROUND.items())
+    return [
+        *(Target(path, path, raw, read_rounds, rounds) for path, raw in rounds),
+        Target("fire.toml", *toml, states),
+        of("manifest.json", made, read_manifest),
+        Target("manifest of a stage", "pool/manifest.json", made.encode(), states, (toml,)),
+        Target("a verified file", "pool/manifest.json", made.encode(), checked, (("pool/pool.csv", b"x"),)),
+        Target("commit record", ".fire-commit-1.json", b'{".a.1.tmp": "a"}', finish_interrupted),
+        of("tasks.json", json.dumps(tasks), read_task_files, read_guideline("caption-relevance-v1")),
+        Target("campaign.json", "campaign/campaign.json", campaign.encode(), read_campaign),
+        Target("pulled.json", "campaign/pulled.json", b'{"7": "2026-01-01T00:00:00Z"}', read_marks),
+        Target("transcoded", RECORD, record.encode(), read_record),
+        *(Target(path, path, raw, lambda folder: read_guideline(folder / "g"), parts) for path, raw in parts),
+    ]
+
+
+def texts() -> list[Target]:
+    """Ids, masks, TIFA's files and FIRE's release."""
+    import pandas as pd
+
+    from fire_toolkit.formats.fire_release import read_fire_release
+    from fire_toolkit.formats.ids import read_ids
+    from fire_toolkit.formats.masks import read_mask
+    from fire_toolkit.formats.tifa import read_answers, read_questions
+    from fire_toolkit.tables import check_queries
+
+    question = [{"id": "q", "question": "is it?", "choices": ["yes", "no"], "answer": "yes"}]
+    answers = [{"query_id": "q", "doc_id": "d", "question": "is it?", "answer": "yes"}]
+    release = (GOLDEN / "fire-release" / "release.json").read_bytes()
+    known = check_queries(pd.DataFrame({"query_id": ["q", "r"], "text": ["a dog runs over grass", "a cat"]}))
+    ids = (
+        b"a\nb\n",
+        b'["a", 7]',
+        b"query_id,text\na,x\n",
+        b"(lp0\nVa\np1\na.",
+        b"\x80\x04]\x94(\x8c\x01a\x94e.",
+    )
+    return [
+        of("questions.json", json.dumps(question), read_questions),
+        of("answers.json", json.dumps(answers), read_answers),
+        of("answers.csv", "query_id,doc_id,question,answer\nq,d,is it?,yes\n", read_answers),
+        of("release.json", release, read_fire_release, known),
+        *(of(f"ids {n}", content, read_ids, "query_id", path="ids") for n, content in enumerate(ids)),
+        of("mask", (PREDICTIONS / "plain.npy").read_bytes(), read_mask),
+    ]
+
+
+def predictions() -> list[Target]:
+    """Runs of every format, as `add-run` and as the other commands read them."""
+    from fire_toolkit.formats.ingest import Request, ingest
+    from fire_toolkit.formats.oddities import ALLOWANCES
+    from fire_toolkit.formats.runs import read_run
+
+    queries, docs = ["007", "q:1|x", "frage-ü"], ["NA", "d10", "d9", "null"]
+    request = Request(query_ids=queries, doc_ids=docs, allow=frozenset(ALLOWANCES), similarity="dot", depth=2)
+    found = []
+    for path in sorted(PREDICTIONS.iterdir()):
+        kind = {".h5": "hdf5", ".parquet": "parquet"}.get(path.suffix, "run")
+        found.append(of(f"{kind} {path.name}", path.read_bytes(), ingest, request, path="m"))
+        found.append(of(f"{kind} {path.name}, scored", path.read_bytes(), read_run, path="m"))
+    return found
+
+
+def collections() -> list[Target]:
+    """The files of benchmarks, each as one damaged file of the collection."""
+    from fire_toolkit.formats.collections import read_collection
+
+    found = []
+    for folder in sorted((GOLDEN / "collections").iterdir()):
+        files = [path for path in sorted((folder / "input").rglob("*")) if path.is_file()]
+        given = tuple((str(path.relative_to(folder)), path.read_bytes()) for path in files)
+
+        def read(place: Path, names: tuple[str, ...] = tuple(name for name, _ in given)) -> object:
+            return read_collection([place / name for name in names])
+
+        found += [Target(f"collection {folder.name}", name, raw, read, given) for name, raw in given]
+    return found
+
+
+def exports() -> list[Target]:
+    """Label Studio's exports."""
+    from fire_toolkit.formats.files import read_text
+    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.labelstudio.export import judgments_from_export, parse_export
+
+    guideline = read_guideline("caption-relevance-v1")
+
+    def read(path: Path) -> object:
+        content = parse_export(read_text(path), where=str(path))
+        return judgments_from_export([(str(path), content)], guideline=guideline)
+
+    folder = GOLDEN / "import-every-kind"
+    return [of(f"export {path.name}", path.read_bytes(), read) for path in sorted(folder.glob("*.json"))]
+
+
+def ledgers() -> list[Target]:
+    """Segments of the ledger, under the name that their damaged bytes have, so that they are looked into."""
+    import pandas as pd
+
+    from fire_toolkit.ledger import LEDGER, _segment_bytes, check_ledger, read_ledger, segment_name
+
+    row = dict.fromkeys(LEDGER.names, "x") | {"state": "answered", "answer": '{"id": 1, "result": []}'}
+    content = _segment_bytes(check_ledger(pd.DataFrame([row])))
+
+    def read(folder: Path) -> object:
+        raw = (folder / "segment").read_bytes()
+        (folder / "ledger").mkdir(exist_ok=True)
+        (folder / "ledger" / segment_name(raw)).write_bytes(raw)
+        return read_ledger(folder / "ledger")
+
+    return [Target("parquet ledger", "segment", content, read)]
+
+
+def mutated(raw: bytes, dice: random.Random, others: list[bytes]) -> bytes:
+    """Return a file with one to four things wrong with it."""
+    for _ in range(dice.choice((1, 1, 1, 2, 4))):
+        start = dice.randrange(len(raw) + 1)
+        end = min(len(raw), start + dice.choice((0, 1, 1, 2, 8, 40)))
+        kind = dice.randrange(7)
+        if kind == 0:
+            raw = raw[:start] + bytes([dice.randrange(256)]) + raw[start + 1 :]
+        elif kind == 1:
+            raw = raw[:start]
+        elif kind == 2:
+            raw = raw[:start] + raw[end:]
+        elif kind == 3:
+            raw = raw[:end] + raw[start:]
+        elif kind == 4:
+            other = dice.choice(others)
+            place = dice.randrange(len(other) + 1)
+            raw = raw[:start] + other[place : place + dice.choice((4, 30, 400))] + raw[end:]
+        else:
+            raw = raw[:start] + dice.choice(TOKENS) + raw[end:]
+    return raw
+
+
+def chosen(number: int, seed: int, found: list[Target]) -> tuple[Target, bytes]:
+    """Return the target and the damaged file of a mutation."""
+    dice = random.Random(f"{seed} {number}")
+    weights = [RARE.get(target.name.split()[0], 1.0) for target in found]
+    target = dice.choices(found, weights)[0]
+    return target, mutated(target.content, dice, [other.content for other in found])
+
+
+def attempt(target: Target, content: bytes) -> str:
+    """Return what came out that must not; empty where the file was read, or refused with one line."""
+    from fire_toolkit.errors import FireError
+
+    folder = Path(tempfile.mkdtemp())
+    try:
+        for name, raw in (*target.beside, (target.path, content)):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(raw)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            target.call(folder)
+    except FireError as error:
+        told = str(error)
+        is_line = bool(told) and "\n" not in told and len(told) < 4000 and told.isprintable()
+        return "" if is_line else f"FireError that is no line to print: {ascii(told)[:300]}"
+    except BaseException as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return (
+            f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {ascii(str(error))[:200]}"
+        )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return ""
+
+
+def work(first: int, last: int, seed: int, only: str) -> None:
+    """Read mutations one after another; say each number before, and what came out after it."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    from fire_toolkit.formats import hdf5
+
+    hdf5._SECONDS = 3.0
+    found = [target for target in targets() if only in target.name]
+    for number in range(first, last):
+        print(f"{number}", flush=True)
+        target, content = chosen(number, seed, found)
+        if said := attempt(target, content):
+            print(json.dumps([number, target.name, said]), flush=True)
+    print("done", flush=True)
+
+
+def watch(first: int, last: int, arguments: argparse.Namespace, until: float) -> tuple[int, list[list[Any]]]:
+    """Return which mutation is next and what failed: one process, ended when it takes too long or dies."""
+    command = [sys.executable, __file__, "--work", str(first), str(last), "--seed", str(arguments.seed)]
+    failed: list[list[Any]] = []
+    number = first
+    with subprocess.Popen([*command, "--only", arguments.only], stdout=subprocess.PIPE, bufsize=0) as child:
+        assert child.stdout is not None
+        while time.monotonic() < until:
+            ready, _, _ = select.select([child.stdout], [], [], SLOWEST_S + (20 if number == first else 0))
+            line = child.stdout.readline() if ready else b""
+            if line.startswith(b"["):
+                failed.append(json.loads(line))
+            elif line.strip().isdigit():
+                number = int(line)
+            else:
+                child.kill()
+                if line != b"done\n":
+                    failed.append([number, "", "took too long" if not ready else f"died ({child.wait()})"])
+                return (last if line == b"done\n" else number + 1), failed
+        child.kill()
+    return number, failed
+
+
+def main() -> int:
+    """Run the mutations; return 1 when one failed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--mutations", type=int, default=50_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--only", default="", help="readers whose name has this in it")
+    parser.add_argument("--keep", type=Path, help="folder for files that fail")
+    parser.add_argument("--work", type=int, nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        work(*arguments.work, arguments.seed, arguments.only)
+        return 0
+    began, number, failed = time.monotonic(), 0, []
+    while number < arguments.mutations and time.monotonic() - began < arguments.seconds:
+        number, more = watch(number, arguments.mutations, arguments, began + arguments.seconds)
+        failed += more
+    found = [target for target in targets() if arguments.only in target.name]
+    for place, _, said in failed:
+        target, content = chosen(place, arguments.seed, found)
+        print(f"{place}: {target.name}: {said}")
+        if arguments.keep:
+            arguments.keep.mkdir(parents=True, exist_ok=True)
+            (arguments.keep / f"{place}-{target.path.replace(os.sep, '-')}").write_bytes(content)
+    kinds = Counter(said.split(":")[0] for _, _, said in failed)
+    seconds = time.monotonic() - began
+    print(f"{number:,} mutations of {len(found)} files: {len(failed)} failed, {seconds:.0f} s")
+    for kind, count in kinds.most_common():
+        print(f"  {count:>5}  {kind}")
+    return 1 if failed or number < min(arguments.mutations, 1) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""A slice of `benchmarks/fuzz.py`: damaged files of a whole workspace give a table or one line."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import pkgutil
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import fire_toolkit
+from fire_toolkit.errors import FormatError
+
+BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "fuzz.py"
+# Read by their owner alone, made by this program itself, or tables of Python, not files.
+NO_FILES_OF_A_WORKSPACE = {
+    *("read_secret", "read_connection", "read_connection_file", "read_state", "read_log", "read_pid"),
+    "read_legacy",  # behind the reader of torch files
+    *("read_register", "read_answers", "read_runs", "read_tables", "read_clusters"),
+}
+
+
+@pytest.fixture(scope="module")
+def fuzz() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("fuzz", BENCHMARK)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["fuzz"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("seed", ["11", "12"])
+def test_damaged_files_of_a_workspace_give_a_table_or_one_line(seed: str) -> None:
+    options = ["--mutations", "700", "--seed", seed, "--seconds", "120"]
+    done = subprocess.run([sys.executable, str(BENCHMARK), *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "700 mutations of" in done.stdout
+
+
+def test_every_reader_of_the_package_is_reached(fuzz: ModuleType) -> None:
+    """A reader is named in the benchmark, or is behind one that recognises the format by content."""
+    behind = {reader for name in ("readers", "collections.registry") for reader in _readers_listed_in(name)}
+    named = set(re.findall(r"\w+", BENCHMARK.read_text()))
+    missing = set()
+    for info in pkgutil.walk_packages(fire_toolkit.__path__, "fire_toolkit."):
+        if info.name.startswith(("fire_toolkit.cli", "fire_toolkit.demo")) or info.name.endswith("__main__"):
+            continue
+        for name, function in inspect.getmembers(importlib.import_module(info.name), inspect.isfunction):
+            is_reader = name.startswith("read_") and function.__module__ == info.name
+            if is_reader and info.name not in behind and name not in NO_FILES_OF_A_WORKSPACE:
+                missing |= {name} - named
+    assert missing == set()
+
+
+def _readers_listed_in(name: str) -> set[str]:
+    """The modules that a registry of formats imports."""
+    module = importlib.import_module(f"fire_toolkit.formats.{name}")
+    return {value.__name__ for _, value in inspect.getmembers(module, inspect.ismodule)}
+
+
+def test_every_target_reads_its_own_file_as_it_is(fuzz: ModuleType) -> None:
+    failed = {
+        target.name: said for target in fuzz.targets() if (said := fuzz.attempt(target, target.content))
+    }
+    assert failed == {}
+
+
+def test_what_must_not_come_out_is_found(fuzz: ModuleType) -> None:
+    def fails(path: Path) -> None:
+        raise KeyError(path.name)
+
+    def many_lines(path: Path) -> None:
+        raise FormatError("")
+
+    assert fuzz.attempt(fuzz.of("f", b"x", fails), b"y").startswith("KeyError at test_fuzz.py:")
+    assert "no line to print" in fuzz.attempt(fuzz.of("f", b"x", many_lines), b"y")
+    assert fuzz.attempt(fuzz.of("f", b"x", Path.read_bytes), b"y") == ""
+
+
+def test_a_mutation_follows_from_the_seed_and_damages_the_file(fuzz: ModuleType) -> None:
+    found = fuzz.targets()
+    assert [fuzz.chosen(n, 3, found) for n in range(20)] == [fuzz.chosen(n, 3, found) for n in range(20)]
+    changed = [
+        content != target.content for target, content in (fuzz.chosen(n, 3, found) for n in range(200))
+    ]
+    assert sum(changed) > 180
+    assert fuzz.mutated(b"", random.Random(0), [b""]) is not None
