@@ -16,10 +16,10 @@ from fire_toolkit.certainty.intervals import (
     cluster_sums,
     code_clusters,
     is_share_of_queries,
+    of_means,
     percentiles,
 )
 from fire_toolkit.certainty.joined import (
-    Bools,
     Floats,
     Ints,
     Joined,
@@ -31,6 +31,7 @@ from fire_toolkit.certainty.joined import (
 from fire_toolkit.certainty.resampling import flipped_sums, summable
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
+from fire_toolkit.measures.segments import mean
 from fire_toolkit.tables import PoolSources, Qrels, Run
 
 Family = Literal["measure", "all"]
@@ -124,10 +125,18 @@ def score_differences(
     labellings |= {} if augmented is None else {"augmented": joined.label(augmented)}
     values = _values(joined, labellings, parsed)
     pooled = _pooled(joined, sources)
-    draws = _draw(values, codes, are_medians(parsed), n_resamples, seed)
+    draws = _draw(values, codes, parsed, n_resamples, seed)
+    scores = _aggregated(
+        {
+            name: {run_id: _centre(own, parsed) for run_id, own in each.items()}
+            for name, each in values.items()
+        },
+        parsed,
+    )
     rows: list[dict[str, Any]] = []
     for name in values:
         for run_a, run_b in combinations(joined.places, 2):
+            sides = {"value_a": run_a, "value_b": run_b}
             difference = values[name][run_a] - values[name][run_b]
             p_values = sign_flip_p(difference, clusters=codes, n_resamples=n_resamples, seed=seed)
             low, high = percentiles(draws[name][run_a] - draws[name][run_b], confidence=confidence)
@@ -136,6 +145,8 @@ def score_differences(
                 row |= {"pooled_a": pooled[run_a], "pooled_b": pooled[run_b]}
                 row |= {"low": low[place], "high": high[place], "p_randomisation": p_values[place]}
                 pair = (values[name][run_a][:, place], values[name][run_b][:, place])
+                row |= {side: scores[name][run_id][0, place] for side, run_id in sides.items()}
+                row["difference"] = row["value_a"] - row["value_b"]
                 rows.append(row | _describe(pair, measure, is_exact=name != "delta" and codes is None))
     table = pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).astype(DIFFERENCE_COLUMNS)
     table["order"] = table["measure"].map({m.name: place for place, m in enumerate(parsed)})
@@ -149,10 +160,12 @@ def score_differences(
 def _values(
     joined: Joined, labellings: Mapping[str, Labelling], measures: list[Measure]
 ) -> dict[str, dict[str, Floats]]:
-    """Return qrels → run → (queries, measures)."""
+    """Return qrels → run → the terms of each score (queries, measures); gains are their differences."""
     values = {
         name: {
-            run_id: np.column_stack([values_of(joined.ranking(run_id, labelling), m) for m in measures])
+            run_id: np.column_stack(
+                [m.terms(values_of(joined.ranking(run_id, labelling), m)) for m in measures]
+            )
             for run_id in joined.places
         }
         for name, labelling in labellings.items()
@@ -166,20 +179,45 @@ def _values(
 def _draw(
     values: Mapping[str, Mapping[str, Floats]],
     codes: Ints | None,
-    is_median: Bools,
+    measures: list[Measure],
     n_resamples: int,
     seed: int,
 ) -> dict[str, dict[str, Floats]]:
     """Return qrels → run → (resamples, measures), all from the same draws."""
     keys = [(name, run_id) for name, by_run in values.items() for run_id in by_run]
     stacked = np.column_stack([values[name][run_id] for name, run_id in keys])
-    medians = np.tile(is_median, len(keys))
+    medians = are_medians(measures * len(keys))
     means = bootstrap_means(stacked, clusters=codes, is_median=medians, n_resamples=n_resamples, seed=seed)
     parts = np.split(means, len(keys), axis=1)
     drawn: dict[str, dict[str, Floats]] = {name: {} for name in values}
     for (name, run_id), part in zip(keys, parts, strict=True):
         drawn[name][run_id] = part
-    return drawn
+    return _aggregated(drawn, measures)
+
+
+def _centre(terms: Floats, measures: list[Measure]) -> Floats:
+    """Return the mean, rounded once, or the median of each column, as one row."""
+    columns = zip(terms.T, measures, strict=True)
+    return np.array([[np.median(c) if m.definition.aggregate == "median" else mean(c) for c, m in columns]])
+
+
+def _aggregated(
+    means: Mapping[str, Mapping[str, Floats]], measures: list[Measure]
+) -> dict[str, dict[str, Floats]]:
+    """Return means of terms (qrels → run → rows × measures) as scores and gains.
+
+    A gain is the mean of the queries' gains, where that is the difference of the scores; for a geometric
+    mean it is the difference.
+    """
+    found = {
+        name: {run_id: of_means(own, measures) for run_id, own in by_run.items()}
+        for name, by_run in means.items()
+    }
+    is_geometric = np.array([m.definition.aggregate == "geometric mean" for m in measures])
+    for run_id, gains in means.get("delta", {}).items():
+        between = found["augmented"][run_id] - found["original"][run_id]
+        found["delta"][run_id] = np.where(is_geometric, between, gains)
+    return found
 
 
 def sign_flip_p(
@@ -233,9 +271,6 @@ def _describe(pair: tuple[Floats, Floats], measure: Measure, *, is_exact: bool) 
     spread = float(np.std(difference, ddof=1)) if len(difference) > 1 else 0.0
     by_mcnemar = is_exact and is_share_of_queries(measure)
     described: dict[str, Any] = {
-        "value_a": measure.aggregate(a),
-        "value_b": measure.aggregate(b),
-        "difference": measure.aggregate(a) - measure.aggregate(b),
         "p_mcnemar": mcnemar(n_better, n_worse) if by_mcnemar else np.nan,
         "test": "" if is_median else "mcnemar" if by_mcnemar else "randomisation",
         "effect": float(difference.mean()) / spread if spread and not is_median else np.nan,
@@ -261,6 +296,7 @@ def _pooled(joined: Joined, sources: PoolSources | None) -> dict[str, str]:
 
 
 def _notes(table: pd.DataFrame, measures: list[Measure]) -> Iterator[str]:
+    yield from (m.caution for m in measures if m.caution)
     medians = [m.name for m in measures if m.definition.aggregate == "median"]
     if medians:
         yield f"{', '.join(medians)}: a median has an interval but no test here"

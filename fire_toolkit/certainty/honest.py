@@ -15,7 +15,9 @@ from fire_toolkit.certainty.intervals import (
     code_clusters,
     exact_limits,
     is_share_of_queries,
+    of_means,
     percentiles,
+    terms_of,
 )
 from fire_toolkit.certainty.joined import (
     Bools,
@@ -177,10 +179,12 @@ def _limits(
     seed: int,
 ) -> list[dict[str, Any]]:
     """Return the limits of each measure; one set of draws serves all measures and the gains."""
-    columns = [values[m.name][name] for m in measures for name in ("original", "augmented")]
-    stacked = np.column_stack(columns)
-    is_median = np.repeat(are_medians(measures), 2)
+    columns = [(m, values[m.name][name]) for m in measures for name in ("original", "augmented")]
+    both = [measure for measure, _ in columns]
+    stacked = terms_of(np.column_stack([column for _, column in columns]), both)
+    is_median = are_medians(both)
     draws = bootstrap_means(stacked, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
+    draws = of_means(draws, both)
     low, high = percentiles(draws[:, 1::2], confidence=confidence)
     gain_low, gain_high = percentiles(draws[:, 1::2] - draws[:, ::2], confidence=confidence)
     method = "bootstrap" if codes is None else "clusters"
@@ -217,6 +221,7 @@ def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, F
 
 def _notes(table: pd.DataFrame, measures: list[Measure]) -> tuple[str, ...]:
     notes = [f"{m.name}: no bounds; it {why_unbounded(m)}" for m in measures if not is_bounded(m)]
+    notes += [m.caution for m in measures if m.caution]
     fresh = table.loc[table["pooled"] == "no", "run_id"].unique()
     if len(fresh):
         notes.append(

@@ -51,9 +51,21 @@ def bootstrap_means(
     return np.asarray(means)
 
 
-def are_medians(measures: Sequence[Measure]) -> Bools:
-    """Return which measures aggregate by the median."""
-    return np.array([measure.definition.aggregate == "median" for measure in measures])
+def are_medians(measures: Sequence[Measure | None]) -> Bools:
+    """Return which measures aggregate by the median; None is a plain mean."""
+    return np.array([m is not None and m.definition.aggregate == "median" for m in measures])
+
+
+def terms_of(values: Floats, measures: Sequence[Measure | None]) -> Floats:
+    """Return values, a column for each measure, as what means are taken of; None is a plain mean."""
+    columns = zip(values.T, measures, strict=True)
+    return np.column_stack([column if m is None else m.terms(column) for column, m in columns])
+
+
+def of_means(means: Floats, measures: Sequence[Measure | None]) -> Floats:
+    """Return means or medians of `terms_of`, a column for each measure, as the measures' aggregates."""
+    columns = zip(means.T, measures, strict=True)
+    return np.column_stack([column if m is None else m.of_mean(column) for column, m in columns])
 
 
 def cluster_sums(values: Floats, clusters: Ints) -> Floats:

@@ -61,6 +61,12 @@ class Labelling:
         """Return for each query how many docs are judged not relevant."""
         return np.bincount(self.query[self.relevance == 0], minlength=self.n_queries).astype(np.int64)
 
+    @cached_property
+    def n_undrawn(self) -> Ints:
+        """Return for each query how many docs were pooled but not drawn for judging."""
+        is_undrawn = (self.relevance < 0) & (self.relevance != ABSENT)
+        return np.bincount(self.query[is_undrawn], minlength=self.n_queries).astype(np.int64)
+
     def reverted(self, to: Labelling, pairs: Bools) -> Labelling:
         """Return this labelling with the chosen pairs as `to` has them."""
         return replace(self, relevance=np.where(pairs, to.relevance, self.relevance))
@@ -150,6 +156,7 @@ class Joined:
             ideal_query=labelling.ideal[0],
             ideal_grade=labelling.ideal[1],
             n_nonrelevant=labelling.n_nonrelevant,
+            n_undrawn=labelling.n_undrawn,
             strata=self._strata(labelling, run.relevance[kept]),
         )
 

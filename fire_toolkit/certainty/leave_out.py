@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.certainty.intervals import are_medians, of_means, terms_of
 from fire_toolkit.certainty.joined import (
     Floats,
     Ints,
@@ -139,9 +140,10 @@ def _value_again(
 
 def _aggregate(values: Mapping[str, Floats], measures: list[Measure]) -> Floats:
     """Return runs × measures."""
-    is_median = np.array([measure.definition.aggregate == "median" for measure in measures])
-    rows = [np.where(is_median, np.median(each, axis=0), each.mean(axis=0)) for each in values.values()]
-    return np.stack(rows)
+    is_median = are_medians(measures)
+    terms = [terms_of(each, measures) for each in values.values()]
+    rows = [np.where(is_median, np.median(each, axis=0), each.mean(axis=0)) for each in terms]
+    return of_means(np.stack(rows), measures)
 
 
 def _places(values: Floats, measure: Measure) -> list[int]:

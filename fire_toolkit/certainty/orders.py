@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.certainty.intervals import are_medians, bootstrap_means, code_clusters
+from fire_toolkit.certainty.intervals import are_medians, bootstrap_means, code_clusters, of_means, terms_of
 from fire_toolkit.certainty.joined import (
     Bools,
     Floats,
@@ -84,11 +84,12 @@ def compare_orders(
     labels_of = {name: joined.label(qrels) for name, qrels in labellings.items()}
     values = _values(joined, labels_of, parsed)  # queries × (labelling, measure, run)
     shape = (len(labellings), len(parsed), len(joined.places))
-    is_median = np.tile(np.repeat(are_medians(parsed), shape[2]), shape[0])
-    means = _aggregate(values, is_median).reshape(shape)
+    of_column = [measure for measure in parsed for _ in joined.places] * len(labellings)
+    values, is_median = terms_of(values, of_column), are_medians(of_column)
+    means = of_means(_aggregate(values, is_median)[None], of_column).reshape(shape)
     codes = code_clusters(joined.queries, clusters)
     draws = bootstrap_means(values, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
-    draws = draws.reshape(-1, *shape)
+    draws = of_means(draws, of_column).reshape(-1, *shape)
     signs = np.array([1.0 if m.definition.larger_is_better else -1.0 for m in parsed])
     names = list(labellings)
     agreement, swaps = [], []

@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--ties",
-    type=click.Choice(["doc-desc", "index", "average", "optimistic", "pessimistic"]),
+    type=click.Choice(["doc-desc", "index", "average", "optimistic", "pessimistic", "expected"]),
     default="doc-desc",
     show_default=True,
-    help="Docs of equal score: by doc id descending, in the order of --doc-ids, at their mean rank, or with "
-    "positives first or last.",
+    help="Docs of equal score: by doc id descending, in the order of --doc-ids, at their mean rank, with "
+    "positives first or last, or the mean over all their orders.",
 )
 @click.option(
     "--groups",

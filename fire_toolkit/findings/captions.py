@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.certainty.intervals import are_medians, bootstrap_means, percentiles
+from fire_toolkit.certainty.intervals import are_medians, bootstrap_means, of_means, percentiles, terms_of
 from fire_toolkit.certainty.joined import (
     Bools,
     Floats,
@@ -95,7 +95,7 @@ def by_length(
     joined = join_runs(runs, original, augmented)
     bins = _lengths(joined, queries) // width
     before, after = joined.label(original), joined.label(augmented)
-    is_median = np.append(False, np.tile(are_medians(parsed), len(joined.places)))
+    of_column = [None, *parsed * len(joined.places)]
     columns = [("", POSITIVES, _n_positives(before), _n_positives(after))]
     for run_id in joined.places:
         views = [joined.ranking(run_id, labelling) for labelling in (before, after)]
@@ -104,8 +104,11 @@ def by_length(
     for number in np.unique(bins):
         own = bins == number
         early, late = (np.column_stack([column[side][own] for column in columns]) for side in (2, 3))
-        low, high = _limits(early, late, is_median, confidence, n_resamples, seed)
-        means = [np.where(is_median, np.median(v, axis=0), v.mean(axis=0)) for v in (early, late)]
+        early, late = (terms_of(side, of_column) for side in (early, late))
+        low, high = _limits(early, late, of_column, confidence, n_resamples, seed)
+        is_median = are_medians(of_column)
+        centres = [np.where(is_median, np.median(v, axis=0), v.mean(axis=0)) for v in (early, late)]
+        means = of_means(np.stack(centres), of_column)
         place: dict[str, Any] = {"from_chars": number * width, "to_chars": (number + 1) * width}
         place["n_queries"] = int(own.sum())
         for column, (run_id, name, *_) in enumerate(columns):
@@ -130,15 +133,21 @@ def _n_positives(labelling: Labelling) -> Floats:
 
 
 def _limits(
-    early: Floats, late: Floats, is_median: Bools, confidence: float, n_resamples: int, seed: int
+    early: Floats,
+    late: Floats,
+    measures: list[Measure | None],
+    confidence: float,
+    n_resamples: int,
+    seed: int,
 ) -> tuple[Floats, Floats]:
-    """Return the limits of the gain of each column's mean or median."""
+    """Return the limits of the gain of each column's aggregate, from its terms."""
     if len(early) < 2:
         nothing = np.full(early.shape[1], np.nan)
         return nothing, nothing
-    draws = bootstrap_means(
-        np.hstack([early, late]), is_median=np.tile(is_median, 2), n_resamples=n_resamples, seed=seed
-    )
+    both = measures * 2
+    terms = np.hstack([early, late])
+    draws = bootstrap_means(terms, is_median=are_medians(both), n_resamples=n_resamples, seed=seed)
+    draws = of_means(draws, both)
     parts = np.split(draws, 2, axis=1)
     return percentiles(parts[1] - parts[0], confidence=confidence)
 

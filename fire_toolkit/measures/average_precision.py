@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_precisions
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, share, sum_by_query
+from fire_toolkit.measures.ties import TiedRanking
 
 
 def average_precision(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
@@ -18,6 +20,11 @@ def precision_sum(ranking: JudgedRanking, *, k: int | None) -> Floats:
     return sum_by_query(found.query, found.place / found.rank, ranking.n_queries)
 
 
+def expected_average_precision(tied: TiedRanking, *, k: int | None = None) -> Floats:
+    """Return its mean over all orders of tied docs."""
+    return share(expected_precisions(tied, k=k), tied.ranking.n_positives)
+
+
 AP = Definition(
     name="AP",
     summary="The precision at the rank of each positive found, summed, over all positives |G|.",
@@ -26,6 +33,7 @@ AP = Definition(
     "without a positive. Without a cutoff it depends on how deep the run is; positives kept below the top "
     "count at their exact ranks.",
     per_query=average_precision,
+    expected=expected_average_precision,
     cutoff="optional",
     loop="ap",
     bounds="ends",

@@ -6,13 +6,20 @@ import numpy as np
 
 from fire_toolkit.measures.average_precision import precision_sum
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_precisions
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, share
+from fire_toolkit.measures.ties import TiedRanking
 
 
 def average_precision_min(ranking: JudgedRanking, *, k: int) -> Floats:
     """Return the sum of the precisions at the positives of the top k, over min(k, |G|)."""
     return share(precision_sum(ranking, k=k), np.minimum(ranking.n_positives, k))
+
+
+def expected_average_precision_min(tied: TiedRanking, *, k: int) -> Floats:
+    """Return its mean over all orders of tied docs."""
+    return share(expected_precisions(tied, k=k), np.minimum(tied.ranking.n_positives, k))
 
 
 AP_MIN = Definition(
@@ -23,6 +30,7 @@ AP_MIN = Definition(
     convention="1 when the top k holds nothing but positives, or all of them first; 0 for a query without "
     "a positive.",
     per_query=average_precision_min,
+    expected=expected_average_precision_min,
     cutoff="required",
     loop="ap_min",
     bounds="ends",

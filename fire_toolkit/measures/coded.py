@@ -159,6 +159,11 @@ class CodedQrels:
         """Return how many docs of each query were judged not relevant."""
         return count_by_query(self.query[self.relevance == 0], len(self.queries))
 
+    @cached_property
+    def n_undrawn(self) -> Ints:
+        """Return how many docs of each query were pooled but not drawn for judging."""
+        return count_by_query(self.query[self.relevance < 0], len(self.queries))
+
 
 @dataclass(frozen=True, eq=False)
 class CodedRun:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_hit
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats
 
@@ -24,6 +25,7 @@ C = Definition(
     "retrieval call it R@K, which it equals where each query has one positive.",
     per_query=correct_at_k,
     cutoff="required",
+    expected=expected_hit,
     loop="hit",
     bounds="monotone",
     is_binary=True,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_gain
 from fire_toolkit.measures.gains import cumulated_gain, ideal_gain, no_discount
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, share
+from fire_toolkit.measures.ties import TiedRanking
 
 
 def gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
@@ -18,12 +20,24 @@ def normalised_gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -
     return share(gain_retrieved(ranking, k=k), ideal_gain(ranking, discount=no_discount, k=k))
 
 
+def expected_gain_retrieved(tied: TiedRanking, *, k: int | None = None) -> Floats:
+    """Return the mean of `gain_retrieved` over all orders of tied docs."""
+    return expected_gain(tied, discount=no_discount, k=tied.ranking.n_retrieved if k is None else k)
+
+
+def expected_normalised_gain_retrieved(tied: TiedRanking, *, k: int | None = None) -> Floats:
+    """Return the mean of `normalised_gain_retrieved` over all orders of tied docs."""
+    ideal = ideal_gain(tied.ranking, discount=no_discount, k=k)
+    return share(expected_gain_retrieved(tied, k=k), ideal)
+
+
 CG = Definition(
     name="CG",
     summary="The sum of the grades in the top k, or of everything retrieved.",
     source="Järvelin and Kekäläinen, ACM TOIS 2002, eq. 1; SHREC.",
     convention="Negative relevances add nothing. Without a cutoff positives kept below the top do not count.",
     per_query=gain_retrieved,
+    expected=expected_gain_retrieved,
     cutoff="optional",
     unit="gain",
     bounds="monotone",
@@ -36,6 +50,7 @@ NCG = Definition(
     convention="The ideal ranking holds all positives of the query, cut at k; 0 for a query without a "
     "positive.",
     per_query=normalised_gain_retrieved,
+    expected=expected_normalised_gain_retrieved,
     cutoff="optional",
     bounds="ends",
     is_graded=True,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fire_toolkit.errors import UsageError
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, mean
+
+if TYPE_CHECKING:
+    from fire_toolkit.measures.ties import TiedRanking
 
 Unit = Literal["share", "rank", "gain", "count"]
 Aggregate = Literal["mean", "median", "sum", "geometric mean"]
@@ -55,6 +59,8 @@ class Definition:
         convention: what decides the number where sources differ (divisors, empty cases).
         per_query: from a JudgedRanking, and `k` and the parameters by name, to a float64 for each query.
         cutoff: whether the name takes `@k`.
+        expected: the mean of `per_query` over all orders of tied docs: from a `ties.TiedRanking`, and `k` and
+            the parameters as there; None where no closed form is known.
         variant: what stands after `/` in the name.
         unit: `share` lies in [0, 1] and is printed times 100; `rank` is 1-based; `gain` is a sum of grades;
             `count` is a number of docs.
@@ -78,6 +84,7 @@ class Definition:
     convention: str
     per_query: Callable[..., Floats]
     cutoff: Cutoff = "none"
+    expected: Callable[..., Floats] | None = None
     variant: str = ""
     parameters: tuple[Parameter, ...] = ()
     unit: Unit = "share"
@@ -151,6 +158,17 @@ class Measure:
         """Return how deep the measure reads a ranking; None where it reads all of it."""
         return self.definition.reads if self.k is None else self.k
 
+    @property
+    def caution(self) -> str:
+        """Return what a reader of this measure at a level must know; empty where there is nothing."""
+        if self.level == 1 or not self.definition.is_graded:
+            return ""
+        plain = replace(self, level=1).name
+        return (
+            f"{self.name}: grades below {self.level} add no gain, to the run or to its ideal; trec_eval -l "
+            f"{self.level} leaves all gains in, as {plain} does"
+        )
+
     def view(self, ranking: JudgedRanking) -> JudgedRanking:
         """Return `ranking` as this measure's modifiers have it."""
         if self.level != 1:
@@ -159,9 +177,18 @@ class Measure:
 
     def per_query(self, ranking: JudgedRanking) -> Floats:
         """Return the value of each query of the qrels' universe, from a ranking `view` has returned."""
+        return self.definition.per_query(ranking, **self._named)
+
+    def expected(self, tied: TiedRanking) -> Floats:
+        """Return the mean over all orders of tied docs, from a ranking `TiedRanking.seen_by` has returned."""
+        if self.definition.expected is None:
+            raise UsageError(f"{self.name}: its mean over all orders of tied docs has no closed form here")
+        return self.definition.expected(tied, **self._named)
+
+    @property
+    def _named(self) -> dict[str, Any]:
         named = {p.name: value for p, value in zip(self.definition.parameters, self.arguments, strict=True)}
-        cutoff = {} if self.definition.cutoff == "none" else {"k": self.k}
-        return self.definition.per_query(ranking, **cutoff, **named)
+        return named if self.definition.cutoff == "none" else {"k": self.k, **named}
 
     def aggregate(self, values: Floats) -> float:
         """Return the mean (summed exactly), median, sum or geometric mean over queries, as defined.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_gain, expected_normalised_gain
 from fire_toolkit.measures.gains import cumulated_gain, log_from_second, log_of_next, normalised_gain
 
 DCG = Definition(
@@ -13,6 +14,7 @@ DCG = Definition(
     source="The numerator of trec_eval ndcg, ndcg_cut_k.",
     convention="The gain is the grade; nDCG divides it by its ideal. SHREC's DCG is nDCG_J.",
     per_query=partial(cumulated_gain, discount=log_of_next),
+    expected=partial(expected_gain, discount=log_of_next),
     cutoff="optional",
     unit="gain",
     bounds="monotone",
@@ -24,6 +26,7 @@ DCG_J = Definition(
     source="Järvelin and Kekäläinen, ACM TOIS 2002, eq. 2, with base 2.",
     convention="The gain is the grade; ranks 1 and 2 are not discounted.",
     per_query=partial(cumulated_gain, discount=log_from_second),
+    expected=partial(expected_gain, discount=log_from_second),
     cutoff="optional",
     unit="gain",
     bounds="monotone",
@@ -37,6 +40,7 @@ NDCG_J = Definition(
     convention="The ideal ranking holds all positives of the query, cut at k; 0 for a query without a "
     "positive.",
     per_query=partial(normalised_gain, discount=log_from_second),
+    expected=partial(expected_normalised_gain, discount=log_from_second),
     cutoff="optional",
     bounds="ends",
     is_graded=True,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.f_measure import f_measure
+from fire_toolkit.measures.f_measure import expected_f_measure, f_measure
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats
 
@@ -20,6 +22,7 @@ E = Definition(
     convention="Larger is better, as the benchmark's figures have it; van Rijsbergen's E is one minus "
     "this. Precision divides by 32 also where fewer were retrieved.",
     per_query=e_measure,
+    expected=partial(expected_f_measure, k=32),
     reads=32,
     bounds="monotone",
     also_called=("E-measure", "E@32"),

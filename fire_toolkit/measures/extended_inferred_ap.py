@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.inferred_counts import LONGEST
 from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, count_by_query, running_count, share, sum_by_query
-
-_EPSILON = 0.00001
+from fire_toolkit.measures.sampled_pool import EPSILON, estimated_positives, sampled_pool
+from fire_toolkit.measures.segments import Floats, running_count, share, sum_by_query
 
 
 def extended_inferred_average_precision(ranking: JudgedRanking) -> Floats:
@@ -20,17 +22,22 @@ def extended_inferred_average_precision(ranking: JudgedRanking) -> Floats:
     expected = (1 + _expected_above(ranking)) / found.rank
     if ranking.strata is None:
         return share(sum_by_query(found.query, expected, ranking.n_queries), ranking.n_positives)
-    strata = ranking.strata
-    n_strata = int(strata.of_pair.max(initial=0)) + 1
-    key = strata.query * n_strata + strata.of_pair
-    n_pooled, n_judged, n_positive = (
-        count_by_query(key[strata.relevance >= least], ranking.n_queries * n_strata)
-        for least in (strata.relevance.min(initial=0), 0, 1)
-    )
-    of_one = share(n_pooled, n_judged)  # N_s / n_s, which is R̂_s / r_s
-    estimated = (of_one * n_positive).reshape(ranking.n_queries, n_strata).sum(axis=1)
-    weight = of_one[found.query * n_strata + strata.of_entry[ranking.is_positive]]
-    return share(sum_by_query(found.query, weight * expected, ranking.n_queries), estimated)
+    pool = sampled_pool(ranking)
+    weight = pool.weight[found.query * pool.n_strata + pool.of_entry[ranking.is_positive]]
+    summed = sum_by_query(found.query, weight * expected, ranking.n_queries)
+    return share(summed, estimated_positives(ranking))
+
+
+def rescaled_by_nist(ranking: JudgedRanking) -> Floats:
+    """Return xinfAP of the first 1,000 docs, times R̂ / 1000 where more than 1,000 positives are inferred."""
+    is_in = ranking.rank <= LONGEST
+    strata = ranking.strata and ranking.strata.at(is_in)
+    top = replace(
+        ranking, query=ranking.query[is_in], rank=ranking.rank[is_in], relevance=ranking.relevance[is_in],
+        strata=strata,
+    )  # fmt: skip
+    scale = np.maximum(estimated_positives(ranking) / LONGEST, 1.0)
+    return np.asarray(extended_inferred_average_precision(top) * scale)
 
 
 def _expected_above(ranking: JudgedRanking) -> Floats:
@@ -47,7 +54,7 @@ def _expected_above(ranking: JudgedRanking) -> Floats:
             running_count(ranking.query, is_counted)[is_found] - is_own[is_found]
             for is_counted in (is_own, is_own & ranking.is_judged, is_own & is_found)
         )
-        above += pooled * (positive + _EPSILON) / (judged + 3 * _EPSILON)
+        above += pooled * (positive + EPSILON) / (judged + 3 * EPSILON)
     return above
 
 
@@ -63,4 +70,16 @@ XINFAP = Definition(
     no_bounds="is an estimate from a sample, which allows for unjudged docs already",
 )
 
-MEASURES = (XINFAP,)
+XINFAP_NIST = replace(
+    XINFAP,
+    variant="nist",
+    summary="xinfAP of the first 1,000 docs, multiplied by R̂ / 1000 where the inferred number of positives R̂ "
+    "exceeds 1,000.",
+    source="NIST's sample_eval.pl for TRECVID (from 2012), infAP: the figures of its tracks.",
+    convention="The factor makes up for positives that a list of 1,000 cannot hold; without it no run could "
+    "reach 1. R̂ is inum_rel. Otherwise as xinfAP.",
+    per_query=rescaled_by_nist,
+    reads=LONGEST,
+)
+
+MEASURES = (XINFAP, XINFAP_NIST)

@@ -91,6 +91,7 @@ class PairRanks:
             ideal_query=coded.ideal[0],
             ideal_grade=coded.ideal[1],
             n_nonrelevant=coded.n_nonrelevant,
+            n_undrawn=coded.n_undrawn,
             worst_rank=int(self.n_retrieved.max(initial=0)) + 1,
             last_rank=self.n_retrieved,
             strata=coded.strata_at(place),

@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_sum
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, count_by_query, share
+from fire_toolkit.measures.ties import TiedRanking
 
 
 def judged_at_k(ranking: JudgedRanking, *, k: int) -> Floats:
     """Return |judged docs in the top k| / min(k, retrieved) for each query; 0 where nothing was retrieved."""
     is_counted = ranking.is_judged & (ranking.rank <= k) & ranking.is_in_top
     n_judged = count_by_query(ranking.query[is_counted], ranking.n_queries)
+    return share(n_judged, np.minimum(ranking.n_retrieved, k))
+
+
+def expected_judged(tied: TiedRanking, *, k: int) -> Floats:
+    """Return its mean over all orders of tied docs."""
+    ranking = tied.ranking
+    n_judged = expected_sum(tied, lambda rank: np.ones(rank.size), ranking.is_judged, k=k)
     return share(n_judged, np.minimum(ranking.n_retrieved, k))
 
 
@@ -24,6 +33,7 @@ JUDGED = Definition(
     "relevance is pooled but not judged, and does not count (ir_measures counts it). 0 where nothing was "
     "retrieved.",
     per_query=judged_at_k,
+    expected=expected_judged,
     cutoff="required",
     no_bounds="says how much is judged, and is no score",
 )

@@ -68,6 +68,7 @@ class JudgedRanking:
         ideal_query, ideal_grade: (n_positives,) the qrels' positives, retrieved or not, by query, then
             grade descending.
         n_nonrelevant: (n_queries,) docs judged not relevant, retrieved or not.
+        n_undrawn: (n_queries,) docs pooled but not drawn for judging, retrieved or not.
         worst_rank: one past the deepest rank: a lower bound for the rank of what was not retrieved.
         n_extra_queries: queries of the run that the qrels do not hold; they are ignored.
         strata: the parts of the pool, where the qrels tell them.
@@ -80,6 +81,7 @@ class JudgedRanking:
     ideal_query: Ints
     ideal_grade: Ints
     n_nonrelevant: Ints
+    n_undrawn: Ints
     worst_rank: int
     last_rank: Ints
     n_extra_queries: int = 0
@@ -145,6 +147,7 @@ class JudgedRanking:
             ideal_query=place[self.ideal_query[is_ideal]],
             ideal_grade=self.ideal_grade[is_ideal],
             n_nonrelevant=self.n_nonrelevant[queries],
+            n_undrawn=self.n_undrawn[queries],
             strata=self.strata and self.strata.at(kept).of(queries, place),
         )
 
@@ -197,6 +200,7 @@ class JudgedRanking:
             query=query,
             rank=rank.astype(np.float64),
             relevance=self.relevance[kept],
+            n_undrawn=np.zeros_like(self.n_undrawn),
             strata=self.strata and self.strata.at(kept).judged(),
             n_retrieved=length,
             last_rank=length,
@@ -249,6 +253,7 @@ def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
         ideal_query=coded.ideal[0],
         ideal_grade=coded.ideal[1],
         n_nonrelevant=coded.n_nonrelevant,
+        n_undrawn=coded.n_undrawn,
         worst_rank=coded_run.worst_rank,
         last_rank=coded_run.last_rank,
         n_extra_queries=coded_run.n_extra_queries,
@@ -273,6 +278,7 @@ def join_rankings(parts: Sequence[JudgedRanking], coded: CodedQrels) -> JudgedRa
         ideal_query=coded.ideal[0],
         ideal_grade=coded.ideal[1],
         n_nonrelevant=coded.n_nonrelevant,
+        n_undrawn=coded.n_undrawn,
         worst_rank=max(part.worst_rank for part in parts),
         last_rank=np.concatenate([part.last_rank for part in parts]),
         n_extra_queries=sum(part.n_extra_queries for part in parts),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_first_rank
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats
 
@@ -21,6 +22,7 @@ MNR = Definition(
     convention="Where no positive was retrieved, or the query is missing from the run: one past the run's "
     "deepest rank, which is a lower bound; exact for runs that rank the whole collection.",
     per_query=first_rank,
+    expected=expected_first_rank,
     unit="rank",
     larger_is_better=False,
     bounds="monotone",

@@ -49,11 +49,14 @@ def parse_measure(name: str) -> Measure:
     match = _NAME.fullmatch(name)
     if match is None:
         raise UsageError(f"no measure {name!r}; expected a name such as {_examples()}")
-    key = match["name"] + ("" if match["variant"] is None else f"/{match['variant']}")
-    definition = definitions().get(key)
+    at_r = "" if match["k"] is None or re.fullmatch(r"[0-9]*", match["k"]) else match["cutoff"]  # as in mAP@R
+    variant = "" if match["variant"] is None else f"/{match['variant']}"
+    key = match["name"] + variant
+    definition = definitions().get(match["name"] + at_r + variant) or definitions().get(key)
     if definition is None:
-        raise UsageError(f"no measure {name!r}; {_nearest(key, match)}")
-    measure = Measure(definition, _cutoff(name, definition, match), _arguments(name, definition, match))
+        raise UsageError(f"no measure {name!r}; {_nearest(match['name'] + at_r + variant, match)}")
+    k = None if definition.name != match["name"] else _cutoff(name, definition, match)
+    measure = Measure(definition, k, _arguments(name, definition, match))
     for modifier in match["modifiers"].split(":")[1:]:
         measure = _modified(name, measure, modifier)
     return measure

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_normalised_gain
 from fire_toolkit.measures.gains import log_of_next, normalised_gain
 
 NDCG = Definition(
@@ -14,6 +15,7 @@ NDCG = Definition(
     convention="The gain is the grade. The ideal ranking holds all positives of the query, cut at k; 0 for "
     "a query without a positive. nDCG_J has the discount of the paper.",
     per_query=partial(normalised_gain, discount=log_of_next),
+    expected=partial(expected_normalised_gain, discount=log_of_next),
     cutoff="optional",
     loop="ndcg",
     bounds="ends",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fire_toolkit.measures.correct import correct_at_k
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_hit
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats
 
@@ -19,6 +22,7 @@ NN = Definition(
     source="Shilane et al., SMI 2004 (Princeton Shape Benchmark); SHREC.",
     convention="The query itself must not stand in its own ranking.",
     per_query=nearest_neighbour,
+    expected=partial(expected_hit, k=1),
     reads=1,
     loop="hit",
     bounds="monotone",

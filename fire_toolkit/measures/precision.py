@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_found
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, count_by_query, share
+from fire_toolkit.measures.ties import TiedRanking
 
 
 def precision_at_k(ranking: JudgedRanking, *, k: int) -> Floats:
     """Return |positives in the top k| / k for each query."""
     return share(count_by_query(ranking.found.to(k).query, ranking.n_queries), k)
+
+
+def expected_precision(tied: TiedRanking, *, k: int) -> Floats:
+    """Return its mean over all orders of tied docs."""
+    return expected_found(tied, k=k) / k
 
 
 P = Definition(
@@ -18,6 +25,7 @@ P = Definition(
     source="trec_eval P_k.",
     convention="Divided by k, also where fewer than k docs were retrieved.",
     per_query=precision_at_k,
+    expected=expected_precision,
     cutoff="required",
     loop="precision",
     bounds="monotone",

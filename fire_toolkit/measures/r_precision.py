@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_found
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, count_by_query, share
+from fire_toolkit.measures.ties import TiedRanking
 
 
 def r_precision(ranking: JudgedRanking) -> Floats:
@@ -19,12 +23,19 @@ def recall_at_multiple(ranking: JudgedRanking, *, multiple: int) -> Floats:
     return share(count_by_query(found.query[is_in], ranking.n_queries), ranking.n_positives)
 
 
+def expected_recall_at_multiple(tied: TiedRanking, *, multiple: int) -> Floats:
+    """Return the mean of `recall_at_multiple` over all orders of tied docs."""
+    n_positives = tied.ranking.n_positives
+    return share(expected_found(tied, k=multiple * n_positives), n_positives)
+
+
 RPREC = Definition(
     name="Rprec",
     summary="The share of positives in the top R, where R is the number of positives of the query.",
     source="trec_eval Rprec.",
     convention="Divided by R, also where fewer docs were retrieved; 0 for a query without a positive.",
     per_query=r_precision,
+    expected=partial(expected_recall_at_multiple, multiple=1),
     loop="recall_at_g",
     bounds="ends",
     also_called=("R-precision", "RP"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.measures.definition import Definition, Parameter
+from fire_toolkit.measures.expected import expected_sum
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, sum_by_query
+from fire_toolkit.measures.ties import TiedRanking
 
 PERSISTENCE = Parameter("p", example=0.8, low=0.0, high=1.0)
 
@@ -17,6 +19,11 @@ def rank_biased_precision(ranking: JudgedRanking, *, p: float) -> Floats:
     return (1 - p) * sum_by_query(found.query, np.power(p, found.rank - 1), ranking.n_queries)
 
 
+def expected_rank_biased_precision(tied: TiedRanking, *, p: float) -> Floats:
+    """Return its mean over all orders of tied docs."""
+    return (1 - p) * expected_sum(tied, lambda rank: np.power(p, rank - 1), tied.ranking.is_positive)
+
+
 RBP = Definition(
     name="RBP",
     summary="(1 − p) Σ p^(rank − 1) over the positives found.",
@@ -24,6 +31,7 @@ RBP = Definition(
     convention="Positives count 1 whatever their grade. A lower bound: RBP_residual says how much unjudged "
     "docs, and those past the end of the list, could add.",
     per_query=rank_biased_precision,
+    expected=expected_rank_biased_precision,
     parameters=(PERSISTENCE,),
     bounds="monotone",
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_sum
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.rank_biased_precision import PERSISTENCE
 from fire_toolkit.measures.segments import Floats, sum_by_query
+from fire_toolkit.measures.ties import TiedRanking
 
 
 def rank_biased_residual(ranking: JudgedRanking, *, p: float) -> Floats:
@@ -17,6 +19,12 @@ def rank_biased_residual(ranking: JudgedRanking, *, p: float) -> Floats:
     return 1 - (1 - p) * sum_by_query(ranking.query[is_judged], weights, ranking.n_queries)
 
 
+def expected_rank_biased_residual(tied: TiedRanking, *, p: float) -> Floats:
+    """Return its mean over all orders of tied docs."""
+    is_judged = tied.ranking.is_judged
+    return 1 - (1 - p) * expected_sum(tied, lambda rank: np.power(p, rank - 1), is_judged)
+
+
 RBP_RESIDUAL = Definition(
     name="RBP_residual",
     summary="The weight that RBP gives to unjudged docs and to all places past the end of the list.",
@@ -24,6 +32,7 @@ RBP_RESIDUAL = Definition(
     convention="RBP lies between RBP and RBP + RBP_residual whatever the unjudged docs are; 1 for a query "
     "missing from the run.",
     per_query=rank_biased_residual,
+    expected=expected_rank_biased_residual,
     parameters=(PERSISTENCE,),
     larger_is_better=False,
     no_bounds="is itself how far RBP could rise; take the bounds of RBP",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.expected import expected_reciprocal_rank
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats
 
@@ -21,6 +22,7 @@ RR = Definition(
     source="trec_eval recip_rank.",
     convention="0 where no positive was retrieved, or none in the top k.",
     per_query=reciprocal_rank,
+    expected=expected_reciprocal_rank,
     cutoff="optional",
     loop="reciprocal",
     bounds="monotone",

@@ -32,6 +32,13 @@ FILES = [
     "cumulated_gain",
     "discounted_gain",
     "interpolated_precision",
+    "average_precision_at_r",
+    "geometric_map",
+    "eleven_points",
+    "retrieved_set",
+    "ndcg_at_levels",
+    "inferred_ndcg",
+    "inferred_counts",
 ]
 
 

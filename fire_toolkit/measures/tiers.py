@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.r_precision import recall_at_multiple
+from fire_toolkit.measures.r_precision import expected_recall_at_multiple, recall_at_multiple
 
 FT = Definition(
     name="FT",
@@ -14,6 +14,7 @@ FT = Definition(
     convention="|G| is the size of the query's class without the query (|C| − 1), which must not stand in "
     "its own ranking; equals Rprec. 0 for a query without a positive.",
     per_query=partial(recall_at_multiple, multiple=1),
+    expected=partial(expected_recall_at_multiple, multiple=1),
     loop="recall_at_g",
     bounds="ends",
     also_called=("first_tier",),
@@ -25,6 +26,7 @@ ST = Definition(
     convention="|G| is the size of the query's class without the query, as for FT. 0 for a query without a "
     "positive.",
     per_query=partial(recall_at_multiple, multiple=2),
+    expected=partial(expected_recall_at_multiple, multiple=2),
     loop="recall_at_2g",
     bounds="ends",
     also_called=("second_tier",),

@@ -5,6 +5,8 @@ move the docs of the qrels within their group of tied docs, whose first and last
 `optimistic` puts positives first (higher grades before lower), docs judged not relevant last and what
 was not judged between them; `pessimistic` is its mirror; `average` gives the i-th of a group's p
 positives its expected rank f − 1 + i (l − f + 2) / (p + 1), which for one positive is the mean rank.
+`expected` moves nothing: a score is then its mean over all orders of the tied docs, which a rank between
+the places of a group does not give (C@1 of a positive at rank 1.5 is 0).
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from fire_toolkit.measures.definition import Measure
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, Ints
 
-TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic")
-SETTLING_RULES = TIE_RULES[2:]  # the others leave the order of the run
+TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic", "expected")
+SETTLING_RULES = TIE_RULES[2:5]  # `expected` takes the mean over all orders; the first two, that of the run
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +65,34 @@ class TiedRanking:
             measure: its level and whether lists are condensed.
             rule: one of `TIE_RULES`; those not in `SETTLING_RULES` leave the order of the run.
         """
-        ranking = measure.view(self.ranking)
         if rule not in SETTLING_RULES or not self.has_ties:
-            return ranking
-        group = _numbered(self.ranking.query, self.first)
+            return measure.view(self.ranking)
+        seen = self.seen_by(measure)
+        return _settled(seen.ranking, _numbered(seen.ranking.query, seen.first), seen.first, seen.last, rule)
+
+    def seen_by(self, measure: Measure) -> TiedRanking:
+        """Return the ranking as the measure's modifiers have it, with its ties."""
+        ranking = measure.view(self.ranking)
         if not measure.condensed:
-            return _settled(ranking, group, self.first, self.last, rule)
-        group = _numbered(group[self.ranking.is_judged & self.ranking.is_in_top])
+            return replace(self, ranking=ranking)
+        is_judged = self.ranking.is_judged & self.ranking.is_in_top
+        group = _numbered(self.ranking.query[is_judged], self.first[is_judged])
         count = np.bincount(group)
         first = np.asarray(ranking.rank, dtype=np.int64)[np.cumsum(count) - count][group]
-        return _settled(ranking, group, first, first + count[group] - 1, rule)
+        return TiedRanking(ranking, first, first + count[group] - 1)
+
+    def expected(self, measures: Sequence[Measure]) -> Floats:
+        """Return the mean of each measure over all orders of tied docs: measures × queries.
+
+        Queries without tied docs have the value of their one order.
+        """
+        tied = self.of(self.tied_queries)
+        rows = []
+        for measure in measures:
+            values = measure.per_query(measure.view(self.ranking)).copy()
+            values[self.tied_queries] = measure.expected(tied.seen_by(measure))
+            rows.append(values)
+        return np.stack(rows)
 
 
 def find_ties(run: CodedRun, ranking: JudgedRanking) -> TiedRanking:

@@ -199,7 +199,7 @@ class _Account:
         """
         ranking = judge_run(run, coded)
         tied = None if self.ties is None else find_ties(run, ranking)
-        if self.ties in SETTLING_RULES:
+        if self.ties == "expected" or self.ties in SETTLING_RULES:
             self.take(ranking, tied, place)
         else:
             chosen = [self.measures[each] for each in self.of_block]
@@ -211,7 +211,7 @@ class _Account:
     ) -> None:
         """Take a joined block, with the values of `of_block` where they are known."""
         if values is None:
-            values = self._values(self._view(ranking, tied), self.of_block, ranking.n_queries)
+            values = self._by_rule(ranking, tied, self.of_block)
         self.values[self.of_block, place : place + ranking.n_queries] = values
         self.n_found += int(np.count_nonzero(ranking.relevance >= 1))
         if tied is not None:
@@ -228,8 +228,7 @@ class _Account:
             ranking = join_rankings([part for part, _ in self.kept], self.coded)
             if self.ties is not None:
                 tied = TiedRanking.joined([part for _, part in self.kept if part is not None], ranking)
-            view = self._view(ranking, tied)
-            self.values[self.of_all] = self._values(view, self.of_all, ranking.n_queries)
+            self.values[self.of_all] = self._by_rule(ranking, tied, self.of_all)
         if self.ties is not None:
             queries = np.concatenate([part[0] for part in self.tied])
             low, high = np.empty((2, len(self.measures), queries.size))
@@ -242,11 +241,14 @@ class _Account:
             ends = TieEnds(queries, low, high)
         return Judged(self.values, ends, ranking, self.coded.positives.pairs.size - self.n_found)
 
-    def _view(self, ranking: JudgedRanking, tied: TiedRanking | None) -> View:
-        """Return what shows a measure the ranking, ties settled by the rule."""
-        if tied is None or self.ties is None:
-            return partial(Measure.view, ranking=ranking)
-        return partial(tied.view, rule=self.ties)
+    def _by_rule(self, ranking: JudgedRanking, tied: TiedRanking | None, places: list[int]) -> Floats:
+        """Return the values of the measures at `places`, ties as the rule has them."""
+        if tied is not None and self.ties == "expected" and places:
+            return tied.expected([self.measures[place] for place in places])
+        view: View = partial(Measure.view, ranking=ranking)
+        if tied is not None and self.ties is not None:
+            view = partial(tied.view, rule=self.ties)
+        return self._values(view, places, ranking.n_queries)
 
     def _at_ends(self, tied: TiedRanking, places: list[int]) -> list[Floats]:
         n_queries = tied.ranking.n_queries

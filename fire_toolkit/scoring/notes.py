@@ -46,6 +46,11 @@ def note_positives(coded: dict[str, CodedQrels]) -> list[Note]:
     return notes
 
 
+def note_measures(measures: list[Measure]) -> list[Note]:
+    """Note measures whose name alone could be taken for another measure."""
+    return [Note("measure", "", "", 0, m.caution) for m in measures if m.caution]
+
+
 def note_run(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]:
     """Note queries that a run lacks, has beyond the qrels, or whose lists are shallow."""
     is_there, of = run.last_rank > 0, run.last_rank.size

@@ -22,6 +22,7 @@ from fire_toolkit.scoring.notes import (
     Note,
     count_queries,
     note_bounds,
+    note_measures,
     note_positives,
     note_run,
     note_ties,
@@ -103,8 +104,8 @@ def score_runs(
             f"qrels: a query has the id {ALL!r}, which stands for the aggregate in scores; "
             "give it another id, or score without values per query"
         )
-    _check_ties(ties, doc_order)
-    notes = note_positives(coded)
+    _check_ties(ties, doc_order, parsed)
+    notes = note_measures(parsed) + note_positives(coded)
     values: list[Floats] = []
     reaches: list[Reach] = []
     for run in stored:
@@ -165,13 +166,19 @@ def _code_both(qrels: Qrels, augmented: Qrels | None) -> dict[str, CodedQrels]:
     return coded
 
 
-def _check_ties(ties: str | None, doc_order: Sequence[str] | None) -> None:
+def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: list[Measure]) -> None:
     if ties is not None and ties not in TIE_RULES:
         raise UsageError(f"no tie rule {ties!r}; expected one of {', '.join(TIE_RULES)}")
     if ties == "index" and doc_order is None:
         raise UsageError(
             "the tie rule 'index' needs the collection's docs in their order, which a run does not hold; "
             "name the file that lists them (--doc-ids), or choose another rule"
+        )
+    open_ones = [m.name for m in measures if m.definition.expected is None] if ties == "expected" else []
+    if open_ones:
+        raise UsageError(
+            f"the tie rule 'expected' has no closed form for {', '.join(open_ones)}; leave them out, or "
+            "choose another rule"
         )
 
 

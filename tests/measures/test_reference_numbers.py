@@ -110,3 +110,22 @@ def test_dcg_is_the_numerator_of_ndcg(join) -> None:
     assert parse_measure("DCG").per_query(ranking)[0] == pytest.approx(2.892789, abs=1e-6)
     assert parse_measure("DCG@2").per_query(ranking)[0] == pytest.approx(1.892789, abs=1e-6)
     assert parse_measure("nDCG_J@2").per_query(ranking)[0] == pytest.approx(3 / 5, abs=1e-12)
+
+
+def test_map_at_r_stops_at_the_number_of_positives(at_ranks) -> None:
+    # Musgrave et al. 2020, figure 4: of ten positives, one at rank 1 gives 1/10; at ranks 1 to 10 all give 1;
+    # a positive at rank 5 counts with |G| = 5 and not with |G| = 4.
+    first = at_ranks([1], length=20, total=10)
+    assert parse_measure("mAP@R").per_query(first)[0] == pytest.approx(0.1)
+    assert parse_measure("Rprec").per_query(first)[0] == pytest.approx(0.1)
+    assert parse_measure("mAP@R").per_query(at_ranks([*range(1, 11)], length=20, total=10))[0] == 1.0
+    for total, expected in ((5, (1 + 2 / 5) / 5), (4, 1 / 4)):
+        ranking = at_ranks([1, 5, 6], length=20, total=total)
+        assert parse_measure("mAP@R").per_query(ranking)[0] == pytest.approx(expected)
+
+
+def test_gm_map_takes_nothing_as_a_hundred_thousandth(join) -> None:
+    ranking = join({"q1": {"a": 1}, "q2": {"b": 1}}, {"q1": {"a": 1}, "q2": {"z": 1}})
+    measure = parse_measure("gm_map")
+    assert list(measure.per_query(ranking)) == [1.0, 0.0]
+    assert measure.aggregate(measure.per_query(ranking)) == pytest.approx(0.00001**0.5)

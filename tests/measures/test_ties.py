@@ -208,8 +208,9 @@ def test_the_ends_do_not_depend_on_the_names_of_docs(scores, relevances, random)
 def test_a_run_without_ties_scores_the_same_under_every_rule() -> None:
     run = make_run({"q": {"a": 3, "b": 2, "c": 1}})
     qrels = make_qrels({"q": {"b": 1, "c": 0}})
+    names = [name for name in LARGER if name != "bpref"]  # has no closed form under `expected`
     found = {
-        tuple(score_runs(run, qrels, LARGER, ties=rule, doc_order=["c", "b", "a"]).scores["value"])
+        tuple(score_runs(run, qrels, names, ties=rule, doc_order=["c", "b", "a"]).scores["value"])
         for rule in TIE_RULES
     }
     assert len(found) == 1

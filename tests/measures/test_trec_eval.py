@@ -35,6 +35,14 @@ TREC_NAMES = {
     "infAP": "infAP",
     "F": "set_F",
     "F(beta=2)": "set_F_4.0",
+    "set_F": "set_F",
+    "set_P": "set_P",
+    "set_recall": "set_recall",
+    "set_map": "set_map",
+    "set_relative_P": "set_relative_P",
+    "num_rel_ret": "num_rel_ret",
+    "11pt_avg": "11pt_avg",
+    "Rndcg": "Rndcg",
 }
 QUERY_IDS = ["007", "7", "NA", "nan", "q:1|x", "é", "日本", "all"]
 DOC_IDS = ["007", "7", "NA", "q:1|x", "é", "e", "日本", "𝛼", "d1", "d10", "d2", "D2", "None", "-1"]
@@ -105,7 +113,7 @@ def test_equals_trec_eval_on_ties_missing_queries_odd_ids_and_grades(join, run, 
 def test_equals_trec_eval_with_a_relevance_level(join, run, relevances) -> None:
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():
-        if "nDCG" not in ours:  # trec_eval's ndcg does not look at the level
+        if "ndcg" not in ours.lower():  # trec_eval's ndcg does not look at the level
             assert_equal(ranking, run, relevances, f"{ours}:rel=2", theirs, relevance_level=2)
 
 
@@ -132,3 +140,18 @@ def test_equals_trec_eval_on_long_lists_full_of_ties(join, seed: int) -> None:
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():
         assert_equal(ranking, run, relevances, ours, theirs)
+
+
+@given(run=runs, relevances=qrels)
+@settings(max_examples=30, deadline=None)
+def test_the_geometric_mean_equals_trec_eval(join, run, relevances) -> None:
+    # pytrec_eval gives the logarithm of each query; a query missing from the run is not in its mean.
+    logs = trec_values(run, relevances, "gm_map")
+    in_run = [log for query, log in logs.items() if query in run and max(relevances[query].values()) >= 0]
+    ranking = join(run, relevances)
+    measure = parse_measure("gm_map")
+    own = [measure.per_query(ranking)[n] for n, q in enumerate(sorted(relevances)) if q in run]
+    of_known = [q for q in sorted(relevances) if q in run]
+    known = [v for v, q in zip(own, of_known, strict=True) if max(relevances[q].values()) >= 0]
+    if known:
+        assert measure.aggregate(np.array(known)) == pytest.approx(np.exp(np.mean(in_run)))

@@ -1,0 +1,99 @@
+"""Every measure works in every command that takes measures, or is refused by name."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+
+from click.testing import Result
+
+from fire_toolkit.measures import list_measures
+
+Fire = Callable[..., Result]
+RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
+EXAMPLES = [definition.example for definition in list_measures()]
+MEASURES = [word for name in EXAMPLES for word in ("-m", name)]
+
+
+def rows(result: Result) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(result.stdout)))
+
+
+def files(sample: Fire) -> tuple[str, ...]:
+    sample("augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt")
+    return ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
+
+
+def test_score(sample: Fire) -> None:
+    found = rows(sample("score", *RUNS, *files(sample), *MEASURES, "--format", "csv"))
+    assert {row["measure"] for row in found} == set(EXAMPLES)
+    assert all(row["value"] for row in found)
+
+
+def test_score_honest(sample: Fire) -> None:
+    benchmark = ("--qrels", "qrels.txt", "--labels", "labels", "--pool-sources", ".", "--resamples", 50)
+    found = rows(sample("score", "--honest", *RUNS, *benchmark, *MEASURES, "--format", "csv"))
+    assert len(found) == len(RUNS) * len(EXAMPLES)
+    for row in found:
+        value, slack = float(row["augmented"]), 1e-9 * abs(float(row["augmented"])) + 1e-12
+        assert float(row["low"]) - slack <= float(row["high"])
+        if row["bounds"] == "exact" and row["measure"] not in ("bpref", "infAP"):
+            assert float(row["lower"]) - slack <= value <= float(row["upper"]) + slack, row
+        assert float(row["without_own"]) - value == float(row["own_change"])
+
+
+def test_difference(sample: Fire) -> None:
+    both = files(sample)
+    scored = {
+        (r["qrels"], r["measure"], r["run_id"]): float(r["value"])
+        for r in rows(sample("score", *RUNS, *both, *MEASURES, "--format", "csv"))
+    }
+    found = rows(sample("difference", *RUNS, *both, *MEASURES, "--resamples", 50, "--format", "csv"))
+    assert {row["measure"] for row in found} == set(EXAMPLES)
+    for row in found:
+        for side in "ab":
+            if (row["qrels"], row["measure"]) != ("delta", "MedR"):  # the median of gains
+                expected = scored[row["qrels"], row["measure"], row[f"run_{side}"]]
+                assert abs(float(row[f"value_{side}"]) - expected) < 1e-9 + 1e-12 * abs(expected), row
+        assert float(row["low"]) <= float(row["high"])
+
+
+def test_orders_and_reusability(sample: Fire) -> None:
+    _, original, _, augmented = files(sample)
+    labellings = (f"original={original}", f"augmented={augmented}")
+    options = [word for each in labellings for word in ("--qrels", each)]
+    found = rows(sample("orders", *RUNS, *options, *MEASURES, "--resamples", 50, "--format", "csv"))
+    assert {row["measure"] for row in found} == set(EXAMPLES)
+    arguments = ("--qrels", original, "--augmented", augmented, "--pool-sources", ".", *MEASURES)
+    scored = {
+        (r["measure"], r["run_id"]): float(r["value"])
+        for r in rows(sample("score", *RUNS, *arguments[:4], *MEASURES, "--format", "csv"))
+        if r["qrels"] == "augmented"
+    }
+    for row in rows(sample("reusability", *RUNS, *arguments, "--format", "csv")):
+        expected = scored[row["measure"], row["run_id"]]
+        assert abs(float(row["all"]) - expected) < 1e-9 + 1e-12 * abs(expected), row
+
+
+def test_reports(sample: Fire) -> None:
+    both = files(sample)
+    for name, more in (
+        ("table1", ()),
+        ("table4", ("--pool-sources", "pool_sources.csv")),
+        ("length", ("--queries", "queries.tsv")),
+    ):
+        found = rows(sample("report", name, *RUNS, *both, *more, *MEASURES, "--format", "csv"))
+        assert {row["measure"] for row in found} >= set(EXAMPLES), name
+
+
+def test_coverage_takes_those_with_bounds_and_refuses_the_others_with_the_reason(sample: Fire) -> None:
+    both = files(sample)
+    for definition in list_measures():
+        arguments = ("coverage", RUNS[0], *both, "-m", definition.example, "--format", "csv")
+        if definition.bounds == "none":
+            refused = sample(*arguments, code=1).output
+            assert f"{definition.example} has no bounds: it {definition.no_bounds}" in refused
+        else:
+            (row,) = rows(sample(*arguments))
+            assert float(row["lower"]) <= float(row["upper"])

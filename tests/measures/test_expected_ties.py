@@ -1,0 +1,117 @@
+"""`--ties expected`: the mean over every order of tied docs, counted out order by order."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.measures import code_qrels, code_run, judge_run, list_measures, parse_measure
+from fire_toolkit.measures.ties import find_ties
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import Qrels, Run, check_qrels
+
+NAMES = [
+    "C@1",
+    "C@3",
+    "NN",
+    "P@3",
+    "R@2",
+    "R@4",
+    "AP",
+    "AP@3",
+    "AP@3/min",
+    "RR",
+    "RR@2",
+    "MnR",
+    "nDCG",
+    "nDCG@3",
+]
+NAMES += [
+    "DCG@4",
+    "DCG_J",
+    "nDCG_J@2",
+    "CG@2",
+    "nCG@3",
+    "RBP(p=0.8)",
+    "RBP_residual(p=0.5)",
+    "Rprec",
+    "FT",
+    "ST",
+]
+NAMES += ["F@3", "F(beta=2)@2", "F", "E", "Judged@3", "unjudged@2", "mAP@R", "Rndcg", "num_rel_ret", "set_P"]
+NO_CLOSED_FORM = {"AP_fire", "MedR", "bpref", "infAP", "xinfAP", "xinfAP/nist", "IPrec", "gm_map", "11pt_avg"}
+NO_CLOSED_FORM |= {"infNDCG", "iP", "inum_rel_ret"}
+
+
+def make_run(scores: dict[str, dict[str, float]]) -> Run:
+    rows = [("m", q, d, s) for q, docs in scores.items() for d, s in docs.items()]
+    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
+
+
+def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
+    rows = [(q, d, r) for q, docs in relevances.items() for d, r in docs.items()]
+    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"], dtype=object))
+
+
+def orders(docs: dict[str, int]) -> list[list[str]]:
+    found: list[list[str]] = [[]]
+    for score in sorted(set(docs.values()), reverse=True):
+        tied = [doc for doc in docs if docs[doc] == score]
+        found = [above + list(below) for above in found for below in permutations(tied)]
+    return found
+
+
+def test_four_positives_of_five_tied_docs_are_first_four_times_in_five() -> None:
+    run = make_run({"q": dict.fromkeys("abcde", 1.0)})
+    qrels = make_qrels({"q": dict.fromkeys("abcd", 1) | {"e": 0}})
+    found = score_runs(run, qrels, ["C@1", "P@5", "RR"], ties="expected").scores["value"]
+    assert list(found) == pytest.approx([0.8, 0.8, 0.8 + 0.2 / 2])
+
+
+def test_a_positive_tied_with_one_other_doc() -> None:
+    # McSherry and Najork: each order has half the weight; RR is (1 + 1/2) / 2, and not 1 / 1.5.
+    run, qrels = make_run({"q": {"a": 1, "b": 1}}), make_qrels({"q": {"a": 1}})
+    found = score_runs(run, qrels, ["C@1", "RR", "AP", "MnR", "nDCG"], ties="expected").scores["value"]
+    assert list(found) == pytest.approx([0.5, 0.75, 0.75, 1.5, (1 + 1 / np.log2(3)) / 2])
+
+
+@given(
+    st.dictionaries(st.sampled_from([f"d{n}" for n in range(5)]), st.integers(0, 1), min_size=1),
+    st.dictionaries(st.sampled_from([f"d{n}" for n in range(6)]), st.integers(-1, 2), min_size=1),
+    st.sampled_from(["", ":rel=2", ":condensed"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_is_the_mean_over_all_orders(docs, relevance, modifier: str) -> None:
+    each = {f"q{n}": order for n, order in enumerate(orders(docs))}
+    run = make_run({q: {d: -float(i) for i, d in enumerate(order)} for q, order in each.items()})
+    ranking = judge_run(run, code_qrels(make_qrels(dict.fromkeys(each, relevance))))
+    coded = code_qrels(make_qrels({"q": relevance}))
+    tied_run = code_run(make_run({"q": docs}), coded)
+    tied = find_ties(tied_run, judge_run(tied_run, coded))
+    for name in NAMES:
+        measure = parse_measure(name + modifier)
+        counted = measure.per_query(measure.view(ranking)).mean()
+        assert tied.expected([measure])[0, 0] == pytest.approx(counted, abs=1e-9), name
+
+
+def test_queries_without_ties_have_the_value_of_their_order_to_the_bit() -> None:
+    docs = [f"d{n}" for n in range(9)]
+    scores = {f"q{n}": {doc: float(-i * (n + 1) % 9) for i, doc in enumerate(docs)} for n in (0, 1, 3)}
+    relevance = {q: {doc: (i + len(q)) % 3 for i, doc in enumerate(docs)} for q in scores}
+    run, qrels = make_run(scores), make_qrels(relevance)
+    plain, expected = (score_runs(run, qrels, NAMES, ties=rule).scores for rule in ("doc-desc", "expected"))
+    pd.testing.assert_frame_equal(plain, expected, check_exact=True)
+
+
+def test_measures_without_a_closed_form_are_refused_by_name() -> None:
+    assert {d.key for d in list_measures() if d.expected is None} == NO_CLOSED_FORM
+    run, qrels = make_run({"q": {"a": 1, "b": 1}}), make_qrels({"q": {"a": 1}})
+    with pytest.raises(UsageError, match="no closed form for MedR, bpref; leave them out"):
+        score_runs(run, qrels, ["C@1", "MedR", "bpref"], ties="expected")

@@ -1,0 +1,118 @@
+"""infNDCG, iP@k, inferred counts and NIST's rescaled xinfAP, against their formulas written as loops."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.certainty.joined import join_runs
+from fire_toolkit.measures import code_qrels, judge_run, parse_measure
+from fire_toolkit.ranking import rank_run
+from fire_toolkit.tables import check_qrels
+
+Judged = dict[str, tuple[str, int]]  # doc → stratum, relevance
+
+
+def sampled(ranked: list[str], pairs: Judged) -> dict[str, float]:
+    """The numbers of one query as NIST's sample_eval.pl defines them (Yilmaz et al. 2008)."""
+    top, strata = ranked[:1000], sorted({s for s, _ in pairs.values()})
+    rels = {s: [r for t, r in pairs.values() if t == s] for s in strata}
+    n = {s: sum(r >= 0 for r in rels[s]) for s in strata}
+    each = {s: len(rels[s]) / n[s] if n[s] else 0.0 for s in strata}  # pooled docs that one judged stands for
+    inferred = sum(each[s] * sum(r > 0 for r in rels[s]) for s in strata)
+
+    def count(docs: list[str]) -> float:
+        total = 0.0
+        for s in strata:
+            seen = [pairs[d][1] for d in docs if d in pairs and pairs[d][0] == s]
+            total += len(seen) * (sum(r > 0 for r in seen) + 1e-5) / (sum(r >= 0 for r in seen) + 3e-5)
+        return total
+
+    precisions = 0.0
+    gain = dict.fromkeys(strata, 0.0)
+    for rank, doc in enumerate(top, 1):
+        stratum, rel = pairs.get(doc, ("", -1))
+        if rel > 0:
+            precisions += each[stratum] * (1 + count(top[: rank - 1])) / rank
+            gain[stratum] += rel / math.log2(rank + 1)
+    dcg = 0.0
+    for s in strata:
+        seen = [pairs[d][1] for d in top if d in pairs and pairs[d][0] == s]
+        judged = sum(r >= 0 for r in seen)
+        dcg += gain[s] * len(seen) / judged if judged else 0.0
+    ideal, place, half = 0.0, 0, Fraction(1, 2)
+    for grade in sorted({r for _, r in pairs.values() if r > 0}, reverse=True):
+        number = math.floor(
+            sum(rels[s].count(grade) * Fraction(len(rels[s]), n[s]) for s in strata if n[s]) + half
+        )
+        ideal += sum(grade / math.log2(r + 1) for r in range(place + 1, place + number + 1) if r <= 1000)
+        place += number
+    ap = precisions / inferred if inferred else 0.0
+    return {
+        "inum_rel": inferred,
+        "inum_rel_ret": count(top),
+        "iP@3": count(top[:3]) / 3,
+        "iP@100": count(top[:100]) / 100,
+        "xinfAP/nist": ap * inferred / 1000 if inferred > 1000 else ap,
+        "infNDCG": dcg / ideal if ideal else 0.0,
+    }
+
+
+def tables(runs: dict[str, list[str]], pairs: dict[str, Judged], *, has_strata: bool = True):
+    rows = [("m", q, d, -i) for q, docs in runs.items() for i, d in enumerate(docs)]
+    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"], dtype=object))
+    judged = [(q, d, r, s) for q, own in pairs.items() for d, (s, r) in own.items()]
+    qrels = pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance", "stratum"], dtype=object)
+    return run, check_qrels(qrels if has_strata else qrels.drop(columns="stratum"))
+
+
+@pytest.mark.parametrize("has_strata", [True, False])
+def test_equals_the_formulas(has_strata: bool) -> None:
+    draw = random.Random(7)
+    docs = [f"d{n}" for n in range(40)]
+    runs, pairs = {}, {}
+    for n in range(60):
+        strata = ["1", "2", "3"] if has_strata else ["1"]
+        pool = draw.sample(docs, draw.randint(1, 40))
+        pairs[f"q{n:02d}"] = {d: (draw.choice(strata), draw.choice([-1, -1, 0, 0, 1, 1, 2])) for d in pool}
+        runs[f"q{n:02d}"] = draw.sample(docs, draw.randint(1, 40))
+    run, qrels = tables(runs, pairs, has_strata=has_strata)
+    coded = code_qrels(qrels)
+    joined = join_runs(run, qrels)
+    rankings = judge_run(run, coded), joined.ranking("m", joined.label(qrels))
+    for name in sampled([], {}):
+        measure = parse_measure(name)
+        expected = [sampled(runs[q], pairs[q])[name] for q in sorted(pairs)]
+        for ranking in rankings:
+            assert measure.per_query(measure.view(ranking)) == pytest.approx(expected, abs=1e-9), name
+
+
+def test_more_than_a_thousand_inferred_positives_and_a_list_longer_than_that() -> None:
+    docs = [f"d{n:04d}" for n in range(3000)]
+    draw = random.Random(3)
+    pairs = {d: ("1", 1 if n % 3 else 0) if n % 2 else ("1", -1) for n, d in enumerate(docs[:2500])}
+    ranked = docs[500:] + docs[:500]
+    draw.shuffle(ranked)
+    run, qrels = tables({"q": ranked}, {"q": pairs})
+    ranking = judge_run(run, code_qrels(qrels))
+    expected = sampled(ranked, pairs)
+    assert expected["inum_rel"] > 1000
+    for name, value in expected.items():
+        assert parse_measure(name).per_query(ranking) == pytest.approx([value]), name
+    plain = parse_measure("xinfAP").per_query(ranking)[0]
+    assert expected["xinfAP/nist"] != pytest.approx(plain)
+
+
+def test_sums_are_over_queries() -> None:
+    pairs = {q: {"a": ("1", 1), "b": ("1", -1), "c": ("1", 0), "d": ("1", -1)} for q in ("q1", "q2")}
+    run, qrels = tables({"q1": ["a"]}, pairs)
+    measure = parse_measure("inum_rel")
+    values = measure.per_query(judge_run(run, code_qrels(qrels)))
+    assert list(values) == [2.0, 2.0]  # 4 pooled, 2 judged, 1 of them a positive
+    assert measure.aggregate(values) == 4.0
+    assert np.isfinite(parse_measure("infNDCG").per_query(judge_run(run, code_qrels(qrels)))).all()
