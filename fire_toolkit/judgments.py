@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -13,6 +14,7 @@ from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
 _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
 
+_IN_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
 SUPERSEDED = "superseded"
 
 
@@ -65,6 +67,8 @@ def utc_time(text: str) -> str | None:
     """
     try:
         moment = datetime.fromisoformat(text)
+        if _IN_FORM.fullmatch(text):
+            return text
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
@@ -123,16 +123,62 @@ def pair_ids(query_ids: Sequence[str], doc_ids: Sequence[str]) -> list[str]:
 def _keys_of_length(payloads: Sequence[bytes], length: int) -> list[str]:
     sha256, n_rows = hashlib.sha256, len(payloads)
     checks = [sha256(payload).digest()[:_CHECK_BYTES] for payload in payloads]
-    counters = [block.to_bytes(4, "big") for block in range(-(-length // sha256().digest_size))]
-    streams = [b"".join([sha256(check + counter).digest() for check in checks]) for counter in counters]
-    stream = np.hstack([np.frombuffer(part, dtype=np.uint8).reshape(n_rows, -1) for part in streams])
     text = np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(n_rows, length)
     check = np.frombuffer(b"".join(checks), dtype=np.uint8).reshape(n_rows, _CHECK_BYTES)
     n_pad = -(_CHECK_BYTES + length) % 3
-    mixed = np.hstack([check, text ^ stream[:, :length], np.zeros((n_rows, n_pad), dtype=np.uint8)])
+    mixed = np.hstack([check, text ^ _streams(checks, length), np.zeros((n_rows, n_pad), dtype=np.uint8)])
     spelled = base64.urlsafe_b64encode(mixed.tobytes()).decode("ascii")
     width, cut = len(spelled) // n_rows, n_pad
     return [spelled[start : start + width - cut] for start in range(0, len(spelled), width)]
+
+
+def _streams(checks: Sequence[bytes], length: int) -> npt.NDArray[np.uint8]:
+    """Return the key streams that the checks start: a row of `length` bytes for each."""
+    sha256 = hashlib.sha256
+    counters = [block.to_bytes(4, "big") for block in range(-(-length // sha256().digest_size))]
+    streams = [b"".join([sha256(check + counter).digest() for check in checks]) for counter in counters]
+    rows = [np.frombuffer(part, dtype=np.uint8).reshape(len(checks), -1) for part in streams]
+    return np.hstack(rows)[:, :length]
+
+
+def split_pair_ids(tokens: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return query id and doc id of the tokens that `pair_id` made; what else there is is left out.
+
+    Keys of one length are read at once; one that is damaged leaves the others of its length out too, for
+    `split_pair_id` to look at.
+    """
+    by_length: dict[int, list[str]] = {}
+    for token in dict.fromkeys(tokens):
+        by_length.setdefault(len(token), []).append(token)
+    return {token: ids for same in by_length.values() for token, ids in _split_of_length(same)}
+
+
+def _split_of_length(tokens: Sequence[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    n_bytes, pad = len(tokens[0]) * 3 // 4, "A" * (-len(tokens[0]) % 4)
+    length = n_bytes - _CHECK_BYTES
+    spelled = "".join([token + pad for token in tokens])
+    if length < 1 or len(pad) == 3 or "+" in spelled or "/" in spelled:
+        return
+    try:
+        raw = base64.b64decode(spelled, altchars=b"-_", validate=True)
+    except ValueError:
+        return
+    width = len(raw) // len(tokens)
+    mixed = np.frombuffer(raw, dtype=np.uint8).reshape(len(tokens), width)
+    checks = [raw[start : start + _CHECK_BYTES] for start in range(0, len(raw), width)]
+    text = (mixed[:, _CHECK_BYTES:n_bytes] ^ _streams(checks, length)).tobytes()
+    is_spelled_once = (mixed[:, n_bytes:] == 0).all(axis=1).tolist()
+    for row, (token, check) in enumerate(zip(tokens, checks, strict=True)):
+        payload = text[row * length : (row + 1) * length]
+        if is_spelled_once[row] and _check(payload) == check:
+            query_id, _, doc_id = payload.decode("utf-8", "replace").partition(_SEPARATOR)
+            if (
+                query_id
+                and doc_id
+                and _SEPARATOR not in doc_id
+                and f"{query_id}{_SEPARATOR}{doc_id}".encode() == payload
+            ):
+                yield token, (query_id, doc_id)
 
 
 def make_tasks(

@@ -15,7 +15,7 @@ from fire_toolkit.checks import is_id
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.formats.guideline_files import read_guideline
 from fire_toolkit.tables import Pool, Queries, check_items, check_pool, check_queries
-from fire_toolkit.tasks import make_tasks, pair_id, pair_ids, split_pair_id
+from fire_toolkit.tasks import make_tasks, pair_id, pair_ids, split_pair_id, split_pair_ids
 
 GUIDELINE = read_guideline("caption-relevance-v1")
 IDS = st.text(min_size=1).filter(is_id)
@@ -292,3 +292,14 @@ def test_a_part_that_ends_before_it_begins_is_refused(end_s: float) -> None:
 def test_keys_made_at_once_are_those_made_one_by_one(pairs: list[tuple[str, str]]) -> None:
     queries, docs = [query for query, _ in pairs], [doc for _, doc in pairs]
     assert [pair_id(*pair) for pair in pairs] == pair_ids(queries, docs)
+
+
+@given(st.lists(st.tuples(IDS, IDS), max_size=5), st.lists(st.text("Ab0-_+/|=é\x1f", max_size=30)), st.data())
+def test_keys_read_at_once_are_those_read_one_by_one(
+    pairs: list[tuple[str, str]], odd: list[str], data: st.DataObject
+) -> None:
+    keys = [pair_id(*pair) for pair in pairs]
+    cut = [key[: data.draw(st.integers(0, len(key)))] + data.draw(st.sampled_from("Aw_")) for key in keys]
+    found = split_pair_ids([*keys, *cut, *odd])
+    assert all(split_pair_id(token) == ids for token, ids in found.items())
+    assert split_pair_ids(keys) == dict(zip(keys, pairs, strict=True))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +138,8 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     What is no judgment (skips, drafts, answers that a later one replaced) goes to dropped.csv with
     its reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
     """
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.agreement.votes import unit_codes
+    from fire_toolkit.formats.delimited import delimited_bytes
     from fire_toolkit.formats.files import read_text
     from fire_toolkit.formats.guideline_files import read_guideline
     from fire_toolkit.labelstudio.export import judgments_from_export, parse_export
@@ -146,14 +150,15 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
-    parsed = [(str(path), parse_export(read_text(inputs.use(path)), where=str(path))) for path in paths]
-    result = judgments_from_export(parsed, guideline=rules)
-    texts = {file.name: delimited_text(result.judgments), "dropped.csv": delimited_text(result.dropped)}
+    parsed = ((str(path), parse_export(read_text(inputs.use(path)), where=str(path))) for path in paths)
+    with _without_collection():
+        result = judgments_from_export(parsed, guideline=rules)
+    texts = {file.name: delimited_bytes(result.judgments), "dropped.csv": delimited_bytes(result.dropped)}
     reasons = result.dropped["reason"].value_counts().sort_index()
     dropped = {str(reason): int(n) for reason, n in reasons.items()}
     counts: dict[str, Any] = {
         "judgments": len(result.judgments),
-        "pairs": len(result.judgments[["query_id", "doc_id"]].drop_duplicates()),
+        "pairs": int(unit_codes(result.judgments).max(initial=-1)) + 1,
         "annotators": int(result.judgments["annotator_id"].nunique()),
         "dropped": dropped,
     }
@@ -170,6 +175,18 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     for note in result.notes:
         say(f"note: {note}")
     say_next("agree" if out is None else f"agree {file}")
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Look for no circles among objects meanwhile: answers are millions of them, and none is in a circle."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _workspace_exports() -> list[Path]:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from functools import lru_cache
+from typing import Any, NamedTuple, NoReturn
 
 from fire_toolkit.checks import is_id
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.guidelines import COMMENT, FLAGS, RELEVANCE
 from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.task_json import META, PAIR_ID, ROUND
-from fire_toolkit.tasks import split_pair_id
+from fire_toolkit.tasks import split_pair_id, split_pair_ids
 
 API = "api"
+_is_id = lru_cache(1 << 16)(is_id)
 
 LOST = (
     "it leaves out skips, drafts, who edited an answer and how it came about, so they would be lost; export "
@@ -27,8 +28,7 @@ LOST = (
 _MAX_ID = 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What one person left at one pair: a submitted annotation, a skip or a draft.
 
     number: the annotation's (or draft's) id, 0 if unknown; annotator_id: empty if the account is
@@ -72,27 +72,37 @@ def read_answers(export: object, *, where: str) -> list[Answer]:
         raise FormatError(
             f"{where}: {_kind(export)}, expected the list of tasks of a Label Studio JSON export"
         )
+    known = split_pair_ids(_keys(export))
     return [
         answer
         for number, task in enumerate(export, start=1)
-        for answer in _task_answers(task, f"{where}: task {number}")
+        for answer in _task_answers(task, f"{where}: task {number}", known)
     ]
 
 
-def _task_answers(task: object, place: str) -> Iterator[Answer]:
+def _keys(export: list[Any]) -> Iterator[str]:
+    """Yield the keys of pairs in tasks, as far as they are where they should be."""
+    for task in export:
+        content = task.get("data") if isinstance(task, dict) else None
+        key = content.get(PAIR_ID) if isinstance(content, dict) else None
+        if isinstance(key, str):
+            yield key
+
+
+def _task_answers(task: object, place: str, known: Mapping[str, tuple[str, str]]) -> Iterator[Answer]:
     record = _record(task, place)
     number = record.get("id")
     if isinstance(number, int):
         place = f"{place} (id {_int_text(number, place)})"
     if "annotations" not in record:
         _refuse_other_form(record, place)
-    pair = _pair(_record(record.get("data"), f"{place}: data"), place)
+    pair = _pair(_record(record.get("data"), f"{place}: data"), place, known)
     project = record.get("project")
     asked = _round(record.get(META))
     for which, annotation in enumerate(_list(record, "annotations", place), start=1):
-        yield replace(_annotation(annotation, pair, project, f"{place}, annotation {which}"), round=asked)
+        yield _annotation(annotation, pair, project, asked, f"{place}, annotation {which}")
     for which, draft in enumerate(_list(record, "drafts", place), start=1):
-        yield replace(_draft(draft, pair, f"{place}, draft {which}"), round=asked)
+        yield _draft(draft, pair, asked, f"{place}, draft {which}")
 
 
 def _round(meta: object) -> int:
@@ -107,7 +117,7 @@ def _refuse_other_form(record: Mapping[str, Any], place: str) -> NoReturn:
     raise FormatError(f"{place}: neither data nor annotations; if this is a JSON_MIN export: {LOST}")
 
 
-def _pair(content: Mapping[str, Any], place: str) -> tuple[str, str]:
+def _pair(content: Mapping[str, Any], place: str, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
     if "query_id" in content and "doc_id" in content:
         query_id, doc_id = (_id_text(content[key], key, place) for key in ("query_id", "doc_id"))
         return query_id, doc_id
@@ -116,8 +126,9 @@ def _pair(content: Mapping[str, Any], place: str) -> tuple[str, str]:
             f"{place}: data has no {PAIR_ID} (nor query_id and doc_id), so the answers belong to no pair; "
             "import tasks that this toolkit wrote"
         )
+    key = _text(content, PAIR_ID, place)
     try:
-        ids = split_pair_id(_text(content, PAIR_ID, place))
+        ids = known.get(key) or split_pair_id(key)
     except FireError as error:
         raise FormatError(f"{place}: {error}") from None
     for value in ids:
@@ -125,7 +136,7 @@ def _pair(content: Mapping[str, Any], place: str) -> tuple[str, str]:
     return ids
 
 
-def _annotation(annotation: object, pair: tuple[str, str], project: object, place: str) -> Answer:
+def _annotation(annotation: object, pair: tuple[str, str], project: object, asked: int, place: str) -> Answer:
     record = _record(annotation, place)
     if "completed_by" not in record:
         raise FormatError(f"{place}: no completed_by, so nobody knows who answered")
@@ -135,6 +146,7 @@ def _annotation(annotation: object, pair: tuple[str, str], project: object, plac
     return _answer(
         record,
         pair,
+        asked,
         place,
         annotator_id=author,
         number=_number(record.get("id"), "id", place),
@@ -144,13 +156,14 @@ def _annotation(annotation: object, pair: tuple[str, str], project: object, plac
     )
 
 
-def _draft(draft: object, pair: tuple[str, str], place: str) -> Answer:
+def _draft(draft: object, pair: tuple[str, str], asked: int, place: str) -> Answer:
     """Return a draft as an answer; an export that holds only its number tells nothing else of it."""
     record = {"id": draft} if isinstance(draft, int) else _record(draft, place)
     user = record.get("user")
     return _answer(
         record,
         pair,
+        asked,
         place,
         annotator_id="" if isinstance(user, str) else _user(user, "user", place),
         number=_number(record.get("id", 0), "id", place),
@@ -161,6 +174,7 @@ def _draft(draft: object, pair: tuple[str, str], place: str) -> Answer:
 def _answer(
     record: Mapping[str, Any],
     pair: tuple[str, str],
+    asked: int,
     place: str,
     *,
     annotator_id: str,
@@ -172,6 +186,7 @@ def _answer(
 ) -> Answer:
     results = [_record(entry, f"{place}: result") for entry in _list(record, "result", place)]
     label_results = _of(results, RELEVANCE)
+    others = results if len(label_results) < len(results) else []
     names = (_text(result, "from_name", place) for result in results if "from_name" in result)
     return Answer(
         query_id=pair[0],
@@ -181,8 +196,8 @@ def _answer(
         unique_id=_text(record, "unique_id", place),
         project=project,
         labels=_chosen(label_results, "choices", place),
-        flags=_chosen(_of(results, FLAGS), "choices", place),
-        comment=one_line(*_chosen(_of(results, COMMENT), "text", place)),
+        flags=_chosen(_of(others, FLAGS), "choices", place),
+        comment=one_line(*_chosen(_of(others, COMMENT), "text", place)),
         origin=_origin(label_results, place),
         controls=tuple(dict.fromkeys(names)),
         created_at=_time(record, "created_at", place),
@@ -191,6 +206,7 @@ def _answer(
         is_draft=is_draft,
         is_skipped=is_skipped,
         is_edited=is_edited,
+        round=asked,
     )
 
 
@@ -200,6 +216,8 @@ def _of(results: Sequence[Mapping[str, Any]], control: str) -> list[Mapping[str,
 
 def _chosen(results: Sequence[Mapping[str, Any]], key: str, place: str) -> tuple[str, ...]:
     """Return the texts that the results hold under value.`key`, each once, in order."""
+    if not results:
+        return ()
     texts: list[str] = []
     for result in results:
         value = _record(result.get("value"), f"{place}: value of {result['from_name']}").get(key)
@@ -222,6 +240,8 @@ def one_line(*texts: str) -> str:
         >>> one_line("no dog", "at 0:07\\n  a cat")
         'no dog / at 0:07 / a cat'
     """
+    if len(texts) < 2 and "".join(texts).isprintable():
+        return "".join(texts).strip()
     lines = (line for text in texts for line in text.splitlines())
     printable = ("".join(mark if mark.isprintable() else " " for mark in line).strip() for line in lines)
     return " / ".join(line for line in printable if line)
@@ -269,7 +289,7 @@ def _id_text(value: object, key: str, place: str) -> str:
     """Return an id to the letter; a whole number is the text of its digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = _int_text(value, place)
-    if not isinstance(value, str) or not is_id(value):
+    if not isinstance(value, str) or not _is_id(value):
         shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
         raise FormatError(f"{place}: {key} is {shown}, expected an id without white space")
     return value

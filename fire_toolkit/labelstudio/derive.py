@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -160,7 +159,7 @@ def _dropped(rows: pd.DataFrame, reason: str) -> Dropped:
         content = json.loads(answer)
         if pair:
             (found,) = read_answers([_task(pair, _recoded(content, None), 0)], where="ledger")
-            records.append(_dropped_row(replace(found, annotator_id=name), reason))
+            records.append(_dropped_row(found._replace(annotator_id=name), reason))
         else:
             detail = f"annotation {content.get('id')} at task {task} of project {project}"
             empty = dict.fromkeys(DROPPED.names, "")

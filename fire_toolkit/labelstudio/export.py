@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -51,13 +51,13 @@ def parse_export(text: str, *, where: str) -> object:
     return content
 
 
-def judgments_from_export(exports: Sequence[tuple[str, object]], *, guideline: Guideline) -> ImportResult:
+def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: Guideline) -> ImportResult:
     """Return the judgments in Label Studio exports, and every answer that is none with its reason.
 
     Args:
         exports: for each file its name (for errors) and its parsed JSON: the list of tasks of a JSON
-            export. Query and doc are `data.query_id` and `data.doc_id` if both are there, else they
-            come from `data.pair_id`.
+            export; each is let go before the next is taken. Query and doc are `data.query_id` and
+            `data.doc_id` if both are there, else they come from `data.pair_id`.
         guideline: the one whose labeling page was shown.
 
     Returns:
@@ -83,7 +83,7 @@ def judgments_from_export(exports: Sequence[tuple[str, object]], *, guideline: G
     reasons += [(answer, reason) for answer in kept if (reason := _no_vote(answer))]
     votes = [answer for answer in kept if not _no_vote(answer)]
     label_grades((vote.labels[0] for vote in votes), guideline)
-    rows = pd.DataFrame([_vote_row(vote) for vote in votes], columns=_COLUMNS)
+    rows = pd.DataFrame(list(map(_vote_row, votes)), columns=_COLUMNS)
     judgments, superseded = latest_judgments(rows.assign(guideline=guideline.name), time="updated_at")
     judgments = Judgments(judgments.drop(columns="updated_at"))
     dropped = pd.DataFrame([_dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
@@ -117,7 +117,7 @@ def _with_author(answer: Answer, known_authors: set[str]) -> Answer:
     if answer.annotator_id:
         return answer
     name = next(iter(known_authors)) if len(known_authors) == 1 else f"{DELETED}{answer.number}"
-    return replace(answer, annotator_id=name)
+    return answer._replace(annotator_id=name)
 
 
 def _age(answer: Answer) -> tuple[Any, ...]:
@@ -143,18 +143,22 @@ def _no_vote(answer: Answer) -> str:
     return ""
 
 
-def _vote_row(vote: Answer) -> dict[str, object]:
+def _vote_row(vote: Answer) -> tuple[object, ...]:
+    """Return a vote's values of `_COLUMNS`."""
     flags = [one_line(flag).replace(";", ",") for flag in vote.flags]
-    return {
-        **{name: getattr(vote, name) for name in ("query_id", "doc_id", "annotator_id", "created_at")},
-        "label": vote.labels[0],
-        "duration_s": vote.duration_s,
-        "flags": ";".join([*flags, EDITED] if vote.is_edited else flags),
-        "comment": vote.comment,
-        "origin": vote.origin,
-        "round": vote.round,
-        "updated_at": vote.updated_at or vote.created_at,
-    }
+    return (
+        vote.query_id,
+        vote.doc_id,
+        vote.annotator_id,
+        vote.labels[0],
+        vote.created_at,
+        vote.duration_s,
+        ";".join([*flags, EDITED] if vote.is_edited else flags),
+        vote.comment,
+        vote.origin,
+        vote.round,
+        vote.updated_at or vote.created_at,
+    )
 
 
 def _dropped_row(answer: Answer, reason: str) -> dict[str, str]:
@@ -175,7 +179,11 @@ def _all_dropped(dropped: pd.DataFrame, superseded: Dropped) -> Dropped:
 
 
 def _notes(judgments: Judgments, guideline: Guideline) -> tuple[str, ...]:
-    flags = Counter(flag for joined in judgments["flags"] for flag in joined.split(";") if flag)
+    flags: Counter[str] = Counter()
+    for joined, n in judgments["flags"].value_counts().items():
+        flags.update(
+            {flag: n * str(joined).split(";").count(flag) for flag in str(joined).split(";") if flag}
+        )
     known = {EDITED, *(flag.name for flag in guideline.flags)}
     unknown = sorted(set(flags) - known)
     counts = {
