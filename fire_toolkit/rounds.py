@@ -1,14 +1,15 @@
 """The rounds in which a workspace asks people: one series of numbers, whoever begins a round.
 
 Round 1 is the first pool. A later round is the new pairs of a later model, or pairs that are asked again.
-A round is begun by its tasks (`tasks/tasks.json`, `tasks/round-N/tasks.json`), by a campaign
-(`campaign/round-N`), or by a plan of what to ask again (`plan/round-N`).
+A round is begun by its tasks (`tasks/tasks.json`, `tasks/round-N/tasks.json`) or by a campaign
+(`campaign/round-N`); `plan/round-N` is one that has not begun.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.storage import manifest_path, read_manifest
@@ -35,9 +36,13 @@ def handed_out(root: Path) -> dict[int, Path]:
 
 
 def begun_rounds(root: Path) -> set[int]:
-    """Return the numbers of all rounds that were begun or planned in a workspace."""
-    places = (root / "campaign", root / "plan")
-    return {*handed_out(root), *(number for place in places for number in _numbers(place, "*.csv"))}
+    """Return the numbers of all rounds that were begun in a workspace, by tasks or by a campaign."""
+    return {*handed_out(root), *_numbers(root / "campaign", "*.csv")}
+
+
+def planned_rounds(root: Path) -> set[int]:
+    """Return the numbers of the rounds that `next-round` has planned in a workspace."""
+    return set(_numbers(root / "plan", "*.csv"))
 
 
 def next_round_number(root: Path, *, judged: int = 0) -> int:
@@ -47,17 +52,17 @@ def next_round_number(root: Path, *, judged: int = 0) -> int:
         root: the workspace.
         judged: the latest round of its judgments, 0 where there are none.
     """
-    return 1 + max({1, judged, _pooled_round(root), *begun_rounds(root)})
+    pooled = pool_counts(root).get("round", 1)
+    return 1 + max({1, judged, pooled if isinstance(pooled, int) else 1, *begun_rounds(root)})
 
 
-def _pooled_round(root: Path) -> int:
-    """Return the latest round of the workspace's pool, as its manifest says; 1 where it says none."""
+def pool_counts(root: Path) -> dict[str, Any]:
+    """Return what the workspace's pool counted, as its manifest says; nothing where there is none."""
     at = manifest_path(root / "pool", is_folder=True)
     try:
-        number = read_manifest(at).counts.get("round", 1) if at.is_file() else 1
+        return read_manifest(at).counts if at.is_file() else {}
     except FireError:
-        return 1
-    return number if isinstance(number, int) else 1
+        return {}
 
 
 def _numbers(folder: Path, pattern: str) -> list[int]:

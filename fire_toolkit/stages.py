@@ -7,23 +7,30 @@ from pathlib import Path
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.files import sha256_of
+from fire_toolkit.rounds import handed_out, pool_counts
 from fire_toolkit.storage import Manifest, manifest_path, read_manifest
 from fire_toolkit.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage: its command, where it writes, what it reads (settings `section.key`, or places, with `*`)."""
+    """A stage: its command, where it writes, what it reads (settings `section.key`, or places, with `*`).
+
+    recalls: what it takes into account where it is there, and need not be run again for.
+    """
 
     name: str
     out: str
     is_folder: bool
     needs: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    recalls: tuple[str, ...] = ()
 
+
+_JUDGED = ("judgments/judgments.csv", "labels/labels.csv")
 
 STAGES = (
-    Stage("pool", "pool", True, ("runs.files", "collection.qrels")),
+    Stage("pool", "pool", True, ("runs.files", "collection.qrels"), recalls=_JUDGED),
     Stage("tasks", "tasks/tasks.json", False, ("pool/pool.csv", "collection.queries"), ("collection.items",)),
     Stage("import", "judgments/judgments.csv", False, ("import.exports",)),
     Stage("agree", "agreement/agreement.csv", False, ("judgments/judgments.csv",)),
@@ -35,9 +42,16 @@ STAGES = (
 
 # What stands in the place of `import` once a campaign has begun.
 CAMPAIGN = (
-    Stage("push", "campaign", True, ("tasks/tasks.json",), ("campaign/round-*/assignments.csv",)),
+    Stage(
+        "push",
+        "campaign",
+        True,
+        (),
+        ("tasks/tasks.json", "tasks/round-*/tasks.json", "campaign/round-*/assignments.csv"),
+    ),
     Stage("pull", "judgments/judgments.csv", False, (), ("ledger/*.parquet",)),
 )
+_POOL = "pool/pool.csv"
 _SHOWN = 3
 
 
@@ -70,15 +84,63 @@ def stages_of(workspace: Workspace) -> list[Stage]:
 def _state(stage: Stage, workspace: Workspace) -> tuple[str, str]:
     inputs, absent = _inputs(stage, workspace)
     at = manifest_path(workspace.root / stage.out, is_folder=stage.is_folder)
+    if stage.name == "tasks":
+        at = _latest_tasks(workspace, at)
     if not at.is_file():
         return ("waiting", f"needs {', '.join(absent)}") if absent else ("ready", "not done yet")
     try:
         manifest = read_manifest(at)
     except FireError as error:
         return "stale", str(error)
-    reasons = [*_changed_files(manifest, at, workspace), *_changed_inputs(manifest, inputs, workspace)]
+    if stage.name == "tasks" and (told := _tasks_state(manifest, at, workspace)):
+        return told
+    reasons = [*_changed_files(manifest, at, workspace), *_changed_inputs(manifest, inputs, stage, workspace)]
     reasons += _changed_parameters(manifest, stage, workspace)
+    if reasons and stage.name == "tasks" and _has_begun(workspace):
+        return "done", f"{_counts(manifest)}; handed out, and since then {_in_words(reasons)}"
+    if not reasons and stage.name in ("import", "pull") and (late := _unanswered(manifest, workspace)):
+        return "waiting", f"no answer yet to round {late[0]} ({late[1].relative_to(workspace.root)})"
     return ("stale", _in_words(reasons)) if reasons else ("done", _counts(manifest))
+
+
+def _latest_tasks(workspace: Workspace, first: Path) -> Path:
+    """Return the manifest of the tasks made last, which are of the workspace's pool where any are."""
+    found = {n: manifest_path(path, is_folder=False) for n, path in handed_out(workspace.root).items()}
+    there = [found[number] for number in sorted(found, reverse=True) if found[number].is_file()]
+    pool = workspace.root / _POOL
+    now = sha256_of(pool) if pool.is_file() else ""
+    return next((at for at in there if _inputs_of(at).get(_POOL) == now), there[0] if there else first)
+
+
+def _inputs_of(at: Path) -> dict[str, str]:
+    try:
+        return read_manifest(at).inputs
+    except FireError:
+        return {}
+
+
+def _tasks_state(manifest: Manifest, at: Path, workspace: Workspace) -> tuple[str, str] | None:
+    """Return the state of tasks that were made of an earlier pool: what the present one leaves to ask."""
+    pool = workspace.root / _POOL
+    if not pool.is_file() or manifest.inputs.get(_POOL) == sha256_of(pool):
+        return None
+    to_ask = pool_counts(workspace.root).get("to_ask")
+    if to_ask is None:
+        return None
+    return ("stale", f"{to_ask:,} pairs to ask") if to_ask else ("done", "nothing new to ask")
+
+
+def _has_begun(workspace: Workspace) -> bool:
+    """Whether people have answered, or a campaign has been pushed: their tasks are not made again."""
+    places = ("judgments/judgments.csv", "campaign/campaign.json")
+    return any((workspace.root / place).is_file() for place in places)
+
+
+def _unanswered(manifest: Manifest, workspace: Workspace) -> tuple[int, Path] | None:
+    """Return the first round after those of the judgments whose tasks were handed out, and its tasks."""
+    latest = manifest.counts.get("round", 1)
+    later = [(number, path) for number, path in handed_out(workspace.root).items() if number > latest]
+    return later[0] if later else None
 
 
 def _in_words(reasons: list[str]) -> str:
@@ -124,11 +186,13 @@ def _changed_files(manifest: Manifest, at: Path, workspace: Workspace) -> list[s
     return changed
 
 
-def _changed_inputs(manifest: Manifest, inputs: list[Path], workspace: Workspace) -> list[str]:
+def _changed_inputs(manifest: Manifest, inputs: list[Path], stage: Stage, workspace: Workspace) -> list[str]:
     now = {path.relative_to(workspace.root).as_posix(): path for path in inputs}
     reasons = [f"{name} is new" for name in now if name not in manifest.inputs]
     for name, wanted in manifest.inputs.items():
         path = workspace.root / name
+        if name in stage.recalls:
+            continue
         if not path.is_file():
             reasons.append(f"{name} is gone")
         elif sha256_of(path) != wanted:

@@ -24,6 +24,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.judged_files import latest_round
 
 
 @click.command()
@@ -37,7 +38,18 @@ from fire_toolkit.cli.common import (
     "--overlap", type=click.FloatRange(0, 1), help="Share of pairs that get a second judgment. [default: 0.1]"
 )
 @click.option("--seed", type=int, help="Seed of the order and of the doubled pairs. [default: 0]")
-@click.option("--out", metavar="FILE", help="The tasks; those of doubled pairs go to FILE's .overlap.json.")
+@click.option(
+    "--annotators",
+    metavar="A,B,C",
+    help="Also a file for each person, for those who work by hand: the queues that `push` would give "
+    "(NAME=2: twice the tasks).",
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    help="The tasks; those of doubled pairs go to FILE's .overlap.json. [default: tasks/tasks.json, of later "
+    "rounds tasks/round-N/tasks.json]",
+)
 @json_option
 def tasks(
     pool: str | None,
@@ -46,6 +58,7 @@ def tasks(
     guideline: str | None,
     overlap: float | None,
     seed: int | None,
+    annotators: str | None,
     out: str | None,
     as_json: bool,
 ) -> None:
@@ -53,49 +66,70 @@ def tasks(
 
     An annotator sees caption and item only. The order is shuffled with the seed. Pairs drawn for a
     second judgment stand once more in a file of their own, for another annotator's project.
+
+    Only what is new is asked: pairs of the pool's latest round that are not judged; in a workspace, those
+    that were not handed out either. What was handed out is never written over: each round has its own place.
     """
+    from fire_toolkit.cli.asking import kept, queue_tasks, what_to_ask
+    from fire_toolkit.cli.push import loads_of
     from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.formats.table_files import read_items, read_pool, read_queries
+    from fire_toolkit.formats.table_files import read_items, read_queries
     from fire_toolkit.labelstudio.task_json import task_lines
-    from fire_toolkit.pooling import pairs_to_ask
     from fire_toolkit.tasks import make_tasks
 
-    file = chosen_path(out, workspace_path("tasks/tasks.json"), "--out")
     inputs = Inputs()
-    pool_path = chosen_path(pool, workspace_path("pool"), "POOL")
-    pool_file = pool_path / "pool.csv" if pool_path.is_dir() else pool_path
-    pooled = read_pool(inputs.use(pool_file))
-    pairs = pairs_to_ask(pooled)
+    asked = what_to_ask(pool, out, inputs)
+    file = asked.file
     captions = read_queries(inputs.use(chosen_path(queries, _from_workspace("queries"), "--queries")))
     items_file = items or _from_workspace("items")
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
     share, seed = float(chosen(overlap, "tasks", "overlap")), int(chosen(seed, "tasks", "seed"))
     made = make_tasks(
-        pairs,
+        asked.pairs,
         captions,
         items=read_items(inputs.use(items_file)) if items_file else None,
         guideline=rules,
         overlap=share,
         seed=seed,
     )
-    parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256, "overlap": share, "seed": seed}
-    batches = task_lines(made, rules)
-    names = {1: file.name, 2: f"{file.name.removesuffix('.json')}.overlap.json"}
-    texts = {names[batch]: lines for batch, lines in batches.items()}
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
+    if not counts["tasks"] and asked.n_left:
+        summarise(counts, f"nothing to ask: {_left_out(asked.n_left)}", as_json=as_json)
+        return
+    stem = file.name.removesuffix(".json")
+    names = {1: file.name, 2: f"{stem}.overlap.json"}
+    texts = {names[batch]: lines for batch, lines in task_lines(made, rules).items()}
+    own = queue_tasks(made, loads_of(annotators.split(",")), seed) if annotators else {}
+    texts |= {f"{stem}.{name}.json": task_lines(queue, rules)[1] for name, queue in own.items()}
+    parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256, "overlap": share, "seed": seed}
+    texts = texts if out else kept(file, texts)
     write_outputs(file, texts, stage="tasks", parameters=parameters, inputs=inputs, counts=counts)
     words = f"{n_of(counts['tasks'], 'task')} in {file}"
     if counts["doubled"]:
-        words += (
-            f"; {counts['doubled']:,} of them again in {file.with_name(names[2])}, for a second annotator"
-        )
-    if len(pairs) < len(pooled):
-        words += f"; {n_of(len(pooled) - len(pairs), 'pair')} judged or asked before left out"
+        second = file.with_name(f"{stem}.overlap.json")
+        words += f"; {counts['doubled']:,} of them again in {second}, for a second annotator"
+    if asked.n_left:
+        words += f"; {_left_out(asked.n_left)}"
     if not items_file:
         words += "; no items given, so each doc id stands for its media URL"
     summarise(counts, words, as_json=as_json)
+    if own:
+        files = (f"{file.with_name(f'{stem}.{name}.json')} ({len(queue):,})" for name, queue in own.items())
+        say(f"for each person: {', '.join(files)}; together they are {file.name} and its .overlap.json")
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
-    say_next("import", "EXPORT.json --out judgments.csv")
+    _say_next_of_tasks()
+
+
+def _left_out(n_pairs: int) -> str:
+    return f"{n_of(n_pairs, 'pair')} judged or asked before left out"
+
+
+def _say_next_of_tasks() -> None:
+    workspace = here()
+    if workspace and (workspace.root / "campaign" / "campaign.json").is_file():
+        say_next("push")
+    else:
+        say_next("import", "EXPORT.json --out judgments.csv")
 
 
 def _from_workspace(key: str) -> Path | None:
@@ -162,6 +196,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
         "annotators": int(result.judgments["annotator_id"].nunique()),
         "dropped": dropped,
     }
+    counts |= latest_round(result.judgments)
     parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256}
     write_outputs(file, texts, stage="import", parameters=parameters, inputs=inputs, counts=counts)
     words = (

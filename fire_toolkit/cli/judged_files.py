@@ -82,10 +82,20 @@ def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Gra
     return grades
 
 
+def latest_round(judgments: pd.DataFrame) -> dict[str, int]:
+    """Return the latest round of judgments, as a count, where it is not the first."""
+    latest = int(judgments["round"].max()) if len(judgments) else 1
+    return {"round": latest} if latest > 1 else {}
+
+
 def next_number(judgments: Judgments) -> int:
-    """Return the round after the latest that judgments name, 2 where they name none."""
+    """Return the round of what is asked next: after all that judgments name and the workspace has begun."""
+    from fire_toolkit.rounds import next_round_number
+
     is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
-    return int(judgments["round"].max()) + 1 if is_known else 2
+    latest = int(judgments["round"].max()) if is_known else 1
+    workspace = here()
+    return next_round_number(workspace.root, judged=latest) if workspace else latest + 1
 
 
 def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:

@@ -143,8 +143,8 @@ def resolve(
     summarise(counts, _told(counts, rule), as_json=as_json)
     if ask_again and len(disputes):
         again = folder / "next_round"
-        tasks = f"tasks {again} --overlap 0 --out {again / 'tasks.json'}"
-        say_next(tasks, f"--queries {named('QUERIES', queries, beside=inputs.hashes)}")
+        known = f"--queries {named('QUERIES', queries, beside=inputs.hashes)} --out {again / 'tasks.json'}"
+        say_next(f"tasks {again} --overlap 0", known)
     elif out is None:
         say_next("augment")
     else:

@@ -108,7 +108,7 @@ def next_round(
     if annotators and campaign is None:
         raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
     table = judgments_from(inputs.use(path))
-    number = campaign.rounds[-1].number + 1 if campaign else next_number(table)
+    number = next_number(table)
     place = chosen_path(out, workspace_path(f"plan/round-{number}"), "--out")
     seed = int(chosen(seed, "tasks", "seed"))
     numbers: dict[str, Any] = {
@@ -127,7 +127,7 @@ def next_round(
         round=number,
         **numbers,
     )
-    entry = campaign.next_round(planned.pool, annotators, seed) if campaign else None
+    entry = campaign.next_round(planned.pool, annotators, number, seed) if campaign else None
     if not dry_run and len(planned.pool):
         _write(place, planned, numbers | {"ask": list(asked)}, inputs)
         if campaign and entry:
@@ -138,9 +138,11 @@ def next_round(
     if dry_run:
         say("nothing was written")
     elif len(planned.pool):
-        tasks = f"tasks {place} --overlap 0 --out {place / 'tasks.json'}"
-        given = "" if campaign else f"--queries {named('QUERIES', beside=inputs.hashes)}"
-        say_next("push" if campaign else tasks, given)
+        known = f"--queries {named('QUERIES', beside=inputs.hashes)} --out {place / 'tasks.json'}"
+        if campaign:
+            say_next("push")
+        else:
+            say_next(f"tasks {place} --overlap 0", known)
 
 
 def _asked(
@@ -170,12 +172,14 @@ class _Campaign:
 
         return waiting_pairs(self.rounds, self.ledger)
 
-    def next_round(self, pairs: pd.DataFrame, annotators: tuple[str, ...], seed: int) -> Round | None:
+    def next_round(
+        self, pairs: pd.DataFrame, annotators: tuple[str, ...], number: int, seed: int
+    ) -> Round | None:
         from fire_toolkit.cli.push import active_annotators
         from fire_toolkit.labelstudio.rounds import give_out
 
         names = list(annotators or active_annotators())
-        return give_out(pairs, self.rounds, self.ledger, names, seed=seed)
+        return give_out(pairs, self.rounds, self.ledger, names, number=number, seed=seed)
 
     def write(self, entry: Round) -> None:
         from fire_toolkit.labelstudio.campaign import write_round

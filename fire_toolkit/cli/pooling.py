@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +29,7 @@ from fire_toolkit.cli.hints import named
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fire_toolkit.pooling import PoolingResult
     from fire_toolkit.tables import Pool, PoolSources
 
 
@@ -82,12 +83,44 @@ def pool(
     of each which runs brought it, in which round it was first asked, and whether it is judged; `tasks` asks
     only what is new.
     """
-    from fire_toolkit.cli.own_items import queries_own_items
-    from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.delimited import delimited_bytes
-    from fire_toolkit.pooling import pool_runs
 
     folder = chosen_path(out, workspace_path("pool"), "--out")
+    made = _make(runs, query_ids, doc_ids, depth, qrels, include_originals, judged, previous, queries)
+    result, counts = made.result, made.result.counts
+    texts = {"pool.csv": delimited_bytes(result.pool), "pool_sources.csv": delimited_bytes(result.sources)}
+    write_outputs(folder, texts, stage="pool", parameters=made.parameters, inputs=made.inputs, counts=counts)
+    summarise(counts, _words(counts, made.parameters["depth"]), as_json=as_json)
+    _say_changes(made)
+    _say_next(folder, counts)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A pool, what was asked before it, and what it was made of."""
+
+    result: PoolingResult
+    earlier: _Earlier
+    inputs: Inputs
+    parameters: dict[str, int | bool]
+
+
+def _make(
+    runs: tuple[str, ...] = (),
+    query_ids: str | None = None,
+    doc_ids: str | None = None,
+    depth: int | None = None,
+    qrels: str | None = None,
+    include_originals: bool | None = None,
+    judged: tuple[str, ...] = (),
+    previous: str | None = None,
+    queries: str | None = None,
+) -> _Made:
+    """Return the pool of the runs given, else of the workspace's."""
+    from fire_toolkit.cli.own_items import queries_own_items
+    from fire_toolkit.formats.collections.qrels import read_qrels
+    from fire_toolkit.pooling import pool_runs
+
     depth = int(chosen(depth, "pool", "depth"))
     include = bool(chosen(include_originals, "pool", "include_originals"))
     inputs = Inputs()
@@ -107,12 +140,46 @@ def pool(
         round_number=earlier.next_round,
         own_items=own_items,
     )
-    texts = {"pool.csv": delimited_bytes(result.pool), "pool_sources.csv": delimited_bytes(result.sources)}
-    parameters = {"depth": depth, "include_originals": include}
-    write_outputs(folder, texts, stage="pool", parameters=parameters, inputs=inputs, counts=result.counts)
-    summarise(result.counts, _words(result.counts, depth), as_json=as_json)
-    _say_changes(earlier, result.pool, result.sources)
-    _say_next(folder, result.counts)
+    return _Made(result, earlier, inputs, {"depth": depth, "include_originals": include})
+
+
+def news_of_runs() -> str | None:
+    """Return which models of the workspace are new, changed or withdrawn since its pool, and what that asks.
+
+    None where nobody was asked yet, or the models bring what they brought.
+    """
+    made = _make()
+    changes = _changes(made)
+    news = []
+    for kind, words in (("new", "new model{} {}"), ("changed", "model{} {} changed"),
+                        ("withdrawn", "model{} {} withdrawn")):  # fmt: skip
+        names = [row["run_id"] for row in changes if row["kind"] == kind]
+        if names:
+            news.append(words.format("s" * (len(names) > 1), ", ".join(names)))
+    to_ask = made.result.counts.get("to_ask", 0)
+    asked = f"{n_of(to_ask, 'pair')} to ask{time_of(to_ask)}" if to_ask else "nothing new to ask"
+    return f"{', '.join(news)}: {asked}" if news else None
+
+
+def time_of(n_pairs: int) -> str:
+    """Return how long people need for the judgments of so many new pairs, in words; empty if unknown.
+
+    By the median time of the workspace's judgments and the share of pairs that are judged twice.
+    """
+    import pandas as pd
+
+    from fire_toolkit.formats.delimited import read_delimited
+
+    path = workspace_path("judgments/judgments.csv")
+    table = read_delimited(path) if path and path.is_file() else None
+    if table is None or "duration_s" not in table.columns:
+        return ""
+    seconds = pd.to_numeric(table["duration_s"], errors="coerce").median()
+    minutes = n_pairs * (1 + float(chosen(None, "tasks", "overlap"))) * seconds / 60
+    if not minutes > 0:
+        return ""
+    told = f"{max(1, round(minutes))} minutes" if minutes < 90 else f"{minutes / 60:,.0f} hours"
+    return f", about {told} at the pace so far"
 
 
 @dataclass(frozen=True)
@@ -130,7 +197,7 @@ def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs)
     import pandas as pd
 
     from fire_toolkit.formats.table_files import read_judged_pairs, read_pool, read_pool_sources
-    from fire_toolkit.rounds import begun_rounds
+    from fire_toolkit.rounds import begun_rounds, planned_rounds
     from fire_toolkit.tables import Pool
 
     workspace = here()
@@ -139,18 +206,19 @@ def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs)
     files = {file.absolute(): file for file in given}
     known = [read_judged_pairs(inputs.use(file)) for file in files.values()]
     pairs = pd.concat(known, ignore_index=True) if known else None
-    begun = begun_rounds(workspace.root) if workspace else set()
-    rounds = begun | (set(pairs["round"]) if pairs is not None else set())
+    rounds = begun_rounds(workspace.root) if workspace else set()
+    rounds |= set(pairs["round"]) if pairs is not None else set()
+    taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
     at = Path(previous) if previous else workspace_path("pool")
     file = at / "pool.csv" if at and at.is_dir() else at
     if file is None or not (previous or (rounds and file.is_file())):
-        return _Earlier(None, None, pairs, 1 + max(rounds) if rounds else None)
+        return _Earlier(None, None, pairs, 1 + max(taken) if taken else None)
     found = read_pool(inputs.use(file) if previous else file)
     if not previous:  # what was pooled and never asked is as new as the rest
         found = Pool(found[found["round"].isin(rounds)])
     beside = file.with_name("pool_sources.csv")
     sources = read_pool_sources(beside) if beside.is_file() else None
-    return _Earlier(found, sources, pairs, 1 + max({*rounds, *found["round"]}, default=0))
+    return _Earlier(found, sources, pairs, 1 + max({*taken, *found["round"]}, default=0))
 
 
 def _own_judgments() -> Path | None:
@@ -159,25 +227,46 @@ def _own_judgments() -> Path | None:
     return next((place for place in places if place and place.is_file()), None)
 
 
-def _say_changes(earlier: _Earlier, pool: Pool, sources: PoolSources) -> None:
-    """Say which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
+def _changes(made: _Made) -> list[dict[str, Any]]:
+    """Return the runs that are new, changed or withdrawn since the earlier pool, with what they bring."""
+    from fire_toolkit.formats.table_files import read_labels
     from fire_toolkit.pooling import source_changes
 
+    earlier = made.earlier
     if earlier.sources is None:
+        return []
+    labels = workspace_path("labels/labels.csv")
+    found = source_changes(
+        earlier.sources,
+        made.result.sources,
+        judged=earlier.judged,
+        labels=read_labels(labels) if labels and labels.is_file() else None,
+    )
+    rows = [
+        {str(key): row[key] for key in row}
+        for row in found.to_dict("records")
+        if row["n_gone"] or row["n_new"]
+    ]
+    for row in rows:
+        row["kind"] = "new" if not row["n_before"] else "changed" if row["n_now"] else "withdrawn"
+    return rows
+
+
+def _say_changes(made: _Made) -> None:
+    """Say which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
+    for row in _changes(made):
+        pairs, before = n_of(row["n_now"], "pair"), row["n_before"]
+        words = {
+            "new": f"new, {pairs}",
+            "changed": f"changed; {pairs}, {before:,} before; {row['n_new']:,} new, {row['n_gone']:,} gone",
+            "withdrawn": f"withdrawn; it had pooled {n_of(before, 'pair')}, {row['n_own_before']:,} of them "
+            f"alone ({row['n_own_judged']:,} judged, {row['n_own_relevant']:,} relevant)",
+        }
+        say(f"{row['run_id']}: {words[row['kind']]}")
+    earlier = made.earlier
+    if earlier.sources is None or earlier.judged is None:
         return
-    for row in source_changes(earlier.sources, sources, judged=earlier.judged).to_dict("records"):
-        before, own, own_judged = (row[name] for name in ("n_before", "n_own_before", "n_own_judged"))
-        if not before:
-            say(f"{row['run_id']}: new, {n_of(row['n_now'], 'pair')}")
-        elif not row["n_now"]:
-            words = f"{n_of(before, 'pair')}, {own:,} of them alone ({own_judged:,} judged)"
-            say(f"{row['run_id']}: withdrawn; it had pooled {words}")
-        elif row["n_gone"] or row["n_new"]:
-            words = f"{n_of(row['n_now'], 'pair')}, {before:,} before"
-            say(f"{row['run_id']}: changed; {words}; {row['n_new']:,} new, {row['n_gone']:,} gone")
-    if earlier.judged is None:
-        return
-    n_left = len(_without(_without(earlier.sources, pool), earlier.judged, keep=True))
+    n_left = len(_without(_without(earlier.sources, made.result.pool), earlier.judged, keep=True))
     if n_left:
         say(f"{n_of(n_left, 'judged pair')} no longer in the pool; their judgments stay in labels and qrels")
 
@@ -225,6 +314,10 @@ def _words(counts: dict[str, int], depth: int) -> str:
         words.append(
             f"{counts['judged_before']:,} judged before, "
             + (f"{waiting:,} asked and not judged, " if waiting else "")
-            + f"{counts['to_ask']:,} new, to be asked in round {counts['round']}"
+            + (
+                f"{counts['to_ask']:,} new, to be asked in round {counts['round']}{time_of(counts['to_ask'])}"
+                if counts["to_ask"]
+                else "none new"
+            )
         )
     return "; ".join(words)

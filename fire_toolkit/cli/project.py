@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 
 from fire_toolkit.cli.common import drawn, here, json_option, say, say_next
+
+if TYPE_CHECKING:
+    from fire_toolkit.stages import StageState
 
 
 @click.command()
@@ -42,7 +47,7 @@ def status(as_json: bool) -> None:
     workspace = here()
     if workspace is None:
         raise UsageError("no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`")
-    states = stage_states(workspace)
+    states = [_with_news(state) for state in stage_states(workspace)]
     if as_json:
         rows = [{"stage": s.stage.name, "state": s.state, "reason": s.reason} for s in states]
         click.echo(json.dumps(rows, ensure_ascii=False))
@@ -51,9 +56,23 @@ def status(as_json: bool) -> None:
         click.echo(drawn(table, ["stage", "state", "why"], "table", align="left"), nl=False)
     following = next((s for s in states if s.state in ("stale", "ready")), None)
     waiting = next((s for s in states if s.state == "waiting"), None)
+    if waiting and (not following or states.index(waiting) < states.index(following)):
+        say(f"waiting: {waiting.stage.name} {waiting.reason}")
     if following:
         say_next(following.stage.name)
-    elif waiting:
-        say(f"waiting: {waiting.stage.name} {waiting.reason}")
-    else:
+    elif not waiting:
         say("all is done")
+
+
+def _with_news(state: StageState) -> StageState:
+    """Return the state of a pool that is stale with what its models bring that nobody was asked."""
+    from fire_toolkit.cli.pooling import news_of_runs
+    from fire_toolkit.errors import FireError
+
+    if (state.stage.name, state.state) != ("pool", "stale"):
+        return state
+    try:
+        news = news_of_runs()
+    except FireError as error:
+        news = str(error)
+    return replace(state, reason=f"{news} ({state.reason})") if news else state

@@ -18,6 +18,7 @@ from fire_toolkit.cli.common import (
     summarise,
     write_outputs,
 )
+from fire_toolkit.cli.judged_files import latest_round
 from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
 
@@ -153,6 +154,7 @@ def derive_judgments(root: Path, pulled: Pulled, *, as_json: bool) -> None:
         "judgments": len(result.judgments),
         "dropped": {str(reason): int(n) for reason, n in reasons.items()},
     }
+    counts |= latest_round(result.judgments)
     texts = {
         "judgments.csv": delimited_text(result.judgments),
         "dropped.csv": delimited_text(result.dropped),

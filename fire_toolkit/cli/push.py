@@ -85,30 +85,46 @@ def push(
     """Send tasks to Label Studio: one project for each annotator, blind, in an order of its own.
 
     Who judges what is drawn once and kept in campaign/; another push adds only what is missing, and never
-    a task twice. Tasks come from `tasks` (and the pairs to judge twice from the .overlap.json beside).
+    a task twice. Tasks come from `tasks` (and the pairs to judge twice from the .overlap.json beside); those
+    of a model that came later are a further round, for the annotators named or all that are active.
     """
     from fire_toolkit.formats.guideline_files import read_guideline
     from fire_toolkit.labelstudio.campaign import read_rounds
 
     root = workspace_root()
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
-    rounds = read_rounds(root)
+    begun = read_rounds(root)
     campaign = _campaign(root, rules, is_shared=is_shared)
     inputs = Inputs()
-    if not rounds or tasks or annotators or training or controls:
-        entry = _first_round(
-            root, rules, tasks, annotators, training, controls, seed, campaign.is_shared, inputs
-        )
-        rounds = [entry, *rounds[1:]]
+    is_told = bool(annotators or training or controls)
+    entries = [
+        _new_round(root, rules, file, begun, annotators, training, controls, seed, campaign.is_shared, inputs)
+        for file in _files_to_begin(root, begun, tasks, is_told=is_told)
+    ]
+    rounds = sorted({entry.number: entry for entry in (*begun, *entries)}.values(), key=lambda e: e.number)
     if dry_run:
         _say_loads(root, rounds, seconds, as_json=as_json)
         return
-    _begin(root, campaign, rounds[0])
+    _begin(root, campaign, entries)
     pushed = _push(connection_from(url, token_file), root, campaign, rounds, rules)
     _note_pushed(root, inputs, pushed)
     _say_pushed(pushed, as_json=as_json)
     say("while they judge: fire-toolkit progress")
     say_next("pull")
+
+
+def _files_to_begin(root: Path, begun: Sequence[Round], given: Path | None, *, is_told: bool) -> list[Path]:
+    """Return the files of tasks whose rounds begin; of one that has begun, where options name inputs."""
+    from fire_toolkit.rounds import handed_out, tasks_file
+
+    if given:
+        return [given]
+    files = {number: shown(path) for number, path in handed_out(root).items()}
+    numbers = {entry.number for entry in begun}
+    new = [path for number, path in files.items() if number not in numbers]
+    if new or (begun and not is_told):
+        return new
+    return [files[max(files)] if files else shown(tasks_file(root, 1))]
 
 
 def _campaign(root: Path, rules: Guideline, *, is_shared: bool) -> Campaign:
@@ -137,18 +153,20 @@ def _campaign(root: Path, rules: Guideline, *, is_shared: bool) -> Campaign:
     return found
 
 
-def _begin(root: Path, campaign: Campaign, entry: Round) -> None:
+def _begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
     """Write down what is about to be sent; what is there already must be the same."""
     from fire_toolkit.labelstudio.campaign import write_campaign, write_round
 
-    write_round(root, entry)
+    for entry in entries:
+        write_round(root, entry)
     write_campaign(root, campaign)
 
 
-def _first_round(
+def _new_round(
     root: Path,
     rules: Guideline,
-    tasks: Path | None,
+    tasks: Path,
+    begun: Sequence[Round],
     annotators: Sequence[str],
     training: Path | None,
     controls: Path | None,
@@ -156,38 +174,35 @@ def _first_round(
     is_shared: bool,
     inputs: Inputs,
 ) -> Round:
-    """Return the first round as the inputs make it."""
-    import pandas as pd
-
-    from fire_toolkit.assignment import assign_tasks
-    from fire_toolkit.labelstudio.campaign import SHARED, SHARED_OVERLAP, Round, share_queues
+    """Return the round of a file of tasks as the inputs make it."""
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.labelstudio.rounds import asked_before, first_round
     from fire_toolkit.labelstudio.task_files import overlap_file, read_task_files
-    from fire_toolkit.tables import Tasks, check_qrels
 
-    file = inputs.use(tasks or shown(root / "tasks" / "tasks.json"))
+    file = inputs.use(tasks)
     asked = read_task_files(file, rules)
     overlap = overlap_file(file)
     if overlap.is_file():
         inputs.use(overlap)
+    number = int(asked["round"].max()) if len(asked) else 1
+    again = asked_before(asked, [entry for entry in begun if entry.number != number])
+    if again:
+        raise UsageError(
+            f"{file}: {n_of(len(again), 'pair')} given out in an earlier round ({', '.join(again[:3])}); "
+            "`fire-toolkit next-round` asks pairs again, of annotators who have not seen them"
+        )
     taught = read_task_files(inputs.use(training), rules, with_overlap=False) if training else None
     known, answers = _controls(inputs, controls, rules) if controls else (None, None)
-    if is_shared:
-        loads = dict.fromkeys((SHARED, SHARED_OVERLAP), 1.0)
-    else:
-        loads = _loads(annotators) if annotators else active_annotators()
-    drawn_queues = assign_tasks(
+    loads = loads_of(annotators) if annotators else None if is_shared else active_annotators()
+    return first_round(
+        number,
         asked,
-        loads,
+        None if is_shared else loads,
         training=taught,
         controls=known,
+        answers=answers,
         seed=int(chosen(seed, "tasks", "seed")),
     )
-    queues = share_queues(drawn_queues) if is_shared else drawn_queues
-    contents = pd.concat([table for table in (asked, taught, known) if table is not None])
-    once = contents.drop_duplicates("pair_id").sort_values("pair_id")
-    contents = Tasks(once.assign(batch=1, position=range(1, len(once) + 1)).reset_index(drop=True))
-    nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
-    return Round(1, contents, queues, nothing if answers is None else answers)
 
 
 def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
@@ -212,7 +227,8 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
     return made, answers
 
 
-def _loads(annotators: Sequence[str]) -> dict[str, float]:
+def loads_of(annotators: Sequence[str]) -> dict[str, float]:
+    """Return the load of each annotator in texts NAME or NAME=LOAD."""
     loads: dict[str, float] = {}
     for text in annotators:
         name, equals, load = text.partition("=")
@@ -290,14 +306,14 @@ def _push(
 
 
 def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Pushed]) -> None:
-    """Write down which rounds are on the server and what the first was drawn from, for `status`."""
+    """Write down which rounds are on the server and what they were drawn from, for `status`."""
     from fire_toolkit.labelstudio.campaign import FOLDER
     from fire_toolkit.storage import manifest_path, read_manifest
 
     folder = root / FOLDER
     at = manifest_path(folder, is_folder=True)
-    if not inputs.hashes and at.is_file():
-        inputs.hashes |= read_manifest(at).inputs
+    if at.is_file():
+        inputs.hashes = {**read_manifest(at).inputs, **inputs.hashes}
     for path in sorted(folder.glob("round-*/assignments.csv")):
         inputs.use(shown(path))
     counts = {

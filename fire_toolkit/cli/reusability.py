@@ -154,5 +154,5 @@ def _write_pool(pairs: pd.DataFrame, out: Path, inputs: Inputs) -> None:
     text = {out.name: delimited_text(pool)}
     write_outputs(out, text, stage="coverage", parameters={}, inputs=inputs, counts={"pairs": len(pool)})
     say(f"{n_of(len(pool), 'pair')} to judge in {out}")
-    tasks = f"tasks {out} --out {out.with_suffix('.tasks.json')}"
-    say_next(tasks, f"--queries {named('QUERIES', beside=inputs.hashes)}")
+    known = f"--queries {named('QUERIES', beside=inputs.hashes)} --out {out.with_suffix('.tasks.json')}"
+    say_next(f"tasks {out}", known)

@@ -33,7 +33,7 @@ def judgments_from_ledger(ledger: Ledger, rounds: Sequence[Round], *, guideline:
         guideline: the one whose labeling page was shown.
 
     Returns:
-        As `judgments_from_export`, with two further columns of judgments: round (1-based), and kind: `task`,
+        As `judgments_from_export`, with two further columns of judgments: round (from 1), and kind: `task`,
         `overlap` or `adjudication` as assigned, `unassigned` if this pair was not this annotator's to judge
         (an answer over the overlap, or in somebody else's project), empty if nothing was assigned.
         annotator_id: the pseudonym; `deleted-<annotation id>` if no version names its author. Further
@@ -77,18 +77,18 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
         )
     }
     told = [
-        _classified(queue, name, pair, assigned, len(rounds))
+        _classified(queue, name, pair, assigned, [entry.number for entry in rounds])
         for queue, name, pair in zip(latest["queue"], latest["annotator_id"], latest["pair_id"], strict=True)
     ]
     return latest.assign(round=[number for number, _ in told], kind=[kind for _, kind in told])
 
 
 def _classified(
-    queue: str, name: str, pair: str, assigned: Mapping[tuple[int, str, str], str], n_rounds: int
+    queue: str, name: str, pair: str, assigned: Mapping[tuple[int, str, str], str], numbers: Sequence[int]
 ) -> tuple[int, str]:
     wanted = queue_named(queue)
     if wanted is None:
-        found = [(n, assigned[n, name, pair]) for n in range(1, n_rounds + 1) if (n, name, pair) in assigned]
+        found = [(n, assigned[n, name, pair]) for n in numbers if (n, name, pair) in assigned]
         return found[-1] if found else (1, UNASSIGNED if assigned else "")
     kind = assigned.get((wanted.round, wanted.annotator_id, pair), UNASSIGNED)
     is_other = name not in ("", wanted.annotator_id) and not is_shared(wanted)

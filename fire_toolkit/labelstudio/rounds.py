@@ -1,16 +1,16 @@
-"""Which pairs are asked again, and of whom."""
+"""Which pairs a round asks, and of whom: for the first time, or again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from fire_toolkit.assignment import assign_round
+from fire_toolkit.assignment import CONTROL, TRAINING, assign_round, assign_tasks
 from fire_toolkit.errors import JoinError
-from fire_toolkit.labelstudio.campaign import Round, queue_named
+from fire_toolkit.labelstudio.campaign import SHARED, SHARED_OVERLAP, Round, queue_named, share_queues
 from fire_toolkit.ledger import Ledger
-from fire_toolkit.tables import Tasks, check_qrels
+from fire_toolkit.tables import Qrels, Tasks, check_qrels
 
 _PAIR = ["query_id", "doc_id"]
 
@@ -24,12 +24,56 @@ def seen_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
     return pd.concat([*given, answered, owners]).drop_duplicates(ignore_index=True)
 
 
+def first_round(
+    number: int,
+    asked: Tasks,
+    loads: Mapping[str, float] | None,
+    *,
+    training: Tasks | None = None,
+    controls: Tasks | None = None,
+    answers: Qrels | None = None,
+    seed: int = 0,
+) -> Round:
+    """Return a round of pairs that are asked for the first time: of the first pool, or of a later model.
+
+    Args:
+        number: of the round.
+        asked: the tasks, batch 2 of those to be judged twice.
+        loads: id of each annotator → relative load; None: one project for the whole team.
+        training: tasks that everybody judges first.
+        controls: tasks whose answer is known, mixed in for everybody.
+        answers: the known answers.
+        seed: of the queues.
+
+    Raises:
+        UsageError, JoinError: as `assign_tasks`.
+    """
+    team = dict.fromkeys((SHARED, SHARED_OVERLAP), 1.0) if loads is None else loads
+    drawn = assign_tasks(asked, team, training=training, controls=controls, seed=seed)
+    contents = pd.concat([table for table in (asked, training, controls) if table is not None])
+    once = contents.drop_duplicates("pair_id").sort_values("pair_id")
+    once = once.assign(batch=1, position=range(1, len(once) + 1), round=number).reset_index(drop=True)
+    nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
+    queues = share_queues(drawn) if loads is None else drawn
+    return Round(number, Tasks(once), queues, nothing if answers is None else answers)
+
+
+def asked_before(tasks: Tasks, rounds: Sequence[Round]) -> list[str]:
+    """Return the pairs of `tasks` that a round has given out for a judgment, sorted."""
+    given: set[str] = set()
+    for entry in rounds:
+        is_vote = ~entry.assignments["kind"].isin([TRAINING, CONTROL])
+        given.update(entry.assignments.loc[is_vote, "pair_id"])
+    return sorted(given.intersection(tasks["pair_id"]))
+
+
 def give_out(
     pairs: pd.DataFrame,
     rounds: Sequence[Round],
     ledger: Ledger,
     annotators: Iterable[str],
     *,
+    number: int | None = None,
     seed: int = 0,
 ) -> Round | None:
     """Return the next round: each pair goes to somebody who has not seen it.
@@ -39,6 +83,7 @@ def give_out(
         rounds: all so far, at least one; they hold what each task shows.
         ledger: what was answered by whom.
         annotators: who can be asked; nobody gets a pair that she was given or has answered.
+        number: of the round; None: the one after the last of `rounds`.
         seed: of the queues.
 
     Returns:
@@ -52,7 +97,7 @@ def give_out(
     tasks = tasks[~tasks["pair_id"].isin(_waiting(rounds, ledger))]
     if not len(tasks):
         return None
-    number = rounds[-1].number + 1
+    number = number or rounds[-1].number + 1
     numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1), round=number))
     assigned = assign_round(numbered, annotators, seen=seen_pairs(rounds, ledger), seed=seed + number)
     nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))

@@ -26,14 +26,32 @@ def overlap_file(path: Path) -> Path:
     return path.with_name(f"{path.name.removesuffix('.json')}.overlap.json")
 
 
+def task_keys(path: Path) -> set[str]:
+    """Return the pair_id of every task in a file of tasks.
+
+    Raises:
+        FormatError: not such a file.
+    """
+    keys = set()
+    for place, entry in enumerate(_entries(path), start=1):
+        content = entry.get("data") if isinstance(entry, dict) else None
+        key = content.get(PAIR_ID) if isinstance(content, dict) else None
+        if not isinstance(key, str):
+            raise FormatError(
+                f"{path}: task {place}: no data.{PAIR_ID}, by which its answers find their pair"
+            )
+        keys.add(key)
+    return keys
+
+
 def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = True) -> Tasks:
     """Return the tasks in a file of `tasks` as batch 1, and those of its `.overlap.json` as batch 2.
 
-    All are of round 1: a campaign counts its own rounds.
+    The round is what the tasks say in `meta`, 1 where they say nothing.
 
     Raises:
-        FormatError: not such a file; a task without caption, item or pair_id, or with a further key, which
-            annotators would see.
+        FormatError: not such a file; a task without caption, item or pair_id, with a further key, which
+            annotators would see, or of a round that is no number; tasks of several rounds.
     """
     files = [path]
     overlap = overlap_file(path)
@@ -44,7 +62,11 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
         for batch, file in enumerate(files, start=1)
         for place, entry in enumerate(_entries(file), start=1)
     ]
-    return check_tasks(pd.DataFrame(rows, columns=list(TASKS.names)).assign(round=1), where=str(path))
+    tasks = check_tasks(pd.DataFrame(rows, columns=list(TASKS.names)), where=str(path))
+    if tasks["round"].nunique() > 1:
+        numbers = ", ".join(map(str, sorted(tasks["round"].unique())))
+        raise FormatError(f"{path}: tasks of rounds {numbers}; expected those of one round")
+    return tasks
 
 
 def _entries(path: Path) -> list[Any]:
@@ -63,6 +85,9 @@ def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
     further += sorted({*meta} - {ROUND}) if isinstance(meta, dict) else [META]
     if further:
         raise FormatError(f"{place}: {', '.join(further)} would be seen by annotators; leave it out")
+    number = meta.get(ROUND, 1)
+    if type(number) is not int or number < 1:
+        raise FormatError(f"{place}: {META}.{ROUND} is {number!r}, expected a number from 1")
     values = [content.get(key) for key in (CAPTION, guideline.media_key, PAIR_ID)]
     if not all(isinstance(value, str) and value for value in values):
         raise FormatError(f"{place}: expected texts {CAPTION}, {guideline.media_key} and {PAIR_ID}")
@@ -78,4 +103,5 @@ def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
         "text": caption,
         "media_url": media_url,
         "guideline": guideline.name,
+        "round": number,
     }

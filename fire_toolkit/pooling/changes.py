@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fire_toolkit.tables import Pool, PoolSources
+from fire_toolkit.tables import Labels, Pool, PoolSources
 
 PAIR = ["query_id", "doc_id"]
 COLUMNS = ["run_id", "n_before", "n_now", "n_gone", "n_new", "n_own_before", "n_own_judged"]
+COLUMNS += ["n_own_relevant"]
 
 
 def pairs_to_ask(pool: Pool) -> Pool:
@@ -29,7 +30,11 @@ def pairs_to_ask(pool: Pool) -> Pool:
 
 
 def source_changes(
-    before: PoolSources, now: PoolSources, *, judged: pd.DataFrame | None = None
+    before: PoolSources,
+    now: PoolSources,
+    *,
+    judged: pd.DataFrame | None = None,
+    labels: Labels | None = None,
 ) -> pd.DataFrame:
     """Return what each run pooled before and pools now.
 
@@ -37,11 +42,13 @@ def source_changes(
         before: the sources of an earlier pool.
         now: those of the present one.
         judged: the pairs (query_id, doc_id) that have been judged.
+        labels: the resolved labels.
 
     Returns:
         A row for each run of either, by run_id: n_before and n_now (pairs; 0 where the run was or is not
         pooled), n_gone (pairs that it pooled before and does not pool now), n_new (the other way round),
-        n_own_before (pairs that it alone pooled before) and n_own_judged (of these, judged).
+        n_own_before (pairs that it alone pooled before), n_own_judged and n_own_relevant (of these,
+        judged, and with a label of relevance 1 or more).
 
     Examples:
         >>> names = ["query_id", "doc_id", "run_id", "rank"]
@@ -53,16 +60,22 @@ def source_changes(
     key = [*PAIR, "run_id"]
     both = before[key].merge(now[key], on=key, how="outer", indicator="side")
     own = before[~before.duplicated(PAIR, keep=False)]
-    known = own.iloc[:0] if judged is None else own.merge(judged[PAIR].drop_duplicates(), on=PAIR)
+    relevant = None if labels is None else labels[labels["relevance"] >= 1]
     counted = {
         "n_before": before["run_id"],
         "n_now": now["run_id"],
         "n_gone": both.loc[both["side"] == "left_only", "run_id"],
         "n_new": both.loc[both["side"] == "right_only", "run_id"],
         "n_own_before": own["run_id"],
-        "n_own_judged": known["run_id"],
+        "n_own_judged": _among(own, judged)["run_id"],
+        "n_own_relevant": _among(own, relevant)["run_id"],
     }
     run_ids = sorted({*before["run_id"], *now["run_id"]})
     counts = {name: ids.value_counts().reindex(run_ids, fill_value=0) for name, ids in counted.items()}
     table = pd.DataFrame({name: column.to_numpy() for name, column in counts.items()})
     return table.assign(run_id=run_ids)[COLUMNS]
+
+
+def _among(sources: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the sources whose pair is among `pairs`; none where these are not known."""
+    return sources.iloc[:0] if pairs is None else sources.merge(pairs[PAIR].drop_duplicates(), on=PAIR)

@@ -65,7 +65,7 @@ def pool_runs(
     Returns:
         The pool and its sources, each ordered by query_id and doc_id. Without `originals`, `is_original`
         is missing. Where anything was asked before, counts say how many of the pairs are judged
-        (judged_before) and in neither table (to_ask), and the round of the latter.
+        (judged_before) and in neither table (to_ask), and the pool's latest round.
 
     Raises:
         UsageError: depth below 1, no run, or include_originals without originals.
@@ -109,7 +109,8 @@ def pool_runs(
     number = round_number or 1 + (int(asked["round"].max()) if len(asked) else 0)
     if len(asked):
         pairs = pairs.merge(asked, on=PAIR, how="left")
-        counts |= {"to_ask": int(pairs["round"].isna().sum()), "round": number}
+        counts["to_ask"] = int(pairs["round"].isna().sum())
+        counts["round"] = number if counts["to_ask"] else int(pairs["round"].max())
         pairs["round"] = pairs["round"].fillna(number)
     if judged is not None and len(judged):
         pairs["is_judged"] = _is_among(pairs, judged)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import csv
 import errno
 import json
 import os
@@ -125,6 +126,76 @@ def test_the_whole_way(server: FakeServer, workspace: Path) -> None:
     assert (set(later["kind"]), set(later["annotator_id"]), len(later)) == ({"adjudication"}, {"A04"}, 4)
     run("resolve")
     assert len(read_delimited(workspace / "labels" / "disputes.csv")) == 0
+
+
+def test_the_pairs_of_a_later_model_are_a_further_round(server: FakeServer, workspace: Path) -> None:
+    """Rounds: 1 the first pool, 2 its disputes asked again, 3 the pairs of a model that came later."""
+    (workspace / "runs/first.run").write_text("".join(f"q{n} Q0 v{n} 1 1 first\n" for n in range(8)))
+    (workspace / "collection/qrels.txt").write_text("".join(f"q{n} 0 v{n} 1\n" for n in range(12)))
+    push_all("--controls", "controls.txt")
+    answer_all(server, {2: "relevant", 3: "irrelevant"})
+    run("pull")
+    run("resolve")
+    run("next-round", "--annotator", "A04")
+    run("push")
+
+    late = [f"q{n} Q0 v{n} 1 1 late\n" for n in range(4, 12)]
+    (workspace / "runs/late.run").write_text("".join(late))
+    assert "8 judged before, 4 new, to be asked in round 3" in run("pool").stderr
+    made = run("tasks", "--overlap", "0.5").stderr
+    assert "4 tasks in tasks/round-3/tasks.json; 2 of them again" in made
+    assert "next: fire-toolkit push" in made
+    assert states()["push"] == ("stale", "tasks/round-3/tasks.json is new")
+    before = {path: path.read_bytes() for path in workspace.glob("campaign/round-[12]/*")}
+    pushed = json.loads(push_all("--format", "json").stdout)
+    assert (pushed["added"], pushed["there"]) == (6, 20)
+    assert {path: path.read_bytes() for path in before} == before
+    assert json.loads(run("push", "--format", "json").stdout)["added"] == 0
+    assert states()["push"][0] == "done"
+
+    answer_all(server, {2: "relevant", 3: "irrelevant", 4: "relevant"})
+    run("pull")
+    new = [row for row in rows_of(workspace / "judgments/judgments.csv") if row["round"] == "3"]
+    assert {row["query_id"] for row in new} == {"q8", "q9", "q10", "q11"}
+    assert [row["kind"] for row in new].count("overlap") == 2
+    told = run("agree", "--format", "json")
+    assert "4 answers of later rounds or unasked for left out" in told.stderr  # those of round 2
+    percent = next(row for row in json.loads(told.stdout) if row["statistic"] == "percent_agreement")
+    assert int(percent["n_pairable"]) == 4 + 2
+    run("resolve")
+    planned = json.loads(run("next-round", "--annotator", "A04", "--format", "json").stdout)
+    assert (planned["round"], planned["pairs"], planned["waiting"]) == (4, 2, 0)
+
+
+def test_pairs_given_out_before_are_no_new_round(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    tasks = [task | {"meta": {"round": 2}} for task in json.loads(Path("tasks/tasks.json").read_text())]
+    Path("again.json").write_text(json.dumps(tasks))
+    refused = run("push", "again.json", "--annotator", "A04", code=1).output
+    assert "again.json: 8 pairs given out in an earlier round" in refused
+    assert not (workspace / "campaign/round-2").exists()
+    Path("again.json").write_text(json.dumps([tasks[0], tasks[1] | {"meta": {"round": 3}}]))
+    assert "tasks of rounds 2, 3; expected" in run("push", "again.json", "--annotator", "A04", code=1).output
+
+
+def test_a_file_for_each_person_holds_the_queue_that_push_would_give(
+    server: FakeServer, workspace: Path
+) -> None:
+    run("tasks", "--overlap", "0.5", "--annotators", "A02,A03=2")
+    run("push", "--annotator", "A02", "--annotator", "A03=2")
+    for name in ("A02", "A03"):
+        by_hand = [
+            task["data"]["pair_id"] for task in json.loads(Path(f"tasks/tasks.{name}.json").read_text())
+        ]
+        queue = [
+            row for row in rows_of(Path("campaign/round-1/assignments.csv")) if row["annotator_id"] == name
+        ]
+        assert by_hand == [row["pair_id"] for row in sorted(queue, key=lambda row: int(row["position"]))]
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
 
 
 def test_unverified_positives_are_asked_again_when_wanted(server: FakeServer, workspace: Path) -> None:
@@ -355,11 +426,12 @@ def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: 
     run("push")
     assert states()["push"][0] == "done"
 
-    run("tasks", "pairs.csv", "--overlap", "0", "--seed", "5")
-    state, reason = states()["push"]
-    assert state == "stale"
-    assert "tasks/tasks.json has changed" in reason
-    assert "tasks/tasks.overlap.json is gone" in reason
+    before = (workspace / "tasks/tasks.json").read_bytes()
+    for more in (("--overlap", "0.5", "--seed", "5"), ("--overlap", "0")):
+        told = run("tasks", "pairs.csv", *more, code=1).stderr
+        assert "is there and would change, and people may have its tasks" in told
+    assert (workspace / "tasks/tasks.json").read_bytes() == before
+    assert states()["push"][0] == "done"
 
 
 # The signal may come between the opening of a file and the block that closes it; the process ends then.

@@ -67,7 +67,7 @@ def test_a_later_model_is_pooled_with_the_earlier_ones(fire: Fire, folder: Path)
     back = fire(
         "pool", "ssb.run", "--depth", 1, "--previous", "two", "--judged", "judgments.csv", "--out", "x"
     )
-    assert "clip: withdrawn; it had pooled 2 pairs, 1 of them alone (1 judged)" in back.stderr
+    assert "clip: withdrawn; it had pooled 2 pairs, 1 of them alone (1 judged, 0 relevant)" in back.stderr
     assert "1 judged pair no longer in the pool; their judgments stay" in back.stderr
     assert "nothing new to ask" in back.stderr
 

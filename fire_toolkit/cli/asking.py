@@ -1,0 +1,165 @@
+"""What `tasks` asks, and where its files lie: nothing twice, and nothing over what was handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fire_toolkit.cli.common import Inputs, chosen_path, here, shown, workspace_path
+
+if TYPE_CHECKING:
+    from fire_toolkit.tables import Pool, Tasks
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The pairs to ask, the file for their tasks, and how many pairs of the pool are not asked."""
+
+    pairs: Pool
+    file: Path
+    n_left: int
+
+    @property
+    def round(self) -> int:
+        """The round of the pairs, 1 where there are none."""
+        return int(self.pairs["round"].max()) if len(self.pairs) else 1
+
+
+def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
+    """Return what a pool leaves to ask; of the workspace's own pool what nobody was handed and nobody judged.
+
+    Each round of a workspace has a file of its own. Where nothing is left, the latest round is made again.
+    """
+    from fire_toolkit.formats.table_files import read_pool
+    from fire_toolkit.pooling import pairs_to_ask
+    from fire_toolkit.rounds import tasks_file
+
+    workspace = here()
+    given = chosen_path(pool, workspace_path("pool"), "POOL")
+    file = given / "pool.csv" if given.is_dir() else given
+    pooled = read_pool(inputs.use(file))
+    is_own = workspace is not None and file.resolve() == (workspace.root / "pool" / "pool.csv").resolve()
+    if workspace and is_own and not out:
+        pairs = _never_asked(pooled, workspace.root)
+    elif workspace and is_own:
+        pairs = _not_judged(pairs_to_ask(pooled), workspace.root)
+    else:
+        pairs = pairs_to_ask(pooled)
+        pairs = _in_free_round(pairs, workspace.root) if workspace and not out else pairs
+    found = Asked(pairs, Path(out or ""), len(pooled) - len(pairs))
+    place = shown(tasks_file(workspace.root, found.round)) if workspace else None
+    return Asked(pairs, chosen_path(out, place, "--out"), found.n_left)
+
+
+def _never_asked(pooled: Pool, root: Path) -> Pool:
+    """Return the pairs that nobody was handed and nobody judged; where there are none, the latest round's."""
+    from fire_toolkit.labelstudio.task_files import task_keys
+    from fire_toolkit.rounds import begun_rounds, handed_out, next_round_number
+    from fire_toolkit.tables import Pool
+
+    files = handed_out(root)
+    keys = {number: task_keys(path) for number, path in files.items()}
+    asked = set().union(*keys.values(), _campaign_keys(root))
+    rest = _not_judged(pooled, root)
+    fresh = rest
+    if asked:
+        fresh = Pool(rest[[key not in asked for key in _keys(rest)]])
+    if len(fresh):
+        number = int(fresh["round"].max())
+        taken = begun_rounds(root)
+        number = next_round_number(root) if number in taken else number
+        return Pool(fresh.assign(round=number).reset_index(drop=True))
+    latest = max(files, default=0)
+    again = pooled[[key in keys.get(latest, ()) for key in _keys(pooled)]]
+    whole = again if len(again) == len(keys.get(latest, ())) else again.iloc[:0]
+    return Pool(whole.assign(round=max(latest, 1)).reset_index(drop=True))
+
+
+def _in_free_round(pairs: Pool, root: Path) -> Pool:
+    """Return the pairs in their round, or in the next one if other pairs were handed out in theirs."""
+    from fire_toolkit.labelstudio.task_files import task_keys
+    from fire_toolkit.rounds import handed_out, next_round_number
+    from fire_toolkit.tables import Pool
+
+    there = handed_out(root).get(int(pairs["round"].max()) if len(pairs) else 1)
+    if there is None or task_keys(there) == set(_keys(pairs)):
+        return pairs
+    return Pool(pairs.assign(round=next_round_number(root)))
+
+
+def _keys(pairs: Pool) -> list[str]:
+    from fire_toolkit.tasks import pair_ids
+
+    return pair_ids(pairs["query_id"].tolist(), pairs["doc_id"].tolist())
+
+
+def _not_judged(pairs: Pool, root: Path) -> Pool:
+    """Return the pairs that neither the pool nor the workspace's judgments call judged."""
+    from fire_toolkit.formats.table_files import read_judged_pairs
+    from fire_toolkit.tables import Pool
+
+    judgments = root / "judgments" / "judgments.csv"
+    left = pairs[~pairs["is_judged"]] if "is_judged" in pairs.columns else pairs
+    if judgments.is_file() and len(left):
+        names = ["query_id", "doc_id"]
+        found = left[names].merge(read_judged_pairs(judgments)[names], how="left", indicator="in")
+        left = left[(found["in"] == "left_only").to_numpy()]
+    return Pool(left.reset_index(drop=True))
+
+
+def _campaign_keys(root: Path) -> set[str]:
+    """Return the pairs that a campaign has given out for a judgment."""
+    from fire_toolkit.assignment import CONTROL, TRAINING
+    from fire_toolkit.formats.delimited import read_delimited
+
+    keys: set[str] = set()
+    for path in sorted(root.glob("campaign/round-*/assignments.csv")):
+        given = read_delimited(path, required=["pair_id", "kind"])
+        keys.update(given.loc[~given["kind"].isin([TRAINING, CONTROL]), "pair_id"])
+    return keys
+
+
+def queue_tasks(made: Tasks, loads: Mapping[str, float], seed: int) -> dict[str, Tasks]:
+    """Return the tasks of each annotator, in the queues that `push` would give."""
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.labelstudio.rounds import first_round
+    from fire_toolkit.tables import Tasks
+
+    bad = [name for name in loads if "/" in name or "\\" in name or name == "overlap"]
+    if bad:
+        raise UsageError(f"annotator {bad[0]!r}: cannot be part of a file's name; give another name")
+    entry = first_round(int(made["round"].max()) if len(made) else 1, made, loads, seed=seed)
+    queues = {name: entry.assignments[entry.assignments["annotator_id"] == name] for name in loads}
+    contents = entry.tasks.drop(columns="position")
+    return {
+        name: Tasks(queue[["pair_id", "position"]].sort_values("position").merge(contents, on="pair_id"))
+        for name, queue in queues.items()
+    }
+
+
+def kept(file: Path, texts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the texts to write, with those that an earlier `tasks` wrote beside them.
+
+    Raises:
+        UsageError: a file that is there would change: people may have its tasks.
+    """
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.labelstudio.task_files import overlap_file
+    from fire_toolkit.storage import manifest_path, read_manifest
+
+    at = manifest_path(file, is_folder=False)
+    there = read_manifest(at).outputs if at.is_file() else {}
+    found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}
+    earlier = {name: path.read_bytes() for name, path in found.items()}
+    both = {file.name, overlap_file(file).name}  # the others are of single persons, and stay
+    changed = [
+        name for name, text in earlier.items() if texts.get(name, None if name in both else text) != text
+    ]
+    if changed:
+        raise UsageError(
+            f"{file.with_name(changed[0])}: is there and would change, and people may have its tasks; if "
+            f"nobody has, delete {file} and run this again; or write to another place with --out"
+        )
+    return {**earlier, **texts} if file.is_file() else dict(texts)
