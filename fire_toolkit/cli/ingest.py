@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -182,11 +183,25 @@ def _with_ids(
         "query_ids": query_ids or ids_beside(path, "query_ids") or _workspace_file("runs", "query_ids"),
         "doc_ids": doc_ids or ids_beside(other or path, "doc_ids") or _workspace_file("runs", "doc_ids"),
     }
-    ids = {
+    ids: dict[str, Any] = {
         name: read_ids(inputs.use(file), name.removesuffix("s")) if file else None
         for name, file in files.items()
     }
-    return replace(request, query_ids=ids["query_ids"], doc_ids=ids["doc_ids"], on_read=progress.add)
+    asked = frozenset(name for name, option in zip(files, (query_ids, doc_ids), strict=True) if option)
+    find = partial(_collection_ids, inputs=inputs)
+    return replace(request, **ids, asked=asked, find_ids=find, on_read=progress.add)
+
+
+def _collection_ids(name: str, *, inputs: Inputs) -> list[str] | None:
+    """Return the ids of the workspace's queries or items, in the order of its collection, and say so."""
+    from fire_toolkit.formats.ids import read_ids
+
+    file = _workspace_file("collection", "queries" if name == "query_ids" else "items")
+    if file is None:
+        return None
+    say(f"note: {name.replace('_', ' ')} are those of {file}, in its order; if the model's is another, give "
+        f"--{name.replace('_', '-')}")  # fmt: skip
+    return read_ids(inputs.use(file), name.removesuffix("s"))
 
 
 def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> dict[str, Any]:
@@ -218,6 +233,10 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
     say(line)
     for note in result.notes:
         say(f"note: {note}")
+    if result.sense is not None:
+        say(result.sense.words)
+        if result.sense.warning:
+            say(f"warning: {result.sense.warning}")
     counted = [
         f"{n_of(report['queries'], 'query')}, {n_of(report['rows'], 'row')}",
         f"{n_of(report['positives_below_top'], 'positive')} kept below the top {report['top']}",

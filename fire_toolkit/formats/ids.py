@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.collections.parts import part_ids
-from fire_toolkit.errors import FormatError, StaleError
+from fire_toolkit.errors import FormatError, StaleError, UsageError
 from fire_toolkit.formats.arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
@@ -118,7 +118,7 @@ def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) 
     if str(source.path) == STDIN:
         raise FormatError(f"{STDIN}: standard input is no list of ids; give a table or JSON by its path")
     reader = find_reader(source)
-    if reader is None:
+    if reader is None or (reader.name == "qrels" and source.json is not None):
         name = _column_of(source.columns, column)
         if name is not None:
             return source.column(name)
@@ -163,6 +163,39 @@ def ids_beside(path: Path, what: str) -> Path | None:
             if (path.parent / f"{name}{suffix}").is_file():
                 return path.parent / f"{name}{suffix}"
     return None
+
+
+def axis_ids(
+    path: Path,
+    own: Sequence[Sequence[str] | None],
+    given: Sequence[Sequence[str] | None],
+    *,
+    asked: Collection[str] = (),
+    find: Callable[[str], Sequence[str] | None] | None = None,
+) -> tuple[list[str], list[str]]:
+    """Return the ids of queries and docs: those that a file holds, else those given, else those found.
+
+    Args:
+        path: the file of predictions.
+        own: the ids of queries and of docs in it, None where it holds none.
+        given: those beside it.
+        asked: `query_ids`, `doc_ids`: those given because somebody asked for them, by an option.
+        find: told the name of ids that are absent, returns them or None.
+
+    Raises:
+        UsageError: ids were asked for, and the file has others of its own.
+        FormatError: there are none, or one is given twice.
+    """
+    axes: list[Sequence[str] | None] = []
+    for name, mine, other in zip(("query_ids", "doc_ids"), own, given, strict=True):
+        if mine is not None and other is not None and name in asked and list(mine) != list(other):
+            raise UsageError(
+                f"{path}: has {name} of its own ({', '.join(mine[:2])}, …), which are not those of "
+                f"--{name.replace('_', '-')}; leave the option out, or save the array without ids"
+            )
+        ids = mine if mine is not None else other
+        axes.append(find(name) if ids is None and find is not None else ids)
+    return needed_ids(path, *axes)
 
 
 def needed_ids(

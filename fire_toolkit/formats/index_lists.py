@@ -6,13 +6,13 @@ Line n is query n, and an index is the place of a doc, both from 0, so ids must 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.files import read_text
 from fire_toolkit.formats.ids import needed_ids
 from fire_toolkit.formats.listed import FROM_RANKS, Listed, from_columns
@@ -85,6 +85,64 @@ def named_by_place(
         }
     )
     return replace(listed, scored=named, has_places=False)
+
+
+def named_where_places(
+    listed: Listed,
+    path: Path,
+    ids: tuple[Sequence[str] | None, Sequence[str] | None],
+    asked: Collection[str] = (),
+) -> Listed:
+    """Return lists whose queries or docs are places from 0 with the ids at those places; ids stay.
+
+    Args:
+        listed: the lists of a file that may hold ids or places.
+        path: the file.
+        ids: of queries and docs, None where none are given.
+        asked: `query_ids`, `doc_ids`: those that somebody asked for, which the file must have a use for.
+
+    Raises:
+        UsageError: ids were asked for, and the file has its own, or holds what may be ids or places.
+    """
+    notes, scored = list(listed.notes), listed.scored
+    for name, given in zip(("query_ids", "doc_ids"), ids, strict=True):
+        if given is None:
+            continue
+        column = name.removesuffix("s")
+        values = scored[column].astype("str")
+        problem = _no_places(values.unique().tolist(), given)
+        if problem is None:
+            places = values.astype("int64").to_numpy()
+            scored = scored.assign(**{column: pd.Series(list(given), dtype="str").to_numpy()[places]})
+            notes.append(f"{column}s are places from 0, named by the list of {column}s")
+        elif name in asked:
+            raise UsageError(f"{path}: --{name.replace('_', '-')} is of no use: its {column}s {problem}")
+    return replace(listed, scored=scored, notes=tuple(notes))
+
+
+def _no_places(found: Sequence[str], given: Sequence[str]) -> str | None:
+    """Return why ids are not places in a list, or None where they are."""
+    if len(set(given)) < len(given):
+        return "cannot be places in a list that names one twice"
+    known = set(given)
+    are_own = all(value in known for value in found)
+    strange = next(
+        (v for v in found if not _PLACE.fullmatch(v) or v != str(int(v)) or int(v) >= len(given)), None
+    )
+    if strange is not None:
+        what = (
+            "are ids already"
+            if are_own
+            else f"hold {strange[:40]!r}, neither an id of that list nor a place in it"
+        )
+        return f"{what} (places are 0 to {len(given) - 1}); leave it out"
+    if are_own and any(given[int(value)] != value for value in found):
+        return "may be ids of that list or places in it; leave it out where they are ids, else save ids"
+    return None
+
+
+def _is_place(value: str, n: int) -> bool:
+    return _PLACE.fullmatch(value) is not None and value == str(int(value)) and int(value) < n
 
 
 READER = RunReader(

@@ -13,8 +13,8 @@ from fire_toolkit.formats.arrays import Arrays, choose_matrix, described, vector
 from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.embeddings import product_matrix
 from fire_toolkit.formats.expect import Expectation, found_scores, told
-from fire_toolkit.formats.ids import needed_ids
-from fire_toolkit.formats.index_lists import named_by_place
+from fire_toolkit.formats.ids import axis_ids
+from fire_toolkit.formats.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.listed import Listed
@@ -23,6 +23,7 @@ from fire_toolkit.formats.oddities import Oddities, refuse_oddities
 from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.readers import recognise
 from fire_toolkit.formats.runs import run_of_ranked
+from fire_toolkit.formats.sense import Sense, sense_of
 from fire_toolkit.tables import Qrels, Run
 
 ORIENTATIONS = (QUERIES_ROWS, QUERIES_COLUMNS)
@@ -32,18 +33,21 @@ ORIENTATIONS = (QUERIES_ROWS, QUERIES_COLUMNS)
 class Request:
     """How predictions are to be read.
 
-    run_id: the run's id, by default the file's. key: the array or part that is meant. query_ids,
-    doc_ids: the ids of a matrix's axes. orientation: `queries-rows` or `queries-columns`. expected:
-    logged scores that the run must give by `qrels`. depth: how many docs of a query are kept; positives
-    of `qrels` are kept at any rank, and what `kept` names. allow: see `oddities`. similarity: `dot` or
-    `cosine`, of vectors. mask: one flag a row, False for padding. on_read: told the number of bytes of
-    each block.
+    run_id: the run's id, by default the file's. key: the array or part that is meant. query_ids, doc_ids:
+    the ids of a matrix's axes, or of places; `asked`: which of the two somebody asked for, so that a file
+    without use for them is refused; find_ids: told which ids are absent, finds them or None. orientation:
+    `queries-rows` or `queries-columns`. expected: logged scores that the run must give by `qrels`. depth:
+    how many docs of a query are kept; positives of `qrels` are kept at any rank, and what `kept` names.
+    allow: see `oddities`. similarity: `dot` or `cosine`, of vectors. mask: one flag a row, False for
+    padding. on_read: told the number of bytes of each block.
     """
 
     run_id: str | None = None
     key: str | None = None
     query_ids: Sequence[str] | None = None
     doc_ids: Sequence[str] | None = None
+    asked: frozenset[str] = frozenset()
+    find_ids: Callable[[str], Sequence[str] | None] | None = None
     orientation: str | None = None
     expected: Sequence[Expectation] = ()
     qrels: Qrels | None = None
@@ -57,12 +61,13 @@ class Request:
 
 @dataclass
 class Ingested:
-    """A run, what a manifest says of how it was read, notes in words, and hashes known from reading."""
+    """A run, what a manifest says of how it was read, notes, hashes known from reading, and its sense."""
 
     run: Run
     report: dict[str, Any]
     notes: list[str]
     hashes: dict[Path, str] = field(default_factory=dict)
+    sense: Sense | None = None
 
 
 def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> Ingested:
@@ -87,7 +92,9 @@ def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> 
             raise UsageError(f"{path}: {reader.what} holds no vectors")
         listed = reader.read_lists(path, request.key)
         if listed.has_places:
-            listed = named_by_place(listed, path, request.query_ids, request.doc_ids)
+            listed = named_by_place(listed, path, *_axes(path, request))
+        else:
+            listed = named_where_places(listed, path, (request.query_ids, request.doc_ids), request.asked)
         return _ingest_lists(path, listed, request, about)
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no predictions")
@@ -119,7 +126,7 @@ def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str,
     notes = [*listed.notes, *_allowed(oddities, queries, docs, request, path)]
     _refuse_empty(run, path)
     _check_expected(run, request, notes, about, where=str(path))
-    return _ingested(run, about, oddities, notes, request)
+    return _ingested(run, about, oddities, notes, request, len(docs))
 
 
 def _refuse_empty(run: Run, path: Path) -> None:
@@ -134,9 +141,9 @@ def _allowed(
 
 
 def _ingested(
-    run: Run, about: dict[str, Any], oddities: Oddities, notes: list[str], request: Request
+    run: Run, about: dict[str, Any], oddities: Oddities, notes: list[str], request: Request, n_docs: int
 ) -> Ingested:
-    counts = {
+    counts: dict[str, Any] = {
         "queries": len(run["query_id"].cat.categories),
         "docs": len(run["doc_id"].cat.categories),
         "rows": len(run),
@@ -144,7 +151,11 @@ def _ingested(
         **request.kept.below_top(run, request.depth, positive_pairs(request.qrels)),
         **oddities.counts(),
     }
-    return Ingested(run, {**about, **counts}, notes)
+    sense = None
+    if request.qrels is not None:
+        sense = sense_of(request.kept.scored(run), request.qrels, n_docs=n_docs)
+        counts["sense"] = sense.words
+    return Ingested(run, {**about, **counts}, notes, sense=sense)
 
 
 def _check_expected(
@@ -184,6 +195,11 @@ def _ingest_vectors(
     return _ingest_product(path, queries, docs, (names[0], names[1]), request, about)
 
 
+def _axes(path: Path, request: Request, *own: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    given = (request.query_ids, request.doc_ids)
+    return axis_ids(path, own or (None, None), given, asked=request.asked, find=request.find_ids)
+
+
 def _ingest_product(
     path: Path,
     query_arrays: Arrays,
@@ -192,11 +208,7 @@ def _ingest_product(
     request: Request,
     about: dict[str, Any],
 ) -> Ingested:
-    queries, docs = needed_ids(
-        path,
-        request.query_ids or query_arrays.query_ids,
-        request.doc_ids or doc_arrays.doc_ids,
-    )
+    queries, docs = _axes(path, request, query_arrays.query_ids, doc_arrays.doc_ids)
     vectors = [query_arrays.matrices[names[0]], doc_arrays.matrices[names[1]]]
     lengths = (len(queries), len(docs))
     if tuple(matrix.shape[0] for matrix in vectors) != lengths:
@@ -213,7 +225,7 @@ def _ingest_product(
 def _ingest_matrix(
     path: Path, reader: RunReader, arrays: Arrays, request: Request, about: dict[str, Any]
 ) -> Ingested:
-    queries, docs = needed_ids(path, request.query_ids or arrays.query_ids, request.doc_ids or arrays.doc_ids)
+    queries, docs = _axes(path, request, arrays.query_ids, arrays.doc_ids)
     shapes: set[tuple[int, ...]] = {(len(queries), len(docs)), (len(docs), len(queries))}
     name = choose_matrix(arrays, str(path), key=request.key, shapes=shapes)
     matrix = arrays.matrices[name]
@@ -377,4 +389,5 @@ def rank_queries(
     if n_outside:
         notes.append(f"{n_outside:,} positives of the qrels name a query or doc that the ids do not have")
     _check_expected(run, request, notes, about, where=str(path))
-    return _ingested(run, {**about, "positives_outside": n_outside}, ranked.oddities, notes, request)
+    about = {**about, "positives_outside": n_outside}
+    return _ingested(run, about, ranked.oddities, notes, request, len(docs))

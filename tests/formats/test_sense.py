@@ -1,0 +1,148 @@
+"""The line of sense that `add-run` prints, beside a few lines of numpy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+from fire_toolkit.formats.held_runs import run_from_matrix
+from fire_toolkit.formats.sense import sense_of
+from fire_toolkit.tables import Qrels, check_qrels
+
+N = 60
+VIDEOS = [f"v{n}" for n in np.random.default_rng(1).permutation(N)]
+QUERIES = [f"q{n}" for n in np.random.default_rng(2).permutation(N)]
+NOISE = np.random.default_rng(3).normal(size=(N, N)).astype(np.float32)
+SIMS = NOISE + 2 * np.eye(N, dtype=np.float32)
+Add = Callable[..., Result]
+
+
+def diagonal() -> Qrels:
+    return check_qrels(pd.DataFrame({"query_id": QUERIES, "doc_id": VIDEOS, "relevance": 1}))
+
+
+def ranks(sims: np.ndarray) -> np.ndarray:
+    return (sims >= np.diag(sims)[:, None]).sum(axis=1)
+
+
+def test_the_words_are_those_of_numpy() -> None:
+    own = ranks(SIMS)
+    run = run_from_matrix(SIMS, QUERIES, VIDEOS, "m", qrels=diagonal(), depth=5)
+    expected = (
+        f"C@1 {100 * (own == 1).mean():.1f} (chance 1.7); ranks of positives: median {np.median(own):g}"
+    )
+    found = sense_of(run, diagonal(), n_docs=N)
+    assert (expected, "") == (found.words, found.warning)
+
+
+@pytest.mark.parametrize("kind", ["rows moved", "noise", "distances"])
+@pytest.mark.parametrize("depth", [5, N])
+def test_scrambled_ids_noise_and_distances_are_near_chance(kind: str, depth: int) -> None:
+    sims = {"rows moved": np.roll(SIMS, 7, axis=0), "noise": NOISE, "distances": -SIMS}[kind]
+    run = run_from_matrix(sims, QUERIES, VIDEOS, "m", qrels=diagonal(), depth=depth)
+    assert sense_of(run, diagonal(), n_docs=N).warning.startswith("near chance")
+
+
+def test_lists_without_ranks_below_are_told_by_how_many_positives_they_hold() -> None:
+    for sims, is_near in ((SIMS, False), (np.roll(SIMS, 7, axis=0), True)):
+        run = run_from_matrix(sims, QUERIES, VIDEOS, "m", depth=5)
+        found = sense_of(run, diagonal(), n_docs=N)
+        assert (found.warning != "") is is_near
+        assert ("median below the lists" in found.words) is is_near
+
+
+def test_few_positives_tell_nothing_and_no_shared_query_is_said() -> None:
+    few = Qrels(diagonal()[:19])
+    run = run_from_matrix(-SIMS, QUERIES, VIDEOS, "m", qrels=few)
+    assert sense_of(run, few, n_docs=N).warning == ""
+    other = check_qrels(pd.DataFrame({"query_id": ["x"], "doc_id": ["v1"], "relevance": 1}))
+    found = sense_of(run, other, n_docs=N)
+    assert found.words == "none of the 1 queries with a positive is in the run"
+    assert "share no query" in found.warning
+
+
+@pytest.fixture
+def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Add:
+    """A workspace with a collection from a list of captions, and matrices in the list's order."""
+    rows = [f"{q},msr{v},{v},take {q}" for q, v in zip(QUERIES, VIDEOS, strict=True)]
+    (tmp_path / "list.csv").write_text("\n".join(["key,vid_key,video_id,sentence", *rows]) + "\n")
+    (tmp_path / "fire.toml").write_text("")
+    np.save(tmp_path / "sim.npy", SIMS)
+    np.savez(tmp_path / "own.npz", sims=SIMS, query_ids=QUERIES, doc_ids=VIDEOS)
+    places = {str(row): np.argsort(-SIMS[row])[:10].tolist() for row in range(N)}
+    (tmp_path / "places.json").write_text(json.dumps(places))
+    named = {QUERIES[int(row)]: [VIDEOS[doc] for doc in docs] for row, docs in places.items()}
+    (tmp_path / "named.json").write_text(json.dumps(named))
+    monkeypatch.chdir(tmp_path)
+    made = CliRunner().invoke(main, ["add-collection", "list.csv"])
+    assert made.exit_code == 0, made.output
+    return lambda *arguments: CliRunner().invoke(main, ["add-run", *arguments])
+
+
+SAID = f"C@1 {100 * (ranks(SIMS) == 1).mean():.1f} (chance 1.7)"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--query-ids", "list.csv", "--doc-ids", "list.csv"],
+        ["--query-ids", "collection/queries.tsv", "--doc-ids", "collection/items.tsv"],
+    ],
+)
+def test_a_matrix_in_the_order_of_the_benchmarks_list_gets_the_right_ids(
+    options: list[str], add: Add
+) -> None:
+    result = add("sim.npy", "--orientation", "queries-rows", *options)
+    assert result.exit_code == 0, result.output
+    assert SAID in result.stderr
+    assert ("doc ids are those of collection/items.tsv, in its order" in result.stderr) is (not options)
+
+
+def test_ids_map_places_of_json(add: Add) -> None:
+    result = add("places.json", "--query-ids", "list.csv", "--doc-ids", "list.csv")
+    assert SAID in result.stderr
+    assert "doc_ids are places from 0" in result.stderr
+    assert "share no query" in add("places.json", "--id", "unnamed").stderr
+    Path("places.json").write_text('{"0": [3, 60]}')
+    result = add("places.json", "--query-ids", "list.csv", "--doc-ids", "list.csv")
+    assert (result.exit_code, "hold '60', neither an id of that list nor a place" in result.stderr) == (
+        1,
+        True,
+    )
+
+
+@pytest.mark.parametrize("option", ["--query-ids", "--doc-ids"])
+def test_an_option_that_the_file_makes_useless_is_refused(option: str, add: Add) -> None:
+    said = add("named.json", option, "list.csv")
+    assert (said.exit_code, "are ids already" in said.stderr) == (1, True)
+    Path("turned.txt").write_text("\n".join((QUERIES if "query" in option else VIDEOS)[::-1]))
+    said = add("own.npz", option, "turned.txt", "--orientation", "queries-rows")
+    assert (said.exit_code, "ids of its own" in said.stderr) == (1, True)
+    assert SAID in add("own.npz", option, "list.csv", "--orientation", "queries-rows").stderr
+
+
+def test_numbers_that_are_ids_and_places_are_not_guessed(add: Add) -> None:
+    Path("ids.txt").write_text("\n".join(str(n) for n in reversed(range(N))))
+    said = add("places.json", "--doc-ids", "ids.txt")
+    assert (said.exit_code, "may be ids of that list or places in it" in said.stderr) == (1, True)
+
+
+def test_a_files_own_ids_come_before_those_of_the_workspace(add: Add) -> None:
+    Path("fire.toml").write_text('[runs]\nquery_ids = "turned.txt"\n')
+    Path("turned.txt").write_text("\n".join(QUERIES[::-1]))
+    assert SAID in add("own.npz", "--orientation", "queries-rows").stderr
+
+
+def test_a_collection_that_an_older_version_sorted_is_no_default(add: Add) -> None:
+    manifest = Path("collection/manifest.json")
+    manifest.write_text(manifest.read_text().replace('"order": "source"', '"of": "0.1.0"'))
+    result = add("sim.npy", "--orientation", "queries-rows")
+    assert (result.exit_code, "run add-collection again" in result.stderr) == (1, True)
