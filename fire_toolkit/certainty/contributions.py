@@ -70,7 +70,10 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Cont
         kinds = _count(own)
         row = {"runs": str(runs), "n_runs": int(own["n_runs"].iloc[0]), "n_pairs": len(own)}
         by_set.append(row | {"n_positive": kinds["confirmed"] + kinds["new"]} | kinds)
-    table = pd.DataFrame(by_set).sort_values(["n_pairs", "runs"], ascending=[False, True], kind="stable")
+    names = ["runs", "n_runs", "n_pairs", "n_positive", *KINDS]
+    table = pd.DataFrame(by_set, columns=names).sort_values(
+        ["n_pairs", "runs"], ascending=[False, True], kind="stable"
+    )
     return Contributions(pd.DataFrame(by_run), table.reset_index(drop=True))
 
 

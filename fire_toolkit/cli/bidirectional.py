@@ -21,6 +21,7 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.honest import augmented_cell
+from fire_toolkit.cli.own_items import queries_own_items
 
 if TYPE_CHECKING:
     from fire_toolkit.directions import Fold
@@ -72,6 +73,8 @@ def bidirectional(
     inputs = Inputs()
     original = read_original(qrels, inputs)
     corrected = read_augmented(augmented, qrels, inputs)
+    if queries_own_items(None, Inputs()):
+        say("note: queries' own items are kept in both directions; `score` follows the collection's protocol")
     source = (_Matrix if len(runs) == 1 else _TwoRuns)(runs, query_ids, doc_ids, inputs)
     parts = make_folds(original, source.items(), folds, augmented=corrected) if folds > 1 else []
     scorings = [

@@ -17,6 +17,7 @@ from fire_toolkit.collections.edits import pairs_within
 from fire_toolkit.collections.ngrams import Floats, Ints, NgramIndex, index_texts, text_norms
 from fire_toolkit.collections.similarity import similarity_blocks
 from fire_toolkit.errors import UsageError
+from fire_toolkit.own_items import own_items_of, without_own_pairs
 from fire_toolkit.tables import Pool, Qrels, Queries, check_pool
 
 MAX_PAIRS = 20_000_000
@@ -112,7 +113,10 @@ def _alike(index: NgramIndex, norms: Floats, min_similarity: float) -> Iterator[
 
 
 def _items_of(queries: Queries, qrels: Qrels, left: Ints, right: Ints, scores: Floats) -> pd.DataFrame:
-    """Return the items of the captions `right` for the queries `left`, each pair once, at its best."""
+    """Return the items of the captions `right` for the queries `left`, each pair once, at its best.
+
+    A query's own item is never among them.
+    """
     if (seen := seen_beside_text(queries)) is not None:
         same = seen[left] == seen[right]
         left, right, scores = left[same], right[same], scores[same]
@@ -120,7 +124,7 @@ def _items_of(queries: Queries, qrels: Qrels, left: Ints, right: Ints, scores: F
     alike = pd.DataFrame({"query_id": ids[left], "via_query_id": ids[right], "score": scores})
     positives = qrels.loc[qrels["relevance"] >= 1, ["query_id", "doc_id"]]
     pairs = alike.merge(positives.rename(columns={"query_id": "via_query_id"}), on="via_query_id")
-    return _best(pairs)
+    return _best(without_own_pairs(pairs, own_items_of(queries)))
 
 
 def _best(pairs: pd.DataFrame) -> pd.DataFrame:

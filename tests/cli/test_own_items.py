@@ -448,3 +448,38 @@ def test_fashioniq_keeps_the_candidate_in_the_ranking(fire: Fire, folder: Path) 
     expected = {("m", f"C@{k}"): (ranks <= k).mean() for k in (1, 2, 10)} | {("m", "MnR"): ranks.mean()}
     assert scores(result) == pytest.approx(expected)
     assert "own items kept in the rankings" in result.stderr
+
+
+@pytest.mark.usefixtures("workspace")
+def test_both_directions_keep_own_items_and_say_so(fire: Fire) -> None:
+    assert "own items are kept in both directions" in fire("bidirectional", "m0.npy", *IDS).stderr
+
+
+def test_labels_of_own_items_count_nowhere(fire: Fire, folder: Path, workspace: Composed) -> None:
+    """Judgments from a pool that still asked about references: `score --honest` and `contributions`."""
+    query, own = workspace.queries[0], workspace.docs[workspace.reference[0]]
+    rows = [f"{query},{own},relevant,1,fire"]
+    rows += [
+        f"{q},{workspace.docs[t]},relevant,1,fire"
+        for q, t in zip(workspace.queries, workspace.target, strict=True)
+    ]
+    (folder / "labels").mkdir()
+    (folder / "labels" / "labels.csv").write_text(
+        "\n".join(["query_id,doc_id,label,relevance,method", *rows, ""])
+    )
+    for rule in ("drop", "keep"):
+        asked = ("score", "--honest", "-m", "C@1", "--resamples", 20, "--own-item", rule, "--format", "json")
+        result = fire(*asked)
+        assert "left out: labels 1" in result.stderr
+        for row in json.loads(result.stdout):
+            hits = (workspace.rank_of_target(row["run_id"], drop=rule == "drop") == 1).mean()
+            assert (row["augmented"], row["new"]) == (pytest.approx(hits), 0)
+            if rule == "keep":  # the top doc is the own item, judged, or a positive, or unjudged
+                led = workspace.n_led(row["run_id"], 1) / N_QUERIES
+                assert row["upper"] == pytest.approx(1 - led)
+    target = workspace.docs[workspace.target[0]]
+    (folder / "sources.csv").write_text(
+        f"query_id,doc_id,run_id,rank\n{query},{own},m0,1\n{query},{target},m0,2\n"
+    )
+    row = json.loads(fire("contributions", "--pool-sources", "sources.csv", "--format", "json").stdout)[0]
+    assert (row["n_pooled"], row["new"]) == (1, 0)

@@ -218,3 +218,12 @@ def test_captions_match_only_beside_the_same_image_and_silence_matches_nothing()
     by_similarity, _ = match_by_similarity(queries, qrels, min_similarity=0.5)
     for found in (by_edits, by_similarity):
         assert list(zip(found["query_id"], found["doc_id"], strict=True)) == [("q1", "c"), ("q3", "a")]
+
+
+def test_a_query_s_own_item_is_never_suggested() -> None:
+    rows = {"query_id": ["q1", "q2"], "text": ["in red"] * 2, "reference": ["i", "i"]}
+    qrels = check_qrels(
+        pd.DataFrame({"query_id": ["q1", "q2", "q2"], "doc_id": ["a", "b", "i"], "relevance": 1})
+    )
+    found = match_by_edits(check_queries(pd.DataFrame(rows)), qrels, max_distance=0)
+    assert list(zip(found["query_id"], found["doc_id"], strict=True)) == [("q1", "b"), ("q2", "a")]
