@@ -232,13 +232,17 @@ def label_grades(labels: Iterable[str], guideline: Guideline | None) -> Grades:
     counts = Counter(labels)
     if guideline is None:
         return _numeric_grades(counts)
-    unknown = {label: n for label, n in counts.items() if label not in guideline.grades}
+    return _known(counts, guideline.name, guideline.grades)
+
+
+def _known(counts: Mapping[str, int], name: str, grades: Grades) -> Grades:
+    unknown = {label: n for label, n in counts.items() if label not in grades}
     if unknown:
         raise TableError(
-            f"labels that guideline {guideline.name} does not have: {_counted(unknown)}; it has "
-            f"{', '.join(guideline.grades)}; name the guideline they were given under, or correct them"
+            f"labels that guideline {name} does not have: {_counted(unknown)}; it has "
+            f"{', '.join(grades)}; name the guideline they were given under, or correct them"
         )
-    return guideline.grades
+    return grades
 
 
 def choose_grades(
@@ -262,11 +266,35 @@ def choose_grades(
     counts = Counter(labels)
     if guideline is not None:
         return label_grades(counts, guideline)
+    return _usual(counts, default.name, default.grades)
+
+
+# Of the default guideline; a test holds the two together.
+DEFAULT_NAME = "caption-relevance-v1"
+DEFAULT_GRADES: Grades = {"irrelevant": 0, "relevant": 1, "ambiguous": None}
+
+
+def usual_grades(labels: Iterable[str]) -> Grades | None:
+    """Return the grades of labels whose guideline nobody named, as `choose_grades` with the default one.
+
+    Raises:
+        TableError: as `choose_grades`.
+
+    Examples:
+        >>> usual_grades(["relevant", "relevant"])
+        {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
+        >>> usual_grades(["yes", "no"]) is None
+        True
+    """
+    return _usual(Counter(labels), DEFAULT_NAME, DEFAULT_GRADES)
+
+
+def _usual(counts: Mapping[str, int], name: str, grades: Grades) -> Grades | None:
     if counts and all(_NUMBER.fullmatch(label) for label in counts):
         return _numeric_grades(counts)
-    if counts and not any(label in default.grades for label in counts):
+    if counts and not any(label in grades for label in counts):
         return None
-    return label_grades(counts, default)
+    return _known(counts, name, grades)
 
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.checks import Column, TableSpec, check_table
+from fire_toolkit.errors import UsageError
 
 Queries = NewType("Queries", pd.DataFrame)
 Items = NewType("Items", pd.DataFrame)
@@ -30,6 +31,9 @@ Changes = NewType("Changes", pd.DataFrame)
 Scores = NewType("Scores", pd.DataFrame)
 Agreement = NewType("Agreement", pd.DataFrame)
 Comparisons = NewType("Comparisons", pd.DataFrame)
+
+
+UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its annotator
 
 
 def _ids(*names: str) -> tuple[Column, ...]:
@@ -238,6 +242,58 @@ def check_judgments(table: pd.DataFrame, *, where: str = "") -> Judgments:
     Further columns are kept. One row for each annotator and pair.
     """
     return Judgments(check_table(JUDGMENTS, table, where=where))
+
+
+def asked_judgments(judgments: Judgments) -> Judgments:
+    """Return the judgments that were asked of their annotator, in the order given.
+
+    An answer of kind `unassigned` was given to a task of somebody else, whose answer may have been seen. It
+    is no vote and no part of agreement.
+
+    Args:
+        judgments: without a column kind all are returned.
+    """
+    if "kind" not in judgments.columns:
+        return judgments
+    return Judgments(judgments[judgments["kind"] != UNASSIGNED].reset_index(drop=True))
+
+
+def first_round(judgments: Judgments) -> Judgments:
+    """Return the judgments of each pair's first round, which were asked without knowing any answer.
+
+    A pair is asked again because of what was said of it, so later answers are no even sample: with them
+    agreement is too high or too low, by how the pairs were chosen.
+
+    Args:
+        judgments: with a column round (whole numbers), else all are returned; with a column kind,
+            answers that were not asked of their annotator are left out too, see `asked_judgments`.
+
+    Returns:
+        The rows kept, in the order given.
+
+    Raises:
+        UsageError: rounds that are no whole numbers.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
+        ...     "label": list("1010"), "round": [1, 1, 2, 2]}))
+        >>> first_round(judgments)[["doc_id", "annotator_id", "round"]].values.tolist()
+        [['a', 'u', 1], ['a', 'v', 1], ['b', 'u', 2]]
+    """
+    asked = asked_judgments(judgments)
+    if "round" not in asked.columns:
+        return asked
+    number = asked["round"]
+    if number.dtype.kind not in "iu":
+        if not all(str(value).isdecimal() for value in number.unique()):
+            raise UsageError("judgments: round holds no whole numbers, so the first round cannot be told")
+        number = number.astype(np.int64)
+    if number.nunique() > 1:
+        first = number.groupby([asked[name] for name in ("query_id", "doc_id")], sort=False).transform("min")
+        asked = asked[number == first]
+    return Judgments(asked.reset_index(drop=True))
 
 
 def check_dropped(table: pd.DataFrame, *, where: str = "") -> Dropped:

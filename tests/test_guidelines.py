@@ -8,8 +8,17 @@ from hypothesis import strategies as st
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.formats.guideline_files import read_guideline
-from fire_toolkit.guidelines import Guideline, check_guideline, choose_grades, label_grades
+from fire_toolkit.guidelines import (
+    DEFAULT_GRADES,
+    DEFAULT_NAME,
+    Guideline,
+    check_guideline,
+    choose_grades,
+    label_grades,
+    usual_grades,
+)
 from fire_toolkit.labelstudio.config import parse_label_config
+from fire_toolkit.workspace import SETTINGS
 
 DEFAULT = read_guideline("caption-relevance-v1")
 
@@ -160,3 +169,10 @@ def test_labels_half_known_are_a_mistake_and_not_categories() -> None:
 def test_a_named_guideline_is_taken_at_its_word() -> None:
     with pytest.raises(TableError, match=r"does not have: '0' \(1\), '1' \(1\)"):
         choose_grades(["0", "1"], guideline=DEFAULT, default=DEFAULT)
+
+
+def test_the_usual_grades_are_those_of_the_default_guideline() -> None:
+    assert (DEFAULT.name, DEFAULT.grades) == (DEFAULT_NAME, DEFAULT_GRADES)
+    assert SETTINGS["tasks"]["guideline"] == DEFAULT_NAME
+    for labels in (["relevant"], ["1", "0.5"], ["yes"], []):
+        assert usual_grades(labels) == choose_grades(labels, guideline=None, default=DEFAULT)

@@ -13,18 +13,22 @@ from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patte
 from fire_toolkit.agreement.confusions import annotator_confusions
 from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables import Judgments
+from fire_toolkit.tables import Judgments, first_round
 
 ONE_VALUE = "without this annotator every judgment on pairs with two judgments says the same"
 
 
 def leave_one_out(
-    judgments: Judgments, *, grades: Grades | None = None, level: str = "nominal"
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    level: str = "nominal",
+    all_rounds: bool = False,
 ) -> pd.DataFrame:
     """Return Krippendorff's alpha without each annotator in turn.
 
     Args:
-        judgments, grades, level: as in `krippendorff_alpha`.
+        judgments, grades, level, all_rounds: as in `krippendorff_alpha`.
 
     Returns:
         Columns annotator_id, n_votes (of the annotator), n_pairable (pairs with two votes that remain),
@@ -36,7 +40,7 @@ def leave_one_out(
         UsageError, TableError: as `krippendorff_alpha`.
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments
+        >>> from fire_toolkit.tables import check_judgments, first_round
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": [d for d in "abcd" for _ in "uvw"],
         ...     "annotator_id": ["u", "v", "w"] * 4, "label": list("110" "111" "000" "001")}))
@@ -46,6 +50,7 @@ def leave_one_out(
         1            v  0.125  -0.264
         2            w  1.000   0.611
     """
+    judgments = judgments if all_rounds else first_round(judgments)
     votes = code_votes(judgments, grades=grades, level=level)
     names = np.asarray(pd.factorize(judgments["annotator_id"])[1], dtype=object)
     counts, domain = graded_counts(votes, level)
@@ -92,12 +97,16 @@ def _without_each(votes: Votes, counts: Ints, level: str, n_annotators: int) -> 
 
 
 def annotator_matrix(
-    judgments: Judgments, *, grades: Grades | None = None, min_shared: int = 10
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    min_shared: int = 10,
+    all_rounds: bool = False,
 ) -> pd.DataFrame:
     """Return the agreement of every two annotators on the pairs that both voted on.
 
     Args:
-        judgments, grades: as in `krippendorff_alpha`.
+        judgments, grades, all_rounds: as in `krippendorff_alpha`.
         min_shared: with fewer shared pairs nothing is said of two annotators; 1 or more.
 
     Returns:
@@ -109,7 +118,7 @@ def annotator_matrix(
         TableError: as `krippendorff_alpha`.
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments
+        >>> from fire_toolkit.tables import check_judgments, first_round
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": [d for d in "abcd" for _ in "uv"],
         ...     "annotator_id": ["u", "v"] * 4, "label": list("11" "11" "00" "01")}))
@@ -119,6 +128,7 @@ def annotator_matrix(
     """
     if min_shared < 1:
         raise UsageError(f"min_shared is {min_shared}; expected 1 or more")
+    judgments = judgments if all_rounds else first_round(judgments)
     confusions = annotator_confusions(code_votes(judgments, grades=grades))
     names = np.asarray(pd.factorize(judgments["annotator_id"])[1], dtype=object)
     two = np.stack([names[confusions.a], names[confusions.b]], axis=1).astype(object)

@@ -13,39 +13,7 @@ from fire_toolkit.tables import Judgments
 
 PAIR = ["query_id", "doc_id"]
 KEYS = [*PAIR, "annotator_id"]
-UNASSIGNED = "unassigned"
 LENGTHS = (5, 10, 15, 20)
-
-
-def first_round(judgments: Judgments) -> Judgments:
-    """Return the judgments of each pair's first round, which were asked without knowing any answer.
-
-    A pair is asked again because of what was said of it, so later answers are no even sample: with them
-    agreement is too high or too low, by how the pairs were chosen.
-
-    Args:
-        judgments: with a column round (whole numbers), else all are returned; with a column kind,
-            answers that were not asked of their annotator (`unassigned`) are left out too.
-
-    Returns:
-        The rows kept, in the order given.
-
-    Examples:
-        >>> from fire_toolkit.tables import check_judgments
-        >>> judgments = check_judgments(pd.DataFrame({
-        ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
-        ...     "label": list("1010"), "round": [1, 1, 2, 2]}))
-        >>> first_round(judgments)[["doc_id", "annotator_id", "round"]].values.tolist()
-        [['a', 'u', 1], ['a', 'v', 1], ['b', 'u', 2]]
-    """
-    kept = np.ones(len(judgments), dtype=np.bool_)
-    if "kind" in judgments.columns:
-        kept &= np.asarray(judgments["kind"] != UNASSIGNED)
-    asked = judgments[kept]
-    if "round" in asked.columns and asked["round"].nunique() > 1:
-        first = asked.groupby(PAIR, sort=False)["round"].transform("min")
-        asked = asked[asked["round"] == first]
-    return Judgments(asked.reset_index(drop=True))
 
 
 def join_columns(judgments: Judgments, table: pd.DataFrame, *, by: str | None = None) -> Judgments:

@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.agreement.specific import NO_GRADE
 from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.tables import Judgments
+from fire_toolkit.tables import Judgments, first_round
 
 
 def annotator_profiles(
@@ -21,11 +21,12 @@ def annotator_profiles(
     controls: pd.DataFrame | None = None,
     min_pairs: int = 10,
     confidence: float = 0.95,
+    all_rounds: bool = False,
 ) -> pd.DataFrame:
     """Return one row of numbers for each annotator, to look into, not to drop anyone by.
 
     Args:
-        judgments, grades: as in `krippendorff_alpha`.
+        judgments, grades, all_rounds: as in `krippendorff_alpha`.
         controls: columns query_id, doc_id, label: pairs whose label is known.
         min_pairs: what rests on fewer pairs is nan, and the note says so; 1 or more.
         confidence: of the interval of control accuracy, strictly between 0 and 1.
@@ -43,7 +44,7 @@ def annotator_profiles(
         TableError: as `krippendorff_alpha`; a control given twice.
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments
+        >>> from fire_toolkit.tables import check_judgments, first_round
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": [d for d in "abcd" for _ in "uv"],
         ...     "annotator_id": ["u", "v"] * 4, "label": list("11" "10" "00" "01")}))
@@ -57,6 +58,7 @@ def annotator_profiles(
         raise UsageError(f"min_pairs is {min_pairs}; expected 1 or more")
     if not 0 < confidence < 1:
         raise UsageError(f"confidence is {confidence}; expected a number strictly between 0 and 1")
+    judgments = judgments if all_rounds else first_round(judgments)
     votes = code_votes(judgments, grades=grades)
     names = pd.factorize(judgments["annotator_id"])[1]
     columns: dict[str, Any] = {"annotator_id": np.asarray(names, dtype=object)}

@@ -13,7 +13,7 @@ from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of, 
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables import Agreement, Judgments
+from fire_toolkit.tables import Agreement, Judgments, first_round
 
 COLUMNS = {
     "group": "str",
@@ -33,6 +33,7 @@ INTERVAL_COLUMNS = {
     "n_resampled": "int64",
     "interval_note": "str",
 }
+INCLUSION = "inclusion_probability"
 ALPHA_BOUNDS = "the bounds .667 and .8 are customary for alpha alone"
 
 
@@ -52,7 +53,12 @@ class Coefficient:
 
 
 def krippendorff_alpha(
-    judgments: Judgments, *, grades: Grades | None = None, level: str = "nominal"
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    level: str = "nominal",
+    inclusion: str | None = INCLUSION,
+    all_rounds: bool = False,
 ) -> Coefficient:
     """Return Krippendorff's alpha of `judgments`, by the package `krippendorff`.
 
@@ -60,9 +66,13 @@ def krippendorff_alpha(
         judgments: one row for each annotator and pair.
         grades: label → grade, in the guideline's order; None as a grade says that the label is no vote
             (an escalation, say): such answers are left out and counted in the note. Without `grades`
-            every label is a category of its own; if all labels are numbers they are their own grades.
+            labels of the default guideline have its grades, numbers are their own, and other labels are
+            categories without grades.
         level: nominal, ordinal, interval or ratio. Labels of equal grade are one value at the last
             three; at the nominal level every label is its own category, whatever its grade.
+        inclusion: as in `agreement`.
+        all_rounds: whether later answers to a pair count too, and those that were not asked of their
+            annotator; see `first_round`.
 
     Returns:
         A `Coefficient`; its value is nan, with the reason in its note, when no pair has two votes or
@@ -75,14 +85,15 @@ def krippendorff_alpha(
     The definition is that of Krippendorff, Computing Krippendorff's Alpha-Reliability (2011).
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments
+        >>> from fire_toolkit.tables import check_judgments, first_round
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": ["a", "a", "b", "b", "c", "c"],
         ...     "annotator_id": ["u", "v"] * 3, "label": ["1", "1", "0", "0", "1", "0"]}))
         >>> round(krippendorff_alpha(judgments).value, 4)
         0.4444
     """
-    return measure_agreement(code_votes(judgments, grades=grades, level=level), "alpha", level=level)
+    ((_, votes),) = _measured(judgments, grades, level, None, ["alpha"], inclusion, None, all_rounds)
+    return measure_agreement(votes, "alpha", level=level)
 
 
 def agreement(
@@ -92,7 +103,8 @@ def agreement(
     level: str = "nominal",
     by: str | None = None,
     statistics: Sequence[str] = ("alpha", "percent_agreement"),
-    inclusion: str | None = None,
+    inclusion: str | None = INCLUSION,
+    all_rounds: bool = False,
 ) -> Agreement:
     """Return the statistics of agreement of `judgments`, for all of them or for each group.
 
@@ -108,8 +120,10 @@ def agreement(
             `unanimous` is the share of pairable pairs with one label, `resolved` that of all pairs on
             which a label has more than half of the votes.
         inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
-            judgment; pairable pairs then weigh its inverse. Pairs with one vote keep weight 1. None: all
-            weigh the same.
+            judgment; pairable pairs then weigh its inverse. Pairs with one vote keep weight 1. By default
+            the column of that name, where judgments have it. None: all weigh the same.
+        all_rounds: whether later answers to a pair count too, and those that were not asked of their
+            annotator; see `first_round`.
 
     Returns:
         Columns group, statistic, level, value, n_units, n_pairable, n_annotators, note (see
@@ -121,7 +135,7 @@ def agreement(
         TableError: a label that `grades` does not hold.
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments
+        >>> from fire_toolkit.tables import check_judgments, first_round
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": ["a", "a", "b", "b", "c", "c"],
         ...     "annotator_id": ["u", "v"] * 3, "label": ["1", "1", "0", "0", "1", "0"]}))
@@ -132,7 +146,7 @@ def agreement(
     """
     rows = [
         (*key, *astuple(measure_agreement(votes, key[1], level=level)))
-        for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, None)
+        for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, None, all_rounds)
     ]
     return Agreement(pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS))
 
@@ -144,8 +158,9 @@ def agreement_intervals(
     level: str = "nominal",
     by: str | None = None,
     statistics: Sequence[str] = ("alpha", "percent_agreement"),
-    inclusion: str | None = None,
+    inclusion: str | None = INCLUSION,
     cluster: str | None = None,
+    all_rounds: bool = False,
     method: str = "bootstrap",
     n_resamples: int = 10_000,
     confidence: float = 0.95,
@@ -154,7 +169,7 @@ def agreement_intervals(
     """Return what `agreement` returns, and an interval beside each value.
 
     Args:
-        judgments, grades, level, by, statistics, inclusion: as in `agreement`.
+        judgments, grades, level, by, statistics, inclusion, all_rounds: as in `agreement`.
         cluster, method, n_resamples, confidence, seed: as in `alpha_interval`.
 
     Returns:
@@ -165,7 +180,7 @@ def agreement_intervals(
         UsageError, TableError: as `agreement` and `alpha_interval`.
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments
+        >>> from fire_toolkit.tables import check_judgments, first_round
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
         ...     "annotator_id": ["u", "v"] * 40,
@@ -182,7 +197,7 @@ def agreement_intervals(
             *astuple(measure_agreement(votes, key[1], level=level)),
             *_beside(interval_of(votes, key[1], level=level, resampling=resampling)),
         )
-        for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, cluster)
+        for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, cluster, all_rounds)
     ]
     columns = COLUMNS | INTERVAL_COLUMNS
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)
@@ -204,8 +219,12 @@ def _measured(
     statistics: Sequence[str],
     inclusion: str | None,
     cluster: str | None,
+    all_rounds: bool,
 ) -> Iterator[tuple[tuple[str, str, str], Votes]]:
     """Yield group, statistic and level shown of each row of the table, and the votes behind it."""
+    judgments = judgments if all_rounds else first_round(judgments)
+    if inclusion == INCLUSION and (INCLUSION not in judgments or judgments[INCLUSION].isna().all()):
+        inclusion = None
     if by is not None and by not in judgments.columns:
         raise UsageError(f"judgments have no column {by!r}; found {', '.join(judgments.columns)}")
     unknown = [name for name in statistics if name not in STATISTICS]

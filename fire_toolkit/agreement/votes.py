@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.guidelines import usual_grades
 from fire_toolkit.tables import Judgments
 
 Ints = npt.NDArray[np.int64]
@@ -145,7 +146,8 @@ def code_votes(
     if level not in LEVELS:
         raise UsageError(f"level of measurement {level!r} is unknown; expected one of {', '.join(LEVELS)}")
     codes, found = pd.factorize(judgments["label"])
-    known = _own_grades(list(found), level) if grades is None else _given_grades(list(found), grades)
+    grades = usual_grades(found) if grades is None else grades
+    known = _no_grades(list(found), level) if grades is None else _given_grades(list(found), grades)
     _check_grades(known, level)
     labels = tuple(label for label, grade in known.items() if grade is not None)
     place = {label: code for code, label in enumerate(labels)}
@@ -206,26 +208,15 @@ def _given_grades(found: list[str], grades: Grades) -> dict[str, float | None]:
     return dict(grades)
 
 
-def _own_grades(found: list[str], level: str) -> dict[str, float | None]:
-    """Return each label with the number it spells, ascending; with nan, by code point, if any spells none."""
-    numbers = {label: _number(label) for label in sorted(found)}
-    bad = [label for label, number in numbers.items() if math.isnan(number)]
-    if not bad:
-        return {label: numbers[label] for label in sorted(numbers, key=numbers.__getitem__)}
+def _no_grades(found: list[str], level: str) -> dict[str, float | None]:
+    """Return each label, by code point, without a grade."""
     if level != "nominal":
+        bad = [label for label in sorted(found) if not label.lstrip("+-").replace(".", "", 1).isdecimal()]
         raise UsageError(
             f"level {level} needs a grade for every label; label {bad[0]!r} is no number and has none "
             "(give grades, or use level nominal)"
         )
-    return dict.fromkeys(numbers, math.nan)
-
-
-def _number(label: str) -> float:
-    try:
-        number = float(label)
-    except ValueError:
-        return math.nan
-    return number if math.isfinite(number) else math.nan
+    return dict.fromkeys(sorted(found), math.nan)
 
 
 def _check_grades(grades: Mapping[str, float | None], level: str) -> None:

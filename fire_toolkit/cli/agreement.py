@@ -29,10 +29,8 @@ from fire_toolkit.cli.judged_files import (
     grades_of,
     judgments_from,
     read_controls,
-    typed,
     with_control_answers,
 )
-from fire_toolkit.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,8 +167,6 @@ def _designed(judgments: Judgments, *, all_rounds: bool) -> Judgments:
     """Return the judgments that agreement is of, and say what is left out or should be."""
     from fire_toolkit.agreement import first_round
 
-    if "round" in judgments.columns and judgments["round"].dtype.kind not in "iu":
-        raise UsageError("judgments: round holds no whole numbers, so the first round cannot be told")
     first = first_round(judgments)
     n_later = len(judgments) - len(first)
     if not n_later:
@@ -191,8 +187,9 @@ def _designed(judgments: Judgments, *, all_rounds: bool) -> Judgments:
 def _joined(judgments: Judgments, file: Path, by: str | None) -> Judgments:
     from fire_toolkit.agreement import join_columns
     from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.table_files import typed_judgments
 
-    return typed(join_columns(judgments, read_delimited(file), by=by), where=str(file))
+    return typed_judgments(join_columns(judgments, read_delimited(file), by=by), where=str(file))
 
 
 def _measured(judgments: Judgments, grades: Grades | None, question: _Question) -> pd.DataFrame:
@@ -207,6 +204,7 @@ def _measured(judgments: Judgments, grades: Grades | None, question: _Question) 
         "by": question.by,
         "statistics": question.statistics,
         "inclusion": INCLUSION if weighted else None,
+        "all_rounds": True,  # those that do not count were left out before columns were joined
     }
     if question.intervals is None:
         return agreement(judgments, **common)
@@ -245,12 +243,12 @@ def _seen(
     if question.by or question.statistics != _named(()) or question.intervals:
         raise click.UsageError(f"--show {view} is a table of its own: without --by, --measure, --intervals")
     if view == "leave-one-out":
-        return leave_one_out(judgments, grades=grades, level=question.level)
+        return leave_one_out(judgments, grades=grades, level=question.level, all_rounds=True)
     if view == "matrix":
-        return annotator_matrix(judgments, grades=grades)
+        return annotator_matrix(judgments, grades=grades, all_rounds=True)
     if known is None:
-        return annotator_profiles(judgments, grades=grades)
-    return annotator_profiles(known.judgments, grades=grades, controls=known.controls)
+        return annotator_profiles(judgments, grades=grades, all_rounds=True)
+    return annotator_profiles(known.judgments, grades=grades, controls=known.controls, all_rounds=True)
 
 
 def _drawn(measured: pd.DataFrame, by: str | None, output_format: str) -> str:

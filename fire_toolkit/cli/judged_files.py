@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fire_toolkit.cli.common import Inputs, here, n_of, say
-
-_ROUND = re.compile("[1-9][0-9]*")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,34 +15,13 @@ if TYPE_CHECKING:
 
 
 def judgments_from(path: Path) -> Judgments:
-    """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said.
-
-    The columns round and inclusion_probability are numbers where they are there.
-    """
+    """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said."""
     from fire_toolkit.formats.table_files import read_judgments
 
     judgments, n_superseded = read_judgments(path)
     if n_superseded:
         say(f"note: {path}: {n_superseded:,} earlier answers of an annotator to the same pair left out")
-    return typed(judgments, where=str(path))
-
-
-def typed(judgments: pd.DataFrame, *, where: str) -> Judgments:
-    """Return judgments with the columns round and inclusion_probability, where they are there, as numbers.
-
-    A round that is no whole number is somebody's own word and stays text.
-    """
-    from fire_toolkit.checks import Column, check_table
-    from fire_toolkit.tables import JUDGMENTS, Judgments
-
-    own: list[Column] = []
-    if "round" in judgments.columns and all(map(_ROUND.fullmatch, map(str, judgments["round"].unique()))):
-        own.append(Column("round", "int", minimum=1))
-    if "inclusion_probability" in judgments.columns:
-        own.append(Column("inclusion_probability", "float", missing=True))
-    known = replace(JUDGMENTS, columns=tuple(own), key=(), order=())
-    numbers = check_table(known, judgments[[column.name for column in own]], where=where)
-    return Judgments(judgments.assign(**{name: numbers[name].array for name in numbers.columns}))
+    return judgments
 
 
 def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:

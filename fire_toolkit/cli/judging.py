@@ -16,6 +16,7 @@ from fire_toolkit.cli.common import (
     here,
     json_option,
     n_of,
+    say,
     say_next,
     shown,
     summarise,
@@ -71,6 +72,9 @@ _guideline = click.option(
     help="Disputes get no label, or all count as not relevant (0) or relevant (1), to see what they decide.",
     show_default=True,
 )
+@click.option(
+    "--count-unassigned", is_flag=True, help="Answers that were not asked of their annotator are votes too."
+)
 @click.option("--next-round", "ask_again", is_flag=True, help="Also write disputes as a pool to ask again.")
 @click.option(
     "--qrels",
@@ -93,6 +97,7 @@ def resolve(
     controls: str | None,
     adjudicators: tuple[str, ...],
     end: str,
+    count_unassigned: bool,
     ask_again: bool,
     qrels: str | None,
     sharing: str | None,
@@ -104,8 +109,9 @@ def resolve(
 
     Rule `fire`: one judgment stands; of several, a label with more than half of the votes; else a
     dispute, for a third annotator (--next-round writes DIR/next_round/pool.csv). An escalated or
-    skipped answer is no vote. flagged.csv lists what anybody escalated or flagged. With --qrels,
-    DIR/rejected/pool.csv holds the original positives to ask again before either side is believed.
+    skipped answer is no vote, nor is one that was not asked of its annotator (kind `unassigned`).
+    flagged.csv lists what anybody escalated or flagged. With --qrels, DIR/rejected/pool.csv holds the
+    original positives to ask again before either side is believed.
     The change against a plain majority is always told. With --share-judgments the column shared_from
     of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
     """
@@ -119,6 +125,8 @@ def resolve(
     original = read_qrels(inputs.use(qrels)) if qrels else None
     table = judgments_from(inputs.use(path))
     grades = known_grades(table, guideline, path)
+    if not count_unassigned:
+        table = _asked(table)
     shared: dict[str, int] = {}
     if sharing:
         table, shared = _shared(table, sharing, queries, inputs)
@@ -134,6 +142,7 @@ def resolve(
         pools["rejected"] = rejected_originals(labels, original, round=next_number(table))
         counts["rejected_originals"] = len(pools["rejected"])
     parameters: dict[str, Any] = {"rule": rule} | ({"disputes": end} if end != "unjudged" else {})
+    parameters |= {"count_unassigned": True} if count_unassigned else {}
     parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
     parameters |= {"share_judgments": sharing} if sharing else {}
     outputs: dict[str, Any] = {"stage": "resolve", "parameters": parameters, "inputs": inputs}
@@ -150,6 +159,22 @@ def resolve(
     else:
         known = "" if here() else f" --qrels {named('QRELS', qrels, beside=inputs.hashes)}"
         say_next(f"augment{known} --labels {folder / 'labels.csv'} --out {folder / 'augmented.txt'}")
+
+
+def _asked(judgments: Judgments) -> Judgments:
+    """Return the judgments that were asked of their annotator, and say how many were not."""
+    from fire_toolkit.tables import asked_judgments
+
+    asked = asked_judgments(judgments)
+    n_left = len(judgments) - len(asked)
+    if n_left:
+        pair = ["query_id", "doc_id"]
+        n_pairs = len(judgments.drop_duplicates(pair)) - len(asked.drop_duplicates(pair))
+        say(
+            f"note: {n_of(n_left, 'answer')} not asked of their annotator left out, as `agree` does; "
+            f"{n_of(n_pairs, 'pair')} without another answer (--count-unassigned counts them)"
+        )
+    return asked
 
 
 def _shared(
@@ -193,7 +218,9 @@ def _resolved(
     votes = judgments
     if known is not None:
         votes = with_control_answers(judgments, path, known, grades, inputs)
-    full = resolve_in_full(votes, grades=grades, rule=rule, controls=known, adjudicators=adjudicators)
+    full = resolve_in_full(
+        votes, grades=grades, rule=rule, controls=known, adjudicators=adjudicators, count_unassigned=True
+    )
     labels, disputes, posteriors = full.labels, full.disputes, full.posteriors
     if votes is not judgments:  # answers to controls teach a model, and are no judgments
         pairs = judgments[["query_id", "doc_id"]].drop_duplicates()

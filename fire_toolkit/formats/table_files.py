@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.checks import TableSpec
+from fire_toolkit.checks import Column, TableSpec, check_table
 from fire_toolkit.formats.delimited import check_header, read_delimited
 from fire_toolkit.formats.files import read_text
 from fire_toolkit.formats.trec import read_trec_qrels
@@ -29,6 +31,8 @@ from fire_toolkit.tables import (
     check_pool_sources,
     check_queries,
 )
+
+_ROUND = re.compile("[1-9][0-9]*")
 
 
 def _read(path: str | Path, spec: TableSpec) -> pd.DataFrame:
@@ -107,7 +111,23 @@ def read_judgments(path: str | Path) -> tuple[Judgments, int]:
     """Return a judgments file, and how many answers were left out as superseded by a later one.
 
     Columns query_id, doc_id, annotator_id and label are needed. Of several answers by one annotator
-    to one pair the latest by created_at counts, without dates the last row.
+    to one pair the latest by created_at counts, without dates the last row. The columns round and
+    inclusion_probability are numbers where they are there.
     """
     latest, superseded = latest_judgments(_read(path, JUDGMENTS), where=str(path))
-    return latest, len(superseded)
+    return typed_judgments(latest, where=str(path)), len(superseded)
+
+
+def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:
+    """Return judgments with the columns round and inclusion_probability, where they are there, as numbers.
+
+    A round that is no whole number is somebody's own word and stays text.
+    """
+    own: list[Column] = []
+    if "round" in judgments.columns and all(map(_ROUND.fullmatch, map(str, judgments["round"].unique()))):
+        own.append(Column("round", "int", minimum=1))
+    if "inclusion_probability" in judgments.columns:
+        own.append(Column("inclusion_probability", "float", missing=True))
+    known = replace(JUDGMENTS, columns=tuple(own), key=(), order=())
+    numbers = check_table(known, judgments[[column.name for column in own]], where=where)
+    return Judgments(judgments.assign(**{name: numbers[name].array for name in numbers.columns}))

@@ -15,10 +15,9 @@ from fire_toolkit.labelstudio.campaign import Round, queue_named
 from fire_toolkit.labelstudio.export import ImportResult, judgments_from_export
 from fire_toolkit.labelstudio.push import is_shared
 from fire_toolkit.ledger import DELETED, RESTORED, Ledger, latest_answers
-from fire_toolkit.tables import DROPPED, Dropped, check_dropped, check_judgments
+from fire_toolkit.tables import DROPPED, UNASSIGNED, Dropped, check_dropped, check_judgments
 from fire_toolkit.tasks import split_pair_id
 
-UNASSIGNED = "unassigned"
 EDITED = "edited"
 NO_PAIR = "no_pair"
 _COLUMNS = ["query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail"]

@@ -14,7 +14,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.ballots import Ballots, Grades, count_ballots
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import ESCALATED
-from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool
+from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool, first_round
 
 _Table = TypeVar("_Table", Labels, Disputes)
 
@@ -110,7 +110,7 @@ def plan_round(
     if waiting is not None:
         labels, disputes = _without(labels, waiting), _without(disputes, waiting)
     rejected = None if original is None else rejected_originals(labels, original, round=round)
-    changes = _changes(count_ballots(_first_answers(judgments), grades=grades))
+    changes = _changes(count_ballots(first_round(judgments), grades=grades))
     left = len(labels) + len(disputes) if budget is None else budget
     draw = np.random.default_rng(seed)
     asked, rows = [], []
@@ -151,14 +151,6 @@ def _check_arguments(
         raise UsageError(f"seed is {seed}, expected 0 or more")
     if number < 1:
         raise UsageError(f"round is {number}; expected 1 or more")
-
-
-def _first_answers(judgments: Judgments) -> Judgments:
-    """Return the judgments of each pair's first round, where they say theirs: later ones were disputed."""
-    if "round" not in judgments.columns or judgments["round"].dtype.kind not in "iu":
-        return judgments
-    first = judgments.groupby(PAIR, sort=False)["round"].transform("min")
-    return Judgments(judgments[judgments["round"] == first])
 
 
 def _changes(ballots: Ballots) -> tuple[float, float]:

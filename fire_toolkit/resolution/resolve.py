@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.guidelines import usual_grades
 from fire_toolkit.resolution.ballots import Ballots, Grades, Verdicts, count_ballots
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.tables import (
@@ -17,6 +18,7 @@ from fire_toolkit.tables import (
     Judgments,
     Labels,
     Pool,
+    asked_judgments,
     check_disputes,
     check_labels,
     check_pool,
@@ -29,17 +31,19 @@ NO_MAJORITY = "no_majority"
 def resolve(
     judgments: Judgments,
     *,
-    grades: Grades,
+    grades: Grades | None = None,
     rule: str = "fire",
     controls: pd.DataFrame | None = None,
     adjudicators: Collection[str] = (),
+    count_unassigned: bool = False,
 ) -> tuple[Labels, Disputes]:
     """Return one label for each judged pair that `rule` can decide, and the other pairs as disputes.
 
     Args:
         judgments: one row for each annotator and pair.
         grades: label → relevance (a whole number), in the guideline's order; None as a grade says that
-            the label is no vote (an escalation, say): it never becomes a label.
+            the label is no vote (an escalation, say): it never becomes a label. Without it labels of the
+            default guideline have its grades, and numbers are their own.
         rule: `fire`: more than half of the votes, one vote stands (the FIRE paper's rule);
             `majority`: more votes than any other label; `unanimous`: all votes; `adjudicator`: more than
             half of the votes of adjudicators, or of the latest round; `weighted`: more than half of the
@@ -48,6 +52,8 @@ def resolve(
         controls: columns query_id, doc_id, label: pairs whose label is known; pairs that nobody judged
             are ignored. `weighted` needs them, `dawid-skene` holds them fixed, other rules ignore them.
         adjudicators: annotators whose word counts before that of others, for `adjudicator`.
+        count_unassigned: whether answers that were not asked of their annotator are votes, see
+            `tables.asked_judgments`.
 
     Returns:
         Labels (method: the rule; n_judgments: votes; n_agree: votes for the label; confidence:
@@ -76,9 +82,23 @@ def resolve(
         0        q      b  no_majority      1     1
     """
     resolution = resolve_in_full(
-        judgments, grades=grades, rule=rule, controls=controls, adjudicators=adjudicators
+        judgments,
+        grades=_grades_of(judgments, grades),
+        rule=rule,
+        controls=controls,
+        adjudicators=adjudicators,
+        count_unassigned=count_unassigned,
     )
     return resolution.labels, resolution.disputes
+
+
+def _grades_of(judgments: Judgments, grades: Grades | None) -> Grades:
+    found = usual_grades(judgments["label"]) if grades is None else grades
+    if found is None:
+        raise UsageError(
+            f"no grade is known for label {judgments['label'].min()!r}; give the grades of its guideline"
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -107,17 +127,19 @@ def resolve_in_full(
     rule: str = "fire",
     controls: pd.DataFrame | None = None,
     adjudicators: Collection[str] = (),
+    count_unassigned: bool = False,
 ) -> Resolution:
     """Return what `resolve` returns, with the posterior and the trace of a rule that is a model.
 
     Args:
-        judgments, grades, rule, controls, adjudicators: as in `resolve`.
+        judgments, grades, rule, controls, adjudicators, count_unassigned: as in `resolve`.
 
     Raises:
         UsageError, TableError: as `resolve`.
     """
     if rule not in RULES:
         raise UsageError(f"rule {rule!r} is unknown; expected one of {', '.join(RULES)}")
+    judgments = judgments if count_unassigned else asked_judgments(judgments)
     ballots = count_ballots(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
     verdicts = RULES[rule](ballots)
     posteriors, confusions = _posteriors(ballots, verdicts), _confusions(ballots, verdicts)

@@ -1,0 +1,181 @@
+"""A command and its function give one number for one file, when nothing but the files is given to either."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import Result
+
+import fire_toolkit as fire
+from fire_toolkit.tables import Judgments
+
+Fire = Callable[..., Result]
+RUNS = ("runs/fused.run", "runs/shape-contour.run")
+BOTH = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
+DRAWS = {"n_resamples": 200}
+MEASURES = ["C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10"]
+
+
+@pytest.fixture
+def uneven(sample: Fire) -> Fire:
+    """The sample, with judgments of a second round, of nobody's task, escalated, and drawn unevenly."""
+    table = pd.read_csv("judgments.csv", dtype=str, keep_default_na=False)
+    draw = np.random.default_rng(0)
+    table["kind"] = np.where(draw.random(len(table)) < 0.1, "unassigned", "task")
+    table["round"] = np.where(draw.random(len(table)) < 0.2, "10", "2")
+    table.loc[draw.random(len(table)) < 0.05, "label"] = "ambiguous"
+    pair = table["query_id"] + " " + table["doc_id"]
+    table["inclusion_probability"] = np.where(pair.map(hash_of) < 0.5, "0.1", "1.0")
+    table.to_csv("judgments.csv", index=False)
+    return sample
+
+
+def hash_of(text: str) -> float:
+    return sum(map(ord, text)) % 10 / 10
+
+
+def judgments() -> Judgments:
+    return fire.read_judgments("judgments.csv")[0]
+
+
+def tables() -> dict[str, Any]:
+    return {
+        "runs": [fire.read_run(path) for path in RUNS],
+        "original": fire.read_qrels("qrels.txt"),
+        "augmented": fire.read_qrels("augmented.txt"),
+        "labels": fire.read_labels("labels/labels.csv"),
+        "sources": fire.read_pool_sources("pool_sources.csv"),
+    }
+
+
+def both(function: Callable[..., Any], measures: list[str] | None = None, **more: Any) -> Any:
+    """Call a function on the two runs and the two qrels, as its command does."""
+    given = tables()
+    names = [] if measures is None else [measures]
+    return function(given["runs"], given["original"], given["augmented"], *names, **more)
+
+
+PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
+    "agree": (("agree", "judgments.csv"), lambda: fire.agreement_table(judgments())),
+    "agree, all rounds": (
+        ("agree", "judgments.csv", "--all-rounds"),
+        lambda: fire.agreement_table(judgments(), all_rounds=True),
+    ),
+    "intervals": (
+        ("agree", "judgments.csv", "--intervals", "bootstrap", "--resamples", "200"),
+        lambda: fire.agreement_intervals(judgments(), **DRAWS),
+    ),
+    "leave one out": (
+        ("agree", "judgments.csv", "--show", "leave-one-out"),
+        lambda: fire.leave_one_out(judgments()),
+    ),
+    "matrix": (("agree", "judgments.csv", "--show", "matrix"), lambda: fire.annotator_matrix(judgments())),
+    "profiles": (
+        ("agree", "judgments.csv", "--show", "profiles"),
+        lambda: fire.annotator_profiles(judgments()),
+    ),
+    "score": (
+        ("score", *RUNS, *BOTH),
+        lambda: fire.score_runs(
+            tables()["runs"], tables()["original"], MEASURES, augmented=tables()["augmented"]
+        ).scores,
+    ),
+    "honest": (
+        ("score", *RUNS, "--honest", "--qrels", "qrels.txt", "--labels", "labels", "--resamples", "200"),
+        lambda: fire.honest_scores(
+            tables()["runs"], tables()["original"], tables()["labels"], MEASURES, **DRAWS
+        ).scores,
+    ),
+    "difference": (
+        ("difference", *RUNS, *BOTH, "--resamples", "200"),
+        lambda: fire.score_differences(
+            tables()["runs"], tables()["original"], MEASURES, augmented=tables()["augmented"], **DRAWS
+        ).table,
+    ),
+    "orders": (
+        ("orders", *RUNS, "--qrels", "qrels.txt", "--qrels", "augmented.txt", "--show", "swaps",
+         "--resamples", "200"),
+        lambda: fire.compare_orders(
+            tables()["runs"],
+            {"qrels.txt": tables()["original"], "augmented.txt": tables()["augmented"]},
+            MEASURES,
+            **DRAWS,
+        ).swaps,
+    ),
+    "compare": (("compare", *RUNS), lambda: fire.compare_runs(tables()["runs"]).comparisons),
+    "coverage": (("coverage", *RUNS, *BOTH), lambda: both(fire.coverage, ["C@1", "C@10", "nDCG@10"]).summary),
+    "reusability": (
+        ("reusability", *RUNS, *BOTH, "--pool-sources", "pool_sources.csv", "-m", "C@1", "--show", "all"),
+        lambda: both(fire.leave_out, ["C@1"], sources=tables()["sources"]).scores,
+    ),
+    "contributions": (
+        ("contributions", "--pool-sources", "pool_sources.csv", "--labels", "labels", "--qrels", "qrels.txt"),
+        lambda: fire.contributions(tables()["sources"], tables()["labels"], tables()["original"]).by_run,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_command_and_its_function_give_the_same_table(uneven: Fire, name: str) -> None:
+    words, function = PAIRS[name]
+    printed = pd.read_csv(io.StringIO(uneven(*words, "--format", "csv").stdout), keep_default_na=False)
+    expected = function()
+    assert list(printed.columns) == list(expected.columns)
+    for column in printed:
+        if expected[column].dtype.kind == "f":
+            numbers = pd.to_numeric(printed[column], errors="coerce").to_numpy(dtype=float)
+            np.testing.assert_array_equal(numbers, expected[column].to_numpy())
+        else:
+            assert printed[column].astype(str).tolist() == expected[column].astype(str).tolist()
+
+
+def test_alpha_alone_is_that_of_the_table(uneven: Fire) -> None:
+    table = pd.read_csv(io.StringIO(uneven("agree", "judgments.csv", "--format", "csv").stdout))
+    value = fire.krippendorff_alpha(judgments()).value
+    assert value == table["value"][0]
+    others = [
+        fire.krippendorff_alpha(judgments(), all_rounds=True).value,
+        fire.krippendorff_alpha(judgments(), inclusion=None).value,
+        fire.krippendorff_alpha(judgments(), grades={"relevant": 1, "irrelevant": 0, "ambiguous": 0}).value,
+    ]
+    assert len({round(each, 6) for each in (value, *others)}) == 4  # each default does something
+
+
+def test_resolve_and_augment_do_as_their_functions(uneven: Fire) -> None:
+    told = uneven("resolve", "judgments.csv", "--out", "anew").stderr
+    labels, disputes = fire.resolve(judgments())
+    pd.testing.assert_frame_equal(fire.read_labels("anew/labels.csv"), labels, check_dtype=False)
+    assert len(pd.read_csv("anew/disputes.csv")) == len(disputes)
+    n_unassigned = int((judgments()["kind"] == "unassigned").sum())
+    assert f"note: {n_unassigned:,} answers not asked of their annotator left out, as `agree` does" in told
+    uneven("augment", "--qrels", "qrels.txt", "--labels", "anew", "--out", "anew.txt")
+    augmented, _ = fire.augment_qrels(tables()["original"], labels)
+    columns = ["query_id", "doc_id", "relevance"]
+    pd.testing.assert_frame_equal(fire.read_qrels("anew.txt")[columns], augmented[columns])
+    uneven("resolve", "judgments.csv", "--out", "all", "--count-unassigned")
+    counted, _ = fire.resolve(judgments(), count_unassigned=True)
+    pd.testing.assert_frame_equal(fire.read_labels("all/labels.csv"), counted, check_dtype=False)
+    assert len(counted) > len(labels)
+
+
+def test_pool_and_tasks_do_as_their_functions(sample: Fire) -> None:
+    sample("pool", *RUNS, "--qrels", "qrels.txt", "--out", "anew")
+    made = fire.pool_runs(tables()["runs"], originals=tables()["original"])
+    columns = ["query_id", "doc_id", "best_rank", "n_runs", "is_original", "round"]
+    pd.testing.assert_frame_equal(fire.read_pool("anew/pool.csv")[columns], made.pool[columns])
+    words = ("--queries", "queries.tsv", "--guideline", "caption-relevance-v1", "--items", "items.tsv")
+    sample("tasks", "anew", *words, "--out", "anew/tasks.json")
+    tasks = fire.make_tasks(
+        made.pool,
+        fire.read_queries("queries.tsv"),
+        items=fire.read_items("items.tsv"),
+        guideline=fire.read_guideline("caption-relevance-v1"),
+    )
+    expected = fire.tasks_to_json(tasks, fire.read_guideline("caption-relevance-v1"))
+    for batch, name in ((1, "tasks.json"), (2, "tasks.overlap.json")):
+        assert json.loads(Path("anew", name).read_text()) == expected[batch]
