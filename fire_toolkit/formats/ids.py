@@ -186,16 +186,27 @@ def axis_ids(
         UsageError: ids were asked for, and the file has others of its own.
         FormatError: there are none, or one is given twice.
     """
-    axes: list[Sequence[str] | None] = []
+    found = zip(("query_ids", "doc_ids"), own_or_given(path, own, given, asked=asked), strict=True)
+    axes = [find(name) if ids is None and find is not None else ids for name, ids in found]
+    return needed_ids(path, *axes)
+
+
+def own_or_given(
+    path: Path,
+    own: Sequence[Sequence[str] | None],
+    given: Sequence[Sequence[str] | None],
+    *,
+    asked: Collection[str],
+) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+    """Return the ids of queries and docs that a file holds, else those given; arguments as for `axis_ids`."""
     for name, mine, other in zip(("query_ids", "doc_ids"), own, given, strict=True):
         if mine is not None and other is not None and name in asked and list(mine) != list(other):
             raise UsageError(
-                f"{path}: has {name} of its own ({', '.join(mine[:2])}, …), which are not those of "
-                f"--{name.replace('_', '-')}; leave the option out, or save the array without ids"
+                f"{path}: has {name} of its own ({', '.join(mine[:2])}, …), which are not those given; leave "
+                f"--{name.replace('_', '-')} (or {name} in fire.toml) out, or save the array without ids"
             )
-        ids = mine if mine is not None else other
-        axes.append(find(name) if ids is None and find is not None else ids)
-    return needed_ids(path, *axes)
+    queries, docs = (other if mine is None else mine for mine, other in zip(own, given, strict=True))
+    return queries, docs
 
 
 def needed_ids(

@@ -14,8 +14,8 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats import own_runs, trec
 from fire_toolkit.formats.arrays import choose_matrix
 from fire_toolkit.formats.dense import QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.ids import check_ids, ids_beside, read_ids
-from fire_toolkit.formats.index_lists import named_by_place
+from fire_toolkit.formats.ids import check_ids, ids_beside, own_or_given, read_ids
+from fire_toolkit.formats.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.list_pass import run_of_lists
 from fire_toolkit.formats.matrix import Matrix, n_rows_columns
 from fire_toolkit.formats.matrix_runs import MatrixRun, can_be_scored, refuse_missing
@@ -40,7 +40,8 @@ def read_run(
     Args:
         path: the file; `-` is TREC text on standard input.
         run_id: the run's id; by default the one in the file, or the file's name.
-        query_ids: for a matrix: a file with one id a row, of any form that `read_ids` knows.
+        query_ids: for a matrix: a file with one id a row, of any form that `read_ids` knows; it names the
+            places in lists of places, and lists of ids have no use for it.
         doc_ids: for a matrix: a file with one id a column, of the same forms.
             By default `NAME.query_ids.txt` and `NAME.doc_ids.txt` beside the matrix (or `.npy`, `.json`).
         depth: keep this many docs a query; None keeps all.
@@ -60,6 +61,8 @@ def read_run(
         listed = reader.read_lists(path, None)
         if listed.has_places:
             listed = named_by_place(listed, path, *_given_ids(path, query_ids, doc_ids))
+        elif query_ids is not None or doc_ids is not None:
+            listed = named_where_places(listed, path, _given_ids(path, query_ids, doc_ids))
         run = run_of_lists(listed, path, run_id=run_id)
     else:
         return _read_matrix(path, reader, run_id or path.stem, query_ids, doc_ids, depth)
@@ -130,12 +133,14 @@ def open_matrix(
 
     Raises:
         FormatError: the file holds no matrix, or no ids that fit it.
+        UsageError: ids were given, and the file has others of its own.
     """
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no run")
     arrays = reader.read_arrays(path)
-    queries, docs = _given_ids(path, query_ids, doc_ids)
-    queries, docs = queries or arrays.query_ids, docs or arrays.doc_ids
+    asked = [name for name, file in (("query_ids", query_ids), ("doc_ids", doc_ids)) if file is not None]
+    own, given = (arrays.query_ids, arrays.doc_ids), _given_ids(path, query_ids, doc_ids)
+    queries, docs = own_or_given(path, own, given, asked=asked)
     shapes: set[tuple[int, ...]] = {(len(queries), len(docs))} if queries and docs else set()
     matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
     rows, columns = n_rows_columns(matrix)

@@ -146,3 +146,19 @@ def test_a_collection_that_an_older_version_sorted_is_no_default(add: Add) -> No
     manifest.write_text(manifest.read_text().replace('"order": "source"', '"of": "0.1.0"'))
     result = add("sim.npy", "--orientation", "queries-rows")
     assert (result.exit_code, "run add-collection again" in result.stderr) == (1, True)
+
+
+def test_score_reads_a_matrix_with_its_own_ids_and_refuses_others(add: Add) -> None:
+    Path("turned.txt").write_text("\n".join(QUERIES[::-1]))
+    run = CliRunner()
+
+    def score(*arguments: str) -> Result:
+        return run.invoke(main, ["score", *arguments, "-m", "C@1", "--format", "csv"])
+
+    expected = score("own.npz").stdout
+    assert f"{(ranks(SIMS) == 1).mean():.4f}"[:6] in expected
+    refused = score("own.npz", "--query-ids", "turned.txt")
+    assert (refused.exit_code, "has query_ids of its own" in refused.stderr) == (1, True)
+    assert expected == score("own.npz", "--query-ids", "list.csv").stdout
+    named = score("places=places.json", "--query-ids", "list.csv", "--doc-ids", "list.csv").stdout
+    assert expected.replace("own", "places") == named
