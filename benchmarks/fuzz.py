@@ -11,6 +11,7 @@ from the seed. What fails is printed with its reader and kept in a folder; the e
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -94,6 +95,11 @@ PAIRS = (
     "query_id,doc_id,label,relevance,annotator_id,created_at,duration_s,n_judgments,confidence\n"
     + "".join(f"q{n},d{n},yes,{n},ann,2026-01-0{n}T00:00:00Z,1.5,2,.5\n" for n in range(1, 5))
 )
+MASK = (
+    b"\x93NUMPY\x01\x00\x46\x00"
+    + b"{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}".ljust(69)
+    + b"\n\1\0\1"
+)
 POOL = (
     "query_id,doc_id,best_rank,n_runs,is_control,round,stratum,inclusion_probability,design,seed\n"
     "q1,d1,1,2,False,1,,1.0,certain,0\nq2,d2,,,True,1,s,0.5,srs,7\n"
@@ -147,7 +153,8 @@ def records() -> list[Target]:
     from fire_toolkit.storage import Manifest, finish_interrupted, read_manifest, verify
     from fire_toolkit.workspace import config_text, read_workspace
 
-    manifest = Manifest("pool", "0", {"depth": 3}, {"runs/a": "0"}, {"pool.csv": "0" * 64}, {"pairs": 1})
+    sha = hashlib.sha256(b"x").hexdigest()
+    manifest = Manifest("pool", "0", {"depth": 3}, {"runs/a": sha}, {"pool.csv": sha}, {"pairs": 1})
     made = json.dumps(vars(manifest), indent=1)
     values = [True if kind == "bool" else "x" for kind in Campaign.__annotations__.values()]
     campaign = json.dumps(dict(zip(Campaign.__annotations__, values, strict=True)))
@@ -207,7 +214,7 @@ def texts() -> list[Target]:
         of("answers.csv", "query_id,doc_id,question,answer\nq,d,is it?,yes\n", read_answers),
         of("release.json", release, read_fire_release, known),
         *(of(f"ids {n}", content, read_ids, "query_id", path="ids") for n, content in enumerate(ids)),
-        of("mask", (PREDICTIONS / "plain.npy").read_bytes(), read_mask),
+        of("mask", MASK, read_mask),
     ]
 
 
@@ -219,11 +226,16 @@ def predictions() -> list[Target]:
 
     queries, docs = ["007", "q:1|x", "frage-ü"], ["NA", "d10", "d9", "null"]
     request = Request(query_ids=queries, doc_ids=docs, allow=frozenset(ALLOWANCES), similarity="dot", depth=2)
+    ids = (("m.query_ids.txt", "\n".join(queries).encode()), ("m.doc_ids.txt", "\n".join(docs).encode()))
+
+    def scored(folder: Path) -> object:
+        return read_run(folder / "m")
+
     found = []
     for path in sorted(PREDICTIONS.iterdir()):
         kind = {".h5": "hdf5", ".parquet": "parquet"}.get(path.suffix, "run")
         found.append(of(f"{kind} {path.name}", path.read_bytes(), ingest, request, path="m"))
-        found.append(of(f"{kind} {path.name}, scored", path.read_bytes(), read_run, path="m"))
+        found.append(Target(f"{kind} {path.name}, scored", "m", path.read_bytes(), scored, ids))
     return found
 
 
@@ -308,10 +320,8 @@ def chosen(number: int, seed: int, found: list[Target]) -> tuple[Target, bytes]:
     return target, mutated(target.content, dice, [other.content for other in found])
 
 
-def attempt(target: Target, content: bytes) -> str:
-    """Return what came out that must not; empty where the file was read, or refused with one line."""
-    from fire_toolkit.errors import FireError
-
+def put(target: Target, content: bytes, call: Callable[[Path], object]) -> None:
+    """Call with a folder of the target's files, one of them damaged; a warning is a failure."""
     folder = Path(tempfile.mkdtemp())
     try:
         for name, raw in (*target.beside, (target.path, content)):
@@ -319,7 +329,17 @@ def attempt(target: Target, content: bytes) -> str:
             (folder / name).write_bytes(raw)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            target.call(folder)
+            call(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def attempt(target: Target, content: bytes) -> str:
+    """Return what came out that must not; empty where the file was read, or refused with one line."""
+    from fire_toolkit.errors import FireError
+
+    try:
+        put(target, content, target.call)
     except FireError as error:
         told = str(error)
         is_line = bool(told) and "\n" not in told and len(told) < 4000 and told.isprintable()
@@ -329,8 +349,6 @@ def attempt(target: Target, content: bytes) -> str:
         return (
             f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {ascii(str(error))[:200]}"
         )
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     return ""
 
 

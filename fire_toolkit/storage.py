@@ -26,6 +26,7 @@ SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
 _SUFFIX = ".manifest.json"
 _RECORD = ".fire-commit-"
+_LONGEST_NAME = 255  # bytes
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,11 @@ def _renames(record: Path) -> dict[str, str]:
     """Return what a commit record asks for; nothing when another process has carried it out."""
     try:
         renames = parse_json(record.read_text(encoding="utf-8"), "record")
-        if any(Path(name).name != name for pair in renames.items() for name in pair):
-            raise ValueError("a name leads out of the folder")
+        names = [name for pair in renames.items() for name in pair]
+        if not all(name and Path(name).name == name and "\0" not in name for name in names):
+            raise ValueError("a name that leads out of the folder, or is none")
+        if any(len(os.fsencode(name)) > _LONGEST_NAME for name in names):
+            raise ValueError("a name longer than a file can have")
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError, AttributeError, FormatError) as error:

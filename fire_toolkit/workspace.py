@@ -61,14 +61,25 @@ class Workspace:
         return None if not text or is_absent else path
 
     def paths(self, section: str, key: str) -> list[Path]:
-        """Return the files that a setting's patterns match, sorted, each once."""
+        """Return the files that a setting's patterns match, sorted, each once.
+
+        Raises:
+            FormatError: one is no pattern of paths below the workspace.
+        """
         found = {
             path
             for pattern in self.settings[section][key]
-            for path in self.root.glob(pattern)
+            for path in self._matching(section, key, pattern)
             if path.is_file() and not path.name.startswith(".") and not _is_beside(path)
         }
         return sorted(found)
+
+    def _matching(self, section: str, key: str, pattern: str) -> list[Path]:
+        try:
+            return list(self.root.glob(pattern))
+        except (ValueError, NotImplementedError) as error:
+            where = f"{self.root / CONFIG}: [{section}] {key} = {pattern!r}"
+            raise FormatError(f"{where}: {error}; expected a pattern such as runs/*") from None
 
 
 def _is_beside(path: Path) -> bool:

@@ -182,3 +182,10 @@ def test_a_foreign_commit_record_does_not_touch_other_folders(tmp_path: Path) ->
     with pytest.raises(FormatError, match="damaged commit record"):
         finish_interrupted(folder)
     assert victim.read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["", "a" * 300, "half \ud800", "nul\0"])
+def test_a_commit_record_with_a_name_that_no_file_has_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / ".fire-commit-1.json").write_text(json.dumps({".a.1.tmp": name}))
+    with pytest.raises(FormatError, match="damaged commit record"):
+        finish_interrupted(tmp_path)

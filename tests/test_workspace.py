@@ -70,3 +70,12 @@ def test_items_count_when_they_are_there(tmp_path: Path) -> None:
     assert found.path("collection", "items") == tmp_path / "collection" / "items.tsv"
     named = read_workspace(workspace(tmp_path, "[collection]\nitems = 'mine.tsv'\n"))
     assert named.path("collection", "items") == tmp_path / "mine.tsv"
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*", ""])
+def test_what_is_no_pattern_is_told(pattern: str, tmp_path: Path) -> None:
+    (tmp_path / "fire.toml").write_text(f'[runs]\nfiles = ["{pattern}"]\n')
+    with pytest.raises(
+        FormatError, match=r"fire\.toml: \[runs\] files = .* expected a pattern such as runs/\*"
+    ):
+        read_workspace(tmp_path).paths("runs", "files")

@@ -62,7 +62,7 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
         for batch, file in enumerate(files, start=1)
         for place, entry in enumerate(_entries(file), start=1)
     ]
-    tasks = check_tasks(pd.DataFrame(rows, columns=list(TASKS.names)), where=str(path))
+    tasks = check_tasks(pd.DataFrame(rows, columns=list(TASKS.names), dtype=object), where=str(path))
     if tasks["round"].nunique() > 1:
         numbers = ", ".join(map(str, sorted(tasks["round"].unique())))
         raise FormatError(f"{path}: tasks of rounds {numbers}; expected those of one round")

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
 
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.labelstudio.campaign import (
     QueueName,
     marked_queue,
@@ -168,3 +168,9 @@ def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text("[{")
     with pytest.raises(FormatError, match=r"t\.json:1: damaged or cut JSON"):
         read_task_files(tmp_path / "t.json", GUIDELINE)
+
+
+def test_half_of_a_character_in_a_task_is_told(tmp_path: Path) -> None:
+    tasks = [{"data": {"pair_id": "q|d", "caption": "a \ud800", "video": "v"}}]
+    with pytest.raises(TableError, match=r"t\.json: text holds half of a character"):
+        read_task_files(write_tasks(tmp_path / "t.json", tasks), GUIDELINE)
