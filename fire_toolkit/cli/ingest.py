@@ -147,6 +147,9 @@ def _kept(queries: str | None, inputs: Inputs) -> Kept:
     from fire_toolkit.formats.kept import Kept
 
     own, groups = choose_own_items(None, queries, inputs), groups_beside(queries)
+    if own.of_query:
+        stand = "do not count" if own.is_dropped else "count"
+        say(f"note: queries' own items stay in the run; they {stand} in its scores ({own.why})")
     members = read_delimited(inputs.use(groups), required=["query_id", "doc_id"]) if groups else None
     return Kept(own.of_query, own.is_dropped, members)
 

@@ -373,6 +373,7 @@ def test_a_logged_score_is_met_by_the_protocol(fire: Fire, workspace: Composed) 
     share = 100 * (workspace.rank_of_target("m0", drop=True) <= 5).mean()
     result = fire("add-run", "m0.npy", *IDS, "--top", 5, "--expect", f"R@5={share:.1f}")
     assert "the logged score is reproduced" in result.stderr
+    assert "own items stay in the run; they do not count in its scores (the collection's" in result.stderr
 
 
 def test_circo_has_both_scores_of_its_own_scorer(fire: Fire, folder: Path) -> None:
