@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -18,16 +18,20 @@ _MEASURES = [*(f"C@{k}" for k in CUTOFFS), "MedR", "MnR"]
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """A part of a collection that is scored by itself: its docs, and the qrels between them and texts."""
+    """A part of a collection that is scored by itself: its docs, and the qrels between them and texts.
+
+    back: the qrels from items (query_id) to texts (doc_id), where they are not `qrels` the other way round.
+    """
 
     docs: tuple[str, ...]
     qrels: Qrels
     augmented: Qrels | None = None
+    back: Qrels | None = None
 
     @property
     def texts(self) -> list[str]:
         """Return the ids of the fold's texts, sorted."""
-        return list(self.qrels["query_id"].unique())
+        return sorted({*self.qrels["query_id"], *([] if self.back is None else self.back["doc_id"])})
 
 
 def score_directions(
@@ -36,6 +40,7 @@ def score_directions(
     qrels: Qrels,
     *,
     augmented: Qrels | None = None,
+    back: Qrels | None = None,
     item: str = "i",
 ) -> Scoring:
     """Return R@1, 5, 10, MedR and MnR from texts to items and from items to texts, R@Sum and mR.
@@ -49,7 +54,9 @@ def score_directions(
         item_to_text: one run whose queries are items and whose docs are texts.
         qrels: texts (query_id) and their items (doc_id); read the other way round for `item_to_text`.
             The queries of each direction are those that stand in them.
-        augmented: the corrected qrels.
+        augmented: the corrected qrels; not together with `back`.
+        back: items (query_id) and their texts (doc_id), where these are not `qrels` the other way round: as
+            in ECCV Caption, whose images have positives among all captions, and whose queries are some.
         item: a letter for the item in the names of measures: `i` gives t2i_R@1, `v` t2v_R@1.
 
     Returns:
@@ -58,17 +65,22 @@ def score_directions(
         as shares (times 100, it is the sum of percentages that papers print), mR is R@Sum / 6.
 
     Raises:
-        UsageError: a table holds no run or several.
-        JoinError: as `score_runs`; nothing is positive.
+        UsageError: a table holds no run or several; `augmented` and `back` are both given.
+        JoinError: as `score_runs`; nothing is positive; without `back`, texts are ranked that `qrels` does
+            not hold, so that an item's own text would count as not relevant.
 
     Source: Faghri et al., VSE++ (BMVC 2018), for R@K of both directions; R@Sum as in SCAN (ECCV 2018).
     """
     _check_one(text_to_item, item_to_text)
+    if back is not None and augmented is not None:
+        raise UsageError("qrels of the other direction do not go with augmented qrels; score without one")
+    if back is None:
+        refuse_unheld_texts(item_to_text["doc_id"].unique(), qrels)
     parts, notes = [], []
     turned, turned_notes = _turned_augmented(qrels, augmented)
     ways = (
         (f"t2{item}", text_to_item, qrels, augmented),
-        (f"{item}2t", item_to_text, turn_qrels(qrels), turned),
+        (f"{item}2t", item_to_text, turn_qrels(qrels) if back is None else back, turned),
     )
     for way, run, own, corrected in ways:
         scores, own_notes = score_runs(run, own, _MEASURES, augmented=corrected)
@@ -79,13 +91,34 @@ def score_directions(
     return Scoring(Scores(pd.concat([scores, *_sums(scores)], ignore_index=True)), (*notes, *turned_notes))
 
 
+def refuse_unheld_texts(texts: Iterable[str], qrels: Qrels) -> None:
+    """Raise a JoinError when texts are ranked of which the qrels do not say where they belong.
+
+    Where the qrels hold none of them, the run is another's, which scoring refuses in its own words.
+    """
+    held = set(qrels["query_id"])
+    ranked = list(texts)
+    unheld = [text for text in ranked if text not in held]
+    if 0 < len(unheld) < len(ranked):
+        raise JoinError(
+            f"{len(unheld):,} texts are ranked that are no queries of the qrels ({', '.join(unheld[:3])}): "
+            "an item's own text among them would count as wrong. Give the qrels from items to texts "
+            "(--qrels2), or rank the texts of the qrels alone"
+        )
+
+
 def turn_qrels(qrels: Qrels) -> Qrels:
     """Return the qrels the other way round: docs as queries, queries as docs."""
     return check_qrels(qrels.rename(columns={"query_id": "doc_id", "doc_id": "query_id"}))
 
 
 def make_folds(
-    qrels: Qrels, docs: Sequence[str], n_folds: int, *, augmented: Qrels | None = None
+    qrels: Qrels,
+    docs: Sequence[str],
+    n_folds: int,
+    *,
+    augmented: Qrels | None = None,
+    back: Qrels | None = None,
 ) -> list[Fold]:
     """Return the collection in `n_folds` parts of consecutive docs, with the texts that belong to them.
 
@@ -97,6 +130,7 @@ def make_folds(
         docs: every doc, in the collection's order; those without a text are in the way of others' texts.
         n_folds: 1 or more; where it does not divide the docs, the first folds have one doc more.
         augmented: the corrected qrels; pairs across folds are left out.
+        back: the qrels from items to texts; pairs across folds are left out.
 
     Raises:
         UsageError: more folds than docs, or a doc given twice.
@@ -112,20 +146,26 @@ def make_folds(
         raise JoinError(f"{len(absent):,} docs of the qrels are not in the order of the docs ({absent[0]})")
     size, more = divmod(len(docs), n_folds)
     starts = [n * size + min(n, more) for n in range(n_folds + 1)]
-    return [_fold(qrels, tuple(docs[starts[n] : starts[n + 1]]), augmented) for n in range(n_folds)]
+    return [_fold(qrels, tuple(docs[starts[n] : starts[n + 1]]), augmented, back) for n in range(n_folds)]
 
 
-def _fold(qrels: Qrels, docs: tuple[str, ...], augmented: Qrels | None) -> Fold:
+def _fold(qrels: Qrels, docs: tuple[str, ...], augmented: Qrels | None, back: Qrels | None) -> Fold:
     positive = qrels[(qrels["relevance"] >= 1) & qrels["doc_id"].isin(docs)]
     if positive.empty:
         raise JoinError(f"the fold from {docs[0]} to {docs[-1]} has no text; expected fewer folds")
     texts = set(positive["query_id"])
+    if back is not None:
+        texts |= set(back.loc[(back["relevance"] >= 1) & back["query_id"].isin(docs), "doc_id"])
 
-    def own(table: Qrels) -> Qrels:
-        is_in = table["query_id"].isin(texts) & table["doc_id"].isin(docs)
-        return Qrels(table[is_in].reset_index(drop=True))
+    def own(table: Qrels, text: str = "query_id", item: str = "doc_id") -> Qrels:
+        return Qrels(table[table[text].isin(texts) & table[item].isin(docs)].reset_index(drop=True))
 
-    return Fold(docs, own(qrels), None if augmented is None else own(augmented))
+    return Fold(
+        docs,
+        own(qrels),
+        None if augmented is None else own(augmented),
+        None if back is None else own(back, "doc_id", "query_id"),
+    )
 
 
 def fold_runs(text_to_item: Run, item_to_text: Run, fold: Fold) -> tuple[Run, Run]:

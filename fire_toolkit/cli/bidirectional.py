@@ -25,12 +25,17 @@ from fire_toolkit.cli.own_items import queries_own_items
 
 if TYPE_CHECKING:
     from fire_toolkit.directions import Fold
-    from fire_toolkit.tables import Qrels, Run, Scores
+    from fire_toolkit.tables import Run, Scores
 
 
 @click.command()
 @run_arguments
 @click.option("--qrels", metavar="FILE", help="The original qrels: texts and their items.")
+@click.option(
+    "--qrels2",
+    metavar="FILE",
+    help="Items and their texts, where these are not the qrels the other way round (ECCV Caption).",
+)
 @click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
 @click.option(
     "--item",
@@ -53,6 +58,7 @@ def bidirectional(
     query_ids: str | None,
     doc_ids: str | None,
     qrels: str | None,
+    qrels2: str | None,
     augmented: str | None,
     item: str,
     folds: int,
@@ -64,22 +70,29 @@ def bidirectional(
     RUN is a matrix of texts × items, ranked both ways, or two runs: texts to items, items to texts. The
     qrels hold texts and their items, any number of either. R@K is whether any positive stands in the
     top K. Shares are shown times 100, R@Sum is the sum of the six.
+
+    Items are scored by the qrels read the other way round, which needs every text that is ranked to be a
+    query of them; --qrels2 gives the items' own.
     """
-    from fire_toolkit.directions import make_folds, mean_of_folds, score_directions
+    from fire_toolkit.directions import Fold, make_folds, mean_of_folds, score_directions
     from fire_toolkit.formats.delimited import delimited_text
 
     if len(runs) not in (1, 2):
         raise click.UsageError(f"{len(runs)} files; expected one matrix, or two runs (t2i, then i2t)")
     inputs = Inputs()
     original = read_original(qrels, inputs)
-    corrected = read_augmented(augmented, qrels, inputs)
+    back = read_original(qrels2, inputs) if qrels2 else None
+    if back is not None and augmented is not None:
+        raise click.UsageError("--qrels2 does not go with --augmented; leave one of them out")
+    corrected = None if back is not None else read_augmented(augmented, qrels, inputs)
     if queries_own_items(None, Inputs()):
         say("note: queries' own items are kept in both directions; `score` follows the collection's protocol")
     source = (_Matrix if len(runs) == 1 else _TwoRuns)(runs, query_ids, doc_ids, inputs)
-    parts = make_folds(original, source.items(), folds, augmented=corrected) if folds > 1 else []
+    whole = Fold((), original, corrected, back)
+    parts = make_folds(original, source.items(), folds, augmented=corrected, back=back) if folds > 1 else []
     scorings = [
-        score_directions(forth, back, own, augmented=new, item=item[0])
-        for forth, back, own, new in source.pairs(parts, original, corrected)
+        score_directions(*both, fold.qrels, augmented=fold.augmented, back=fold.back, item=item[0])
+        for both, fold in source.pairs(parts, whole)
     ]
     scoring = mean_of_folds(scorings)
     for note in scoring.notes:
@@ -94,7 +107,7 @@ def bidirectional(
         write_outputs(Path(out), text, stage="bidirectional", parameters=parameters, inputs=inputs)
 
 
-Scored = tuple["Run", "Run", "Qrels", "Qrels | None"]
+Scored = tuple[tuple["Run", "Run"], "Fold"]
 
 
 class _Matrix:
@@ -112,23 +125,23 @@ class _Matrix:
     def items(self) -> list[str]:
         return self.axes[1]
 
-    def pairs(self, folds: list[Fold], original: Qrels, augmented: Qrels | None) -> Iterator[Scored]:
+    def pairs(self, folds: list[Fold], whole: Fold) -> Iterator[Scored]:
         import pandas as pd
 
-        from fire_toolkit.directions import CUTOFFS, Fold
+        from fire_toolkit.directions import CUTOFFS, refuse_unheld_texts, turn_qrels
         from fire_toolkit.formats.both_ways import cut_matrix, rank_both_ways
 
         parts = [(fold.texts, fold.docs) for fold in folds]
         matrices = cut_matrix(self.matrix, (self.axes[0], self.axes[1]), parts) if folds else [self.matrix]
-        whole = Fold(tuple(self.axes[1]), original, augmented)
+        if not folds and whole.back is None:
+            refuse_unheld_texts(self.axes[0], whole.qrels)
         for fold, matrix in zip(folds or [whole], matrices, strict=True):
-            tables = [table for table in (fold.qrels, fold.augmented) if table is not None]
+            turned = None if fold.back is None else turn_qrels(fold.back)
+            tables = [table for table in (fold.qrels, fold.augmented, turned) if table is not None]
             known = pd.concat(tables)[["query_id", "doc_id"]].drop_duplicates()
             axes = (fold.texts, fold.docs) if folds else (self.axes[0], self.axes[1])
-            forth, back = rank_both_ways(
-                self.path, matrix, axes, known, run_id=self.path.stem, depth=max(CUTOFFS)
-            )
-            yield forth, back, fold.qrels, fold.augmented
+            both = rank_both_ways(self.path, matrix, axes, known, run_id=self.path.stem, depth=max(CUTOFFS))
+            yield both, fold
 
 
 class _TwoRuns:
@@ -150,13 +163,13 @@ class _TwoRuns:
             )
         return read_ids(self.inputs.use(self.doc_ids), "doc_id")
 
-    def pairs(self, folds: list[Fold], original: Qrels, augmented: Qrels | None) -> Iterator[Scored]:
+    def pairs(self, folds: list[Fold], whole: Fold) -> Iterator[Scored]:
         from fire_toolkit.directions import fold_runs
 
         if not folds:
-            yield self.forth, self.back, original, augmented
+            yield (self.forth, self.back), whole
         for fold in folds:
-            yield *fold_runs(self.forth, self.back, fold), fold.qrels, fold.augmented
+            yield fold_runs(self.forth, self.back, fold), fold
 
 
 def _drawn(scores: Scores, output_format: str) -> str:

@@ -79,3 +79,42 @@ def test_what_is_missing_is_said(fire: Fire) -> None:
     assert "no matrix; give two runs, one for each direction" in one
     two = fire("bidirectional", "forth.run", "back.run", "--qrels", "pairs.txt", "--folds", 3, code=2).stderr
     assert "--folds needs the order of the items" in two
+
+
+def write_partial(folder: Path, matrix: np.ndarray) -> tuple[list[str], list[str]]:
+    """Qrels of every other text, as in ECCV Caption, and those of the items, which hold all texts."""
+    items = [f"i{(7 * n) % N_ITEMS}" for n in range(N_ITEMS)]
+    texts = [f"t{n}" for n in range(len(matrix))]
+    pairs = [(text, items[n // N_EACH]) for n, text in enumerate(texts)]
+    (folder / "some.txt").write_text("".join(f"{text} 0 {item} 1\n" for text, item in pairs[::2]))
+    (folder / "items.qrels").write_text("".join(f"{item} 0 {text} 1\n" for text, item in pairs))
+    return texts, items
+
+
+def test_texts_that_no_qrels_hold_are_refused(fire: Fire, matrix: np.ndarray, folder: Path) -> None:
+    write_partial(folder, matrix)
+    for runs in (("m.npz",), ("forth.run", "back.run")):
+        refused = fire("bidirectional", *runs, "--qrels", "some.txt", code=1).stderr
+        assert "24 texts are ranked that are no queries of the qrels (t" in refused
+        assert "--qrels2" in refused
+
+
+@pytest.mark.parametrize("folds", [(), ("--folds", 3)])
+def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folder: Path, folds) -> None:
+    write_partial(folder, matrix)
+    ends = ("--qrels", "some.txt", "--qrels2", "items.qrels", "--format", "json", *folds)
+    order = ("--doc-ids", "items.txt") if folds else ()
+    result = fire("bidirectional", "m.npz", *ends)
+    assert "known for some docs only" not in result.stderr
+    assert "below the top" not in result.stderr
+    found = scores(result)
+    assert found == pytest.approx(scores(fire("bidirectional", "forth.run", "back.run", *ends, *order)))
+    if not folds:
+        owner = np.arange(len(matrix)) // N_EACH
+        of_item = np.array([(matrix[:, n] > matrix[owner == n, n].max()).sum() + 1 for n in range(N_ITEMS)])
+        assert found["i2t_R@1"] == pytest.approx(np.mean(of_item == 1))
+        assert found["i2t_MnR"] == pytest.approx(np.mean(of_item))
+        best = matrix.argmax(axis=1) == owner
+        assert found["t2i_R@1"] == pytest.approx(np.mean(best[::2]))
+    refused = fire("bidirectional", "m.npz", *ends, "--augmented", "pairs.txt", code=2).stderr
+    assert "--qrels2 does not go with --augmented" in refused
