@@ -181,3 +181,39 @@ def test_the_command_shows_each_form() -> None:
         by_label == "label,tifa,n_pairs\nno,0.0,1\nyes,0.6666666666666666,1\n" == Path("by.csv").read_text()
     )
     assert "--per label and --labels go together" in shown("--per", "label", code=2)
+
+
+def write_result(path: Path) -> None:
+    """A file as TIFA's tifa_score_benchmark writes it; 11 and 8 questions, 3 answers wrong."""
+    details: dict[str, dict[str, object]] = {}
+    for text_id, n, wrong in (("coco_1", 11, 0), ("drawbench_2", 8, 3)):
+        for place in range(n):
+            asked = Question(text_id, f"is it {place}?", YES_NO, "yes", "object")
+            answer = "no" if place < wrong else "yes"
+            logged = {"free_form_vqa": answer, "multiple_choice_vqa": answer, "scores": int(answer == "yes")}
+            details.setdefault(text_id, {})[asked.question] = entry(asked) | logged
+    scores = {"coco_1": 1, "drawbench_2": 0.625}
+    result = {"tifa_average": 0.8125, "question_details": details, "caption_scores": scores}
+    path.write_text(json.dumps(result, indent=4))
+
+
+def test_a_result_of_tifa_s_own_program_is_scored_as_there(files: Path) -> None:
+    # The numbers of sample/sample_evaluation_result.json in TIFA's repository: 1 and .625, mean .8125.
+    write_result(files / "result.json")
+    done = CliRunner().invoke(main, ["tifa", "result.json", "--per", "pair", "--format", "csv"])
+    assert done.stdout.splitlines() == [
+        "query_id,doc_id,tifa,n_questions",
+        "coco_1,coco_1,1.0,11",
+        "drawbench_2,drawbench_2,0.625,8",
+    ]
+    assert "mean TIFA over texts 81.2" in done.stderr
+    own_file = [entry(each) for each in read_questions(files / "result.json")]
+    (files / "questions.json").write_text(json.dumps(own_file))
+    names = ["questions.json", "result.json", "--per", "pair", "--format", "csv"]
+    both = CliRunner().invoke(main, ["tifa", *names])
+    assert both.stdout == done.stdout
+    (files / "bad.json").write_text('{"question_details": {"t": {"is it?": {"id": "t", "choices": []}}}}')
+    refused = CliRunner().invoke(main, ["tifa", "bad.json"])
+    assert "question_details['t']['is it?']: question is None, expected text" in refused.stderr
+    unanswered = CliRunner().invoke(main, ["tifa", "q.json"])
+    assert unanswered.exit_code == 1

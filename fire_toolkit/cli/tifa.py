@@ -11,7 +11,7 @@ from fire_toolkit.cli.common import DRAWN, Inputs, drawn, format_option, formatt
 
 @click.command()
 @click.argument("questions", metavar="QUESTIONS")
-@click.argument("answers", metavar="ANSWERS")
+@click.argument("answers", metavar="[ANSWERS]", required=False)
 @click.option(
     "--per",
     type=click.Choice(["query", "pair", "type", "label"]),
@@ -23,12 +23,14 @@ from fire_toolkit.cli.common import DRAWN, Inputs, drawn, format_option, formatt
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the table as CSV.")
 def tifa(
-    questions: str, answers: str, per: str, labels: str | None, output_format: str, out: str | None
+    questions: str, answers: str | None, per: str, labels: str | None, output_format: str, out: str | None
 ) -> None:
     """Score pairs by TIFA: the share of questions on the text that a VQA model answers as expected.
 
     QUESTIONS is TIFA's JSON (id, question, choices, answer, element_type). ANSWERS is CSV, TSV or a JSON
-    list with query_id, doc_id, question, answer: an answer to every question of each pair. No model is
+    list with query_id, doc_id, question, answer: an answer to every question of each pair. A result of
+    TIFA's own benchmark (question_details) holds both: alone it is scored as it stands, each text with its
+    one item; a question that a text has twice counts twice only with the questions' own file. No model is
     run. The scores stand beside people's labels (--per label) and never become labels.
     """
     from fire_toolkit import tifa as stage
@@ -39,7 +41,8 @@ def tifa(
     if (per == "label") != (labels is not None):
         raise click.UsageError("--per label and --labels go together")
     inputs = Inputs()
-    judged = stage.judge_answers(read_questions(inputs.use(questions)), read_answers(inputs.use(answers)))
+    answered = inputs.use(answers or questions)
+    judged = stage.judge_answers(read_questions(inputs.use(questions)), read_answers(answered))
     scores = stage.score_tifa(judged)
     if labels is not None:
         folder = Path(labels)

@@ -1,4 +1,8 @@
-"""TIFA's question–answer JSON, and answers as a table or as JSON records."""
+"""TIFA's question–answer JSON and its results, and answers as a table or as JSON records.
+
+A result of `tifa_score_benchmark` is an object whose `question_details` hold, by text and question, the
+question with the model's answer `multiple_choice_vqa`. Each text has one item there, which has no id.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,15 @@ from fire_toolkit.tifa import ANSWERS, Answers, Question, check_answers
 def read_questions(path: str | Path) -> list[Question]:
     """Return the questions of a TIFA file: `[{id, question, choices, answer, element_type, ...}]`.
 
-    id is the text's id (query_id); element_type may be missing, and other keys are ignored.
+    id is the text's id (query_id); element_type may be missing, and other keys are ignored. A result of
+    TIFA's benchmark holds its questions too, a question that a text has twice once.
 
     Raises:
         FormatError: no such JSON; an entry without one of the keys, or with a value of another type.
     """
+    details = _details(path)
+    if details is not None:
+        return [_question(entry, f"{path}: {where}") for where, entry in details]
     return [_question(entry, f"{path}: [{n}]") for n, entry in enumerate(_records(path))]
 
 
@@ -51,11 +59,17 @@ def _question(entry: Any, where: str) -> Question:
 def read_answers(path: str | Path) -> Answers:
     """Return a model's answers: CSV, TSV, or a JSON list of records with query_id, doc_id, question, answer.
 
+    Or a result of TIFA's benchmark, in which the one item of a text gets the text's id as its doc_id.
+
     Raises:
         FormatError: a column or key is absent.
         TableError: a question of a pair is answered twice, an id is none.
     """
     text = read_text(path).lstrip()
+    details = _details(path) if text.startswith("{") else None
+    if details is not None:
+        found = [_answered(entry, f"{path}: {where}") for where, entry in details]
+        return check_answers(pd.DataFrame(found, columns=list(ANSWERS.names), dtype=object), where=str(path))
     if not text.startswith("["):
         return check_answers(read_delimited(path, required=list(ANSWERS.names)), where=str(path))
     rows = []
@@ -65,6 +79,27 @@ def read_answers(path: str | Path) -> Answers:
             raise FormatError(f"{path}: [{n}]: no {', '.join(absent)}; expected {', '.join(ANSWERS.names)}")
         rows.append([entry[name] for name in ANSWERS.names])
     return check_answers(pd.DataFrame(rows, columns=list(ANSWERS.names), dtype=object), where=str(path))
+
+
+def _details(path: str | Path) -> list[tuple[str, Any]] | None:
+    """Return where each question stands in a result of TIFA's benchmark, and the question; None elsewhere."""
+    found = parse_json(read_text(path), str(path))
+    details = found.get("question_details") if isinstance(found, dict) else None
+    if not isinstance(details, dict):
+        return None
+    return [
+        (f"question_details[{text_id!r}][{question!r}]", entry)
+        for text_id, by_question in details.items()
+        for question, entry in (by_question.items() if isinstance(by_question, dict) else [("", by_question)])
+    ]
+
+
+def _answered(entry: Any, where: str) -> tuple[str, str, str, str]:
+    question = _question(entry, where)
+    answer = entry.get("multiple_choice_vqa")
+    if not isinstance(answer, str):
+        raise FormatError(f"{where}: multiple_choice_vqa is {answer!r}, expected the model's answer")
+    return question.query_id, question.query_id, question.question, answer
 
 
 def _records(path: str | Path) -> list[Any]:
