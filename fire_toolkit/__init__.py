@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from fire_toolkit.qrels import augment_qrels, change_counts
     from fire_toolkit.ranking import rank_run
     from fire_toolkit.resolution import next_round, plan_round, resolve
-    from fire_toolkit.scoring import score_runs
+    from fire_toolkit.scoring import score_curves, score_runs
     from fire_toolkit.tasks import make_tasks
     from fire_toolkit.tifa import score_tifa
 
@@ -104,6 +104,7 @@ _HOMES = {
     "resolve": "resolution",
     "run_from_matrix": "formats.held_runs",
     "score_aspects": "aspects",
+    "score_curves": "scoring",
     "score_differences": "certainty",
     "score_directions": "directions",
     "score_runs": "scoring",
@@ -152,6 +153,7 @@ __all__ = [
     "resolve",
     "run_from_matrix",
     "score_aspects",
+    "score_curves",
     "score_differences",
     "score_directions",
     "score_runs",

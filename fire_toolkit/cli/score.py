@@ -76,6 +76,12 @@ if TYPE_CHECKING:
 @resampling_options
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
+@click.option(
+    "--curves",
+    metavar="FILE",
+    help="Also write precision at eleven levels of recall, and P, R, CG, nCG, DCG, nDCG, DCG_J and nDCG_J at "
+    "the ranks 1 to 100, as CSV.",
+)
 def score(
     given: Given,
     measures: tuple[str, ...],
@@ -87,6 +93,7 @@ def score(
     policies: tuple[str, ...],
     output_format: str,
     out: str | None,
+    curves: str | None,
 ) -> None:
     """Score runs by the original qrels and, if given, by the augmented ones.
 
@@ -105,12 +112,13 @@ def score(
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
     judgments that only this run contributed. --cluster, --resamples and --seed are for its intervals.
     """
-    from fire_toolkit.scoring import score_runs
+    from fire_toolkit.scoring import score_curves, score_runs
 
     names = tuple(chosen(measures, "score", "measures"))
     is_usual = not any(given.values[name] for name in ("runs", "qrels", "own_item"))
     if honest:
-        _refuse({"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}, beside="--honest")
+        others = {"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}
+        _refuse(others | {"--curves": bool(curves)}, beside="--honest")
         show_honest(
             given,
             names,
@@ -120,8 +128,9 @@ def score(
         )
         return
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
+    runs_scored = _restricted(given, groups) if groups else given.stored_runs
     scoring = score_runs(
-        _restricted(given, groups) if groups else given.stored_runs,
+        runs_scored,
         given.original,
         names,
         augmented=given.augmented_if_any,
@@ -134,6 +143,9 @@ def score(
     place = Path(out) if out else workspace_path("scores/scores.csv") if is_usual else None
     parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {}) | given.own.parameters
     _write(place, table, parameters, given.inputs)
+    if curves:
+        points = score_curves(runs_scored, given.original, augmented=given.augmented_if_any)
+        _write(Path(curves), points, {"depth": 100} | given.own.parameters, given.inputs)
     given.say_unpooled()
     runs = given.values["runs"]
     if not runs or len(runs) > 1:

@@ -1,5 +1,7 @@
 """`score` and its options: tie rules, groups, breakdowns."""
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -110,3 +112,16 @@ def test_only_the_usual_scores_are_kept_in_a_workspace(fire: Fire, folder: Path)
     assert not (folder / "scores").exists()
     fire("score")
     assert (folder / "scores" / "scores.csv").is_file()
+
+
+def test_curves_stand_in_one_file(sample: Fire) -> None:
+    sample("score", "runs/fused.run", "--qrels", "qrels.txt", "-m", "nDCG@5", "--curves", "curves.csv")
+    with Path("curves.csv").open() as file:
+        found = {(row["curve"], float(row["at"])): float(row["value"]) for row in csv.DictReader(file)}
+    assert len(found) == 11 + 8 * 100
+    names = ("-m", "nDCG@5", "-m", "IPrec(recall=0.3)", "-m", "R@100", "--format", "csv")
+    printed = sample("score", "runs/fused.run", "--qrels", "qrels.txt", *names).stdout
+    values = [float(row["value"]) for row in csv.DictReader(io.StringIO(printed))]
+    assert values == [found["nDCG", 5.0], found["IPrec", 0.3], found["R", 100.0]]
+    refused = sample("score", "--honest", "runs/fused.run", "--curves", "c.csv", code=2).output
+    assert "--curves does not go with --honest" in refused
