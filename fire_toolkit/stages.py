@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from fire_toolkit.errors import FireError
@@ -53,6 +55,7 @@ CAMPAIGN = (
 )
 _POOL = "pool/pool.csv"
 _SHOWN = 3
+_Hash = Callable[[Path], str]
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ def stage_states(workspace: Workspace) -> list[StageState]:
     `done`: written, and nothing it was made from has changed; `stale`: something has; `ready`: not
     written, and all it needs is there; `waiting`: something it needs is not there.
     """
-    return [StageState(stage, *_state(stage, workspace)) for stage in stages_of(workspace)]
+    once = cache(sha256_of)  # most files stand in the manifests of several stages
+    return [StageState(stage, *_state(stage, workspace, once)) for stage in stages_of(workspace)]
 
 
 def stages_of(workspace: Workspace) -> list[Stage]:
@@ -81,7 +85,7 @@ def stages_of(workspace: Workspace) -> list[Stage]:
     return [*STAGES[:place], *CAMPAIGN, *STAGES[place + 1 :]]
 
 
-def _state(stage: Stage, workspace: Workspace) -> tuple[str, str]:
+def _state(stage: Stage, workspace: Workspace, hash_of: _Hash) -> tuple[str, str]:
     inputs, absent = _inputs(stage, workspace)
     at = manifest_path(workspace.root / stage.out, is_folder=stage.is_folder)
     if stage.name == "tasks":
@@ -94,7 +98,8 @@ def _state(stage: Stage, workspace: Workspace) -> tuple[str, str]:
         return "stale", str(error)
     if stage.name == "tasks" and (told := _tasks_state(manifest, at, workspace)):
         return told
-    reasons = [*_changed_files(manifest, at, workspace), *_changed_inputs(manifest, inputs, stage, workspace)]
+    reasons = _changed_files(manifest, at, workspace, hash_of)
+    reasons += _changed_inputs(manifest, inputs, stage, workspace, hash_of)
     reasons += _changed_parameters(manifest, stage, workspace)
     if reasons and stage.name == "tasks" and _has_begun(workspace):
         return "done", f"{_counts(manifest)}; handed out, and since then {_in_words(reasons)}"
@@ -175,18 +180,20 @@ def _resolved(need: str, workspace: Workspace) -> list[Path]:
     return [path] if path else []
 
 
-def _changed_files(manifest: Manifest, at: Path, workspace: Workspace) -> list[str]:
+def _changed_files(manifest: Manifest, at: Path, workspace: Workspace, hash_of: _Hash) -> list[str]:
     changed = []
     for name, wanted in manifest.outputs.items():
         path = at.with_name(name)
         if not path.is_file():
             changed.append(f"{path.relative_to(workspace.root)} is gone")
-        elif sha256_of(path) != wanted:
+        elif hash_of(path) != wanted:
             changed.append(f"{path.relative_to(workspace.root)} was changed by hand")
     return changed
 
 
-def _changed_inputs(manifest: Manifest, inputs: list[Path], stage: Stage, workspace: Workspace) -> list[str]:
+def _changed_inputs(
+    manifest: Manifest, inputs: list[Path], stage: Stage, workspace: Workspace, hash_of: _Hash
+) -> list[str]:
     now = {path.relative_to(workspace.root).as_posix(): path for path in inputs}
     reasons = [f"{name} is new" for name in now if name not in manifest.inputs]
     for name, wanted in manifest.inputs.items():
@@ -195,7 +202,7 @@ def _changed_inputs(manifest: Manifest, inputs: list[Path], stage: Stage, worksp
             continue
         if not path.is_file():
             reasons.append(f"{name} is gone")
-        elif sha256_of(path) != wanted:
+        elif hash_of(path) != wanted:
             reasons.append(f"{name} has changed")
     return reasons
 

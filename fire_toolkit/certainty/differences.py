@@ -291,7 +291,7 @@ def _corrected(table: pd.DataFrame, family: Family) -> pd.DataFrame:
 
 
 def _pooled(joined: Joined, sources: PoolSources | None) -> dict[str, str]:
-    fed = set() if sources is None else set(sources["run_id"])
+    fed = set() if sources is None else set(sources["run_id"].unique())
     return {run_id: "" if sources is None else "yes" if run_id in fed else "no" for run_id in joined.places}
 
 

@@ -149,7 +149,7 @@ class Given:
             return
         from fire_toolkit.formats.runs import run_id_of
 
-        fed = set(self.sources_if_any["run_id"])
+        fed = set(self.sources_if_any["run_id"].unique())
         fresh = [run_id for run_id in map(run_id_of, self._read_runs() or self.runs) if run_id not in fed]
         if fresh:
             say(f"note: {', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its "
@@ -157,6 +157,8 @@ class Given:
 
     def basis(self, *more: str) -> str:
         """Return what the tables read so far hold, and how often they were resampled, in words."""
+        from fire_toolkit.columns import Coded, starts_of_groups
+
         read = self.__dict__
         runs = self._read_runs()
         parts = [n_of(len(runs), "run")] if runs else []
@@ -169,9 +171,11 @@ class Given:
             methods = self.labels.get("method")
             rules = "" if methods is None else ", ".join(map(str, methods.dropna().unique()))
             parts.append(n_of(len(self.labels), "label") + (f" by the rule {rules}" if rules else ""))
-        sources = read.get("sources", read.get("sources_if_any"))
+        sources = read.get("sources", read.get("sources_if_any"))  # ordered by query and doc
         if sources is not None:
-            n_pairs = len(sources.drop_duplicates(["query_id", "doc_id"]))
+            n_pairs = int(
+                starts_of_groups(*(Coded(sources[name]).codes for name in ("query_id", "doc_id"))).size
+            )
             parts.append(f"{n_of(n_pairs, 'pair')} in the pool")
         if "draws" in read:
             clusters = self.draws["clusters"]

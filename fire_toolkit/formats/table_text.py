@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.delimited import delimited_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DRAWN = {"table": "simple", "latex": "latex_booktabs", "markdown": "pipe"}
 LONG = ("csv", "tsv", "json")
@@ -32,6 +32,7 @@ def table_text(table: pd.DataFrame, form: str = "table", *, digits: int = 4) -> 
         UsageError: an unknown form.
 
     Examples:
+        >>> import pandas as pd
         >>> table = pd.DataFrame({"run_id": ["a_b"], "n": [1200], "value": [2 / 3]})
         >>> print(table_text(table, "markdown"))
         | run_id   |     n |   value |
@@ -60,6 +61,8 @@ def long_text(table: pd.DataFrame, form: str) -> str:
     if form == "json":
         rows = [_plain(row) for row in table.to_dict("records")]
         return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+    from fire_toolkit.formats.delimited import delimited_text
+
     return delimited_text(table, delimiter="\t" if form == "tsv" else ",", nan="nan")
 
 
