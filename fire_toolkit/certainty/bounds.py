@@ -19,6 +19,7 @@ import numpy as np
 
 from fire_toolkit.certainty.joined import Bools, Floats, Ints
 from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures.ideal import IdealRanking
 
 
 def is_bounded(measure: Measure) -> bool:
@@ -105,15 +106,14 @@ def _assigned(full: JudgedRanking, place: Ints, is_added: Bools, measure: Measur
     kept = np.ones(len(place), dtype=bool) if is_of_judged else (place == 0) | is_added
     lost = np.bincount(full.query[(place > 0) & ~is_added], minlength=full.n_queries)
     grade = np.full(int(np.count_nonzero(is_added)), measure.level, dtype=np.int64)
-    ideal_query = np.concatenate([full.ideal_query, full.query[is_added]])
-    ideal_grade = np.concatenate([full.ideal_grade, grade])
+    ideal_query = np.concatenate([full.ideal.query, full.query[is_added]])
+    ideal_grade = np.concatenate([full.ideal.grade, grade])
     order = np.lexsort((-ideal_grade, ideal_query))
     return replace(
         full,
         query=full.query[kept],
         rank=full.rank[kept],
         relevance=np.where(is_added, measure.level, full.relevance)[kept],
-        ideal_query=ideal_query[order],
-        ideal_grade=ideal_grade[order],
+        ideal=IdealRanking(ideal_query[order], ideal_grade[order], full.n_queries),
         n_nonrelevant=full.n_nonrelevant + lost if is_of_judged else full.n_nonrelevant,
     )

@@ -26,6 +26,7 @@ from fire_toolkit.measures import (
 )
 from fire_toolkit.measures.blocks import RunBlock, block_of
 from fire_toolkit.measures.depths import Reach, note_depths
+from fire_toolkit.measures.ideal import IdealRanking
 from fire_toolkit.ranking import check_run_fits, split_runs
 from fire_toolkit.tables import PoolSources, Qrels, Run
 
@@ -49,12 +50,12 @@ class Labelling:
     n_queries: int
 
     @cached_property
-    def ideal(self) -> tuple[Ints, Ints]:
-        """Return query and grade of the positives, by query, then grade descending."""
+    def ideal(self) -> IdealRanking:
+        """Return the positives of each query, the highest grade first."""
         kept = self.relevance >= 1
         query, grade = self.query[kept], self.relevance[kept]
         order = np.lexsort((-grade, query))
-        return query[order], grade[order]
+        return IdealRanking(query[order], grade[order], self.n_queries)
 
     @cached_property
     def n_nonrelevant(self) -> Ints:
@@ -153,8 +154,7 @@ class Joined:
             query=run.query[kept],
             rank=run.rank[kept],
             relevance=relevance[kept],
-            ideal_query=labelling.ideal[0],
-            ideal_grade=labelling.ideal[1],
+            ideal=labelling.ideal,
             n_nonrelevant=labelling.n_nonrelevant,
             n_undrawn=labelling.n_undrawn,
             strata=self._strata(labelling, run.relevance[kept]),

@@ -12,22 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.kernels.compiling import compile_loop
-from fire_toolkit.kernels.lanes import count_scores, equal_bits, lowest_bit
-from fire_toolkit.kernels.score_loops import FEW, find_few, find_many, room_for, take_codes
 
 Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-__all__ = ["find_judged", "has_repeat", "ranks_in_rows", "room_for", "take_positives", "top_of_rows"]
-
-
-_LANES = 8
-_NO_RANK = np.int32(2**31 - 1)
 _FLAGS = 8  # flags of one byte that are looked at as one word
 _HALVINGS = 32
-_FEW = 24  # judged docs of a query: up to here comparing with each is faster than a table of docs
 
 
 _compiled = compile_loop()
@@ -41,37 +33,33 @@ def find_judged(
     judged: Codes,
     relevance: Ints,
     judged_start: Ints,
-    room: tuple[Codes, Codes, Codes, Codes, Ints],
-    found: tuple[Ints, Floats, Ints],
-) -> int:
-    """Write query, rank and relevance of each judged doc in its query's rows; return how many there are.
+    n_docs: int,
+) -> tuple[Ints, Floats, Ints]:
+    """Return query, rank and relevance of each judged doc in its query's rows.
 
-    The arguments are those of `segments.find_judged`, its twin; `room` is what `room_for` returns.
+    The arguments are those of `segments.find_judged`, its twin.
     """
     start, stop = rows
-    ranks, held, table, end, places = room
-    query_out, rank_out, relevance_out = found
-    n_found = 0
+    place_of = np.full(n_docs, -1, np.int64)  # where a doc stands among the judged of the query
+    query_out = np.empty(judged.size, np.int64)
+    rank_out = np.empty(judged.size, np.float64)
+    relevance_out = np.empty(judged.size, np.int64)
+    n = 0
     for query in range(start.size):
-        first, begin, n_judged = (
-            start[query],
-            judged_start[query],
-            judged_start[query + 1] - judged_start[query],
-        )
-        n_rows = stop[query] - first
-        if n_judged > FEW:
-            n = find_many(doc, first, n_rows, judged, begin, n_judged, table, ranks, places)
-        else:
-            take_codes(judged, begin, n_judged, held)
-            n = find_few(doc, end, first, n_rows, held, n_judged, ranks)
-            for i in range(n):
-                places[i] = begin + lowest_bit(equal_bits(held, 0, doc[first + ranks[i] - 1]))
-        for i in range(n):
-            query_out[n_found] = query
-            rank_out[n_found] = rank[first + ranks[i] - 1] if rank.size else ranks[i]
-            relevance_out[n_found] = relevance[places[i]]
-            n_found += 1
-    return n_found
+        for place in range(judged_start[query], judged_start[query + 1]):
+            if judged[place] >= 0:
+                place_of[judged[place]] = place
+        for row in range(start[query], stop[query]):
+            place = place_of[doc[row]]
+            if place >= 0:
+                query_out[n] = query
+                rank_out[n] = rank[row] if rank.size else row - start[query] + 1
+                relevance_out[n] = relevance[place]
+                n += 1
+        for place in range(judged_start[query], judged_start[query + 1]):
+            if judged[place] >= 0:
+                place_of[judged[place]] = -1
+    return query_out[:n], rank_out[:n], relevance_out[:n]
 
 
 @_compiled
@@ -202,16 +190,13 @@ def ranks_in_rows(scores: Any, rows: Ints, columns: Ints, tie_codes: Ints) -> tu
     n_columns = scores.shape[1]
     for i in range(rows.size):
         score, code = scores[rows[i], columns[i]], tie_codes[columns[i]]
-        above, equal = 0, 0
-        if n_columns >= 32:
-            counted = count_scores(scores, rows[i] * n_columns, n_columns, score)
-            above, equal = counted & 0xFFFFFFFF, counted >> 32
-        else:
-            for column in range(n_columns):
-                above += scores[rows[i], column] > score
-                equal += scores[rows[i], column] == score
+        row = scores[rows[i]]
+        above, equal = np.int32(0), np.int32(0)
+        for column in range(n_columns):
+            above += np.int32(row[column] > score)
+            equal += np.int32(row[column] == score)
         rank[i], n_equal[i] = above + 1, equal
         if equal > 1:
             for column in range(n_columns):
-                rank[i] += scores[rows[i], column] == score and tie_codes[column] > code
+                rank[i] += row[column] == score and tie_codes[column] > code
     return rank, n_equal

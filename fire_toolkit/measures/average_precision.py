@@ -35,7 +35,6 @@ AP = Definition(
     per_query=average_precision,
     expected=expected_average_precision,
     cutoff="optional",
-    loop="ap",
     bounds="ends",
     also_called=("mAP", "map_cut", "average_precision"),
 )

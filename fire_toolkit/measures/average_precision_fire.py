@@ -22,7 +22,6 @@ AP_FIRE = Definition(
     "however many it misses. Only for reproducing figures.",
     per_query=average_precision_fire,
     cutoff="required",
-    loop="ap_fire",
     bounds="ends",
 )
 

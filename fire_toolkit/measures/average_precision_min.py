@@ -32,7 +32,6 @@ AP_MIN = Definition(
     per_query=average_precision_min,
     expected=expected_average_precision_min,
     cutoff="required",
-    loop="ap_min",
     bounds="ends",
     also_called=("mAP/min",),
 )

@@ -12,7 +12,8 @@ import pandas as pd
 
 from fire_toolkit.kernels import as_input
 from fire_toolkit.measures.blocks import RunBlock, block_of
-from fire_toolkit.measures.segments import Codes, Floats, Ints, count_by_query
+from fire_toolkit.measures.ideal import IdealRanking
+from fire_toolkit.measures.segments import Codes, Ints, count_by_query
 from fire_toolkit.ranking import ranked_lengths
 from fire_toolkit.tables import Qrels, Run
 
@@ -112,17 +113,18 @@ class CodedQrels:
         return np.concatenate([[0], np.cumsum(counts)])
 
     @cached_property
-    def ideal(self) -> tuple[Ints, Ints]:
-        """Return query and grade of the positives, by query, then grade descending."""
+    def ideal(self) -> IdealRanking:
+        """Return the positives of each query, the highest grade first."""
         query, (place, grades) = self.positives.query, self.positives.grades
         if len(grades) > _FEW_GRADES:
             grade = self.positives.relevance
             order = np.lexsort((-grade, query))
-            return query[order], grade[order]
+            return IdealRanking(query[order], grade[order], len(self.queries))
         best = np.argsort(-grades)
         keys = query * len(best) + np.argsort(best)[place]
         counts = np.bincount(keys, minlength=len(self.queries) * len(best))
-        return query, np.repeat(np.tile(grades[best], len(self.queries)), counts)
+        grade = np.repeat(np.tile(grades[best], len(self.queries)), counts)
+        return IdealRanking(query, grade, len(self.queries))
 
     @cached_property
     def positives(self) -> CodedQrels:
@@ -142,17 +144,6 @@ class CodedQrels:
         """Return of each pair the place of its relevance among those there are, and these."""
         place, grades = pd.factorize(self.relevance)
         return place.astype(np.int32), np.asarray(grades, dtype=np.int64)
-
-    @cached_property
-    def ideal_sums(self) -> Floats:
-        """Return the ideal sum of grade / log2(rank + 1) down to each positive, and a 1 at the end."""
-        from fire_toolkit.kernels.score_loops import add_up_ideal
-
-        positives = self.positives
-        discount = np.log2(np.arange(self.most_positives + 1) + 1.0)
-        sums = np.ones(positives.pairs.size + 1)
-        add_up_ideal(self.ideal[1], positives.start, discount, sums)
-        return sums
 
     @cached_property
     def n_nonrelevant(self) -> Ints:

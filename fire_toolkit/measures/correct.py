@@ -26,7 +26,6 @@ C = Definition(
     per_query=correct_at_k,
     cutoff="required",
     expected=expected_hit,
-    loop="hit",
     bounds="monotone",
     is_binary=True,
     by_first_positive=True,

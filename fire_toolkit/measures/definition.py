@@ -66,7 +66,6 @@ class Definition:
             `count` is a number of docs.
         aggregate: how the queries' values become one.
         reads: how deep it reads a ranking without a cutoff in its name; None: all of it.
-        loop: which of `score_coded.LOOPS` computes it too, if one does; it then reads to `k` or `reads`.
         bounds: what is known when unjudged docs become positives: `monotone`, each one can only raise the
             score (or lower a rank); `ends`, of a given number of them the first in rank order are best and
             the last worst; `none`, nothing.
@@ -91,7 +90,6 @@ class Definition:
     larger_is_better: bool = True
     aggregate: Aggregate = "mean"
     reads: int | None = None
-    loop: str = ""
     bounds: Bounds = "none"
     no_bounds: str = "is not known to be best or worst at an end"
     skips_unjudged: bool = False

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.measures.gains import Discount, ideal_gain
+from fire_toolkit.measures.gains import ideal_gain
+from fire_toolkit.measures.ideal import Discount
 from fire_toolkit.measures.segments import Bools, Floats, Ints, share, sum_by_query
 from fire_toolkit.measures.ties import TiedRanking
 

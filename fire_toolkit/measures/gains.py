@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fire_toolkit.measures.ideal import Discount, at_ranks
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, share, sum_by_query
-
-Discount = Callable[[npt.NDArray[Any]], Floats]
 
 
 def no_discount(rank: npt.NDArray[Any]) -> Floats:
@@ -32,26 +30,15 @@ def log_from_second(rank: npt.NDArray[Any]) -> Floats:
 def cumulated_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
     """Return Σ grade / discount(rank) over the positives of the top k (of all, without k)."""
     found = ranking.found.to(k)
-    return sum_by_query(found.query, found.grade / _at(found.rank, discount), ranking.n_queries)
+    return sum_by_query(found.query, found.grade / at_ranks(found.rank, discount), ranking.n_queries)
 
 
 def ideal_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
     """Return the largest `cumulated_gain` that any ranking of the query's positives can have."""
-    is_in = ranking.ideal_place <= (np.inf if k is None else k)
-    discounted = ranking.ideal_grade[is_in] / _at(ranking.ideal_place[is_in], discount)
-    return sum_by_query(ranking.ideal_query[is_in], discounted, ranking.n_queries)
+    return ranking.ideal.gain(discount, k)
 
 
 def normalised_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
     """Return `cumulated_gain` / `ideal_gain` for each query; 0 for a query without a positive."""
     found = cumulated_gain(ranking, discount=discount, k=k)
     return share(found, ideal_gain(ranking, discount=discount, k=k))
-
-
-def _at(rank: npt.NDArray[Any], discount: Discount) -> Floats:
-    """Return the discount of each rank, computed once for each where ranks are whole and repeat."""
-    deepest = int(rank.max(initial=0))
-    codes = rank.astype(np.int64)
-    if 4 * deepest > rank.size or (codes != rank).any():
-        return discount(rank)
-    return discount(np.arange(deepest + 1))[codes]

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from fire_toolkit.measures.coded import CodedQrels, CodedRun, Strata, at_level, code_run
+from fire_toolkit.measures.ideal import IdealRanking
 from fire_toolkit.measures.segments import (
     Bools,
     Floats,
@@ -65,8 +66,7 @@ class JudgedRanking:
             gap; 0 for a query missing from the run.
         last_rank: (n_queries,) the deepest rank that is known. Between `n_retrieved` and it stand positives
             that the run kept at their true ranks, and docs of which nothing is known.
-        ideal_query, ideal_grade: (n_positives,) the qrels' positives, retrieved or not, by query, then
-            grade descending.
+        ideal: the qrels' positives, retrieved or not.
         n_nonrelevant: (n_queries,) docs judged not relevant, retrieved or not.
         n_undrawn: (n_queries,) docs pooled but not drawn for judging, retrieved or not.
         worst_rank: one past the deepest rank: a lower bound for the rank of what was not retrieved.
@@ -78,8 +78,7 @@ class JudgedRanking:
     rank: Floats
     relevance: Ints
     n_retrieved: Ints
-    ideal_query: Ints
-    ideal_grade: Ints
+    ideal: IdealRanking
     n_nonrelevant: Ints
     n_undrawn: Ints
     worst_rank: int
@@ -95,7 +94,7 @@ class JudgedRanking:
     @cached_property
     def n_positives(self) -> Ints:
         """Return |G| of each query."""
-        return count_by_query(self.ideal_query, self.n_queries)
+        return self.ideal.n_positives
 
     @cached_property
     def is_judged(self) -> Bools:
@@ -120,14 +119,9 @@ class JudgedRanking:
         rank[self.found.query[is_first]] = self.found.rank[is_first]
         return rank
 
-    @cached_property
-    def ideal_place(self) -> Ints:
-        """Return 1, 2, ... for each query's positives in their ideal order."""
-        return running_count(self.ideal_query, np.ones(self.ideal_query.size, dtype=bool))
-
     def entries_of(self, queries: Ints) -> Ints:
         """Return the entries of some queries."""
-        return np.flatnonzero(_is_among(self.query, queries, self.n_queries))
+        return np.flatnonzero(_are_chosen(queries, self.n_queries)[self.query])
 
     def of(self, queries: Ints) -> JudgedRanking:
         """Return the rankings of some queries (ascending), which become 0, 1, ..."""
@@ -136,7 +130,6 @@ class JudgedRanking:
         place = np.zeros(self.n_queries, dtype=np.int64)
         place[queries] = np.arange(queries.size)
         kept = self.entries_of(queries)
-        is_ideal = _is_among(self.ideal_query, queries, self.n_queries)
         return replace(
             self,
             query=place[self.query[kept]],
@@ -144,8 +137,7 @@ class JudgedRanking:
             relevance=self.relevance[kept],
             n_retrieved=self.n_retrieved[queries],
             last_rank=self.last_rank[queries],
-            ideal_query=place[self.ideal_query[is_ideal]],
-            ideal_grade=self.ideal_grade[is_ideal],
+            ideal=self.ideal.of(_are_chosen(queries, self.n_queries)),
             n_nonrelevant=self.n_nonrelevant[queries],
             n_undrawn=self.n_undrawn[queries],
             strata=self.strata and self.strata.at(kept).of(queries, place),
@@ -153,15 +145,13 @@ class JudgedRanking:
 
     def with_level(self, level: int) -> JudgedRanking:
         """Return the ranking in which positives below grade `level` count as judged not relevant."""
-        is_kept = self.ideal_grade >= level
-        lowered = count_by_query(self.ideal_query[~is_kept], self.n_queries)
+        ideal = self.ideal.at_level(level)
         return replace(
             self,
             relevance=at_level(self.relevance, level),
             strata=self.strata and self.strata.with_level(level),
-            ideal_query=self.ideal_query[is_kept],
-            ideal_grade=self.ideal_grade[is_kept],
-            n_nonrelevant=self.n_nonrelevant + lowered,
+            ideal=ideal,
+            n_nonrelevant=self.n_nonrelevant + self.n_positives - ideal.n_positives,
         )
 
     @cached_property
@@ -208,10 +198,10 @@ class JudgedRanking:
         )
 
 
-def _is_among(query: Ints, queries: Ints, n_queries: int) -> Bools:
+def _are_chosen(queries: Ints, n_queries: int) -> Bools:
     is_chosen = np.zeros(n_queries, dtype=bool)
     is_chosen[queries] = True
-    return is_chosen[query]
+    return is_chosen
 
 
 def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
@@ -250,8 +240,7 @@ def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
         rank=rank,
         relevance=found if coded.stratum is None else coded.relevance[found],
         n_retrieved=coded_run.n_ranked,
-        ideal_query=coded.ideal[0],
-        ideal_grade=coded.ideal[1],
+        ideal=coded.ideal,
         n_nonrelevant=coded.n_nonrelevant,
         n_undrawn=coded.n_undrawn,
         worst_rank=coded_run.worst_rank,
@@ -275,8 +264,7 @@ def join_rankings(parts: Sequence[JudgedRanking], coded: CodedQrels) -> JudgedRa
         rank=np.concatenate([part.rank for part in parts]),
         relevance=np.concatenate([part.relevance for part in parts]),
         n_retrieved=np.concatenate([part.n_retrieved for part in parts]),
-        ideal_query=coded.ideal[0],
-        ideal_grade=coded.ideal[1],
+        ideal=coded.ideal,
         n_nonrelevant=coded.n_nonrelevant,
         n_undrawn=coded.n_undrawn,
         worst_rank=max(part.worst_rank for part in parts),

@@ -17,7 +17,6 @@ NDCG = Definition(
     per_query=partial(normalised_gain, discount=log_of_next),
     expected=partial(expected_normalised_gain, discount=log_of_next),
     cutoff="optional",
-    loop="ndcg",
     bounds="ends",
     is_graded=True,
 )

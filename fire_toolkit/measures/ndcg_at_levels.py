@@ -33,10 +33,10 @@ def expected_ndcg_at_levels(tied: TiedRanking) -> Floats:
 
 def _mean_of_levels(ranking: JudgedRanking, gain_to: Callable[[Ints], Floats]) -> Floats:
     """Return the mean over levels of the gain down to each level's last place over its ideal."""
-    query, grade = ranking.ideal_query, ranking.ideal_grade
+    query, grade = ranking.ideal.query, ranking.ideal.grade
     is_last = np.ones(query.size, dtype=bool)
     is_last[:-1] = (query[1:] != query[:-1]) | (grade[1:] != grade[:-1])
-    ends = ranking.ideal_place[is_last]
+    ends = ranking.ideal.place[is_last]
     query = query[is_last]
     level = np.arange(query.size) - np.searchsorted(query, query)
     total = np.zeros(ranking.n_queries)
@@ -44,9 +44,9 @@ def _mean_of_levels(ranking: JudgedRanking, gain_to: Callable[[Ints], Floats]) -
         own = level == number
         last = np.zeros(ranking.n_queries, dtype=np.int64)
         last[query[own]] = ends[own]
-        is_in = ranking.ideal_place <= last[ranking.ideal_query]
-        gains = ranking.ideal_grade[is_in] / log_of_next(ranking.ideal_place[is_in])
-        total += share(gain_to(last), sum_by_query(ranking.ideal_query[is_in], gains, ranking.n_queries))
+        is_in = ranking.ideal.place <= last[ranking.ideal.query]
+        gains = ranking.ideal.grade[is_in] / log_of_next(ranking.ideal.place[is_in])
+        total += share(gain_to(last), sum_by_query(ranking.ideal.query[is_in], gains, ranking.n_queries))
     n_levels = count_by_query(query, ranking.n_queries)
     goes_on = ranking.n_retrieved > ranking.n_positives + 1
     whole = share(gain_to(ranking.n_retrieved), ideal_gain(ranking, discount=log_of_next))

@@ -24,7 +24,6 @@ NN = Definition(
     per_query=nearest_neighbour,
     expected=partial(expected_hit, k=1),
     reads=1,
-    loop="hit",
     bounds="monotone",
     is_binary=True,
     by_first_positive=True,

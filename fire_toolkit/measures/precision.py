@@ -27,7 +27,6 @@ P = Definition(
     per_query=precision_at_k,
     expected=expected_precision,
     cutoff="required",
-    loop="precision",
     bounds="monotone",
     also_called=("Precision", "Prec"),
 )

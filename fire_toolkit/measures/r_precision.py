@@ -36,7 +36,6 @@ RPREC = Definition(
     convention="Divided by R, also where fewer docs were retrieved; 0 for a query without a positive.",
     per_query=r_precision,
     expected=partial(expected_recall_at_multiple, multiple=1),
-    loop="recall_at_g",
     bounds="ends",
     also_called=("R-precision", "RP"),
 )

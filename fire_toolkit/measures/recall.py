@@ -28,7 +28,6 @@ R = Definition(
     per_query=recall_at_k,
     expected=expected_recall,
     cutoff="required",
-    loop="recall",
     bounds="monotone",
     also_called=("Recall",),
 )

@@ -24,7 +24,6 @@ RR = Definition(
     per_query=reciprocal_rank,
     expected=expected_reciprocal_rank,
     cutoff="optional",
-    loop="reciprocal",
     bounds="monotone",
     by_first_positive=True,
     also_called=("MRR", "recip_rank"),

@@ -39,7 +39,7 @@ def sampled_pool(ranking: JudgedRanking) -> SampledPool:
     if strata is None:
         n_judged = ranking.n_positives + ranking.n_nonrelevant
         of_entry = np.zeros_like(ranking.query)
-        pairs = (ranking.ideal_query, ranking.ideal_grade)
+        pairs = (ranking.ideal.query, ranking.ideal.grade)
         return SampledPool(1, of_entry, *pairs, n_judged + ranking.n_undrawn, n_judged)
     n_strata = int(strata.of_pair.max(initial=0)) + 1
     pair = strata.query * n_strata + strata.of_pair

@@ -7,7 +7,6 @@ from these few functions. Those that gain by it hand large work to `kernels`.
 from __future__ import annotations
 
 from math import frexp, fsum
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -48,11 +47,10 @@ def find_judged(
     """
     loops = compiled(doc.size)
     if loops is not None:
-        most = judged.size
-        found = np.empty(most, dtype=np.int64), np.empty(most), np.empty(most, dtype=np.int64)
-        room = loops.room_for(doc, judged_start, n_docs)
-        n = loops.find_judged(doc, rank, rows, judged, relevance, judged_start, room, found)
-        return found[0][:n], found[1][:n], found[2][:n]
+        found: tuple[Ints, Floats, Ints] = loops.find_judged(
+            doc, rank, rows, judged, relevance, judged_start, n_docs
+        )
+        return found
     start, counts = rows[0], rows[1] - rows[0]
     queries: Ints = np.arange(start.size, dtype=np.int64)
     query = np.repeat(queries, counts)
@@ -129,39 +127,15 @@ def mean(values: Floats) -> float:
     not, `fsum` adds them one by one. Source: Rump, Ogita and Oishi, Accurate Floating-Point Summation,
     SIAM J. Sci. Comput. 31 (2008), algorithm 3.2.
     """
-    largest = _largest(values)
+    largest = float(np.abs(values).max())
     if not 2.0**-500 < largest < 2.0**500:
         return fsum(values.tolist()) / values.size
     sigma = 2.0 ** (frexp(largest)[1] + (values.size + 2).bit_length())
-    exact, remainder = _split_sum(values, sigma)
+    leading = (values + sigma) - sigma
+    exact, remainder = float(leading.sum()), float((values - leading).sum())
     doubt = values.size**2 * 2.0**-104 * sigma  # what adding the rests can have lost, and more
     low, high = exact + (remainder - doubt), exact + (remainder + doubt)
     return (low if low == high else fsum(values.tolist())) / values.size
-
-
-def _largest(values: Floats) -> float:
-    loops = _score_loops(values)
-    if loops is None:
-        return float(np.abs(values).max())
-    return float(np.int64(loops.largest_bits(values.view(np.int64))).view(np.float64))
-
-
-def _split_sum(values: Floats, sigma: float) -> tuple[float, float]:
-    loops = _score_loops(values)
-    if loops is None:
-        leading = (values + sigma) - sigma
-        return float(leading.sum()), float((values - leading).sum())
-    sums = np.zeros(16)
-    loops.split_sum(values, sigma, sums)
-    return float(sums[0]), float(sums[8])
-
-
-def _score_loops(values: Floats) -> ModuleType | None:
-    if compiled(values.size) is None or values.dtype != np.float64 or not values.flags.carray:
-        return None
-    from fire_toolkit.kernels import score_loops
-
-    return score_loops
 
 
 def share(part: npt.NDArray[Any], whole: npt.NDArray[Any] | float) -> Floats:

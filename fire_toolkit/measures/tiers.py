@@ -15,7 +15,6 @@ FT = Definition(
     "its own ranking; equals Rprec. 0 for a query without a positive.",
     per_query=partial(recall_at_multiple, multiple=1),
     expected=partial(expected_recall_at_multiple, multiple=1),
-    loop="recall_at_g",
     bounds="ends",
     also_called=("first_tier",),
 )
@@ -27,7 +26,6 @@ ST = Definition(
     "positive.",
     per_query=partial(recall_at_multiple, multiple=2),
     expected=partial(expected_recall_at_multiple, multiple=2),
-    loop="recall_at_2g",
     bounds="ends",
     also_called=("second_tier",),
 )

@@ -21,7 +21,6 @@ from fire_toolkit.measures import (
     score_coded,
     segments,
 )
-from fire_toolkit.measures.score_coded import LOOPS
 from fire_toolkit.ranking import ranks_in_rows, top_of_rows
 from fire_toolkit.tables import check_qrels, check_run
 
@@ -48,7 +47,7 @@ def assert_same(found: tuple[Any, ...], expected: tuple[Any, ...]) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("n_judged", [3, 60])  # compared one by one, and by a table of docs
+@pytest.mark.parametrize("n_judged", [3, 60])
 def test_judged_docs_are_found_in_the_rows(both_ways: Any, n_judged: int) -> None:
     rng = np.random.default_rng(n_judged)
     n_docs, lengths = 90, rng.integers(0, 40, 50)
@@ -126,12 +125,12 @@ def test_without_numba_numpy_does_the_work(monkeypatch: pytest.MonkeyPatch) -> N
     assert kernels.compiled(10**9) is None
 
 
-@pytest.mark.parametrize("n_queries", [3, 80, 200])  # at the end of the rows, in one block, in two
-@pytest.mark.parametrize("n_judged", [5, 14, 70])  # a few lanes, several, by a table of docs
-@pytest.mark.parametrize("n_docs", [40, 130, 2500])  # a word of rows, some, beyond the table of quotients
+@pytest.mark.parametrize("n_queries", [3, 80])
+@pytest.mark.parametrize("n_judged", [5, 70])
+@pytest.mark.parametrize("n_docs", [40, 2500])
 @pytest.mark.parametrize("n_grades", [1, 3])
 @pytest.mark.parametrize("is_gapped", [False, True])
-def test_measures_in_one_pass_equal_their_own_functions(
+def test_measures_are_equal_either_way(
     both_ways: Any, n_queries: int, n_judged: int, n_docs: int, n_grades: int, is_gapped: bool
 ) -> None:
     rng = np.random.default_rng(n_judged)
@@ -147,11 +146,9 @@ def test_measures_in_one_pass_equal_their_own_functions(
     pairs = {(f"q{q:03d}", f"d{d}"): g for q, d, g in drawn} | {("q000", "d1"): n_grades, ("q9", "d1"): 0}
     table = [(*pair, int(grade)) for pair, grade in pairs.items()]
     coded = code_qrels(check_qrels(pd.DataFrame(table, columns=["query_id", "doc_id", "relevance"])))
-    with_loop = [d for d in list_measures() if d.loop]
-    names = [d.example for d in with_loop] + ["AP", "RR", "nDCG", "P@3", "C@1", "AP@50", "P@200"]
+    names = [d.example for d in list_measures()] + ["AP", "RR", "nDCG", "P@3", "C@1", "AP@50", "P@200"]
     names += ["AP@5:rel=2", "R@5:condensed"]
     measures = [parse_measure(name) for name in dict.fromkeys(names)]
-    assert set(LOOPS) == {d.loop for d in with_loop}
     plain, compiled = both_ways(lambda: score_coded(code_run(run, coded), coded, measures))
     ranking = judge_run(run, coded)
     assert plain[[measure.name for measure in measures].index("AP")].any()
