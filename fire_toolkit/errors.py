@@ -22,6 +22,10 @@ class FireError(Exception):
         return line if len(line) <= _LONGEST else f"{line[: _LONGEST // 2]} … {line[-_LONGEST // 2 :]}"
 
 
+class FileNote(UserWarning):
+    """Something in a file that was left out when it was read; commands print it as a note."""
+
+
 class FormatError(FireError):
     """A file cannot be read as the format it was taken for (syntax; carries path and place)."""
 

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from fire_toolkit import __version__
 from fire_toolkit.cli.hints import meanings
 from fire_toolkit.cli.spellings import respelled
 from fire_toolkit.cli.streams import as_file, in_own_names, own_name
-from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.errors import FileNote, FireError, UsageError
 from fire_toolkit.workspace import Workspace, find_workspace
 
 if TYPE_CHECKING:
@@ -31,6 +32,20 @@ if TYPE_CHECKING:
 _AnyRun = TypeVar("_AnyRun", "Run", "Run | OwnRun | MatrixRun")
 FORMATS = ("table", "csv", "tsv", "json", "latex", "markdown")
 DRAWN = ("table", "latex", "markdown")  # for people; the others are long rows
+
+
+def _say_once(shown: Callable[..., None]) -> Callable[..., None]:
+    """Return what says each note on a file once; other warnings are shown as before."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if not issubclass(category, FileNote):
+            shown(message, category, *where)
+        elif str(message) not in said:
+            said.add(str(message))
+            say(f"note: {message}")
+
+    return show
 
 
 class FireGroup(click.Group):
@@ -70,7 +85,10 @@ class FireGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a FireError or a failure of the system becomes one line on stderr."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", FileNote)
+                warnings.showwarning = _say_once(warnings.showwarning)
+                return super().invoke(ctx)
         except FireError as error:
             _end(str(error), error.exit_code)
         except BrokenPipeError:

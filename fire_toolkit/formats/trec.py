@@ -1,6 +1,8 @@
 """TREC text: runs (`query_id Q0 doc_id rank score run_id`) and qrels (`query_id 0 doc_id relevance`).
 
-The rank of a run's line is not used: the order is that of `ranking`. The fast reader takes files with
+The rank of a run's line is not used: the order is that of `ranking`. As trec_eval 10 does, lines that
+start with `#` and fields past a run's sixth are left out, and counted in a `FileNote`; a line whose first
+field is an id with `#`, and that has the fields of data, is data. The fast reader takes files with
 one separator between fields; anything else, and every error, goes through the line-by-line reader.
 """
 
@@ -8,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.checks import are_ids
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FileNote, FormatError
 from fire_toolkit.formats.columns_text import field_texts, joined_lines
 from fire_toolkit.formats.files import check_regular, is_gzip, read_bytes, read_text
 from fire_toolkit.formats.listed import Listed
@@ -36,7 +39,7 @@ def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
     """Return a TREC run file (gzip or not) as a Run.
 
     Args:
-        path: six fields a line, separated by white space.
+        path: six fields a line, separated by white space; more may follow where the fourth is a rank.
         run_id: the run's id; by default the sixth field, which must then be one and the same.
 
     Raises:
@@ -51,9 +54,32 @@ def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
 
 
 def is_trec_run(start: bytes, path: Path) -> bool:
-    """Whether the first line that is not blank has the six fields of a run."""
-    line = start.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
-    return len(line.split()) == len(RUN_FIELDS) and b"\0" not in line
+    """Whether the first line that is not blank, and no comment, has the fields of a run."""
+    line = _first_line(start.removeprefix(b"\xef\xbb\xbf").splitlines())
+    return b"\0" not in line and _are_run_fields(line.split())
+
+
+def _first_line(lines: Iterable[bytes]) -> bytes:
+    """Return the first line that is not blank and no comment, else an empty one."""
+    return next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), b"")
+
+
+def _are_run_fields(fields: Sequence[str | bytes]) -> bool:
+    """Whether there are six fields, or more of which the fourth is a rank: no id with a space in it."""
+    n = len(RUN_FIELDS)
+    return len(fields) == n or (len(fields) > n and fields[3].isdigit())
+
+
+def _note_left_out(path: str | Path, n_comments: int, n_longer: int, n_ids: int = 0) -> None:
+    said = [f"{n_comments:,} lines that start with #"] if n_comments else []
+    said += [f"the fields past the sixth on {n_longer:,} lines"] if n_longer else []
+    if said:
+        warnings.warn(f"{path}: left out {' and '.join(said)}", FileNote, stacklevel=2)
+    if n_ids:
+        text = (
+            f"{path}: {n_ids:,} lines start with # and have the fields of data; they are read as data, which "
+        )
+        warnings.warn(text + "trec_eval 10 takes as comments", FileNote, stacklevel=2)
 
 
 def read_trec_lists(path: Path, key: str | None = None) -> Listed:
@@ -100,7 +126,12 @@ def _read_fast(path: str | Path) -> pd.DataFrame | None:
         return None
     coded = pa.dictionary(pa.int32(), pa.string())
     types = {"query_id": pa.string(), "doc_id": coded, "run_id": pa.string(), "score": pa.float64()}
-    table = _read_columns(path, lambda first: RUN_FIELDS, types)
+
+    def fields(first: bytes) -> tuple[str, ...]:
+        more = first.split()[len(RUN_FIELDS) :] if _are_run_fields(first.split()) else []
+        return RUN_FIELDS + tuple(f"more{place}" for place in range(len(more)))
+
+    table = _read_columns(path, fields, types)
     if table is None:
         return None
     score = table["score"].to_numpy()
@@ -146,12 +177,16 @@ def _read_columns(
     from pyarrow import csv
 
     try:
-        first, source = _source(path)
+        start, source = _source(path)
+        first = _first_line(start.splitlines())
+        above = start[: start.find(first)].splitlines()
         names = list(names_of(first))
         kept = {name: types[name] for name in names if name in types}
         table = csv.read_csv(
             source,
-            read_options=csv.ReadOptions(column_names=names, use_threads=False, block_size=_BLOCK_BYTES),
+            read_options=csv.ReadOptions(
+                column_names=names, use_threads=False, block_size=_BLOCK_BYTES, skip_rows=len(above)
+            ),
             parse_options=csv.ParseOptions(delimiter="\t" if b"\t" in first else " ", quote_char=False),
             convert_options=csv.ConvertOptions(
                 column_types=kept, null_values=[], include_columns=list(kept), check_utf8=True
@@ -159,20 +194,31 @@ def _read_columns(
         )
     except (pa.ArrowInvalid, OSError):
         return None
-    return table if table.num_rows else None
+    if not table.num_rows or _has_comment(table["query_id"]):
+        return None
+    n_comments = sum(line.lstrip().startswith(b"#") for line in above)
+    _note_left_out(path, n_comments, table.num_rows if len(names) > len(RUN_FIELDS) else 0)
+    return table
+
+
+def _has_comment(query_ids: Any) -> bool:
+    """Whether a line that has as many fields as the others starts with #."""
+    from pyarrow import compute
+
+    return bool(compute.any(compute.starts_with(query_ids, "#")).as_py())
 
 
 def _source(path: str | Path) -> tuple[bytes, Any]:
-    """Return the first line of a file, and what the fast reader takes: the file, or its unpacked bytes."""
+    """Return the start of a file, and what the fast reader takes: the file, or its unpacked bytes."""
     import pyarrow as pa
 
     check_regular(path)
     with Path(path).open("rb") as stream:
-        first = stream.readline(_LONGEST_LINE)
-    if not is_gzip(first):
-        return first, pa.OSFile(str(path))
+        start = stream.read(_LONGEST_LINE)
+    if not is_gzip(start):
+        return start, pa.OSFile(str(path))
     raw = read_bytes(path)
-    return raw[:_LONGEST_LINE].split(b"\n", 1)[0], pa.BufferReader(raw)
+    return raw[:_LONGEST_LINE], pa.BufferReader(raw)
 
 
 def _coded(column: Any) -> pd.Categorical | None:
@@ -203,16 +249,37 @@ def _codes_of_stretches(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
     return np.repeat(coded.indices.to_numpy(), np.concatenate(lengths)), coded.dictionary
 
 
-def _lines(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+def _lines(path: str | Path, width_of: Callable[[Sequence[str]], int]) -> Iterator[tuple[int, list[str]]]:
+    """Yield number and fields of each line that is no comment, and at the end note what was left out.
+
+    width_of: how many of its fields a line of data has, 0 for no data: a line that starts with # and an id.
+    """
+    n_comments = n_longer = n_ids = 0
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         fields = line.split()
-        if fields:
-            yield number, fields
+        width = width_of(fields)
+        if fields and fields[0].startswith("#") and (fields[0] == "#" or not width):
+            n_comments += 1
+        elif fields:
+            n_ids += fields[0].startswith("#")
+            n_longer += 0 < width < len(fields)
+            yield number, fields[: width or None]
+    _note_left_out(path, n_comments, n_longer, n_ids)
+
+
+def _run_width(fields: Sequence[str]) -> int:
+    if not _are_run_fields(fields):
+        return 0
+    return len(RUN_FIELDS) if re.fullmatch(r"[-+.0-9eE]+", fields[4]) else 0
+
+
+def _qrels_width(fields: Sequence[str]) -> int:
+    return len(fields) if len(fields) in (4, 5) and _GRADE.fullmatch(fields[-1]) else 0
 
 
 def _read_run_lines(path: str | Path) -> pd.DataFrame:
     rows: list[tuple[str, str, float, str]] = []
-    for number, fields in _lines(path):
+    for number, fields in _lines(path, _run_width):
         if len(fields) != len(RUN_FIELDS):
             raise FormatError(f"{path}:{number}: {len(fields)} fields, expected 6 ({' '.join(RUN_FIELDS)})")
         query_id, _, doc_id, _, score, tag = fields
@@ -249,7 +316,7 @@ def read_trec_qrels(path: str | Path) -> Qrels:
 def _read_qrels_lines(path: str | Path) -> pd.DataFrame:
     rows: list[tuple[str, str, int, str]] = []
     width = 0
-    for number, fields in _lines(path):
+    for number, fields in _lines(path, _qrels_width):
         width = width or len(fields)
         if len(fields) != width or width not in (4, 5):
             expected = f"{width} as on the first line" if width in (4, 5) else f"4 or 5 ({_QRELS_FIELDS})"

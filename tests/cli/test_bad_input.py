@@ -21,7 +21,7 @@ def error_line(result: Result) -> str:
 RUN_FILES = {
     "empty": (b"", "run: empty file, expected at least one line"),
     "five fields": (b"1 Q0 a 1 9 m\n1 Q0 b 2 m\n", "run:2: 5 fields, expected 6 (query_id Q0 doc_id"),
-    "seven fields": (b"1 Q0 a 1 9 m x\n", "run:1: 7 fields, expected 6"),
+    "a space in an id": (b"1 Q0 a b 1 9 m\n", "run:1: 7 fields, expected 6"),
     "NaN": (b"1 Q0 a 1 nan m\n", "run:1: score 'nan', expected a finite number"),
     "infinity": (b"1 Q0 a 1 9 m\n1 Q0 b 2 -inf m\n", "run:2: score '-inf', expected a finite number"),
     "words": (b"1 Q0 a 1 high m\n", "run:1: score 'high' is no number"),
