@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import pandas as pd
 
 from fire_toolkit.columns import pair_rows
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, Qrels, check_changes, check_qrels
 
 Floats = npt.NDArray[np.float64]
@@ -18,7 +19,18 @@ POLICIES = ("union", "override", "drop")
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
 
 
-def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> tuple[Qrels, Changes]:
+class _Augmented(NamedTuple):
+    qrels: Qrels
+    changes: Changes
+
+
+class Augmented(_Augmented, Result):
+    """What `augment_qrels` returns: the augmented qrels, and what changed."""
+
+    __slots__ = ()
+
+
+def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> Augmented:
     """Return the qrels that hold both the original relevances and the labels, and what changed.
 
     A pair is positive from relevance 1. The source of a pair says what became of it:
@@ -75,7 +87,7 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
         rows = pair_rows(kept, original)
         strata = np.append(original["stratum"].to_numpy(dtype=object), "")[rows]
         kept = kept.assign(stratum=pd.array(strata, dtype="str"))
-    return check_qrels(kept), changes
+    return Augmented(check_qrels(kept), changes)
 
 
 def change_counts(changes: Changes) -> dict[str, int]:

@@ -10,7 +10,18 @@ import pytest
 import fire_toolkit
 
 PACKAGE = Path(fire_toolkit.__file__).parent
-BASE = {"errors", "ids", "columns", "checks", "tables", "ranking", "own_items", "kernels", "guidelines"}
+BASE = {
+    "errors",
+    "ids",
+    "columns",
+    "results",
+    "checks",
+    "tables",
+    "ranking",
+    "own_items",
+    "kernels",
+    "guidelines",
+}
 # A stage may use the base and the stages named here: scoring is made of measures, say.
 STAGES: dict[str, set[str]] = {
     "pooling": set(),

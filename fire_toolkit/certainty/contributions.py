@@ -7,13 +7,19 @@ from typing import NamedTuple
 import pandas as pd
 
 from fire_toolkit.errors import JoinError
+from fire_toolkit.results import Result
 from fire_toolkit.tables import Labels, PoolSources, Qrels
 
 PAIR = ["query_id", "doc_id"]
 KINDS = ("confirmed", "rejected", "new", "irrelevant", "not_judged")
 
 
-class Contributions(NamedTuple):
+class _Contributions(NamedTuple):
+    by_run: pd.DataFrame
+    by_set: pd.DataFrame
+
+
+class Contributions(_Contributions, Result):
     """What `contributions` returns.
 
     by_run: run_id, n_pooled, n_positive (confirmed and new), then confirmed, rejected, new, irrelevant,
@@ -23,8 +29,7 @@ class Contributions(NamedTuple):
     UpSet plot, largest first.
     """
 
-    by_run: pd.DataFrame
-    by_set: pd.DataFrame
+    __slots__ = ()
 
 
 def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Contributions:

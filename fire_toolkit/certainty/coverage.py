@@ -21,13 +21,20 @@ from fire_toolkit.certainty.joined import (
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measure
 from fire_toolkit.ranking import split_runs
+from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels, Run
 
 SUMMARY = ["run_id", "measure", "augmented", "lower", "upper", "judged", "n_open", "n_pairs", "n_least"]
 SUMMARY += ["hours"]
 
 
-class Coverage(NamedTuple):
+class _Coverage(NamedTuple):
+    summary: pd.DataFrame
+    judged: pd.DataFrame
+    pairs: pd.DataFrame
+
+
+class Coverage(_Coverage, Result):
     """What `coverage` returns.
 
     summary: run_id, measure, augmented, lower, upper, judged (share of what the measure reads), n_open
@@ -38,9 +45,7 @@ class Coverage(NamedTuple):
     pairs: run_id, measure, query_id, doc_id, rank: the docs to judge, best rank first in each query.
     """
 
-    summary: pd.DataFrame
-    judged: pd.DataFrame
-    pairs: pd.DataFrame
+    __slots__ = ()
 
 
 def coverage(

@@ -32,6 +32,7 @@ from fire_toolkit.certainty.resampling import flipped_sums, summable
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
 from fire_toolkit.measures.segments import mean
+from fire_toolkit.results import Result
 from fire_toolkit.tables import PoolSources, Qrels, Run
 
 Family = Literal["measure", "all"]
@@ -60,11 +61,15 @@ DIFFERENCE_COLUMNS = {
 }
 
 
-class Differences(NamedTuple):
-    """What `score_differences` returns: the table and sentences on what it does not say."""
-
+class _Differences(NamedTuple):
     table: pd.DataFrame
     notes: tuple[str, ...]
+
+
+class Differences(_Differences, Result):
+    """What `score_differences` returns: the table and sentences on what it does not say."""
+
+    __slots__ = ()
 
 
 def score_differences(

@@ -33,6 +33,7 @@ from fire_toolkit.certainty.joined import (
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measure
 from fire_toolkit.qrels import augment_qrels, change_counts
+from fire_toolkit.results import Result
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Run
 
 HONEST_COLUMNS = {
@@ -63,11 +64,15 @@ HONEST_COLUMNS = {
 }
 
 
-class Honest(NamedTuple):
-    """What `honest_scores` returns: the table and sentences on what it does not say."""
-
+class _Honest(NamedTuple):
     scores: pd.DataFrame
     notes: tuple[str, ...]
+
+
+class Honest(_Honest, Result):
+    """What `honest_scores` returns: the table and sentences on what it does not say."""
+
+    __slots__ = ()
 
 
 def honest_scores(

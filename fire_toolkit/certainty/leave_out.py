@@ -26,6 +26,7 @@ from fire_toolkit.certainty.joined import (
 from fire_toolkit.certainty.orders import kendall_tau, tau_ap
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
+from fire_toolkit.results import Result
 from fire_toolkit.tables import PoolSources, Qrels, Run
 
 SCORES = ["left_out", "measure", "run_id", "is_left_out", "all", "without", "change", "place_all"]
@@ -33,7 +34,13 @@ SCORES += ["place_without"]
 ORDERS = ["left_out", "measure", "n_own", "n_own_relevant", "tau", "tau_ap", "n_swaps", "largest_change"]
 
 
-class LeftOut(NamedTuple):
+class _LeftOut(NamedTuple):
+    scores: pd.DataFrame
+    orders: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+class LeftOut(_LeftOut, Result):
     """What `leave_out` returns.
 
     scores: left_out, measure, run_id, is_left_out, all, without, change, place_all, place_without.
@@ -42,9 +49,7 @@ class LeftOut(NamedTuple):
     notes: sentences on what the tables do not say.
     """
 
-    scores: pd.DataFrame
-    orders: pd.DataFrame
-    notes: tuple[str, ...]
+    __slots__ = ()
 
 
 def leave_out(

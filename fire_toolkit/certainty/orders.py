@@ -22,12 +22,20 @@ from fire_toolkit.certainty.joined import (
 )
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
+from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels, Run
 
 FEWEST_FOR_P = 5
 
 
-class Orders(NamedTuple):
+class _Orders(NamedTuple):
+    scores: pd.DataFrame
+    agreement: pd.DataFrame
+    swaps: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+class Orders(_Orders, Result):
     """What `compare_orders` returns.
 
     scores: labelling, measure, run_id, value, place (1 is best; equal values share the better place).
@@ -39,10 +47,7 @@ class Orders(NamedTuple):
     queries; ties count half).
     """
 
-    scores: pd.DataFrame
-    agreement: pd.DataFrame
-    swaps: pd.DataFrame
-    notes: tuple[str, ...]
+    __slots__ = ()
 
 
 def compare_orders(

@@ -20,7 +20,6 @@ from fire_toolkit.cli.common import (
     say,
     write_outputs,
 )
-from fire_toolkit.cli.honest import augmented_cell
 from fire_toolkit.cli.own_items import queries_own_items
 
 if TYPE_CHECKING:
@@ -173,6 +172,8 @@ class _TwoRuns:
 
 
 def _drawn(scores: Scores, output_format: str) -> str:
+    from fire_toolkit.scoring.drawn import augmented_cell
+
     values = {
         (measure, name): (1.0 if measure.endswith(("MedR", "MnR")) else 100.0) * value
         for measure, name, value in zip(scores["measure"], scores["qrels"], scores["value"], strict=True)

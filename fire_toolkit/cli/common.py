@@ -344,7 +344,7 @@ def drawn(
     rows: Sequence[Sequence[str]], header: Sequence[str], output_format: str, *, align: str = "right"
 ) -> str:
     """Return rows of text as a table for the terminal, as LaTeX (booktabs) or Markdown."""
-    from fire_toolkit.formats.table_text import drawn_text
+    from fire_toolkit.results import drawn_text
 
     return drawn_text(rows, header, output_format, align=align)
 
@@ -354,6 +354,19 @@ def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--format", "output_format", type=click.Choice(FORMATS), default="table", help="Form of the output."
     )(command)
+
+
+def transpose_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--transpose`."""
+    return click.option(
+        "--transpose", is_flag=True, help="Runs as rows, measures as columns, as most papers print them."
+    )(command)
+
+
+def refuse_untransposed(output_format: str) -> None:
+    """Raise a usage error where --transpose would change nothing: only drawn tables have sides."""
+    if output_format not in DRAWN:
+        raise click.UsageError(f"--transpose turns drawn tables; {output_format} has one row for each value")
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:

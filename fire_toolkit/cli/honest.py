@@ -65,6 +65,7 @@ def counted(scores: pd.DataFrame) -> list[str]:
 def drawn_honest(scores: pd.DataFrame, output_format: str) -> str:
     """Return the rows as a table: shares times 100, one decimal."""
     from fire_toolkit.measures import parse_measure
+    from fire_toolkit.scoring.drawn import augmented_cell
 
     header = [
         "measure",
@@ -99,12 +100,6 @@ def drawn_honest(scores: pd.DataFrame, output_format: str) -> str:
 
 _SCALED = ("original", "augmented", "delta", "low", "high", "delta_low", "delta_high", "condensed", "lower",
            "upper", "without_own", "own_change")  # fmt: skip
-
-
-def augmented_cell(augmented: float, original: float, delta: float) -> str:
-    """Return FIRE's form: augmented (original + gain)."""
-    gain = round(delta, 1)
-    return f"{augmented:.1f} ({original:.1f} {'-' if gain < 0 else '+'} {abs(gain):.1f})"
 
 
 def _with_change(value: float, change: float) -> str:

@@ -23,7 +23,9 @@ from fire_toolkit.cli.common import (
     formatted,
     here,
     n_of,
+    refuse_untransposed,
     say,
+    transpose_option,
     workspace_path,
 )
 
@@ -53,21 +55,28 @@ def summary(ctx: click.Context, resamples: int, output_format: str) -> None:
 @reads("runs", "qrels", "augmented")
 @measure_option
 @format_option
+@transpose_option
 def table1(
     given: Given,
     measures: tuple[str, ...],
     output_format: str,
+    transpose: bool,
 ) -> None:
     """Table 1: each run's score with its gain, A (B + C): augmented (original + gain)."""
-    from fire_toolkit.cli.scoring import drawn_scores
     from fire_toolkit.scoring import score_runs
+    from fire_toolkit.scoring.drawn import drawn_scores
 
     names = measures or FIRE_MEASURES
     scores, notes = score_runs(given.stored_runs, given.original, names, augmented=given.augmented)
     for note in notes:
         say(f"note: {note}")
-    text = drawn_scores if output_format in DRAWN else formatted
-    print_text(text(scores, output_format), output_format, basis=given.basis())
+    if transpose:
+        refuse_untransposed(output_format)
+    if output_format in DRAWN:
+        text = drawn_scores(scores, output_format, transpose=transpose)
+    else:
+        text = formatted(scores, output_format)
+    print_text(text, output_format, basis=given.basis())
     given.say_unpooled()
 
 

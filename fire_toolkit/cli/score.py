@@ -24,15 +24,17 @@ from fire_toolkit.cli.common import (
     formatted,
     here,
     n_of,
+    refuse_untransposed,
     say,
     say_next,
     shown,
+    transpose_option,
     workspace_path,
     write_outputs,
 )
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
-from fire_toolkit.cli.scoring import drawn_aspects, drawn_scores
+from fire_toolkit.cli.scoring import drawn_aspects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
 )
 @resampling_options
 @format_option
+@transpose_option
 @click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
 @click.option(
     "--curves",
@@ -92,12 +95,14 @@ def score(
     honest: bool,
     policies: tuple[str, ...],
     output_format: str,
+    transpose: bool,
     out: str | None,
     curves: str | None,
 ) -> None:
     """Score runs by the original qrels and, if given, by the augmented ones.
 
-    The table shows augmented (original + gain), shares times 100. The other formats are long:
+    The table shows augmented (original + gain), shares times 100; LaTeX and Markdown print the best value
+    of each measure bold. The other formats are long:
     run_id, qrels (original, augmented, delta), query_id (`all` for the mean), measure, value.
 
     Where docs of equal score could change a query, a note says how many, and the scores with positives
@@ -115,6 +120,9 @@ def score(
     from fire_toolkit.scoring import score_curves, score_runs
 
     names = tuple(chosen(measures, "score", "measures"))
+    if transpose:
+        refuse_untransposed(output_format)
+        _refuse({"--honest": honest, "--by": bool(by), "--per-query": per_query}, beside="--transpose")
     is_usual = not any(given.values[name] for name in ("runs", "qrels", "own_item"))
     if honest:
         others = {"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}
@@ -138,7 +146,7 @@ def score(
         ties=ties,
         doc_order=_doc_order(given) if ties == "index" else None,
     )
-    table = _show(scoring, by, given, output_format, per_query=per_query)
+    table = _show(scoring, by, given, output_format, per_query=per_query, transpose=transpose)
     is_usual = is_usual and not (per_query or by or groups or ties != "doc-desc")
     place = Path(out) if out else workspace_path("scores/scores.csv") if is_usual else None
     parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {}) | given.own.parameters
@@ -155,17 +163,18 @@ def score(
 
 
 def _show(
-    scoring: Scoring, by: str | None, given: Given, output_format: str, *, per_query: bool
+    scoring: Scoring, by: str | None, given: Given, output_format: str, *, per_query: bool, transpose: bool
 ) -> pd.DataFrame:
     """Print the notes and the scores, drawn or in their long form, and return the long form."""
     from fire_toolkit.aspects import score_aspects
+    from fire_toolkit.scoring.drawn import drawn_scores
 
     for note in scoring.notes:
         say(f"note: {note}")
     is_drawn = output_format in DRAWN and not per_query
     if by is None:
         table: pd.DataFrame = scoring.scores
-        text = drawn_scores(scoring.scores, output_format) if is_drawn else ""
+        text = drawn_scores(scoring.scores, output_format, transpose=transpose) if is_drawn else ""
     else:
         table = aspects = score_aspects(scoring.scores, given.queries, column=by)
         text = drawn_aspects(aspects, by, output_format) if is_drawn else ""

@@ -1,4 +1,4 @@
-"""`compare`: runs against one another; and the table in which scores are shown."""
+"""`compare`: runs against one another; and the table in which scores of aspects are shown."""
 
 from __future__ import annotations
 
@@ -21,51 +21,24 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
-from fire_toolkit.cli.honest import augmented_cell
 from fire_toolkit.cli.own_items import choose_own_items, own_item_option
 
 if TYPE_CHECKING:
     from fire_toolkit.aspects import AspectScores
-    from fire_toolkit.tables import Comparisons, Scores
-
-
-def drawn_scores(scores: Scores, output_format: str) -> str:
-    """Return scores in FIRE's form, measures × runs."""
-    from fire_toolkit.measures import parse_measure
-
-    columns = (scores["run_id"], scores["measure"], scores["qrels"], scores["value"])
-    values = {tuple(key): float(value) for *key, value in zip(*columns, strict=True)}
-    run_ids, names = list(dict.fromkeys(scores["run_id"])), list(dict.fromkeys(scores["qrels"]))
-    rows = []
-    for measure in dict.fromkeys(scores["measure"]):
-        scale = 100 if parse_measure(measure).definition.unit == "share" else 1
-        cells = [_cell({name: scale * values[run_id, measure, name] for name in names}) for run_id in run_ids]
-        rows.append([measure, *cells])
-    return drawn(rows, ["measure", *run_ids], output_format)
+    from fire_toolkit.tables import Comparisons
 
 
 def drawn_aspects(scores: AspectScores, column: str, output_format: str) -> str:
     """Return a breakdown, aspects and measures × runs."""
-    from fire_toolkit.measures import parse_measure
+    from fire_toolkit.scoring.drawn import score_cells
 
     run_ids = list(dict.fromkeys(scores["run_id"]))
     rows = []
     for (aspect, n_queries, measure), own in scores.groupby(["aspect", "n_queries", "measure"], sort=False):
-        scale = 100 if parse_measure(str(measure)).definition.unit == "share" else 1
-        cells = []
-        for run_id in run_ids:
-            of_run = own[own["run_id"] == run_id]
-            values = dict(zip(of_run["qrels"], scale * of_run["value"], strict=True))
-            cells.append(_cell({str(name): float(value) for name, value in values.items()}))
+        of_runs = [own[own["run_id"] == run_id].set_index("qrels")["value"] for run_id in run_ids]
+        cells = score_cells([values.to_dict() for values in of_runs], str(measure))
         rows.append([str(aspect) or "(none)", f"{n_queries:,}", str(measure), *cells])
     return drawn(rows, [column, "queries", "measure", *run_ids], output_format)
-
-
-def _cell(values: dict[str, float]) -> str:
-    """Return FIRE's form: augmented (original + gain)."""
-    if "augmented" not in values:
-        return f"{values['original']:.1f}"
-    return augmented_cell(values["augmented"], values["original"], values["delta"])
 
 
 @click.command()

@@ -22,14 +22,19 @@ from fire_toolkit.comparison.overlap import (
 from fire_toolkit.comparison.ties import VARIANTS, TiedLists, tied_lists, tied_measures
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.ranking import LEAST_SHARED, ranked_lengths, split_runs
+from fire_toolkit.results import Result
 from fire_toolkit.tables import Comparisons, Run
 
 
-class Compared(NamedTuple):
+class _Compared(NamedTuple):
+    comparisons: Comparisons
+    notes: tuple[str, ...]
+
+
+class Compared(_Compared, Result):
     """Comparisons, and sentences on runs that do not have the same queries or equally long lists."""
 
-    comparisons: Comparisons
-    notes: list[str]
+    __slots__ = ()
 
 
 Bools = npt.NDArray[np.bool_]
@@ -111,7 +116,7 @@ def compare_runs(
         blocks.append((a, b, ["all"], means))
         if per_query:
             blocks.append((a, b, coded.queries[common], np.concatenate(values)))
-    return Compared(_table(blocks, list(by_id), names), notes)
+    return Compared(_table(blocks, list(by_id), names), tuple(notes))
 
 
 def _check_arguments(depths: list[int], persistences: list[float], ties: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -13,6 +14,7 @@ from fire_toolkit.formats.delimited import check_header, read_delimited
 from fire_toolkit.formats.files import read_text
 from fire_toolkit.formats.trec import read_trec_qrels
 from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     JUDGMENTS,
     LABELS,
@@ -107,7 +109,18 @@ def read_judged_pairs(path: str | Path) -> pd.DataFrame:
     return rounds.groupby(pair, sort=False)["round"].min().reset_index()
 
 
-def read_judgments(path: str | Path) -> tuple[Judgments, int]:
+class _ReadJudgments(NamedTuple):
+    judgments: Judgments
+    n_superseded: int
+
+
+class ReadJudgments(_ReadJudgments, Result):
+    """What `read_judgments` returns: the judgments that count, and how many a later one replaced."""
+
+    __slots__ = ()
+
+
+def read_judgments(path: str | Path) -> ReadJudgments:
     """Return a judgments file, and how many answers were left out as superseded by a later one.
 
     Columns query_id, doc_id, annotator_id and label are needed. Of several answers by one annotator
@@ -115,7 +128,7 @@ def read_judgments(path: str | Path) -> tuple[Judgments, int]:
     inclusion_probability are numbers where they are there.
     """
     latest, superseded = latest_judgments(_read(path, JUDGMENTS), where=str(path))
-    return typed_judgments(latest, where=str(path)), len(superseded)
+    return ReadJudgments(typed_judgments(latest, where=str(path)), len(superseded))
 
 
 def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.results import DRAWN, drawn_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DRAWN = {"table": "simple", "latex": "latex_booktabs", "markdown": "pipe"}
 LONG = ("csv", "tsv", "json")
 
 
@@ -20,12 +20,12 @@ def table_text(table: pd.DataFrame, form: str = "table", *, digits: int = 4) -> 
 
     Args:
         table: scores, honest rows, differences, comparisons, orders, contributions...
-        form: `table` (for a terminal), `latex` (booktabs), `markdown`, `csv`, `tsv`, `json` (a list of
-            records).
-        digits: after the point, in the first three forms; the others have every digit.
+        form: `table` (for a terminal), `latex` (booktabs), `markdown`, `html`, `csv`, `tsv`, `json` (a list
+            of records).
+        digits: after the point, in the first four forms; the others have every digit.
 
     Returns:
-        The text, which ends with a line feed. Missing values are empty in the first three forms, `nan` in
+        The text, which ends with a line feed. Missing values are empty in the first four forms, `nan` in
         csv and tsv, null in json.
 
     Raises:
@@ -46,14 +46,7 @@ def table_text(table: pd.DataFrame, form: str = "table", *, digits: int = 4) -> 
         return long_text(table, form)
     if form not in DRAWN:
         raise UsageError(f"form {form!r} is unknown; expected one of {', '.join([*DRAWN, *LONG])}")
-    rows = [[_cell(value, digits) for value in row] for row in table.itertuples(index=False)]
-    return drawn_text(rows, [str(name) for name in table.columns], form)
-
-
-def _cell(value: object, digits: int) -> str:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.{digits}f}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return drawn_table(table, form, digits)
 
 
 def long_text(table: pd.DataFrame, form: str) -> str:
@@ -70,17 +63,3 @@ def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {
         str(name): None if value != value or str(value) == "<NA>" else value for name, value in row.items()
     }
-
-
-def drawn_text(
-    rows: Sequence[Sequence[str]], header: Sequence[str], form: str, *, align: str = "right"
-) -> str:
-    """Return rows of text as a table for the terminal, as LaTeX (booktabs) or Markdown.
-
-    The first column is aligned left, the others as `align` says.
-    """
-    from tabulate import tabulate
-
-    sides = ["left", *[align] * (len(header) - 1)]
-    drawn = tabulate(rows, headers=list(header), tablefmt=DRAWN[form], disable_numparse=True, colalign=sides)
-    return drawn + "\n"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -14,6 +13,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines import Guideline, label_grades
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.labelstudio.answers import LOST, Answer, one_line, read_answers
+from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
 
 DRAFT = "draft"
@@ -27,13 +27,16 @@ _COLUMNS = [*JUDGMENTS.names, "round", "updated_at"]
 DELETED = "deleted-"
 
 
-@dataclass(frozen=True)
-class ImportResult:
-    """What an import gives: the votes, what was left out and why, and what is worth knowing of the votes."""
-
+class _ImportResult(NamedTuple):
     judgments: Judgments
     dropped: Dropped
     notes: tuple[str, ...]
+
+
+class ImportResult(_ImportResult, Result):
+    """What an import gives: the votes, what was left out and why, and what is worth knowing of the votes."""
+
+    __slots__ = ()
 
 
 def parse_export(text: str, *, where: str) -> object:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,18 +14,22 @@ from fire_toolkit.columns import packed_codes, pair_rows, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
 from fire_toolkit.ranking import split_runs, top
+from fire_toolkit.results import Result
 from fire_toolkit.tables import Pool, PoolSources, Qrels, Queries, Run, check_pool
 
 PAIR = ["query_id", "doc_id"]
 
 
-@dataclass(frozen=True)
-class PoolingResult:
-    """A pool, where each pair came from, and what was counted on the way (name → number)."""
-
+class _PoolingResult(NamedTuple):
     pool: Pool
     sources: PoolSources
     counts: dict[str, int]
+
+
+class PoolingResult(_PoolingResult, Result):
+    """A pool, where each pair came from, and what was counted on the way (name → number)."""
+
+    __slots__ = ()
 
 
 def pool_runs(

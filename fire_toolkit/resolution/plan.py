@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.ballots import Ballots, Grades, count_ballots
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import ESCALATED
+from fire_toolkit.results import Result
 from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool, first_round
 
 _Table = TypeVar("_Table", Labels, Disputes)
@@ -25,8 +26,13 @@ STRATUM_COLUMNS = ["stratum", "n_pairs", "n_asked", "inclusion_probability", "ex
 NO_DOUBLED = "no pair has two votes, so nothing is known of how often a second one differs"
 
 
-@dataclass(frozen=True)
-class RoundPlan:
+class _RoundPlan(NamedTuple):
+    pool: Pool
+    strata: pd.DataFrame
+    seconds: float
+
+
+class RoundPlan(_RoundPlan, Result):
     """A plan: the pairs to ask again, and what each stratum holds, costs and is expected to buy.
 
     pool: with columns stratum and inclusion_probability; strata: columns stratum, n_pairs (how many there
@@ -34,9 +40,7 @@ class RoundPlan:
     rests on, or why it is nan); seconds: median time of an answer, nan if unknown.
     """
 
-    pool: Pool
-    strata: pd.DataFrame
-    seconds: float
+    __slots__ = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.guidelines import usual_grades
 from fire_toolkit.resolution.ballots import Ballots, Grades, Verdicts, count_ballots
 from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     Disputes,
     Judgments,
@@ -28,6 +29,17 @@ ESCALATED = "escalated"
 NO_MAJORITY = "no_majority"
 
 
+class _Resolved(NamedTuple):
+    labels: Labels
+    disputes: Disputes
+
+
+class Resolved(_Resolved, Result):
+    """What `resolve` returns: pairs with a label, and pairs without."""
+
+    __slots__ = ()
+
+
 def resolve(
     judgments: Judgments,
     *,
@@ -36,7 +48,7 @@ def resolve(
     controls: pd.DataFrame | None = None,
     adjudicators: Collection[str] = (),
     count_unassigned: bool = False,
-) -> tuple[Labels, Disputes]:
+) -> Resolved:
     """Return one label for each judged pair that `rule` can decide, and the other pairs as disputes.
 
     Args:
@@ -89,7 +101,7 @@ def resolve(
         adjudicators=adjudicators,
         count_unassigned=count_unassigned,
     )
-    return resolution.labels, resolution.disputes
+    return Resolved(resolution.labels, resolution.disputes)
 
 
 def _grades_of(judgments: Judgments, grades: Grades | None) -> Grades:

@@ -17,6 +17,8 @@ from fire_toolkit.measures.judge_matrix import MatrixSource
 from fire_toolkit.measures.segments import Floats
 from fire_toolkit.measures.ties import TIE_RULES
 from fire_toolkit.ranking import refuse_twice, split_runs
+from fire_toolkit.results import Result, shown_html
+from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.scoring.judging import HeldRun, judge_blocks
 from fire_toolkit.scoring.notes import (
     Note,
@@ -34,11 +36,23 @@ ALL = "all"
 AnyRun = Run | StoredRun | MatrixSource
 
 
-class Scoring(NamedTuple):
-    """What `score_runs` returns: the Scores table and the notes."""
-
+class _Scoring(NamedTuple):
     scores: Scores
     notes: tuple[Note, ...]
+
+
+class Scoring(_Scoring, Result):
+    """What `score_runs` returns: the Scores table and the notes; a notebook shows FIRE's form of it."""
+
+    __slots__ = ()
+
+    def to_latex(self, *, digits: int = 1, transpose: bool = False) -> str:
+        """Return the aggregate scores as `score --format latex` prints them; `transpose`: runs as rows."""
+        drawn = drawn_scores(self.scores, "latex", digits=digits, transpose=transpose)
+        return drawn + "".join(f"% note: {note}\n" for note in self.notes)
+
+    def _repr_html_(self) -> str:
+        return shown_html(drawn_scores(self.scores, "html"), self.notes)
 
 
 def score_runs(

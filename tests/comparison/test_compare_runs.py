@@ -82,7 +82,7 @@ def test_columns_names_and_order() -> None:
         "RBO_res(p=0.98)@5",
     ]
     assert table[["run_a", "run_b", "query_id"]].drop_duplicates().to_numpy().tolist() == [["b", "a", "all"]]
-    assert notes == []
+    assert notes == ()
 
 
 def test_every_two_runs_are_compared_in_the_order_given() -> None:
@@ -114,7 +114,7 @@ def test_all_is_the_mean_over_the_queries_that_both_have_and_the_rest_is_noted()
         ("q1", 1),
         ("q2", 0),
     ]
-    assert notes == [
+    assert list(notes) == [
         "a and b are compared on the 2 queries that both have; left out: 1 that only a has, 2 that only b has"
     ]
 
@@ -124,7 +124,7 @@ def test_lists_of_different_lengths_are_said() -> None:
     said = compare_runs(runs).notes
     assert len(said) == 1
     assert said[0].startswith("a and b: 1 of 2 queries have lists of different lengths (shortest 2 and 2);")
-    assert compare_runs(runs, depth=2).notes == []
+    assert compare_runs(runs, depth=2).notes == ()
 
 
 def test_only_the_top_depth_counts() -> None:

@@ -45,6 +45,6 @@ def test_an_empty_table_has_its_header() -> None:
 
 def test_an_unknown_form_is_refused() -> None:
     with pytest.raises(
-        UsageError, match="form 'html' is unknown; expected one of table, latex, markdown, csv"
+        UsageError, match="form 'xml' is unknown; expected one of table, latex, markdown, html, csv"
     ):
-        table_text(TABLE, "html")
+        table_text(TABLE, "xml")

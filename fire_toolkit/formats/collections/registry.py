@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fire_toolkit.collections.parts import Collection, Part, assemble
 from fire_toolkit.errors import FormatError, UsageError
@@ -122,9 +123,14 @@ def _seen(source: Source) -> str:
     return f"{len(source.raw):,} bytes of no text" if source.raw.strip() else "an empty file"
 
 
-def read_collection(
-    paths: Sequence[str | Path], *, split: str | None = None
-) -> tuple[Collection, list[Recognised]]:
+class ReadCollection(NamedTuple):
+    """What `read_collection` returns: the collection, and what each file was taken for."""
+
+    collection: Collection
+    recognised: list[Recognised]
+
+
+def read_collection(paths: Sequence[str | Path], *, split: str | None = None) -> ReadCollection:
     """Return the collection that files make together, and what each was taken for.
 
     Args:
@@ -154,7 +160,7 @@ def read_collection(
             recognised.append(Recognised(file, reader.name, why))
     if split not in (None, ALL) and not takes_split:
         raise UsageError(f"{paths[0]}: no file here has several splits; leave out --split")
-    return assemble(parts), recognised
+    return ReadCollection(assemble(parts), recognised)
 
 
 _DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")

@@ -1,0 +1,87 @@
+"""Tables as text for people, and what every result of several parts can do."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DRAWN = {"table": "simple", "latex": "latex_booktabs", "markdown": "pipe", "html": "html"}
+_BOLD = {"latex": ("\\textbf{", "}"), "markdown": ("**", "**"), "html": ("<b>", "</b>")}
+_MOST_ROWS = 60
+_BEGIN, _END = "\ue000", "\ue001"  # stand for the marks of bold text while a table is drawn
+
+
+class Result:
+    """What a result of several parts can do: its parts have names, and unpack in their order.
+
+    table: the part that matters most. notes: sentences on what the table does not say. A notebook shows
+    the table and the notes; `to_latex` gives both for a paper.
+    """
+
+    __slots__ = ()
+
+    @property
+    def notes(self) -> Sequence[object]:
+        """Return sentences on what the table does not say; none where the result has none."""
+        return ()
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """Return the first part that is a table."""
+        import pandas as pd
+
+        parts: Sequence[object] = self  # type: ignore[assignment]  # every result is a tuple too
+        return next(part for part in parts if isinstance(part, pd.DataFrame))
+
+    def to_latex(self, *, digits: int = 4) -> str:
+        """Return the table as LaTeX (booktabs), each note below it as a comment."""
+        return drawn_table(self.table, "latex", digits) + "".join(f"% note: {note}\n" for note in self.notes)
+
+    def _repr_html_(self) -> str:
+        table = self.table
+        more = [f"{len(table):,} rows, the first {_MOST_ROWS} shown"] if len(table) > _MOST_ROWS else []
+        return shown_html(drawn_table(table.head(_MOST_ROWS), "html", 4), [*more, *self.notes])
+
+
+def shown_html(table: str, notes: Sequence[object]) -> str:
+    """Return a table's HTML and the notes below it."""
+    items = "".join(f"<li>{html.escape(str(note))}</li>" for note in notes)
+    return table + (f"<ul>{items}</ul>" if items else "")
+
+
+def drawn_table(table: pd.DataFrame, form: str, digits: int) -> str:
+    """Return a table with all its columns as text in one of `DRAWN`."""
+    rows = [[_cell(value, digits) for value in row] for row in table.itertuples(index=False)]
+    return drawn_text(rows, [str(name) for name in table.columns], form)
+
+
+def _cell(value: object, digits: int) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.{digits}f}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def bold(text: str) -> str:
+    """Return a cell's text to be printed bold, where the form has bold text."""
+    return f"{_BEGIN}{text}{_END}"
+
+
+def drawn_text(
+    rows: Sequence[Sequence[str]], header: Sequence[str], form: str, *, align: str = "right"
+) -> str:
+    """Return rows of text as a table for the terminal, as LaTeX (booktabs), Markdown or HTML.
+
+    The first column is aligned left, the others as `align` says.
+    """
+    from tabulate import tabulate
+
+    begin, end = _BOLD.get(form, ("", ""))
+    if form in ("table", "markdown"):  # these escape nothing and line up what they are given
+        rows = [[cell.replace(_BEGIN, begin).replace(_END, end) for cell in row] for row in rows]
+    sides = ["left", *[align] * (len(header) - 1)]
+    drawn = tabulate(rows, headers=list(header), tablefmt=DRAWN[form], disable_numparse=True, colalign=sides)
+    return drawn.replace(_BEGIN, begin).replace(_END, end) + "\n"

@@ -1,0 +1,67 @@
+"""Scores as the table of a paper: measures × runs or runs × measures, the best value of each measure bold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fire_toolkit.measures import parse_measure
+from fire_toolkit.results import bold, drawn_text
+from fire_toolkit.tables import Scores
+
+NOT_COMPARED = {"Judged", "RBP_residual"}  # these say how much is known, not which run is better
+
+
+def drawn_scores(scores: Scores, form: str, *, digits: int = 1, transpose: bool = False) -> str:
+    """Return the aggregate scores in FIRE's form, augmented (original + gain), shares times 100.
+
+    Args:
+        scores: as `score_runs` gives them; values of single queries are left out.
+        form: `table`, `latex`, `markdown` or `html`. All but the first print the best value bold, and all
+            that look the same with the digits shown.
+        digits: after the point.
+        transpose: runs as rows, measures as columns.
+    """
+    means = scores[scores["query_id"] == "all"]
+    run_ids, measures = (list(dict.fromkeys(means[name])) for name in ("run_id", "measure"))
+    values: dict[tuple[str, str], dict[str, float]] = {}
+    columns = (means[name] for name in ("measure", "run_id", "qrels", "value"))
+    for measure, run_id, name, value in zip(*columns, strict=True):
+        values.setdefault((measure, run_id), {})[name] = value
+    rows = [
+        score_cells([values[measure, run_id] for run_id in run_ids], measure, digits) for measure in measures
+    ]
+    if transpose:
+        turned = [[run_id, *cells] for run_id, cells in zip(run_ids, zip(*rows, strict=True), strict=True)]
+        return drawn_text(turned, ["run", *measures], form)
+    return drawn_text(
+        [[measure, *cells] for measure, cells in zip(measures, rows, strict=True)],
+        ["measure", *run_ids],
+        form,
+    )
+
+
+def score_cells(values: Sequence[Mapping[str, float]], measure: str, digits: int = 1) -> list[str]:
+    """Return one measure's cells of several runs, the best bold; each run has values by the qrels' name."""
+    definition = parse_measure(measure).definition
+    scale = 100 if definition.unit == "share" else 1
+    shown = [score_cell({name: scale * value for name, value in own.items()}, digits) for own in values]
+    finals = [float(f"{scale * own.get('augmented', own['original']):.{digits}f}") for own in values]
+    known = [value for value in finals if value == value]
+    if definition.name in NOT_COMPARED or len(values) < 2 or not known:
+        return shown
+    best = max(known) if definition.larger_is_better else min(known)
+    return [bold(cell) if value == best else cell for cell, value in zip(shown, finals, strict=True)]
+
+
+def score_cell(values: Mapping[str, float], digits: int = 1) -> str:
+    """Return FIRE's form of one score, augmented (original + gain); the original alone where it is alone."""
+    if "augmented" not in values:
+        return f"{values['original']:.{digits}f}"
+    return augmented_cell(values["augmented"], values["original"], values["delta"], digits)
+
+
+def augmented_cell(augmented: float, original: float, delta: float, digits: int = 1) -> str:
+    """Return FIRE's form: augmented (original + gain)."""
+    gain = round(delta, digits)
+    sign = "-" if gain < 0 else "+"
+    return f"{augmented:.{digits}f} ({original:.{digits}f} {sign} {abs(gain):.{digits}f})"

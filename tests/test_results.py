@@ -1,0 +1,138 @@
+"""Results of several parts have one shape: names, an order, a main table, notes; and a form for papers."""
+
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import fire_toolkit as fire
+from fire_toolkit.cli import main
+from fire_toolkit.results import Result, bold, drawn_text
+from fire_toolkit.tables import check_labels, check_qrels
+
+SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"
+RUNS = [
+    fire.run_from_matrix([[0.9, 0.1, 0.3], [0.2, 0.7, 0.1]], ["1", "2"], ["a", "b", "c"], "clip_b"),
+    fire.run_from_matrix([[0.1, 0.9, 0.3], [0.2, 0.7, 0.1]], ["1", "2"], ["a", "b", "c"], "ssb"),
+]
+QRELS = check_qrels(pd.DataFrame({"query_id": ["1", "2"], "doc_id": ["a", "b"], "relevance": 1}))
+LABELS = check_labels(
+    pd.DataFrame({"query_id": ["1", "2"], "doc_id": ["b", "b"], "label": "x", "relevance": [1, 1]})
+)
+AUGMENTED, CHANGES = fire.augment_qrels(QRELS, LABELS)
+
+
+def results() -> dict[str, Any]:
+    judgments = fire.read_judgments(SAMPLE / "judgments.csv")
+    grades = fire.read_guideline("caption-relevance-v1").grades
+    pool = fire.pool_runs(RUNS, depth=2)
+    measures = ["C@1", "MedR"]
+    return {
+        "read_judgments": judgments,
+        "resolve": fire.resolve(judgments.judgments, grades=grades),
+        "augment_qrels": fire.augment_qrels(QRELS, LABELS),
+        "pool_runs": pool,
+        "score_runs": fire.score_runs(RUNS, QRELS, measures, augmented=AUGMENTED),
+        "compare_runs": fire.compare_runs(RUNS),
+        "honest_scores": fire.honest_scores(RUNS, QRELS, LABELS, ["C@1"], n_resamples=20),
+        "score_differences": fire.score_differences(RUNS, QRELS, ["C@1"], n_resamples=20),
+        "compare_orders": fire.compare_orders(RUNS, {"a": QRELS, "b": AUGMENTED}, ["C@1"], n_resamples=20),
+        "contributions": fire.contributions(pool.sources, LABELS, QRELS),
+        "coverage": fire.coverage(RUNS, QRELS, AUGMENTED, ["C@1"]),
+        "leave_out": fire.leave_out(RUNS, QRELS, AUGMENTED, ["C@1"], sources=pool.sources),
+    }  # fmt: skip
+
+
+RESULTS = results()
+
+
+@pytest.mark.parametrize("name", list(RESULTS))
+def test_every_result_has_a_table_notes_and_a_form_for_papers(name: str) -> None:
+    result = RESULTS[name]
+    assert isinstance(result, Result)
+    first = next(part for part in result if isinstance(part, pd.DataFrame))
+    pd.testing.assert_frame_equal(result.table, first)
+    assert [getattr(result, field) is part for field, part in zip(result._fields, result, strict=True)]
+    assert isinstance(result.notes, tuple)
+    latex = result.to_latex()
+    assert latex.startswith("\\begin{tabular}")
+    assert latex.count("% note: ") == len(result.notes)
+    page = result._repr_html_()
+    assert page.startswith("<table>")
+    assert page.count("<li>") >= len(result.notes)
+
+
+def test_every_public_function_of_several_parts_returns_a_result() -> None:
+    for name in fire.__all__:
+        function = getattr(fire, name)
+        wrapped = getattr(function, "__wrapped__", None)
+        returned = str(wrapped.__annotations__.get("return", "")) if wrapped else ""
+        assert not returned.startswith("tuple[") or name in ("list_guidelines", "list_measures"), name
+    assert get_type_hints(Result.to_latex)["return"] is str
+
+
+def test_scores_for_a_paper_have_the_best_of_each_measure_bold() -> None:
+    scoring = fire.score_runs(RUNS, QRELS, ["C@1", "MedR", "Judged@1"])
+    # clip_b finds both positives at rank 1; ssb only the second: C@1 1 and .5, median ranks 1 and 2
+    lines = [line.split("&") for line in scoring.to_latex().splitlines() if "&" in line]
+    assert [[cell.strip(" \\") for cell in line] for line in lines] == [
+        ["measure", "clip\\_b", "ssb"],
+        ["C@1", "textbf{100.0}", "50.0"],
+        ["MedR", "textbf{1.0}", "2.0"],
+        ["Judged@1", "100.0", "50.0"],
+    ]
+    turned = [
+        line.split("&")[0].strip() for line in scoring.to_latex(transpose=True).splitlines() if "&" in line
+    ]
+    assert turned == ["run", "clip\\_b", "ssb"]
+    assert "<b>100.0</b>" in scoring._repr_html_()
+
+
+def test_equal_values_are_all_bold_and_a_single_run_is_not() -> None:
+    both = fire.score_runs(RUNS, QRELS, ["R@3"]).to_latex()
+    assert both.count("\\textbf{100.0}") == 2
+    assert "textbf" not in fire.score_runs(RUNS[0], QRELS, ["R@3"]).to_latex()
+
+
+def test_bold_is_marked_as_each_form_does_and_ids_are_escaped() -> None:
+    rows = [["a_b", bold("1.0")], ["<i>", "2.0"]]
+    assert "\\textbf{1.0}" in drawn_text(rows, ["run", "x"], "latex")
+    assert "a\\_b" in drawn_text(rows, ["run", "x"], "latex")
+    assert "| **1.0** |" in drawn_text(rows, ["run", "x"], "markdown")
+    assert "<b>1.0</b>" in drawn_text(rows, ["run", "x"], "html")
+    assert "&lt;i&gt;" in drawn_text(rows, ["run", "x"], "html")
+    assert drawn_text(rows, ["run", "x"], "table").splitlines()[2] == "a_b    1.0"
+
+
+@pytest.mark.parametrize("command", [("score",), ("report", "table1")])
+def test_runs_can_be_rows(command: tuple[str, ...]) -> None:
+    files = [str(SAMPLE / "runs" / f"{name}.run") for name in ("fused", "motion-track")]
+    qrels = str(SAMPLE / "qrels.txt")
+    words = [
+        *command,
+        *files,
+        "--qrels",
+        qrels,
+        "--augmented",
+        qrels,
+        "-m",
+        "C@1",
+        "-m",
+        "MedR",
+        "--transpose",
+    ]
+    told = CliRunner().invoke(main, words)
+    assert told.exit_code == 0, told.output
+    assert [line.split()[0] for line in told.stdout.splitlines()] == [
+        "run",
+        "-" * 12,
+        "fused",
+        "motion-track",
+    ]
+    paper = CliRunner().invoke(main, [*words, "--format", "markdown"]).stdout
+    assert "| fused        | **39.0 (39.0 + 0.0)** |" in paper
+    refused = CliRunner().invoke(main, [*words, "--format", "csv"])
+    assert refused.exit_code == 2
+    assert "--transpose turns drawn tables" in refused.stderr
