@@ -70,6 +70,18 @@ def score_directions(
             not hold, so that an item's own text would count as not relevant.
 
     Source: Faghri et al., VSE++ (BMVC 2018), for R@K of both directions; R@Sum as in SCAN (ECCV 2018).
+
+    Examples:
+        >>> from fire_toolkit.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> forth = pd.DataFrame({"run_id": "a", "query_id": ["t"], "doc_id": ["i"], "score": [1.0]})
+        >>> back = pd.DataFrame({"run_id": "a", "query_id": ["i"], "doc_id": ["t"], "score": [1.0]})
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["t"], "doc_id": ["i"], "relevance": 1}))
+        >>> scores = score_directions(rank_run(forth), rank_run(back), qrels).scores
+        >>> scores[["measure", "value"]].head(2)
+           measure  value
+        0  t2i_R@1    1.0
+        1  t2i_R@5    1.0
     """
     _check_one(text_to_item, item_to_text)
     if back is not None and augmented is not None:

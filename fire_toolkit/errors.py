@@ -10,7 +10,12 @@ _LONGEST = 2000  # characters of a message
 
 
 class FireError(Exception):
-    """Base of every error raised on purpose; its text is fit to be shown to a user as it is."""
+    """Base of every error raised on purpose; its text is fit to be shown to a user as it is.
+
+    Examples:
+        >>> str(FireError("a.run:1: 5 fields,   expected 6"))
+        'a.run:1: 5 fields, expected 6'
+    """
 
     exit_code = 1
 

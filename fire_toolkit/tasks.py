@@ -212,6 +212,19 @@ def make_tasks(
     Raises:
         JoinError: a pooled query or doc that is not in `queries` or `items`, or has no caption.
         UsageError: overlap or seed out of range.
+
+    Examples:
+        >>> from fire_toolkit.formats.guideline_files import read_guideline
+        >>> from fire_toolkit.tables import check_pool, check_queries
+        >>> pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"]}))
+        >>> queries = check_queries(pd.DataFrame({"query_id": ["q"], "text": "a dog runs"}))
+        >>> rules = read_guideline("caption-relevance-v1")
+        >>> tasks = make_tasks(pool, queries, guideline=rules, overlap=0.5)
+        >>> tasks[["text", "batch", "position"]]
+                 text  batch  position
+        0  a dog runs      1         1
+        1  a dog runs      1         2
+        2  a dog runs      2         1
     """
     rng = _generator(overlap, seed)
     pairs = ordered(pool[["query_id", "doc_id", "round"]], ["query_id", "doc_id"])

@@ -1,6 +1,8 @@
 """The layers hold: stages are pure and know nothing of one another; edges come above, commands on top."""
 
 import ast
+import doctest
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -134,3 +136,15 @@ def test_no_file_is_over_400_lines_and_no_function_over_60() -> None:
                 if body > 60:
                     long.append(f"{path.name}:{node.name}")
     assert long == []
+
+
+def test_every_public_name_has_an_example_that_runs() -> None:
+    """The examples in docstrings are doctests; the names that users import each have one."""
+    finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner()
+    for name in fire_toolkit.__all__:
+        value = inspect.unwrap(getattr(fire_toolkit, name))
+        names = dict(vars(sys.modules[value.__module__]))
+        examples = finder.find(value, name, module=False, globs=names)
+        assert sum(len(each.examples) for each in examples), name
+        for each in examples:
+            assert runner.run(each).failed == 0, name

@@ -47,6 +47,22 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Cont
 
     Raises:
         JoinError: no pair of the pool has a label.
+
+    Examples:
+        >>> from fire_toolkit.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
+        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
+        >>> from fire_toolkit.tables import check_labels
+        >>> pairs = {"query_id": "q", "doc_id": ["d2"], "label": "x", "relevance": 1}
+        >>> labels = check_labels(pd.DataFrame(pairs))
+        >>> from fire_toolkit.pooling import pool_runs
+        >>> sources = pool_runs(runs, depth=1).sources
+        >>> contributions(sources, labels, original).by_run[["run_id", "n_pooled", "confirmed", "new"]]
+          run_id  n_pooled  confirmed  new
+        0      a         1          0    0
+        1      b         1          0    1
     """
     pairs = sources.groupby(PAIR, sort=True)["run_id"].agg(lambda ids: " & ".join(sorted(ids)))
     found = pairs.rename("runs").reset_index()

@@ -78,6 +78,21 @@ def compare_orders(
 
     With few runs tau has few values (of three runs the smallest two-sided p is .33), so its p is not
     given below five; p_swap is.
+
+    Examples:
+        >>> from fire_toolkit.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
+        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
+        >>> both = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"], "relevance": 1}))
+        >>> found = compare_orders(runs, {"original": original, "both": both}, ["R@1"], n_resamples=10)
+        >>> found.scores
+          labelling measure run_id  value  place
+        0  original     R@1      a    1.0      1
+        1  original     R@1      b    0.0      2
+        2      both     R@1      a    0.5      1
+        3      both     R@1      b    0.5      1
     """
     parsed = parse_measures(measures)
     if len(labellings) < 2:

@@ -18,7 +18,12 @@ Value = TypeVar("Value", str, int)
 
 
 def list_guidelines() -> tuple[str, ...]:
-    """Return the names of the guidelines that come with the toolkit, sorted."""
+    """Return the names of the guidelines that come with the toolkit, sorted.
+
+    Examples:
+        >>> "caption-relevance-v1" in list_guidelines()
+        True
+    """
     root = _shipped()
     return tuple(sorted(path.parent.name for path in root.glob("*/labels.toml"))) if root else ()
 

@@ -49,6 +49,15 @@ def read_run(
     Raises:
         FormatError: the file cannot be read as what it is.
         TableError: its rows make no run (a doc twice under a query, an id with white space).
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "a.run"
+        >>> _ = file.write_text("q Q0 d1 1 2.0 a\\nq Q0 d2 2 1.0 a\\n")
+        >>> read_run(file, depth=1)
+          run_id query_id doc_id  rank  score
+        0      a        q     d1     1    2.0
     """
     if str(path) == "-":
         run = trec.read_trec_run(path, run_id=run_id)
@@ -79,6 +88,14 @@ def open_run(
     """Return the run in a file for `score_runs`: the same as `read_run` gives, read when it is scored.
 
     That holds for the toolkit's own files and for matrices; others are read whole.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "a.run"
+        >>> _ = file.write_text("q Q0 d1 1 2.0 a\\n")
+        >>> run_id_of(open_run(file))
+        'a'
     """
     path = Path(path)
     reader = find_reader(path) if path.is_file() else None

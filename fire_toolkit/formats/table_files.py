@@ -45,6 +45,15 @@ def read_queries(path: str | Path) -> Queries:
     """Return a file with columns query_id and text (and any others) as Queries.
 
     Queries that are seen, not read, have media_url in the place of text.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "queries.tsv"
+        >>> _ = file.write_text("query_id\\ttext\\n007\\ta dog runs\\n")
+        >>> read_queries(file)
+          query_id        text
+        0      007  a dog runs
     """
     return check_queries(_read_either(path, "query_id", "text", "media_url"), where=str(path))
 
@@ -59,6 +68,15 @@ def read_items(path: str | Path) -> Items:
     """Return a file with columns doc_id, media_url (and start_s, end_s, any others) as Items.
 
     Items that are captions have text in the place of media_url.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "items.csv"
+        >>> _ = file.write_text("doc_id,media_url\\nv1,v1.mp4\\n")
+        >>> read_items(file)[["doc_id", "media_url"]]
+          doc_id media_url
+        0     v1    v1.mp4
     """
     return check_items(_read_either(path, "doc_id", "media_url", "text"), where=str(path))
 
@@ -73,18 +91,48 @@ def _read_either(path: str | Path, key: str, usual: str, other: str) -> pd.DataF
 
 
 def read_pool(path: str | Path) -> Pool:
-    """Return a pool: `pool.csv`, or the folder that holds it; query_id and doc_id are enough."""
+    """Return a pool: `pool.csv`, or the folder that holds it; query_id and doc_id are enough.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "pool.csv"
+        >>> _ = file.write_text("query_id,doc_id\\nq,d1\\n")
+        >>> read_pool(file)[["query_id", "doc_id", "round"]]
+          query_id doc_id  round
+        0        q     d1      1
+    """
     file = Path(path) / "pool.csv" if Path(path).is_dir() else path
     return check_pool(_read(file, POOL), where=str(file))
 
 
 def read_pool_sources(path: str | Path) -> PoolSources:
-    """Return `pool_sources.csv` as PoolSources."""
+    """Return `pool_sources.csv` as PoolSources.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "pool_sources.csv"
+        >>> _ = file.write_text("query_id,doc_id,run_id,rank\\nq,d1,a,1\\n")
+        >>> read_pool_sources(file)
+          query_id doc_id run_id  rank
+        0        q     d1      a     1
+    """
     return check_pool_sources(_read(path, POOL_SOURCES), where=str(path))
 
 
 def read_labels(path: str | Path) -> Labels:
-    """Return labels: `labels.csv`, or the folder that holds it."""
+    """Return labels: `labels.csv`, or the folder that holds it.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "labels.csv"
+        >>> _ = file.write_text("query_id,doc_id,label,relevance\\nq,d1,relevant,1\\n")
+        >>> read_labels(file)[["query_id", "doc_id", "label", "relevance"]]
+          query_id doc_id     label  relevance
+        0        q     d1  relevant          1
+    """
     file = Path(path) / "labels.csv" if Path(path).is_dir() else path
     return check_labels(_read(file, LABELS), where=str(file))
 
@@ -126,6 +174,15 @@ def read_judgments(path: str | Path) -> ReadJudgments:
     Columns query_id, doc_id, annotator_id and label are needed. Of several answers by one annotator
     to one pair the latest by created_at counts, without dates the last row. The columns round and
     inclusion_probability are numbers where they are there.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "judgments.csv"
+        >>> _ = file.write_text("query_id,doc_id,annotator_id,label\\nq,d1,ann,relevant\\n")
+        >>> read_judgments(file).judgments[["query_id", "doc_id", "annotator_id", "label"]]
+          query_id doc_id annotator_id     label
+        0        q     d1          ann  relevant
     """
     latest, superseded = latest_judgments(_read(path, JUDGMENTS), where=str(path))
     return ReadJudgments(typed_judgments(latest, where=str(path)), len(superseded))

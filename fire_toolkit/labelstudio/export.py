@@ -78,6 +78,12 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
     Raises:
         FormatError: not such an export, with file and task.
         TableError: a vote with a label that the guideline does not have.
+
+    Examples:
+        >>> from fire_toolkit.formats.guideline_files import read_guideline
+        >>> rules = read_guideline("caption-relevance-v1")
+        >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
+        True
     """
     answers = [answer for where, export in exports for answer in read_answers(export, where=where)]
     kept, duplicates = _newest_versions([answer for answer in answers if not answer.is_draft])

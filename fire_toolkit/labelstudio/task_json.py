@@ -82,6 +82,17 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
 
     Raises:
         JoinError: the tasks were made for another guideline.
+
+    Examples:
+        >>> from fire_toolkit.formats.guideline_files import read_guideline
+        >>> from fire_toolkit.tables import check_pool, check_queries
+        >>> pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"]}))
+        >>> queries = check_queries(pd.DataFrame({"query_id": ["q"], "text": "a dog runs"}))
+        >>> rules = read_guideline("caption-relevance-v1")
+        >>> from fire_toolkit.tasks import make_tasks
+        >>> made = tasks_to_json(make_tasks(pool, queries, guideline=rules, overlap=0), rules)
+        >>> sorted(made), len(made[1])
+        ([1], 2)
     """
     _check_guideline(tasks, guideline)
     batches: dict[int, list[dict[str, Any]]] = {number: [] for number in _batches(tasks)}

@@ -73,6 +73,15 @@ def read_qrels(path: str | Path) -> Qrels:
     Raises:
         FormatError: no qrels, or a line of another form.
         TableError: a pair twice, a relevance that is no whole number.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "qrels.txt"
+        >>> _ = file.write_text("q 0 d1 1\\n")
+        >>> read_qrels(file)
+          query_id doc_id  relevance    source
+        0        q     d1          1  original
     """
     found = well_formed_qrels(path)
     if found is not None:

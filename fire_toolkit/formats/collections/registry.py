@@ -142,6 +142,14 @@ def read_collection(paths: Sequence[str | Path], *, split: str | None = None) ->
         FormatError: a file that cannot be read or is of no known format; a folder without any.
         UsageError: no such split, or several and none named.
         JoinError, TableError: the files do not make a collection.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "captions.csv"
+        >>> _ = file.write_text("query_id,text,doc_id\\nq1,a dog runs,v1\\n")
+        >>> read_collection([file]).collection.counts["queries"]
+        1
     """
     parts: list[Part] = []
     takes_split = any(Path(path).is_dir() for path in paths)
