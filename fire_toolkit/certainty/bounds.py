@@ -5,7 +5,8 @@ cutoff) a positive or not; docs outside stay as they are, and positives kept bel
 their ranks. For a given number m of added positives, each
 measure here is the better the higher they stand: so the best assignment is the first m unjudged docs
 for some m, the worst the last m for some m. Measures whose value can only grow with m need one
-evaluation for each side; the others, which divide by |G| or by an ideal, one for each m.
+evaluation for each side. The others divide by |G| or by an ideal: where the definition has sums for all
+m at once (`filled`), these say which m to evaluate; else every m is.
 
 Measures that pass unjudged docs over (bpref, infAP, condensed lists) have the values that they take once
 every such doc is judged; while some are not, the score itself may lie outside.
@@ -13,13 +14,17 @@ every such doc is judged; while some are not, the score itself may lie outside.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from fire_toolkit.certainty.joined import Bools, Floats, Ints
 from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures.filling import Filling
 from fire_toolkit.measures.ideal import IdealRanking
+
+_CELLS = 1 << 22  # of query × rank, looked at together
 
 
 def is_bounded(measure: Measure) -> bool:
@@ -59,17 +64,55 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
         deepest = int(ranking.n_retrieved.max(initial=0))
         ranking, measure = replace(ranking.top, worst_rank=deepest + 1), replace(measure, condensed=False)
     full, place, n_unjudged = _with_unjudged(ranking, measure.depth)
-    most = int(n_unjudged.max(initial=0))
     low, high = np.full(ranking.n_queries, np.inf), np.full(ranking.n_queries, -np.inf)
-    numbers = sorted({0, most}) if measure.definition.bounds == "monotone" else range(most + 1)
-    for number in numbers:
-        n_added = np.minimum(number, n_unjudged)
-        first = (place > 0) & (place <= n_added[full.query])
-        last = place > (n_unjudged - n_added)[full.query]
-        for is_added in (first,) if number in (0, most) else (first, last):
-            values = measure.per_query(measure.view(_assigned(full, place, is_added, measure)))
-            low, high = np.minimum(low, values), np.maximum(high, values)
+    for is_added in _candidates(full, place, n_unjudged, measure):
+        values = measure.per_query(measure.view(_assigned(full, place, is_added, measure)))
+        low, high = np.minimum(low, values), np.maximum(high, values)
     return low, high
+
+
+def _candidates(full: JudgedRanking, place: Ints, n_unjudged: Ints, measure: Measure) -> Iterator[Bools]:
+    """Yield for each entry whether it is an added positive, until every query's best and worst are tried."""
+    most = int(n_unjudged.max(initial=0))
+    yield np.zeros(len(place), dtype=bool)
+    if measure.definition.bounds == "monotone":
+        yield place > 0
+        return
+    if measure.definition.filled is not None:
+        best, worst = _best_and_worst(full, place, measure)
+        yield (place > 0) & (place <= best[full.query])
+        yield place > (n_unjudged - worst)[full.query]
+        return
+    for number in range(1, most + 1):
+        n_added = np.minimum(number, n_unjudged)
+        yield (place > 0) & (place <= n_added[full.query])
+        if number < most:
+            yield place > (n_unjudged - n_added)[full.query]
+
+
+def _best_and_worst(full: JudgedRanking, place: Ints, measure: Measure) -> tuple[Ints, Ints]:
+    """Return how many of its first unjudged docs are best for each query, and of its last ones worst.
+
+    From 1 up; 0 where a query has no unjudged doc. Sums over blocks of queries find both.
+    """
+    best = np.zeros(full.n_queries, dtype=np.int64)
+    worst = best.copy()
+    depth = int(full.rank[place > 0].max(initial=1))
+    step = max(_CELLS // depth, 1)
+    for start in range(0, full.n_queries, step):
+        queries = np.arange(start, min(start + step, full.n_queries))
+        entries = full.entries_of(queries)
+        unjudged = entries[place[entries] > 0]
+        is_open = np.zeros((queries.size, depth), dtype=bool)
+        is_open[full.query[unjudged] - start, full.rank[unjudged].astype(np.int64) - 1] = True
+        filling = Filling(measure.view(full.of(queries)), is_open, measure.level)
+        first, last = measure.filled(filling)
+        rows = np.arange(queries.size)
+        at_best = np.where(is_open, first, -np.inf).argmax(axis=1)
+        at_worst = np.where(is_open, last, np.inf).argmin(axis=1)
+        best[queries] = filling.n_added[0][rows, at_best]
+        worst[queries] = filling.n_added[1][rows, at_worst]
+    return best, worst
 
 
 def _with_unjudged(ranking: JudgedRanking, depth: int | None) -> tuple[JudgedRanking, Ints, Ints]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_precisions
+from fire_toolkit.measures.filling import Ends, Filling
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, share, sum_by_query
 from fire_toolkit.measures.ties import TiedRanking
@@ -25,6 +26,12 @@ def expected_average_precision(tied: TiedRanking, *, k: int | None = None) -> Fl
     return share(expected_precisions(tied, k=k), tied.ranking.n_positives)
 
 
+def filled_average_precision(filling: Filling, *, k: int | None = None) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    n_positives = filling.ranking.n_positives[:, None]
+    return filling.over(filling.precision_sums(k), lambda n_added: n_positives + n_added)
+
+
 AP = Definition(
     name="AP",
     summary="The precision at the rank of each positive found, summed, over all positives |G|.",
@@ -36,6 +43,7 @@ AP = Definition(
     expected=expected_average_precision,
     cutoff="optional",
     bounds="ends",
+    filled=filled_average_precision,
     also_called=("mAP", "map_cut", "average_precision"),
 )
 

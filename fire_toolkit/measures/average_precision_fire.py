@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fire_toolkit.measures.average_precision import precision_sum
 from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.filling import Ends, Filling
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, count_by_query, share
 
@@ -12,6 +13,13 @@ def average_precision_fire(ranking: JudgedRanking, *, k: int) -> Floats:
     """Return the mean precision at the positives of the top k for each query; 0 where it has none."""
     n_found = count_by_query(ranking.found.to(k).query, ranking.n_queries)
     return share(precision_sum(ranking, k=k), n_found)
+
+
+def filled_average_precision_fire(filling: Filling, *, k: int) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    ranking = filling.ranking
+    n_found = count_by_query(ranking.found.to(k).query, ranking.n_queries)[:, None]
+    return filling.over(filling.precision_sums(k), lambda n_added: n_found + n_added)
 
 
 AP_FIRE = Definition(
@@ -23,6 +31,7 @@ AP_FIRE = Definition(
     per_query=average_precision_fire,
     cutoff="required",
     bounds="ends",
+    filled=filled_average_precision_fire,
 )
 
 MEASURES = (AP_FIRE,)

@@ -7,6 +7,7 @@ import numpy as np
 from fire_toolkit.measures.average_precision import precision_sum
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_precisions
+from fire_toolkit.measures.filling import Ends, Filling
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, share
 from fire_toolkit.measures.ties import TiedRanking
@@ -22,6 +23,12 @@ def expected_average_precision_min(tied: TiedRanking, *, k: int) -> Floats:
     return share(expected_precisions(tied, k=k), np.minimum(tied.ranking.n_positives, k))
 
 
+def filled_average_precision_min(filling: Filling, *, k: int) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    n_positives = filling.ranking.n_positives[:, None]
+    return filling.over(filling.precision_sums(k), lambda n_added: np.minimum(n_positives + n_added, k))
+
+
 AP_MIN = Definition(
     name="AP",
     variant="min",
@@ -33,6 +40,7 @@ AP_MIN = Definition(
     expected=expected_average_precision_min,
     cutoff="required",
     bounds="ends",
+    filled=filled_average_precision_min,
     also_called=("mAP/min",),
 )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_gain
-from fire_toolkit.measures.gains import cumulated_gain, ideal_gain, no_discount
+from fire_toolkit.measures.filling import Ends, Filling
+from fire_toolkit.measures.gains import cumulated_gain, ideal_gain, no_discount, normalised_filling
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, share
 from fire_toolkit.measures.ties import TiedRanking
@@ -31,6 +32,11 @@ def expected_normalised_gain_retrieved(tied: TiedRanking, *, k: int | None = Non
     return share(expected_gain_retrieved(tied, k=k), ideal)
 
 
+def filled_normalised_gain_retrieved(filling: Filling, *, k: int | None = None) -> Ends:
+    """Return `normalised_gain_retrieved` as unjudged docs become positives."""
+    return normalised_filling(filling, gain_retrieved(filling.ranking, k=k), no_discount, k)
+
+
 CG = Definition(
     name="CG",
     summary="The sum of the grades in the top k, or of everything retrieved.",
@@ -53,6 +59,7 @@ NCG = Definition(
     expected=expected_normalised_gain_retrieved,
     cutoff="optional",
     bounds="ends",
+    filled=filled_normalised_gain_retrieved,
     is_graded=True,
 )
 

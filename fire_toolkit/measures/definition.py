@@ -13,6 +13,7 @@ from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, mean
 
 if TYPE_CHECKING:
+    from fire_toolkit.measures.filling import Ends, Filling
     from fire_toolkit.measures.ties import TiedRanking
 
 Unit = Literal["share", "rank", "gain", "count"]
@@ -69,6 +70,9 @@ class Definition:
         bounds: what is known when unjudged docs become positives: `monotone`, each one can only raise the
             score (or lower a rank); `ends`, of a given number of them the first in rank order are best and
             the last worst; `none`, nothing.
+        filled: for `ends`, the values of each query (n_queries, depth) when the unjudged docs down to each
+            rank are positives, and when those from it downwards are: from a `filling.Filling`, and `k` and
+            the parameters as in `per_query`; None where no sums are known, and bounds then take long.
         no_bounds: why there are no bounds, as the end of a sentence that starts with the measure.
         skips_unjudged: whether unjudged docs are passed over, and not counted as not relevant.
         is_binary: whether the value of a query is 0 or 1, so that the mean is a binomial share.
@@ -91,6 +95,7 @@ class Definition:
     aggregate: Aggregate = "mean"
     reads: int | None = None
     bounds: Bounds = "none"
+    filled: Callable[..., Ends] | None = None
     no_bounds: str = "is not known to be best or worst at an end"
     skips_unjudged: bool = False
     is_binary: bool = False
@@ -182,6 +187,11 @@ class Measure:
         if self.definition.expected is None:
             raise UsageError(f"{self.name}: its mean over all orders of tied docs has no closed form here")
         return self.definition.expected(tied, **self._named)
+
+    def filled(self, filling: Filling) -> Ends:
+        """Return the values as unjudged docs become positives from either end, where `filled` is known."""
+        assert self.definition.filled is not None
+        return self.definition.filled(filling, **self._named)
 
     @property
     def _named(self) -> dict[str, Any]:

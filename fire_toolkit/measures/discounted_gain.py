@@ -6,7 +6,13 @@ from functools import partial
 
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_gain, expected_normalised_gain
-from fire_toolkit.measures.gains import cumulated_gain, log_from_second, log_of_next, normalised_gain
+from fire_toolkit.measures.gains import (
+    cumulated_gain,
+    filled_normalised_gain,
+    log_from_second,
+    log_of_next,
+    normalised_gain,
+)
 
 DCG = Definition(
     name="DCG",
@@ -43,6 +49,7 @@ NDCG_J = Definition(
     expected=partial(expected_normalised_gain, discount=log_from_second),
     cutoff="optional",
     bounds="ends",
+    filled=partial(filled_normalised_gain, discount=log_from_second),
     is_graded=True,
 )
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fire_toolkit.measures.filling import Ends, Filling
 from fire_toolkit.measures.ideal import Discount, at_ranks
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, share, sum_by_query
@@ -42,3 +43,15 @@ def normalised_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None
     """Return `cumulated_gain` / `ideal_gain` for each query; 0 for a query without a positive."""
     found = cumulated_gain(ranking, discount=discount, k=k)
     return share(found, ideal_gain(ranking, discount=discount, k=k))
+
+
+def filled_normalised_gain(filling: Filling, *, discount: Discount, k: int | None = None) -> Ends:
+    """Return `normalised_gain` as unjudged docs become positives."""
+    return normalised_filling(filling, cumulated_gain(filling.ranking, discount=discount, k=k), discount, k)
+
+
+def normalised_filling(filling: Filling, start: Floats, discount: Discount, k: int | None) -> Ends:
+    """Return a gain, `start` before any unjudged doc is a positive, over that of the ideal ranking."""
+    first, last = filling.gains(start, discount)
+    ideal_first, ideal_last = filling.ideal_gains(discount, k)
+    return share(first, ideal_first), share(last, ideal_last)

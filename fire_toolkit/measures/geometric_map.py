@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fire_toolkit.measures.average_precision import average_precision
+from fire_toolkit.measures.average_precision import average_precision, filled_average_precision
 from fire_toolkit.measures.definition import Definition
 
 GM_MAP = Definition(
@@ -14,6 +14,7 @@ GM_MAP = Definition(
     per_query=average_precision,
     aggregate="geometric mean",
     bounds="ends",
+    filled=filled_average_precision,
     also_called=("GMAP", "gm_ap"),
 )
 

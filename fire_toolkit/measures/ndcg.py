@@ -6,7 +6,7 @@ from functools import partial
 
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_normalised_gain
-from fire_toolkit.measures.gains import log_of_next, normalised_gain
+from fire_toolkit.measures.gains import filled_normalised_gain, log_of_next, normalised_gain
 
 NDCG = Definition(
     name="nDCG",
@@ -18,6 +18,7 @@ NDCG = Definition(
     expected=partial(expected_normalised_gain, discount=log_of_next),
     cutoff="optional",
     bounds="ends",
+    filled=partial(filled_normalised_gain, discount=log_of_next),
     is_graded=True,
 )
 

@@ -1,6 +1,7 @@
 """Bounds are the true extremes: every assignment of the unjudged docs is tried."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -21,7 +22,7 @@ BOUNDED = [
     "IPrec(recall=1)", "bpref", "bpref:rel=2", "infAP", "infAP:rel=2", "C@4:condensed", "AP:condensed",
     "nDCG@3:condensed", "RBP(p=0.8):condensed", "MnR:condensed", "bpref:condensed",
     "mAP@R", "mAP@R:rel=2", "gm_map", "11pt_avg", "set_P", "set_recall", "set_F", "set_map", "set_relative_P",
-    "num_rel_ret",
+    "num_rel_ret", "nCG", "nDCG_J", "AP:rel=2", "AP@4/min:rel=2",
 ]  # fmt: skip
 
 
@@ -80,15 +81,42 @@ def test_bounds_are_the_extremes_over_all_assignments(name: str) -> None:
         assert (min(values), max(values)) == pytest.approx((low[0], high[0]), abs=1e-12), (name, seed)
 
 
-def test_many_queries_at_once_are_bounded_as_each_alone(make_world: Callable[..., Any]) -> None:
+@pytest.mark.parametrize("name", ["AP@5", "AP", "nDCG", "mAP@R"])
+@pytest.mark.parametrize("n_cells", [1, 40, 1 << 22])
+def test_many_queries_at_once_are_bounded_as_each_alone(
+    make_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str, n_cells: int
+) -> None:
+    monkeypatch.setattr("fire_toolkit.certainty.bounds._CELLS", n_cells)
     world = make_world(3)
     run = world.runs[world.runs["run_id"] == "r1"].reset_index(drop=True)
     qrels = check_qrels(world.labels[["query_id", "doc_id", "relevance"]])
-    whole = score_bounds(judge_run(run, code_qrels(qrels)), parse_measure("AP@5"))
+    whole = score_bounds(judge_run(run, code_qrels(qrels)), parse_measure(name))
     for place, query in enumerate(sorted(qrels["query_id"].unique())):
         alone = code_qrels(check_qrels(qrels[qrels["query_id"] == query]))
-        low, high = score_bounds(judge_run(run, alone), parse_measure("AP@5"))
+        low, high = score_bounds(judge_run(run, alone), parse_measure(name))
         assert (low[0], high[0]) == (whole[0][place], whole[1][place])
+
+
+@pytest.mark.parametrize("name", ["AP", "gm_map", "AP@60/min", "AP_fire@60", "nDCG", "nDCG_J", "nCG@60"])
+def test_a_long_list_takes_three_evaluations_and_has_the_extremes_of_all(name: str) -> None:
+    rng = np.random.default_rng(7)
+    rows = [("m", f"q{q}", f"d{d:02}", float(-d)) for q in range(20) for d in range(60)]
+    run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+    judged = [(q, d, int(rng.integers(3))) for _, q, d, _ in rows if rng.random() < 0.2]
+    qrels = check_qrels(pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance"]))
+    ranking, plain = judge_run(run, code_qrels(qrels)), parse_measure(name)
+    evaluated: list[int] = []
+
+    def counting(ranking: JudgedRanking, **named: Any) -> Any:
+        evaluated.append(1)
+        return plain.definition.per_query(ranking, **named)
+
+    measure = replace(plain, definition=replace(plain.definition, per_query=counting))
+    found = score_bounds(ranking, measure)
+    assert len(evaluated) == 3
+    every = score_bounds(ranking, replace(measure, definition=replace(measure.definition, filled=None)))
+    assert len(evaluated) > 80
+    np.testing.assert_allclose(found, every, rtol=0, atol=1e-15)
 
 
 def test_average_precision_is_not_greatest_with_all_positive() -> None:
