@@ -28,6 +28,7 @@ BPREF = Definition(
     "query's N non-relevant docs above it; positives that are not retrieved, or stand below the run's top, "
     "add 0.",
     per_query=bpref,
+    of_top=True,
     bounds="ends",
     skips_unjudged=True,
 )

@@ -43,6 +43,7 @@ CG = Definition(
     source="Järvelin and Kekäläinen, ACM TOIS 2002, eq. 1; SHREC.",
     convention="Negative relevances add nothing. Without a cutoff positives kept below the top do not count.",
     per_query=gain_retrieved,
+    of_top=True,
     expected=expected_gain_retrieved,
     cutoff="optional",
     unit="gain",
@@ -56,6 +57,7 @@ NCG = Definition(
     convention="The ideal ranking holds all positives of the query, cut at k; 0 for a query without a "
     "positive.",
     per_query=normalised_gain_retrieved,
+    of_top=True,
     expected=expected_normalised_gain_retrieved,
     cutoff="optional",
     bounds="ends",

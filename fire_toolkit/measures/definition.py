@@ -67,6 +67,8 @@ class Definition:
             `count` is a number of docs.
         aggregate: how the queries' values become one.
         reads: how deep it reads a ranking without a cutoff in its name; None: all of it.
+        of_top: whether it reads what was ranked alone, and no positive kept below it; where the cutoff is
+            optional, that is without one.
         bounds: what is known when unjudged docs become positives: `monotone`, each one can only raise the
             score (or lower a rank); `ends`, of a given number of them the first in rank order are best and
             the last worst; `none`, nothing.
@@ -94,6 +96,7 @@ class Definition:
     larger_is_better: bool = True
     aggregate: Aggregate = "mean"
     reads: int | None = None
+    of_top: bool = False
     bounds: Bounds = "none"
     filled: Callable[..., Ends] | None = None
     no_bounds: str = "is not known to be best or worst at an end"
@@ -160,6 +163,12 @@ class Measure:
     def depth(self) -> int | None:
         """Return how deep the measure reads a ranking; None where it reads all of it."""
         return self.definition.reads if self.k is None else self.k
+
+    @property
+    def stays_in_top(self) -> bool:
+        """Return whether positives that a run kept below its top cannot change the measure."""
+        of_top = self.definition.of_top and (self.k is None or self.definition.cutoff == "required")
+        return self.condensed or of_top
 
     @property
     def caution(self) -> str:

@@ -53,7 +53,8 @@ def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
         said.append(f"{_reads(uneven)} the runs to different depths ({depths}); compare at one depth")
     gapped = [reach for reach in reaches if reach.has_gap and reach.n_lost]
     top = min((reach.depth for reach in gapped), default=0)
-    deeper = [m.name for m in measures if gapped and (m.depth is None or m.depth > top)]
+    below = [m for m in measures if not m.stays_in_top and (m.depth is None or m.depth > top)]
+    deeper = [m.name for m in below if gapped]
     if deeper:
         tops = ", ".join(dict.fromkeys(f"{reach.depth:,}" for reach in gapped))
         lost = ", ".join(f"{reach.run_id} {reach.n_lost:,}" for reach in gapped)

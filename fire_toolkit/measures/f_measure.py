@@ -36,6 +36,7 @@ F = Definition(
     convention="With a cutoff precision divides by k, as P@k does. Recall weighs β times as much as "
     "precision; 0 where no positive was found. Positives kept below the top are not retrieved.",
     per_query=f_measure,
+    of_top=True,
     expected=expected_f_measure,
     cutoff="optional",
     parameters=(Parameter("beta", example=2.0, default=1.0),),

@@ -27,6 +27,7 @@ IP = Definition(
     convention="Of a stratum's d pooled docs in the top k, n of them judged and r positive, d (r + ε) / "
     "(n + 3ε) are taken as positives. Divided by k, also where fewer docs were retrieved.",
     per_query=inferred_precision,
+    of_top=True,
     cutoff="required",
     no_bounds=_NO_BOUNDS,
     also_called=("infP",),
@@ -38,6 +39,7 @@ INUM_REL = Definition(
     convention="Of a stratum's N pooled docs, n of them judged and r positive, r N / n are taken as "
     "positives. Summed over the queries of the qrels; the run does not matter.",
     per_query=estimated_positives,
+    of_top=True,
     expected=whatever_the_order(estimated_positives),
     unit="count",
     aggregate="sum",
@@ -49,6 +51,7 @@ INUM_REL_RET = Definition(
     source=f"{_SOURCE}, inum_rel_ret.",
     convention="Estimated as for iP@1000. Summed over queries.",
     per_query=partial(expected_positives, k=LONGEST),
+    of_top=True,
     reads=LONGEST,
     unit="count",
     aggregate="sum",

@@ -59,6 +59,7 @@ INFNDCG = Definition(
     "docs retrieved; each grade's number of positives is estimated as for inum_rel and rounded, and the "
     "ideal ranking cut at 1,000. (The program of TRECVID does not round.) 0 for a query without a positive.",
     per_query=inferred_ndcg,
+    of_top=True,
     reads=LONGEST,
     is_graded=True,
     no_bounds="is an estimate from a sample, which allows for unjudged docs already",

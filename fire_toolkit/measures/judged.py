@@ -33,6 +33,7 @@ JUDGED = Definition(
     "relevance is pooled but not judged, and does not count (ir_measures counts it). 0 where nothing was "
     "retrieved.",
     per_query=judged_at_k,
+    of_top=True,
     expected=expected_judged,
     cutoff="required",
     no_bounds="says how much is judged, and is no score",

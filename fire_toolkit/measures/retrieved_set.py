@@ -50,6 +50,7 @@ SET_P = Definition(
     source="trec_eval set_P.",
     convention=f"Divided by all docs retrieved, however many they are. {_EMPTY}",
     per_query=set_precision,
+    of_top=True,
     expected=whatever_the_order(set_precision),
     bounds="monotone",
 )
@@ -59,6 +60,7 @@ SET_RECALL = Definition(
     source="trec_eval set_recall.",
     convention=_EMPTY,
     per_query=set_recall,
+    of_top=True,
     expected=whatever_the_order(set_recall),
     bounds="monotone",
 )
@@ -68,6 +70,7 @@ SET_F = Definition(
     source="trec_eval set_F.",
     convention=_EMPTY,
     per_query=f_measure,
+    of_top=True,
     expected=whatever_the_order(f_measure),
     bounds="monotone",
 )
@@ -77,6 +80,7 @@ SET_MAP = Definition(
     source="trec_eval set_map.",
     convention=_EMPTY,
     per_query=set_map,
+    of_top=True,
     expected=whatever_the_order(set_map),
     bounds="monotone",
 )
@@ -87,6 +91,7 @@ SET_RELATIVE_P = Definition(
     source="trec_eval set_relative_P.",
     convention=_EMPTY,
     per_query=set_relative_precision,
+    of_top=True,
     expected=whatever_the_order(set_relative_precision),
     bounds="monotone",
 )
@@ -96,6 +101,7 @@ NUM_REL_RET = Definition(
     source="trec_eval num_rel_ret.",
     convention="Summed over queries.",
     per_query=found_positives,
+    of_top=True,
     expected=whatever_the_order(found_positives),
     unit="count",
     aggregate="sum",

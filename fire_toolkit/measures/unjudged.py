@@ -28,6 +28,7 @@ UNJUDGED = Definition(
     convention="Divided by min(k, docs ranked); pooled but not judged (a negative relevance) is unjudged. 0 "
     "where nothing was retrieved.",
     per_query=unjudged_at_k,
+    of_top=True,
     expected=expected_unjudged,
     cutoff="required",
     larger_is_better=False,

@@ -1,11 +1,16 @@
 """The depth of a run is its top; positives below it keep their ranks, everything else there is a hole."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from fire_toolkit.certainty import coverage, score_differences
 from fire_toolkit.comparison import compare_runs
+from fire_toolkit.measures.depths import Reach, note_depths
+from fire_toolkit.measures.names import parse_measure
+from fire_toolkit.measures.registry import definitions
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.ranking import rank_run, ranked_lengths, run_depth, top
 from fire_toolkit.scoring import score_runs
@@ -52,6 +57,21 @@ def test_what_asks_for_the_docs_ranked_reads_the_top(
     _, cut, kept, qrels = world
     assert scores(kept, qrels, measure) == scores(cut, qrels, measure)
     assert scores(kept, qrels, "AP") != scores(cut, qrels, "AP")
+
+
+@pytest.mark.parametrize("key", list(definitions()))
+def test_the_note_names_the_measures_that_positives_below_the_top_change(
+    world: tuple[Run, Run, Run, Qrels], key: str
+) -> None:
+    _, cut, kept, qrels = world
+    measure = replace(parse_measure(definitions()[key].example), k=None)
+    if definitions()[key].cutoff == "required":
+        measure = replace(measure, k=9)
+    names = [measure.name, f"{measure.name}:condensed"]
+    qrels = check_qrels(qrels.assign(stratum="1"))
+    is_changed = [scores(kept, qrels, name) != scores(cut, qrels, name) for name in names]
+    said = note_depths([Reach("m", TOP, has_gap=True, n_lost=1)], [parse_measure(name) for name in names])
+    assert is_changed == [said.startswith(f"{measure.name} reads on below the top {TOP}: "), False]
 
 
 @pytest.mark.parametrize("name", ["lower", "upper", "judged", "n_pairs", "n_open"])
