@@ -12,7 +12,6 @@ from fire_toolkit.cli.common import (
     chosen_path,
     drawn,
     json_option,
-    read_runs,
     say,
     say_next,
     summarise,
@@ -21,6 +20,7 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.hints import named, runs_named
+from fire_toolkit.cli.run_files import read_runs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,14 +16,13 @@ from fire_toolkit.cli.common import (
     drawn,
     here,
     n_of,
-    open_runs,
-    read_runs,
     run_arguments,
     say,
     shown,
     workspace_path,
 )
 from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items, own_item_option
+from fire_toolkit.cli.run_files import open_runs, read_runs
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,12 +15,12 @@ from fire_toolkit.cli.common import (
     drawn,
     format_option,
     formatted,
-    read_runs,
     run_arguments,
     say,
     write_outputs,
 )
 from fire_toolkit.cli.own_items import queries_own_items
+from fire_toolkit.cli.run_files import read_runs
 
 if TYPE_CHECKING:
     from fire_toolkit.directions import Fold

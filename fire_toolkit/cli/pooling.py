@@ -15,7 +15,6 @@ from fire_toolkit.cli.common import (
     here,
     json_option,
     n_of,
-    read_runs,
     run_arguments,
     say,
     say_next,
@@ -25,6 +24,7 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.hints import named
+from fire_toolkit.cli.run_files import read_runs
 
 if TYPE_CHECKING:
     import pandas as pd

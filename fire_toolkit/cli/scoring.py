@@ -15,13 +15,13 @@ from fire_toolkit.cli.common import (
     drawn,
     format_option,
     formatted,
-    read_runs,
     run_arguments,
     say,
     workspace_path,
     write_outputs,
 )
 from fire_toolkit.cli.own_items import choose_own_items, own_item_option
+from fire_toolkit.cli.run_files import read_runs
 
 if TYPE_CHECKING:
     from fire_toolkit.aspects import AspectScores

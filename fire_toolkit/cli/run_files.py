@@ -1,0 +1,100 @@
+"""The runs that a command reads, and the ids of those that have none of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from fire_toolkit.cli.common import Inputs, here, say, shown
+
+if TYPE_CHECKING:
+    from fire_toolkit.cli.own_items import OwnItemRule
+    from fire_toolkit.formats.matrix_runs import MatrixRun
+    from fire_toolkit.formats.own_runs import OwnRun
+    from fire_toolkit.tables import Run
+
+_AnyRun = TypeVar("_AnyRun", "Run", "Run | OwnRun | MatrixRun")
+
+
+def read_runs(
+    files: Sequence[str],
+    inputs: Inputs,
+    *,
+    query_ids: str | None,
+    doc_ids: str | None,
+    depth: int | None = None,
+    own: OwnItemRule | None = None,
+) -> list[Run]:
+    """Return the runs in `files` (each `PATH` or `NAME=PATH`), in the order given.
+
+    Runs whose files carry one and the same run id are told apart by their file names. `own`: what becomes
+    of each query's own item; None keeps it.
+    """
+    from fire_toolkit.formats.runs import read_run
+
+    to_read = own.depth_to_read(depth) if own else depth
+    runs = _runs(files, inputs, partial(read_run, depth=to_read), (query_ids, doc_ids))
+    return [own.applied(run, depth) for run in runs] if own else runs
+
+
+def open_runs(
+    files: Sequence[str],
+    inputs: Inputs,
+    *,
+    query_ids: str | None,
+    doc_ids: str | None,
+    own: OwnItemRule | None = None,
+) -> list[Run | OwnRun | MatrixRun]:
+    """Return the runs as `read_runs` does; those that can are read when they are scored."""
+    from fire_toolkit.formats.runs import open_run
+
+    runs = _runs(files, inputs, open_run, (query_ids, doc_ids))
+    return [own.applied(run) for run in runs] if own else runs
+
+
+def _runs(
+    files: Sequence[str], inputs: Inputs, read: Callable[..., _AnyRun], id_files: Sequence[str | None]
+) -> list[_AnyRun]:
+    named = [_split_name(file) for file in files] or [(None, str(path)) for path in _workspace_runs()]
+    if not named:
+        raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
+    ids = {
+        key: _run_ids_file(given, key, inputs)
+        for given, key in zip(id_files, ("query_ids", "doc_ids"), strict=True)
+    }
+    return _with_own_names([read(inputs.use(path), run_id=name, **ids) for name, path in named], named)
+
+
+def _split_name(file: str) -> tuple[str | None, str]:
+    name, equals, path = file.partition("=")
+    return (name, path) if equals and name and "/" not in name and not Path(file).exists() else (None, file)
+
+
+def _workspace_runs() -> list[Path]:
+    workspace = here()
+    return [shown(path) for path in workspace.paths("runs", "files")] if workspace else []
+
+
+def _run_ids_file(given: str | None, key: str, inputs: Inputs) -> Path | None:
+    workspace = here()
+    path = Path(given) if given else workspace.path("runs", key) if workspace else None
+    return inputs.use(shown(path)) if path else None
+
+
+def _with_own_names(runs: list[_AnyRun], named: Sequence[tuple[str | None, str]]) -> list[_AnyRun]:
+    from fire_toolkit.formats.runs import renamed, run_id_of
+
+    ids = [run_id_of(run) for run in runs]
+    own = []
+    for run, run_id, (name, path) in zip(runs, ids, named, strict=True):
+        if ids.count(run_id) == 1 or name is not None:
+            own.append(run)
+            continue
+        stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
+        say(f"note: several files carry the run id {run_id!r}; {path} is called {stem!r} here")
+        own.append(renamed(run, stem))
+    return own
