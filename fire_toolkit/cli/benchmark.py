@@ -41,6 +41,7 @@ class Given:
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
         self.inputs = Inputs()
+        self.orders_docs = False  # whether --doc-ids is the order of docs too, so that runs need not need it
 
     @cached_property
     def own(self) -> OwnItemRule:
@@ -58,7 +59,7 @@ class Given:
     def stored_runs(self) -> list[Run | OwnRun | MatrixRun]:
         """The same for what takes one after the other, a block at a time (`score_runs`)."""
         ids = {name: self.values[name] for name in ("query_ids", "doc_ids")}
-        return open_runs(self.values["runs"], self.inputs, **ids, own=self.own)
+        return open_runs(self.values["runs"], self.inputs, **ids, own=self.own, orders_docs=self.orders_docs)
 
     def _read_runs(self) -> Sequence[Run | OwnRun | MatrixRun]:
         """Return the runs in whichever form they were asked for; nothing where they were not."""
@@ -69,7 +70,9 @@ class Given:
     def runs_to(self, depth: int | None) -> list[Run]:
         """Return the top `depth` of the runs."""
         ids = {name: self.values[name] for name in ("query_ids", "doc_ids")}
-        return read_runs(self.values["runs"], self.inputs, **ids, depth=depth, own=self.own)
+        return read_runs(
+            self.values["runs"], self.inputs, **ids, depth=depth, own=self.own, orders_docs=self.orders_docs
+        )
 
     @cached_property
     def original(self) -> Qrels:

@@ -20,7 +20,7 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.own_items import queries_own_items
-from fire_toolkit.cli.run_files import read_runs
+from fire_toolkit.cli.run_files import id_files, read_two_ways, refuse_unused
 
 if TYPE_CHECKING:
     from fire_toolkit.directions import Fold
@@ -89,6 +89,7 @@ def bidirectional(
     source = (_Matrix if len(runs) == 1 else _TwoRuns)(runs, query_ids, doc_ids, inputs)
     whole = Fold((), original, corrected, back)
     parts = make_folds(original, source.items(), folds, augmented=corrected, back=back) if folds > 1 else []
+    refuse_unused(source.ids)
     scorings = [
         score_directions(*both, fold.qrels, augmented=fold.augmented, back=fold.back, item=item[0])
         for both, fold in source.pairs(parts, whole)
@@ -118,8 +119,8 @@ class _Matrix:
         from fire_toolkit.formats.both_ways import open_both_ways
 
         self.path = inputs.use(files[0])
-        named = [inputs.use(ids) if ids else None for ids in (query_ids, doc_ids)]
-        self.matrix, *self.axes = open_both_ways(self.path, query_ids=named[0], doc_ids=named[1])
+        self.ids = id_files(query_ids, doc_ids, inputs)
+        self.matrix, *self.axes = open_both_ways(self.path, query_ids=self.ids[0], doc_ids=self.ids[1])
 
     def items(self) -> list[str]:
         return self.axes[1]
@@ -149,18 +150,17 @@ class _TwoRuns:
     def __init__(
         self, files: tuple[str, ...], query_ids: str | None, doc_ids: str | None, inputs: Inputs
     ) -> None:
-        self.inputs, self.doc_ids = inputs, doc_ids
-        self.forth = read_runs(files[:1], inputs, query_ids=query_ids, doc_ids=doc_ids)[0]
-        self.back = read_runs(files[1:], inputs, query_ids=doc_ids, doc_ids=query_ids)[0]
+        self.ids = id_files(query_ids, doc_ids, inputs)
+        self.forth, self.back = read_two_ways(files, inputs, self.ids)
 
     def items(self) -> list[str]:
-        from fire_toolkit.formats.ids import read_ids
-
-        if self.doc_ids is None:
+        file = self.ids[1]
+        if file is None:
             raise click.UsageError(
                 "--folds needs the order of the items: give --doc-ids FILE, a line each, or one matrix"
             )
-        return read_ids(self.inputs.use(self.doc_ids), "doc_id")
+        file.is_used = True
+        return file.ids
 
     def pairs(self, folds: list[Fold], whole: Fold) -> Iterator[Scored]:
         from fire_toolkit.directions import fold_runs

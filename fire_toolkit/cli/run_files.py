@@ -13,6 +13,7 @@ from fire_toolkit.cli.common import Inputs, here, say, shown
 
 if TYPE_CHECKING:
     from fire_toolkit.cli.own_items import OwnItemRule
+    from fire_toolkit.formats.ids import IdFile
     from fire_toolkit.formats.matrix_runs import MatrixRun
     from fire_toolkit.formats.own_runs import OwnRun
     from fire_toolkit.tables import Run
@@ -28,16 +29,19 @@ def read_runs(
     doc_ids: str | None,
     depth: int | None = None,
     own: OwnItemRule | None = None,
+    orders_docs: bool = False,
 ) -> list[Run]:
     """Return the runs in `files` (each `PATH` or `NAME=PATH`), in the order given.
 
     Runs whose files carry one and the same run id are told apart by their file names. `own`: what becomes
-    of each query's own item; None keeps it.
+    of each query's own item; None keeps it. `orders_docs`: the command itself reads the file of doc ids.
     """
     from fire_toolkit.formats.runs import read_run
 
     to_read = own.depth_to_read(depth) if own else depth
-    runs = _runs(files, inputs, partial(read_run, depth=to_read), (query_ids, doc_ids))
+    ids = id_files(query_ids, doc_ids, inputs)
+    runs = _runs(files, inputs, partial(read_run, depth=to_read), ids)
+    refuse_unused(ids[:1] if orders_docs else ids)
     return [own.applied(run, depth) for run in runs] if own else runs
 
 
@@ -48,25 +52,63 @@ def open_runs(
     query_ids: str | None,
     doc_ids: str | None,
     own: OwnItemRule | None = None,
+    orders_docs: bool = False,
 ) -> list[Run | OwnRun | MatrixRun]:
     """Return the runs as `read_runs` does; those that can are read when they are scored."""
     from fire_toolkit.formats.runs import open_run
 
-    runs = _runs(files, inputs, open_run, (query_ids, doc_ids))
+    ids = id_files(query_ids, doc_ids, inputs)
+    runs = _runs(files, inputs, open_run, ids)
+    refuse_unused(ids[:1] if orders_docs else ids)
     return [own.applied(run) for run in runs] if own else runs
 
 
+def read_two_ways(
+    files: Sequence[str], inputs: Inputs, ids: tuple[IdFile | None, IdFile | None]
+) -> tuple[Run, Run]:
+    """Return a run and the way back: the ids of its queries are those of the docs of the way back."""
+    from fire_toolkit.formats.runs import read_run
+
+    forth, back = _runs(files[:1], inputs, read_run, ids), _runs(files[1:], inputs, read_run, ids[::-1])
+    return forth[0], back[0]
+
+
+def id_files(
+    query_ids: str | None, doc_ids: str | None, inputs: Inputs
+) -> tuple[IdFile | None, IdFile | None]:
+    """Return the files given with --query-ids and --doc-ids, else those that the workspace names."""
+    return _id_file(query_ids, "query_ids", inputs), _id_file(doc_ids, "doc_ids", inputs)
+
+
+def _id_file(given: str | None, key: str, inputs: Inputs) -> IdFile | None:
+    from fire_toolkit.formats.ids import IdFile
+
+    workspace = here()
+    path = Path(given) if given else workspace.path("runs", key) if workspace else None
+    return IdFile(inputs.use(shown(path)), key.removesuffix("s"), is_asked=bool(given)) if path else None
+
+
+def refuse_unused(ids: Sequence[IdFile | None]) -> None:
+    """Raise a usage error for an option that no run had a use for."""
+    for file in ids:
+        if file is not None and file.is_asked and not file.is_used:
+            option = f"--{file.column.replace('_', '-')}s"
+            raise click.UsageError(
+                f"{option}: no run given needs it, they have ids of their own; leave it out"
+            )
+
+
 def _runs(
-    files: Sequence[str], inputs: Inputs, read: Callable[..., _AnyRun], id_files: Sequence[str | None]
+    files: Sequence[str],
+    inputs: Inputs,
+    read: Callable[..., _AnyRun],
+    ids: tuple[IdFile | None, ...],
 ) -> list[_AnyRun]:
     named = [_split_name(file) for file in files] or [(None, str(path)) for path in _workspace_runs()]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
-    ids = {
-        key: _run_ids_file(given, key, inputs)
-        for given, key in zip(id_files, ("query_ids", "doc_ids"), strict=True)
-    }
-    return _with_own_names([read(inputs.use(path), run_id=name, **ids) for name, path in named], named)
+    axes = dict(zip(("query_ids", "doc_ids"), ids, strict=True))
+    return _with_own_names([read(inputs.use(path), run_id=name, **axes) for name, path in named], named)
 
 
 def _split_name(file: str) -> tuple[str | None, str]:
@@ -77,12 +119,6 @@ def _split_name(file: str) -> tuple[str | None, str]:
 def _workspace_runs() -> list[Path]:
     workspace = here()
     return [shown(path) for path in workspace.paths("runs", "files")] if workspace else []
-
-
-def _run_ids_file(given: str | None, key: str, inputs: Inputs) -> Path | None:
-    workspace = here()
-    path = Path(given) if given else workspace.path("runs", key) if workspace else None
-    return inputs.use(shown(path)) if path else None
 
 
 def _with_own_names(runs: list[_AnyRun], named: Sequence[tuple[str | None, str]]) -> list[_AnyRun]:

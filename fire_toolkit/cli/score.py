@@ -120,6 +120,7 @@ def score(
     from fire_toolkit.scoring import score_curves, score_runs
 
     names = tuple(chosen(measures, "score", "measures"))
+    given.orders_docs = ties == "index"
     if transpose:
         refuse_untransposed(output_format)
         _refuse({"--honest": honest, "--by": bool(by), "--per-query": per_query}, beside="--transpose")

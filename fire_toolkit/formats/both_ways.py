@@ -10,6 +10,7 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
+from fire_toolkit.formats.ids import IdFile
 from fire_toolkit.formats.matrix import Matrix, held, rows_per_block
 from fire_toolkit.formats.matrix_runs import refuse_missing
 from fire_toolkit.formats.readers import find_reader
@@ -20,7 +21,10 @@ Axes = tuple[Sequence[str], Sequence[str]]
 
 
 def open_both_ways(
-    path: str | Path, *, query_ids: str | Path | None = None, doc_ids: str | Path | None = None
+    path: str | Path,
+    *,
+    query_ids: str | Path | IdFile | None = None,
+    doc_ids: str | Path | IdFile | None = None,
 ) -> tuple[Matrix, list[str], list[str]]:
     """Return the matrix of texts × items in a file, the texts' ids and the items' in its order.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,26 @@ def read_ids(path: str | Path, column: str) -> list[str]:
     if not ids:
         raise FormatError(f"{path}: no id, expected a list of {column}s")
     return ids
+
+
+@dataclass
+class IdFile:
+    """A file of ids for those runs that have none of their own.
+
+    path: the file. column: `query_id` or `doc_id`, what of it is read. is_asked: somebody gave it for these
+    runs, so a run with other ids is refused; else it stands by, behind the ids within a file and beside it.
+    is_used: whether some run had a use for it.
+    """
+
+    path: Path
+    column: str
+    is_asked: bool = True
+    is_used: bool = False
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The ids, in the file's order; raises as `read_ids` does."""
+        return read_ids(self.path, self.column)
 
 
 def _refuse_sorted(path: Path) -> None:

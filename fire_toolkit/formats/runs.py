@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats import own_runs, trec
 from fire_toolkit.formats.arrays import choose_matrix
 from fire_toolkit.formats.dense import QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.ids import check_ids, ids_beside, own_or_given, read_ids
+from fire_toolkit.formats.ids import IdFile, check_ids, ids_beside, own_or_given
 from fire_toolkit.formats.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.list_pass import run_of_lists
+from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.matrix import Matrix, n_rows_columns
 from fire_toolkit.formats.matrix_runs import MatrixRun, can_be_scored, refuse_missing
 from fire_toolkit.formats.own_runs import OwnRun
@@ -26,13 +28,15 @@ from fire_toolkit.formats.readers import find_reader
 from fire_toolkit.ranking import top
 from fire_toolkit.tables import Run, check_run
 
+_Given = str | Path | IdFile | None
+
 
 def read_run(
     path: str | Path,
     *,
     run_id: str | None = None,
-    query_ids: str | Path | None = None,
-    doc_ids: str | Path | None = None,
+    query_ids: _Given = None,
+    doc_ids: _Given = None,
     depth: int | None = None,
 ) -> Run:
     """Return the run in a file of any format in `readers`; a matrix is queries × docs.
@@ -69,9 +73,9 @@ def read_run(
     elif reader.read_lists is not None:
         listed = reader.read_lists(path, None)
         if listed.has_places:
-            listed = named_by_place(listed, path, *_given_ids(path, query_ids, doc_ids))
+            listed = named_by_place(listed, path, *_ids_of(_id_files(path, query_ids, doc_ids), is_used=True))
         elif query_ids is not None or doc_ids is not None:
-            listed = named_where_places(listed, path, _given_ids(path, query_ids, doc_ids))
+            listed = _named(listed, path, _id_files(path, query_ids, doc_ids))
         run = run_of_lists(listed, path, run_id=run_id)
     else:
         return _read_matrix(path, reader, run_id or path.stem, query_ids, doc_ids, depth)
@@ -82,8 +86,8 @@ def open_run(
     path: str | Path,
     *,
     run_id: str | None = None,
-    query_ids: str | Path | None = None,
-    doc_ids: str | Path | None = None,
+    query_ids: _Given = None,
+    doc_ids: _Given = None,
 ) -> Run | OwnRun | MatrixRun:
     """Return the run in a file for `score_runs`: the same as `read_run` gives, read when it is scored.
 
@@ -127,8 +131,8 @@ def _read_matrix(
     path: Path,
     reader: RunReader,
     run_id: str,
-    query_ids: str | Path | None,
-    doc_ids: str | Path | None,
+    query_ids: _Given,
+    doc_ids: _Given,
     depth: int | None,
 ) -> Run:
     matrix, queries, docs = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
@@ -143,8 +147,8 @@ def open_matrix(
     path: Path,
     reader: RunReader,
     *,
-    query_ids: str | Path | None = None,
-    doc_ids: str | Path | None = None,
+    query_ids: _Given = None,
+    doc_ids: _Given = None,
 ) -> tuple[Matrix, list[str], list[str]]:
     """Return the matrix of queries × docs in a file, and the ids of both; arguments as for `read_run`.
 
@@ -155,9 +159,13 @@ def open_matrix(
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no run")
     arrays = reader.read_arrays(path)
-    asked = [name for name, file in (("query_ids", query_ids), ("doc_ids", doc_ids)) if file is not None]
-    own, given = (arrays.query_ids, arrays.doc_ids), _given_ids(path, query_ids, doc_ids)
-    queries, docs = own_or_given(path, own, given, asked=asked)
+    files = _id_files(path, query_ids, doc_ids)
+    asked = [name for name, file in files.items() if file is not None and file.is_asked]
+    given = _ids_of(files)
+    queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), given, asked=asked)
+    for file, ids in zip(files.values(), (queries, docs), strict=True):
+        if file is not None and ids is not None:
+            file.is_used |= list(ids) == file.ids
     shapes: set[tuple[int, ...]] = {(len(queries), len(docs))} if queries and docs else set()
     matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
     rows, columns = n_rows_columns(matrix)
@@ -165,15 +173,40 @@ def open_matrix(
     return matrix, *check_ids(path, matrix.shape if len(matrix.shape) != 2 else shape, queries, docs)
 
 
-def _given_ids(
-    path: Path, query_ids: str | Path | None, doc_ids: str | Path | None
+def _id_files(path: Path, query_ids: _Given, doc_ids: _Given) -> dict[str, IdFile | None]:
+    """Return the files of ids for a run: those asked for, else those beside it, else those that stand by."""
+    given = {"query_ids": query_ids, "doc_ids": doc_ids}
+    return {name: _id_file(path, name, file) for name, file in given.items()}
+
+
+def _id_file(path: Path, name: str, given: _Given) -> IdFile | None:
+    if isinstance(given, IdFile):
+        beside = None if given.is_asked else ids_beside(path, name)
+        return given if beside is None else IdFile(beside, name.removesuffix("s"), is_asked=False)
+    file = given or ids_beside(path, name)
+    return IdFile(Path(file), name.removesuffix("s"), is_asked=given is not None) if file else None
+
+
+def _ids_of(
+    files: Mapping[str, IdFile | None], *, is_used: bool = False
 ) -> tuple[list[str] | None, list[str] | None]:
-    """Return the ids in the files named, or in those beside `path`; None where there is no such file."""
-    query_file, doc_file = query_ids or ids_beside(path, "query_ids"), doc_ids or ids_beside(path, "doc_ids")
-    return (
-        read_ids(query_file, "query_id") if query_file else None,
-        read_ids(doc_file, "doc_id") if doc_file else None,
-    )
+    """Return the ids in the files, None where there is no file; `is_used`: whether they are all needed."""
+    for file in files.values():
+        if file is not None:
+            file.is_used |= is_used
+    queries, docs = (None if file is None else file.ids for file in files.values())
+    return queries, docs
+
+
+def _named(listed: Listed, path: Path, files: Mapping[str, IdFile | None]) -> Listed:
+    """Return lists with the ids of those files that name their places."""
+    for name, file in files.items():
+        if file is not None:
+            ids = file.ids
+            named = named_where_places(listed, path, (ids, None) if name == "query_ids" else (None, ids))
+            file.is_used |= len(named.notes) > len(listed.notes)
+            listed = named
+    return listed
 
 
 def run_of_ranked(ranked: Ranked, run_id: str, queries: list[str], docs: list[str], *, where: str) -> Run:

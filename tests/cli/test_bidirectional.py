@@ -118,3 +118,45 @@ def test_the_items_have_qrels_of_their_own(fire: Fire, matrix: np.ndarray, folde
         assert found["t2i_R@1"] == pytest.approx(np.mean(best[::2]))
     refused = fire("bidirectional", "m.npz", *ends, "--augmented", "pairs.txt", code=2).stderr
     assert "--qrels2 does not go with --augmented" in refused
+
+
+@pytest.mark.parametrize("ids", ["table", "named columns", "fire.toml"])
+def test_the_way_back_takes_its_rows_from_the_ids_of_the_docs(
+    fire: Fire, matrix: np.ndarray, folder: Path, ids: str
+) -> None:
+    texts = [f"t{n}" for n in range(len(matrix))]
+    items = (folder / "items.txt").read_text().split()
+    np.save(folder / "forth.npy", matrix)
+    np.save(folder / "back.npy", matrix.T)
+    if ids == "table":  # each names both: the text of its row, and its item
+        owned = [f"{text},{items[n // N_EACH]}" for n, text in enumerate(texts)]
+        (folder / "texts.csv").write_text("\n".join(["caption_id,video_id", *owned]) + "\n")
+        of = [f"{item},{texts[N_EACH * n]}" for n, item in enumerate(items)]
+        (folder / "items.csv").write_text("\n".join(["video_id,caption_id", *of]) + "\n")
+    else:
+        (folder / "texts.csv").write_text("\n".join(["query_id", *texts]) + "\n")
+        (folder / "items.csv").write_text("\n".join(["doc_id", *items]) + "\n")
+    given: tuple[str, ...] = ("--query-ids", "texts.csv", "--doc-ids", "items.csv")
+    if ids == "fire.toml":
+        (folder / "fire.toml").write_text('[runs]\nquery_ids = "texts.csv"\ndoc_ids = "items.csv"\n')
+        given = ()
+    ends = ("--qrels", "pairs.txt", "--format", "json")
+    found = scores(fire("bidirectional", "forth.npy", "back.npy", *ends, *given))
+    assert found == pytest.approx(scores(fire("bidirectional", "m.npz", *ends)))
+    best = matrix.argmax(axis=0) // N_EACH == np.arange(N_ITEMS)
+    assert found["i2t_R@1"] == pytest.approx(best.mean())
+
+
+@pytest.mark.usefixtures("matrix")
+def test_ids_that_neither_run_needs_are_refused(fire: Fire) -> None:
+    said = fire(
+        "bidirectional",
+        "forth.run",
+        "back.run",
+        "--qrels",
+        "pairs.txt",
+        "--doc-ids",
+        "items.txt",
+        code=2,
+    )
+    assert "--doc-ids: no run given needs it" in said.stderr

@@ -162,3 +162,29 @@ def test_score_reads_a_matrix_with_its_own_ids_and_refuses_others(add: Add) -> N
     assert expected == score("own.npz", "--query-ids", "list.csv").stdout
     named = score("places=places.json", "--query-ids", "list.csv", "--doc-ids", "list.csv").stdout
     assert expected.replace("own", "places") == named
+
+
+def test_ids_that_no_run_needs_are_refused_and_those_of_the_workspace_stand_by(add: Add) -> None:
+    Path("turned.txt").write_text("\n".join(QUERIES[::-1]))
+    lines = [f"{q} Q0 {d} 0 {SIMS[n, m]} t\n" for n, q in enumerate(QUERIES) for m, d in enumerate(VIDEOS)]
+    Path("t.run").write_text("".join(lines))
+    assert add("own.npz", "--id", "native", "--orientation", "queries-rows").exit_code == 0
+    run = CliRunner()
+
+    def score(*arguments: str) -> Result:
+        return run.invoke(main, ["score", *arguments, "-m", "C@1", "--format", "csv"])
+
+    for file in ("t.run", "runs/native.parquet", "named.json"):
+        for option in ("--query-ids", "--doc-ids"):
+            refused = score(file, option, "list.csv")
+            assert (refused.exit_code, f"{option}: no run given needs it" in refused.stderr) == (2, True), (
+                file
+            )
+            Path("pooled").mkdir(exist_ok=True)
+            assert run.invoke(main, ["pool", file, option, "list.csv", "--out", "pooled"]).exit_code == 2
+    both = score("t.run", "sim.npy", "--query-ids", "list.csv", "--doc-ids", "list.csv")
+    value = f"{(ranks(SIMS) == 1).mean():.4f}"[:6]
+    assert (both.exit_code, both.stdout.count(value)) == (0, 2), both.output
+    Path("fire.toml").write_text('[runs]\nquery_ids = "turned.txt"\n')
+    assert value in score("own.npz").stdout
+    assert value in score("t.run").stdout
