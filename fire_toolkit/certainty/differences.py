@@ -24,8 +24,10 @@ from fire_toolkit.certainty.joined import (
     Ints,
     Joined,
     Labelling,
+    Tell,
     join_runs,
     parse_measures,
+    silent,
     values_of,
 )
 from fire_toolkit.certainty.resampling import flipped_sums, summable
@@ -84,6 +86,7 @@ def score_differences(
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
+    tell: Tell = silent,
 ) -> Differences:
     """Return for every two runs the difference of their scores, its interval, tests and effect size.
 
@@ -98,6 +101,7 @@ def score_differences(
             qrels; `all`, every row.
         confidence: of the interval, strictly between 0 and 1.
         n_resamples, seed: of bootstrap and randomisation; the same seed gives the same numbers.
+        tell: is told what is being worked on, for those who wait.
 
     Returns:
         A table by qrels (`original`; `augmented` and `delta`, the gains, if asked for), measure and
@@ -141,6 +145,7 @@ def score_differences(
     labellings |= {} if augmented is None else {"augmented": joined.label(augmented)}
     values = _values(joined, labellings, parsed)
     pooled = _pooled(joined, sources)
+    tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")
     draws = _draw(values, codes, parsed, n_resamples, seed)
     scores = _aggregated(
         {
@@ -152,6 +157,7 @@ def score_differences(
     rows: list[dict[str, Any]] = []
     for name in values:
         for run_a, run_b in combinations(joined.places, 2):
+            tell(f"{name}: {run_a} and {run_b}")
             sides = {"value_a": run_a, "value_b": run_b}
             difference = values[name][run_a] - values[name][run_b]
             p_values = sign_flip_p(difference, clusters=codes, n_resamples=n_resamples, seed=seed)

@@ -25,9 +25,11 @@ from fire_toolkit.certainty.joined import (
     Ints,
     Joined,
     Labelling,
+    Tell,
     join_runs,
     own_pairs,
     parse_measures,
+    silent,
     values_of,
 )
 from fire_toolkit.errors import UsageError
@@ -87,6 +89,7 @@ def honest_scores(
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
+    tell: Tell = silent,
 ) -> Honest:
     """Return one row for each policy, run and measure, with what is uncertain beside the score.
 
@@ -101,6 +104,7 @@ def honest_scores(
         clusters: index query_id, values the cluster of the query; intervals then resample clusters.
         confidence: of the intervals, strictly between 0 and 1.
         n_resamples, seed: of the bootstrap.
+        tell: is told what is being worked on, for those who wait.
 
     Returns:
         `scores`, in the order policy, run, measure as given, with the columns
@@ -145,6 +149,7 @@ def honest_scores(
     before = joined.label(original)
     labellings = [before]
     rows: list[dict[str, Any]] = []
+    n_rows = len(set(policies)) * len(joined.places) * len(parsed)
     for policy in dict.fromkeys(policies):
         augmented, changes = augment_qrels(original, labels, policy=policy)
         counts = change_counts(changes)
@@ -160,8 +165,10 @@ def honest_scores(
                 "without_own": joined.ranking(run_id, without) if without else None,
             }
             values = _score_all(views, parsed)
+            tell(f"{n_resamples:,} resamples: {run_id}")
             drawn = _limits(values, parsed, codes, confidence, n_resamples, seed)
             for measure, limits in zip(parsed, drawn, strict=True):
+                tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")
                 row = {"policy": policy, "run_id": run_id, "pooled": pooled, "measure": measure.name}
                 row |= _scores(views["augmented"], measure, values[measure.name]) | limits | counted
                 rows.append(row | {"n_queries": len(joined.queries)})

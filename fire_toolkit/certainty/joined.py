@@ -6,7 +6,7 @@ Original, augmented, and all qrels with somebody's judgments left out are labell
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -36,6 +36,11 @@ Bools = npt.NDArray[np.bool_]
 
 ABSENT = int(np.iinfo(np.int64).min)
 PAIR = ["query_id", "doc_id"]
+Tell = Callable[[str], None]  # is told what is being worked on
+
+
+def silent(words: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,10 @@ from fire_toolkit.certainty.joined import (
     Floats,
     Joined,
     Labelling,
+    Tell,
     join_runs,
     parse_measures,
+    silent,
     values_of,
 )
 from fire_toolkit.errors import UsageError
@@ -58,6 +60,7 @@ def compare_orders(
     clusters: pd.Series | None = None,
     n_resamples: int = 10_000,
     seed: int = 0,
+    tell: Tell = silent,
 ) -> Orders:
     """Return how the order of runs changes from one labelling to another, and how sure the changes are.
 
@@ -68,6 +71,7 @@ def compare_orders(
         measures: names or measures.
         clusters: index query_id, values the cluster; whole clusters are then drawn.
         n_resamples, seed: of the bootstrap; all labellings, runs and measures share the draws.
+        tell: is told what is being worked on, for those who wait.
 
     Returns:
         `Orders`; every two labellings stand in the order given, every two runs as given.
@@ -108,12 +112,14 @@ def compare_orders(
     values, is_median = terms_of(values, of_column), are_medians(of_column)
     means = of_means(_aggregate(values, is_median)[None], of_column).reshape(shape)
     codes = code_clusters(joined.queries, clusters)
+    tell(f"{n_resamples:,} resamples of {shape[2]} runs under {shape[0]} qrels")
     draws = bootstrap_means(values, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
     draws = of_means(draws, of_column).reshape(-1, *shape)
     signs = np.array([1.0 if m.definition.larger_is_better else -1.0 for m in parsed])
     names = list(labellings)
     agreement, swaps = [], []
     for place, measure in enumerate(parsed):
+        tell(f"orders by {measure.name} ({place + 1} of {len(parsed)})")
         for a, b in combinations(range(len(names)), 2):
             pair = (signs[place] * means[a, place], signs[place] * means[b, place])
             drawn = (signs[place] * draws[:, a, place], signs[place] * draws[:, b, place])

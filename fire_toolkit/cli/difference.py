@@ -9,6 +9,7 @@ import click
 
 from fire_toolkit.cli.benchmark import Given, measure_option, print_text, reads, resampling_options
 from fire_toolkit.cli.common import DRAWN, chosen, drawn, format_option, formatted, say, write_outputs
+from fire_toolkit.cli.server_options import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,15 +45,17 @@ def difference(
     from fire_toolkit.formats.delimited import delimited_text
 
     names = tuple(chosen(measures, "score", "measures"))
-    table, notes = score_differences(
-        given.runs,
-        given.original,
-        names,
-        augmented=given.augmented_if_any,
-        sources=given.sources_if_any,
-        family=family,
-        **given.draws,
-    )
+    with Progress() as tell:
+        table, notes = score_differences(
+            given.runs,
+            given.original,
+            names,
+            augmented=given.augmented_if_any,
+            sources=given.sources_if_any,
+            family=family,
+            **given.draws,
+            tell=tell,
+        )
     for note in notes:
         say(f"note: {note}")
     text = (_drawn if output_format in DRAWN else formatted)(table, output_format)

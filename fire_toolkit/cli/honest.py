@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fire_toolkit.cli.benchmark import Given, print_text
 from fire_toolkit.cli.common import DRAWN, drawn, formatted, say, write_outputs
+from fire_toolkit.cli.server_options import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,15 +25,17 @@ def show_honest(
     from fire_toolkit.certainty import honest_scores
     from fire_toolkit.formats.delimited import delimited_text
 
-    scores, notes = honest_scores(
-        given.runs,
-        given.original,
-        given.labels,
-        measures,
-        sources=given.sources_if_any,
-        policies=policies,
-        **given.draws,
-    )
+    with Progress() as tell:
+        scores, notes = honest_scores(
+            given.runs,
+            given.original,
+            given.labels,
+            measures,
+            sources=given.sources_if_any,
+            policies=policies,
+            **given.draws,
+            tell=tell,
+        )
     for note in notes:
         say(f"note: {note}")
     if given.sources_if_any is None:

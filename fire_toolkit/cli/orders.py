@@ -16,6 +16,7 @@ from fire_toolkit.cli.benchmark import (
     resampling_options,
 )
 from fire_toolkit.cli.common import Inputs, chosen, chosen_path, format_option, n_of, say, workspace_path
+from fire_toolkit.cli.server_options import Progress
 
 if TYPE_CHECKING:
     from fire_toolkit.tables import Qrels
@@ -59,7 +60,8 @@ def orders(
     original = given.own.original(read[first])
     qrels = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
     names = tuple(chosen(measures, "score", "measures"))
-    found = compare_orders(given.runs, qrels, names, **given.draws)
+    with Progress() as tell:
+        found = compare_orders(given.runs, qrels, names, **given.draws, tell=tell)
     for note in found.notes:
         say(f"note: {note}")
     table = {"agreement": found.agreement, "swaps": found.swaps, "scores": found.scores}[show]

@@ -1,11 +1,12 @@
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty import honest_scores
+from fire_toolkit.certainty import compare_orders, honest_scores, score_differences
 from fire_toolkit.certainty.joined import join_runs, own_pairs
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import code_qrels, judge_run
@@ -129,6 +130,22 @@ def test_the_order_of_rows_and_the_inputs_stay(make_world: MakeWorld) -> None:
     world.labels = world.labels.sample(frac=1, random_state=1)
     world.sources = world.sources.sample(frac=1, random_state=1)
     pd.testing.assert_frame_equal(first, honest(world))
+
+
+def test_who_waits_is_told_what_is_being_worked_on(make_world: MakeWorld) -> None:
+    world, told = make_world(5), list[str]()
+    tables = (world.runs, world.original, world.labels)
+    found = honest_scores(*tables, ["C@1", "AP"], n_resamples=10, tell=told.append)
+    assert [words for words in told if words.startswith("bounds")] == [
+        f"bounds of {name}: {run_id} ({place} of 6)"
+        for place, (run_id, name) in enumerate(product(world.run_ids, ["C@1", "AP"]), 1)
+    ]
+    pd.testing.assert_frame_equal(found.scores, honest_scores(*tables, ["C@1", "AP"], n_resamples=10).scores)
+    score_differences(world.runs, world.original, ["C@1"], n_resamples=10, tell=told.append)
+    assert told[-1] == "original: r2 and r3"
+    qrels = {"a": world.original, "b": world.original}
+    compare_orders(world.runs, qrels, ["C@1", "AP"], n_resamples=10, tell=told.append)
+    assert told[-1] == "orders by AP (2 of 2)"
 
 
 def test_own_pairs_of_a_group_are_those_that_no_other_run_pooled(make_world: MakeWorld) -> None:
