@@ -195,7 +195,8 @@ def resampled(n_resamples: int, seed: int, units: str) -> str:
 
 def compared(runs: list[Run], *, depth: int | str, ties: str = "broken") -> str:
     """Return what a comparison of runs rests on, in words."""
-    n_queries = len(set().union(*(run["query_id"].cat.categories for run in runs)))
+    first, *others = (run["query_id"].cat.categories for run in runs)
+    n_queries = first.append(others).nunique()
     return f"{n_of(len(runs), 'run')}; {n_of(n_queries, 'query')}; top {depth}; ties {ties}"
 
 

@@ -139,9 +139,9 @@ def part_ids(part: Part, column: str) -> list[str] | None:
         column: `query_id` or `doc_id`. Docs are its items, and then those that only its pairs name.
     """
     if part.texts is not None:
-        return list(part.texts["id"])
+        return part.texts["id"].tolist()
     if column == "query_id":
-        return None if part.queries is None else list(part.queries["query_id"])
+        return None if part.queries is None else part.queries["query_id"].tolist()
     tables = (part.items, part.positives, part.groups)
     ids = [table["doc_id"] for table in tables if table is not None and len(table)]
     return pd.concat(ids).drop_duplicates().tolist() if ids else None
