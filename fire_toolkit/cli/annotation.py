@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,6 +25,9 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.judged_files import latest_round
+
+if TYPE_CHECKING:
+    from fire_toolkit.tables import Pool, Queries
 
 
 @click.command()
@@ -85,7 +88,7 @@ def tasks(
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
     share, seed = float(chosen(overlap, "tasks", "overlap")), int(chosen(seed, "tasks", "seed"))
     made = make_tasks(
-        asked.pairs,
+        _without_own_items(asked.pairs, captions),
         captions,
         items=read_items(inputs.use(items_file)) if items_file else None,
         guideline=rules,
@@ -118,6 +121,16 @@ def tasks(
         say(f"for each person: {', '.join(files)}; together they are {file.name} and its .overlap.json")
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
     _say_next_of_tasks()
+
+
+def _without_own_items(pairs: Pool, queries: Queries) -> Pool:
+    """Return the pairs without those of a query and its own item, and say how many these were."""
+    from fire_toolkit.own_items import own_items_of, without_own_pairs
+
+    kept_pairs = without_own_pairs(pairs, own_items_of(queries))
+    if n_own := len(pairs) - len(kept_pairs):
+        say(f"note: {n_of(n_own, 'pair')} of a query and its own item left out: nobody is asked about it")
+    return kept_pairs
 
 
 def _left_out(n_pairs: int) -> str:

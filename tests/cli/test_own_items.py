@@ -484,3 +484,12 @@ def test_labels_of_own_items_count_nowhere(fire: Fire, folder: Path, workspace: 
     )
     row = json.loads(fire("contributions", "--pool-sources", "sources.csv", "--format", "json").stdout)[0]
     assert (row["n_pooled"], row["new"]) == (1, 0)
+
+
+def test_no_task_asks_for_the_own_item_that_an_older_pool_holds(fire: Fire, folder: Path) -> None:
+    (folder / "pool.csv").write_text("query_id,doc_id,round\na,v1,1\na,v2,1\nb,v1,1\n")
+    (folder / "q.csv").write_text("query_id,text,reference\na,one,v1\nb,two,\n")
+    said = fire("tasks", "pool.csv", "--queries", "q.csv", "--overlap", 0, "--out", "t.json").stderr
+    assert "1 pair of a query and its own item left out" in said
+    asked = [(task["data"]["caption"]) for task in json.loads((folder / "t.json").read_text())]
+    assert sorted(asked) == ["one", "two"]
