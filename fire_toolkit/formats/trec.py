@@ -110,6 +110,8 @@ def _tags(scored: pd.DataFrame) -> list[str]:
 
 def _one_tag(scored: pd.DataFrame, path: str | Path) -> str:
     tags = _tags(scored)
+    if not tags:
+        raise FormatError(f"{path}: nothing but comments, expected the lines of a run")
     if len(tags) > 1:
         raise FormatError(
             f"{path}: {len(tags)} run ids in one file ({', '.join(tags[:3])}), expected one; "

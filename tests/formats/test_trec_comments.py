@@ -71,3 +71,9 @@ def test_commands_say_it_once(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["score", names[0], "--qrels", names[1], "-m", "C@1"])
     assert result.exit_code == 0, result.stderr
     assert result.stderr.count("a.run: left out 3 lines that start with #") == 1
+
+
+def test_nothing_but_comments_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "m.run").write_text("# made by a script\n")
+    with pytest.warns(FileNote), pytest.raises(FormatError, match="nothing but comments"):
+        read_run(tmp_path / "m.run")
