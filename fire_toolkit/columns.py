@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.kernels import as_input, compiled
+from fire_toolkit.kernels import LIGHT_STEPS, as_input, compiled
 
 Ints = npt.NDArray[np.int64]
 
@@ -231,7 +231,7 @@ def _has_repeat(values: npt.NDArray[Any]) -> bool:
 
 def has_repeat_within(values: npt.NDArray[Any], starts: npt.NDArray[Any]) -> bool:
     """Return whether a value from 0 stands twice in a stretch; stretches of one length sort as a matrix."""
-    if loops := compiled(len(values)):
+    if loops := compiled(len(values), cold=LIGHT_STEPS):
         codes, firsts = as_input(values, np.int32), as_input(starts, np.int64)
         return bool(loops.has_repeat(codes, firsts, int(codes.max()) + 1))
     lengths = np.diff(starts, append=len(values))

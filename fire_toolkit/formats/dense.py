@@ -151,7 +151,7 @@ class _RowPass:
         cut = np.where(flooded, low, -np.inf)
         top = self._top(chunk, cut, start)
         pairs = self._pairs(chunk, cut, start)
-        self.parts.append(in_order([top, pairs]) if len(pairs[0]) else top)
+        self.parts.append(_with_pairs(top, pairs, self.depth + self.spare))
 
     def _top(self, chunk: Array, cut: Array, start: int) -> tuple[Array, ...]:
         """Return the top of each row above its cut, by row, then rank, and count its ties."""
@@ -177,3 +177,13 @@ class _RowPass:
         is_counted = is_positive[first:last][real]
         self.oddities.tied_positives += int(np.count_nonzero((n_equal > 1) & is_counted))
         return rows + start, columns, ranks, scores
+
+
+def _with_pairs(top: tuple[Array, ...], pairs: tuple[Array, ...], n_top: int) -> tuple[Array, ...]:
+    """Return the top of each row with its pairs of ranks beyond `n_top` at the end of the row."""
+    below = pairs[2] > n_top
+    if not below.any():
+        return top
+    rest = in_order([tuple(column[below] for column in pairs)])
+    at = np.searchsorted(top[0], rest[0], side="right")
+    return tuple(np.insert(column, at, values) for column, values in zip(top, rest, strict=True))

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 _COLD_STEPS = 2_000_000
 _WARM_STEPS = 10_000
+LIGHT_STEPS = 20_000_000  # where NumPy takes some 50 ns a step
 _Kind = TypeVar("_Kind", bound=np.generic)
 _loops: ModuleType | None = None
 _is_absent = False
@@ -35,13 +36,14 @@ def load_loops() -> bool:
     return _loops is not None
 
 
-def compiled(n_steps: int) -> ModuleType | None:
+def compiled(n_steps: int, *, cold: int = _COLD_STEPS) -> ModuleType | None:
     """Return the compiled loops, or None where plain NumPy should do the work.
 
     Args:
         n_steps: how many rows or cells the work visits.
+        cold: from how many steps on it pays to load the loops for this work alone.
     """
-    if n_steps >= _COLD_STEPS:
+    if n_steps >= cold:
         load_loops()
     return _loops if n_steps >= _WARM_STEPS else None
 

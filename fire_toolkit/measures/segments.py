@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.kernels import compiled
+from fire_toolkit.kernels import LIGHT_STEPS, compiled
 
 Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
@@ -45,7 +45,7 @@ def find_judged(
     Returns:
         Three arrays, in the order of the queries, then of the rows.
     """
-    loops = compiled(doc.size)
+    loops = compiled(doc.size, cold=LIGHT_STEPS)
     if loops is not None:
         found: tuple[Ints, Floats, Ints] = loops.find_judged(
             doc, rank, rows, judged, relevance, judged_start, n_docs
@@ -67,7 +67,7 @@ def find_judged(
 
 def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Floats, Ints, Ints]:
     """Return query, rank, relevance and place (1, 2, ... within a query) of the entries from relevance 1."""
-    loops = compiled(query.size)
+    loops = compiled(query.size, cold=LIGHT_STEPS)
     if loops is not None:
         taken: tuple[Ints, Floats, Ints, Ints] = loops.take_positives(query, rank, relevance)
         return taken
