@@ -95,7 +95,8 @@ def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
     """Return for each row of `pairs` the row of `among` with the same query_id and doc_id, -1 where none is.
 
     Args:
-        pairs, among: with columns query_id and doc_id, text; no pair stands twice in `among`.
+        pairs, among: with columns query_id and doc_id, text; of a pair that stands twice in `among` the
+            first row counts.
     """
     if not len(pairs) or not len(among):
         return np.full(len(pairs), -1, dtype=np.int64)
@@ -164,7 +165,9 @@ def plain_numbers(
     except pa.ArrowInvalid:
         return None
     is_odd = (numbers.null_count and not missing) or (kind == "float" and not _are_finite(numbers))
-    lowest = compute.min(numbers).as_py()
+    lowest, highest = compute.min_max(numbers).as_py().values()
+    if kind == "int" and lowest is not None and max(-lowest, highest) >= 2**53:
+        return None
     if is_odd or (minimum is not None and lowest is not None and lowest < minimum):
         return None
     if kind == "float":

@@ -207,7 +207,7 @@ def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs)
     known = [read_judged_pairs(inputs.use(file)) for file in files.values()]
     pairs = pd.concat(known, ignore_index=True) if known else None
     rounds = begun_rounds(workspace.root) if workspace else set()
-    rounds |= set(pairs["round"]) if pairs is not None else set()
+    rounds |= set(pairs["round"].unique().tolist()) if pairs is not None else set()
     taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
     at = Path(previous) if previous else workspace_path("pool")
     file = at / "pool.csv" if at and at.is_dir() else at
@@ -218,7 +218,7 @@ def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs)
         found = Pool(found[found["round"].isin(rounds)])
     beside = file.with_name("pool_sources.csv")
     sources = read_pool_sources(beside) if beside.is_file() else None
-    return _Earlier(found, sources, pairs, 1 + max({*taken, *found["round"]}, default=0))
+    return _Earlier(found, sources, pairs, 1 + max({*taken, *found["round"].unique().tolist()}, default=0))
 
 
 def _own_judgments() -> Path | None:
@@ -273,9 +273,11 @@ def _say_changes(made: _Made) -> None:
 
 def _without(pairs: pd.DataFrame, others: pd.DataFrame, *, keep: bool = False) -> pd.DataFrame:
     """Return the pairs of a table, each once, that are not (or, to `keep`, that are) in another."""
-    names = ["query_id", "doc_id"]
-    found = pairs[names].drop_duplicates().merge(others[names].drop_duplicates(), how="left", indicator="in")
-    return found.loc[(found["in"] == "both") == keep, names]
+    from fire_toolkit.columns import pair_rows
+
+    is_known = pair_rows(pairs, others) >= 0
+    found: pd.DataFrame = pairs.loc[is_known == keep, ["query_id", "doc_id"]]
+    return found.drop_duplicates()
 
 
 def _say_next(folder: Path, counts: dict[str, int]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
+from fire_toolkit.columns import pair_rows
 from fire_toolkit.tables import Labels, Pool, PoolSources
 
 PAIR = ["query_id", "doc_id"]
@@ -57,25 +59,24 @@ def source_changes(
         >>> source_changes(before, now)[["run_id", "n_before", "n_now", "n_own_before"]].values.tolist()
         [['clip', 2, 0, 2], ['late', 0, 1, 0]]
     """
-    key = [*PAIR, "run_id"]
-    both = before[key].merge(now[key], on=key, how="outer", indicator="side")
+    run_ids = sorted({*before["run_id"].unique(), *now["run_id"].unique()})
+    sides = [(before[before["run_id"] == run_id], now[now["run_id"] == run_id]) for run_id in run_ids]
+    n_kept = np.array([int((pair_rows(old, new) >= 0).sum()) for old, new in sides], dtype=np.int64)
     own = before[~before.duplicated(PAIR, keep=False)]
     relevant = None if labels is None else labels[labels["relevance"] >= 1]
     counted = {
         "n_before": before["run_id"],
         "n_now": now["run_id"],
-        "n_gone": both.loc[both["side"] == "left_only", "run_id"],
-        "n_new": both.loc[both["side"] == "right_only", "run_id"],
         "n_own_before": own["run_id"],
         "n_own_judged": _among(own, judged)["run_id"],
         "n_own_relevant": _among(own, relevant)["run_id"],
     }
-    run_ids = sorted({*before["run_id"], *now["run_id"]})
     counts = {name: ids.value_counts().reindex(run_ids, fill_value=0) for name, ids in counted.items()}
     table = pd.DataFrame({name: column.to_numpy() for name, column in counts.items()})
-    return table.assign(run_id=run_ids)[COLUMNS]
+    changed = {"n_gone": table["n_before"] - n_kept, "n_new": table["n_now"] - n_kept}
+    return table.assign(run_id=run_ids, **changed)[COLUMNS]
 
 
 def _among(sources: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.DataFrame:
     """Return the sources whose pair is among `pairs`; none where these are not known."""
-    return sources.iloc[:0] if pairs is None else sources.merge(pairs[PAIR].drop_duplicates(), on=PAIR)
+    return sources.iloc[:0] if pairs is None else sources[pair_rows(sources, pairs) >= 0]

@@ -230,5 +230,4 @@ def _first_rounds(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def _is_among(pairs: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     """Whether each pair is among `others`."""
-    found = pairs[PAIR].merge(others[PAIR].drop_duplicates(), on=PAIR, how="left", indicator="_found")
-    return (found["_found"] == "both").set_axis(pairs.index)
+    return pd.Series(pair_rows(pairs, others) >= 0, index=pairs.index)
