@@ -321,7 +321,9 @@ def chosen(number: int, seed: int, found: list[Target]) -> tuple[Target, bytes]:
 
 
 def put(target: Target, content: bytes, call: Callable[[Path], object]) -> None:
-    """Call with a folder of the target's files, one of them damaged; a warning is a failure."""
+    """Call with a folder of the target's files, one of them damaged; warnings are failures, notes are not."""
+    from fire_toolkit.errors import FileNote
+
     folder = Path(tempfile.mkdtemp())
     try:
         for name, raw in (*target.beside, (target.path, content)):
@@ -329,6 +331,7 @@ def put(target: Target, content: bytes, call: Callable[[Path], object]) -> None:
             (folder / name).write_bytes(raw)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
+            warnings.simplefilter("ignore", FileNote)
             call(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

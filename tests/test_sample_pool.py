@@ -38,7 +38,11 @@ def test_pooling_the_runs_gives_the_pool_to_the_byte(sample: Path) -> None:
 
 def commands(page: Path) -> list[list[str]]:
     blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
-    return [shlex.split(line)[1:] for line in "\n".join(blocks).splitlines() if line.strip()]
+    lines = [shlex.split(line)[1:] for line in "\n".join(blocks).splitlines() if line.strip()]
+    return [
+        [word for each in line for word in (sorted(map(str, Path().glob(each))) if "*" in each else [each])]
+        for line in lines
+    ]  # as a shell
 
 
 def test_the_commands_of_its_readme_run(sample: Path) -> None:

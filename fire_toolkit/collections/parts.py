@@ -100,8 +100,8 @@ def assemble(parts: Sequence[Part]) -> Collection:
         >>> part = Part("captions", queries=pd.DataFrame({"query_id": ["q1"], "text": ["a\\tdog"]}),
         ...             positives=pd.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "relevance": 1}))
         >>> made = assemble([part])
-        >>> list(made.queries["text"]), list(made.items["doc_id"]), made.notes
-        (['a dog'], ['d1'], ['1 text changed: tabs, line ends and what is no character'])
+        >>> list(made.queries["text"]), list(made.items["doc_id"]), made.notes[0]
+        (['a dog'], ['d1'], '1 text changed: tabs, line ends and what is no character')
     """
     notes = [note for part in parts for note in part.notes]
     parts = _tell_apart(parts)
