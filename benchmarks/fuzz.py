@@ -145,9 +145,9 @@ def tables() -> list[Target]:
 
 def records() -> list[Target]:
     """Settings, manifests, tasks, and the records of a campaign."""
+    from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_rounds
+    from fire_toolkit.campaign.task_files import read_task_files
     from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.labelstudio.campaign import Campaign, read_campaign, read_marks, read_rounds
-    from fire_toolkit.labelstudio.task_files import read_task_files
     from fire_toolkit.media.transcode import RECORD, read_record
     from fire_toolkit.stages import stage_states
     from fire_toolkit.storage import Manifest, finish_interrupted, read_manifest, verify
@@ -257,9 +257,9 @@ def collections() -> list[Target]:
 
 def exports() -> list[Target]:
     """Label Studio's exports."""
+    from fire_toolkit.campaign.votes import judgments_from_export, parse_export
     from fire_toolkit.formats.files import read_text
     from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.labelstudio.export import judgments_from_export, parse_export
 
     guideline = read_guideline("caption-relevance-v1")
 
@@ -275,7 +275,7 @@ def ledgers() -> list[Target]:
     """Segments of the ledger, under the name that their damaged bytes have, so that they are looked into."""
     import pandas as pd
 
-    from fire_toolkit.ledger import LEDGER, _segment_bytes, check_ledger, read_ledger, segment_name
+    from fire_toolkit.campaign.ledger import LEDGER, _segment_bytes, check_ledger, read_ledger, segment_name
 
     row = dict.fromkeys(LEDGER.names, "x") | {"state": "answered", "answer": '{"id": 1, "result": []}'}
     content = _segment_bytes(check_ledger(pd.DataFrame([row])))

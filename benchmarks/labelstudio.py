@@ -35,18 +35,18 @@ from typing import Any
 import httpx
 import pandas as pd
 
-from fire_toolkit.assignment import assign_tasks
+from fire_toolkit.campaign.ledger_rows import KEPT
+from fire_toolkit.campaign.queues import assign_tasks
+from fire_toolkit.campaign.records import Campaign, Round
+from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.formats.guideline_files import read_guideline
 from fire_toolkit.guidelines import Guideline
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.campaign import Campaign, Round
 from fire_toolkit.labelstudio.config import config_sha256
 from fire_toolkit.labelstudio.connection import Connection, read_connection
-from fire_toolkit.labelstudio.ledger_rows import KEPT
 from fire_toolkit.labelstudio.pull import LOOK_BACK_S, Pulled, pull_answers
 from fire_toolkit.labelstudio.push import make_queues, project_settings, push_queues
 from fire_toolkit.tables import Tasks, check_pool, check_qrels, check_queries
-from fire_toolkit.tasks import make_tasks
 
 BATCH = 1000
 INCLUDE = ",".join(("data", "annotations", *KEPT))

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
         leave_one_out,
     )
     from fire_toolkit.aspects import score_aspects
+    from fire_toolkit.campaign.task_json import tasks_to_json
+    from fire_toolkit.campaign.tasks import make_tasks
+    from fire_toolkit.campaign.votes import judgments_from_export
     from fire_toolkit.certainty import (
         compare_orders,
         contributions,
@@ -52,8 +55,6 @@ if TYPE_CHECKING:
         read_queries,
     )
     from fire_toolkit.formats.table_text import table_text
-    from fire_toolkit.labelstudio.export import judgments_from_export
-    from fire_toolkit.labelstudio.task_json import tasks_to_json
     from fire_toolkit.measures import list_measures, parse_measure
     from fire_toolkit.own_items import drop_own_items
     from fire_toolkit.pooling import pool_runs
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     from fire_toolkit.ranking import rank_run
     from fire_toolkit.resolution import next_round, plan_round, resolve
     from fire_toolkit.scoring import score_curves, score_runs
-    from fire_toolkit.tasks import make_tasks
     from fire_toolkit.tifa import score_tifa
 
 _HOMES = {
@@ -78,13 +78,13 @@ _HOMES = {
     "coverage": "certainty",
     "drop_own_items": "own_items",
     "honest_scores": "certainty",
-    "judgments_from_export": "labelstudio.export",
+    "judgments_from_export": "campaign.votes",
     "krippendorff_alpha": "agreement",
     "leave_one_out": "agreement",
     "leave_out": "certainty",
     "list_guidelines": "formats.guideline_files",
     "list_measures": "measures",
-    "make_tasks": "tasks",
+    "make_tasks": "campaign.tasks",
     "next_round": "resolution",
     "open_run": "formats.runs",
     "parse_measure": "measures",
@@ -110,7 +110,7 @@ _HOMES = {
     "score_runs": "scoring",
     "score_tifa": "tifa",
     "table_text": "formats.table_text",
-    "tasks_to_json": "labelstudio.task_json",
+    "tasks_to_json": "campaign.task_json",
 }
 
 __all__ = [

@@ -27,9 +27,7 @@ BASE = {
 # A stage may use the base and the stages named here: scoring is made of measures, say.
 STAGES: dict[str, set[str]] = {
     "pooling": set(),
-    "tasks": set(),
     "judgments": set(),
-    "assignment": set(),
     "agreement": set(),
     "resolution": set(),
     "qrels": set(),
@@ -94,8 +92,23 @@ def test_the_base_stands_on_itself(path: Path) -> None:
     assert own(imports(path)) <= BASE
 
 
+# The campaign keeps records and a ledger; what it computes touches no file.
+KEEPERS = {"ledger", "ledger_index", "records", "task_files"}
+CAMPAIGN = sorted((PACKAGE / "campaign").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", CAMPAIGN, ids=str)
+def test_the_campaign_knows_no_carrier(path: Path) -> None:
+    assert own(imports(path)) <= BASE | {"campaign", "judgments", "formats", "storage"}
+
+
+@pytest.mark.parametrize("path", [p for p in CAMPAIGN if p.stem not in KEEPERS], ids=str)
+def test_what_a_campaign_computes_touches_no_file_or_clock(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & IMPURE
+
+
 def test_every_room_has_its_place() -> None:
-    edges = {"formats", "labelstudio", "media", "storage", "workspace", "stages", "ledger", "report"}
+    edges = {"formats", "labelstudio", "media", "storage", "workspace", "stages", "campaign", "report"}
     edges |= {"rounds"}
     placed = BASE | set(STAGES) | edges | {"arguments", "release", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed

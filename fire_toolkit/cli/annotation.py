@@ -73,12 +73,12 @@ def tasks(
     Only what is new is asked: pairs of the pool's latest round that are not judged; in a workspace, those
     that were not handed out either. What was handed out is never written over: each round has its own place.
     """
+    from fire_toolkit.campaign.task_json import task_lines
+    from fire_toolkit.campaign.tasks import make_tasks
     from fire_toolkit.cli.asking import kept, queue_tasks, what_to_ask
     from fire_toolkit.cli.push import loads_of
     from fire_toolkit.formats.guideline_files import read_guideline
     from fire_toolkit.formats.table_files import read_items, read_queries
-    from fire_toolkit.labelstudio.task_json import task_lines
-    from fire_toolkit.tasks import make_tasks
 
     inputs = Inputs()
     asked = what_to_ask(pool, out, inputs)
@@ -186,10 +186,10 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     its reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
     """
     from fire_toolkit.agreement.votes import unit_codes
+    from fire_toolkit.campaign.votes import judgments_from_export, parse_export
     from fire_toolkit.formats.delimited import delimited_bytes
     from fire_toolkit.formats.files import read_text
     from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.labelstudio.export import judgments_from_export, parse_export
 
     file = chosen_path(out, workspace_path("judgments/judgments.csv"), "--out")
     inputs = Inputs()

@@ -55,7 +55,7 @@ def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
 
 def _never_asked(pooled: Pool, root: Path) -> Pool:
     """Return the pairs that nobody was handed and nobody judged; where there are none, the latest round's."""
-    from fire_toolkit.labelstudio.task_files import task_keys
+    from fire_toolkit.campaign.task_files import task_keys
     from fire_toolkit.rounds import begun_rounds, handed_out, next_round_number
     from fire_toolkit.tables import Pool
 
@@ -79,7 +79,7 @@ def _never_asked(pooled: Pool, root: Path) -> Pool:
 
 def _in_free_round(pairs: Pool, root: Path) -> Pool:
     """Return the pairs in their round, or in the next one if other pairs were handed out in theirs."""
-    from fire_toolkit.labelstudio.task_files import task_keys
+    from fire_toolkit.campaign.task_files import task_keys
     from fire_toolkit.rounds import handed_out, next_round_number
     from fire_toolkit.tables import Pool
 
@@ -90,7 +90,7 @@ def _in_free_round(pairs: Pool, root: Path) -> Pool:
 
 
 def _keys(pairs: Pool) -> list[str]:
-    from fire_toolkit.tasks import pair_ids
+    from fire_toolkit.campaign.tasks import pair_ids
 
     return pair_ids(pairs["query_id"].tolist(), pairs["doc_id"].tolist())
 
@@ -111,7 +111,7 @@ def _not_judged(pairs: Pool, root: Path) -> Pool:
 
 def _campaign_keys(root: Path) -> set[str]:
     """Return the pairs that a campaign has given out for a judgment."""
-    from fire_toolkit.assignment import CONTROL, TRAINING
+    from fire_toolkit.campaign.queues import CONTROL, TRAINING
     from fire_toolkit.formats.delimited import read_delimited
 
     keys: set[str] = set()
@@ -123,8 +123,8 @@ def _campaign_keys(root: Path) -> set[str]:
 
 def queue_tasks(made: Tasks, loads: Mapping[str, float], seed: int) -> dict[str, Tasks]:
     """Return the tasks of each annotator, in the queues that `push` would give."""
+    from fire_toolkit.campaign.rounds import first_round
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.rounds import first_round
     from fire_toolkit.tables import Tasks
 
     bad = [name for name in loads if "/" in name or "\\" in name or name == "overlap"]
@@ -145,8 +145,8 @@ def kept(file: Path, texts: Mapping[str, bytes]) -> dict[str, bytes]:
     Raises:
         UsageError: a file that is there would change: people may have its tasks.
     """
+    from fire_toolkit.campaign.task_files import overlap_file
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.task_files import overlap_file
     from fire_toolkit.storage import manifest_path, read_manifest
 
     at = manifest_path(file, is_folder=False)

@@ -156,9 +156,9 @@ def _answer(
     world: World, task_file: str, name: str, *, batch: int, seed: int, seen: dict[str, set[str]]
 ) -> dict[str, set[str]]:
     """Let the annotators answer a file of tasks, write their exports, return who has seen which pair."""
+    from fire_toolkit.campaign.tasks import split_pair_id
     from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
     from fire_toolkit.storage import write_files
-    from fire_toolkit.tasks import split_pair_id
 
     tasks = json.loads(Path(task_file).read_text(encoding="utf-8"))
     keys = [task["data"]["pair_id"] for task in tasks]

@@ -115,8 +115,8 @@ def _wait(media: MediaServer) -> None:
 
 def _queues() -> list[tuple[str, str]]:
     """Return each annotator with the address at which their tasks come one after another."""
+    from fire_toolkit.campaign.records import read_campaign
     from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.campaign import read_campaign
     from fire_toolkit.labelstudio.connection import read_connection
     from fire_toolkit.labelstudio.push import campaign_projects
 

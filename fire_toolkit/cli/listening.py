@@ -14,7 +14,7 @@ from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.server_options import connection_from, private_folder
 
 if TYPE_CHECKING:
-    from fire_toolkit.labelstudio.campaign import Campaign
+    from fire_toolkit.campaign.records import Campaign
     from fire_toolkit.labelstudio.connection import Connection
     from fire_toolkit.labelstudio.hooks import HintListener
     from fire_toolkit.labelstudio.pull import Pulled
@@ -34,8 +34,8 @@ def listen(
     as_json: bool,
 ) -> None:
     """Pull at every hint, and every `every` seconds without one, until Ctrl-C or SIGTERM."""
+    from fire_toolkit.campaign.records import read_campaign
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.campaign import read_campaign
     from fire_toolkit.labelstudio.connection import checked_url
     from fire_toolkit.labelstudio.hooks import HintListener, hook_path, listening
     from fire_toolkit.labelstudio.local_state import prepare_folder

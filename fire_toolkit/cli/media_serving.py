@@ -208,9 +208,9 @@ def _document_root(given: Path | None) -> Path:
 
 
 def _pushed_projects(connection: Connection) -> list[int]:
+    from fire_toolkit.campaign.records import read_campaign
     from fire_toolkit.errors import UsageError
     from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.campaign import read_campaign
     from fire_toolkit.labelstudio.push import campaign_projects
 
     workspace = here()

@@ -32,8 +32,8 @@ from fire_toolkit.cli.judged_files import judgments_from, known_grades, next_num
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fire_toolkit.labelstudio.campaign import Round
-    from fire_toolkit.ledger import Ledger
+    from fire_toolkit.campaign.ledger import Ledger
+    from fire_toolkit.campaign.records import Round
     from fire_toolkit.resolution import RoundPlan
 
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
@@ -168,29 +168,29 @@ class _Campaign:
     ledger: Ledger
 
     def waiting(self) -> pd.DataFrame:
-        from fire_toolkit.labelstudio.rounds import waiting_pairs
+        from fire_toolkit.campaign.rounds import waiting_pairs
 
         return waiting_pairs(self.rounds, self.ledger)
 
     def next_round(
         self, pairs: pd.DataFrame, annotators: tuple[str, ...], number: int, seed: int
     ) -> Round | None:
+        from fire_toolkit.campaign.rounds import assign_next_round
         from fire_toolkit.cli.push import active_annotators
-        from fire_toolkit.labelstudio.rounds import give_out
 
         names = list(annotators or active_annotators())
-        return give_out(pairs, self.rounds, self.ledger, names, number=number, seed=seed)
+        return assign_next_round(pairs, self.rounds, self.ledger, names, number=number, seed=seed)
 
     def write(self, entry: Round) -> None:
-        from fire_toolkit.labelstudio.campaign import write_round
+        from fire_toolkit.campaign.records import write_round
 
         write_round(self.root, entry)
 
 
 def _campaign() -> _Campaign | None:
     """Return the campaign that `push` has begun in this workspace, None without one."""
-    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER, read_rounds
-    from fire_toolkit.ledger import read_ledger
+    from fire_toolkit.campaign.ledger import read_ledger
+    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_rounds
 
     workspace = here()
     rounds = read_rounds(workspace.root) if workspace else ()
@@ -233,7 +233,7 @@ def _write(place: Path, planned: RoundPlan, parameters: dict[str, Any], inputs: 
 def _show(
     planned: RoundPlan, number: int, campaign: _Campaign | None, entry: Round | None, *, as_json: bool
 ) -> None:
-    from fire_toolkit.labelstudio.progress import load_of
+    from fire_toolkit.campaign.progress import load_of
 
     loads = {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
     n_waiting = len(campaign.waiting()) if campaign else 0

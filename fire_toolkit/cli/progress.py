@@ -16,7 +16,7 @@ from fire_toolkit.cli.meter import workspace_root
 from fire_toolkit.cli.server_options import connection_options
 
 if TYPE_CHECKING:
-    from fire_toolkit.labelstudio.progress import QueueProgress
+    from fire_toolkit.campaign.progress import QueueProgress
 
 
 @click.command()
@@ -53,11 +53,11 @@ def progress(
 
 
 def _show(root: Path, *, as_json: bool) -> None:
+    from fire_toolkit.campaign.ledger import read_ledger
+    from fire_toolkit.campaign.progress import measure_progress, total_progress
+    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_rounds
     from fire_toolkit.errors import UsageError
     from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER, read_campaign, read_rounds
-    from fire_toolkit.labelstudio.progress import measure_progress, total_progress
-    from fire_toolkit.ledger import read_ledger
 
     campaign, rounds = read_campaign(root), read_rounds(root)
     if campaign is None or not rounds:

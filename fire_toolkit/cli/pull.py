@@ -87,11 +87,11 @@ def pull(
 
 def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False) -> Pulled:
     """Bring the ledger up to what the server has."""
+    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_marks, write_marks
     from fire_toolkit.errors import UsageError
     from fire_toolkit.labelstudio.accounts import Accounts
     from fire_toolkit.labelstudio.annotators import pseudonyms
     from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER, read_campaign, read_marks, write_marks
     from fire_toolkit.labelstudio.pull import pull_answers
 
     campaign = read_campaign(root)
@@ -118,10 +118,10 @@ def _now() -> str:
 
 
 def _add_exports(root: Path, exports: Sequence[Path]) -> Pulled:
+    from fire_toolkit.campaign.records import LEDGER_FOLDER
+    from fire_toolkit.campaign.votes import parse_export
     from fire_toolkit.formats.files import read_text
     from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
-    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER
-    from fire_toolkit.labelstudio.export import parse_export
     from fire_toolkit.labelstudio.pull import Pulled, add_export
 
     names = pseudonyms(read_register(private_folder()))
@@ -137,18 +137,18 @@ def _add_exports(root: Path, exports: Sequence[Path]) -> Pulled:
 
 def derive_judgments(root: Path, pulled: Pulled, *, as_json: bool) -> None:
     """Write judgments.csv and dropped.csv from the ledger, and say what was pulled."""
+    from fire_toolkit.campaign.ledger import read_ledger
+    from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_rounds
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER, read_campaign, read_rounds
-    from fire_toolkit.labelstudio.derive import judgments_from_ledger
-    from fire_toolkit.ledger import read_ledger
 
     inputs = Inputs()
     for segment in sorted((root / LEDGER_FOLDER).glob("*.parquet")):
         inputs.use(shown(segment))
     campaign = read_campaign(root)
     rules = read_guideline(campaign.guideline if campaign else chosen(None, "tasks", "guideline"))
-    result = judgments_from_ledger(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
+    result = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
     reasons = result.dropped["reason"].value_counts().sort_index()
     counts: dict[str, Any] = {
         "judgments": len(result.judgments),

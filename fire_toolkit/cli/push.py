@@ -28,8 +28,8 @@ from fire_toolkit.cli.server_options import connection_from, connection_options,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fire_toolkit.campaign.records import Campaign, Round
     from fire_toolkit.guidelines import Guideline
-    from fire_toolkit.labelstudio.campaign import Campaign, Round
     from fire_toolkit.labelstudio.connection import Connection
     from fire_toolkit.labelstudio.push import Pushed
     from fire_toolkit.tables import Qrels, Tasks
@@ -88,8 +88,8 @@ def push(
     a task twice. Tasks come from `tasks` (and the pairs to judge twice from the .overlap.json beside); those
     of a model that came later are a further round, for the annotators named or all that are active.
     """
+    from fire_toolkit.campaign.records import read_rounds
     from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.labelstudio.campaign import read_rounds
 
     root = workspace_root()
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
@@ -131,8 +131,8 @@ def _campaign(root: Path, rules: Guideline, *, is_shared: bool) -> Campaign:
     """Return the workspace's campaign, or a new one (not yet written)."""
     import uuid
 
+    from fire_toolkit.campaign.records import Campaign, read_campaign
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.campaign import Campaign, read_campaign
     from fire_toolkit.labelstudio.config import config_sha256
 
     found = read_campaign(root)
@@ -155,7 +155,7 @@ def _campaign(root: Path, rules: Guideline, *, is_shared: bool) -> Campaign:
 
 def _begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
     """Write down what is about to be sent; what is there already must be the same."""
-    from fire_toolkit.labelstudio.campaign import write_campaign, write_round
+    from fire_toolkit.campaign.records import write_campaign, write_round
 
     for entry in entries:
         write_round(root, entry)
@@ -175,9 +175,9 @@ def _new_round(
     inputs: Inputs,
 ) -> Round:
     """Return the round of a file of tasks as the inputs make it."""
+    from fire_toolkit.campaign.rounds import asked_before, first_round
+    from fire_toolkit.campaign.task_files import overlap_file, read_task_files
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.rounds import asked_before, first_round
-    from fire_toolkit.labelstudio.task_files import overlap_file, read_task_files
 
     file = inputs.use(tasks)
     asked = read_task_files(file, rules)
@@ -207,10 +207,10 @@ def _new_round(
 
 def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
     """Return the tasks of pairs whose answer is known, and the answers; −1 says that none is known."""
+    from fire_toolkit.campaign.tasks import make_tasks
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.table_files import read_items, read_queries
     from fire_toolkit.tables import check_pool, check_qrels
-    from fire_toolkit.tasks import make_tasks
 
     workspace = here()
     qrels = read_qrels(inputs.use(path))
@@ -256,9 +256,9 @@ def active_annotators() -> dict[str, float]:
 
 
 def _say_loads(root: Path, rounds: Sequence[Round], seconds: float | None, *, as_json: bool) -> None:
-    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER
-    from fire_toolkit.labelstudio.progress import judgment_seconds, load_of
-    from fire_toolkit.ledger import read_ledger
+    from fire_toolkit.campaign.ledger import read_ledger
+    from fire_toolkit.campaign.progress import judgment_seconds, load_of
+    from fire_toolkit.campaign.records import LEDGER_FOLDER
 
     if seconds is None:
         seconds = judgment_seconds(read_ledger(root / LEDGER_FOLDER), rounds)
@@ -293,11 +293,11 @@ def _cell(value: object) -> str:
 def _push(
     connection: Connection, root: Path, campaign: Campaign, rounds: Sequence[Round], rules: Guideline
 ) -> list[Pushed]:
+    from fire_toolkit.campaign.ledger import read_ledger
+    from fire_toolkit.campaign.progress import answered_pairs
+    from fire_toolkit.campaign.records import LEDGER_FOLDER
     from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.campaign import LEDGER_FOLDER
-    from fire_toolkit.labelstudio.progress import answered_pairs
     from fire_toolkit.labelstudio.push import make_queues, push_queues
-    from fire_toolkit.ledger import read_ledger
 
     done = answered_pairs(read_ledger(root / LEDGER_FOLDER), rounds)
     queues = [queue for entry in rounds for queue in make_queues(entry, rules, done=done)]
@@ -307,7 +307,7 @@ def _push(
 
 def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Pushed]) -> None:
     """Write down which rounds are on the server and what they were drawn from, for `status`."""
-    from fire_toolkit.labelstudio.campaign import FOLDER
+    from fire_toolkit.campaign.records import FOLDER
     from fire_toolkit.storage import manifest_path, read_manifest
 
     folder = root / FOLDER

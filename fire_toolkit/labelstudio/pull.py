@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from fire_toolkit.campaign.ledger import ANSWERED, DELETED, EDITED, RESTORED, Ledger
+from fire_toolkit.campaign.ledger_index import LedgerIndex
+from fire_toolkit.campaign.ledger_rows import KEPT, Origin, answer_rows, gone_rows, pair_of
+from fire_toolkit.campaign.records import Campaign, queue_named
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.api import Api, Filter, Task
-from fire_toolkit.labelstudio.book import Book
-from fire_toolkit.labelstudio.campaign import Campaign, queue_named
-from fire_toolkit.labelstudio.ledger_rows import KEPT, Origin, answer_rows, gone_rows, pair_of
 from fire_toolkit.labelstudio.push import campaign_projects, check_config
 from fire_toolkit.labelstudio.sweep import sweep_tasks
-from fire_toolkit.ledger import ANSWERED, DELETED, EDITED, RESTORED, Ledger
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
@@ -88,28 +88,28 @@ def pull_answers(
     """
     projects = _checked_projects(api, campaign)
     source = _known_source(projects, marks) or api.identity()
-    book = Book(folder)
+    index = LedgerIndex(folder)
     kept = dict(marks)
     for project in projects:
         origin = Origin(source, str(project.number), project.queue, now(), names)
         key = f"{source}{project.key}"
         since = "" if is_full else kept.get(key, "")
-        newest = _pull_project(api, project.number, origin, book, since=since, report=report)
+        newest = _pull_project(api, project.number, origin, index, since=since, report=report)
         kept |= {key: newest} if newest else {}
         if not since:
-            book.write()
+            index.write()
             keep(kept)
     if is_full:
-        _note_gone_projects(book, source, {str(project.number) for project in projects}, now())
-    book.write()
+        _note_gone_projects(index, source, {str(project.number) for project in projects}, now())
+    index.write()
     if kept != dict(marks):
         keep(kept)
-    return _pulled(book, n_projects=len(projects), marks=kept)
+    return _pulled(index, n_projects=len(projects), marks=kept)
 
 
-def _pulled(book: Book, *, n_projects: int, marks: Mapping[str, str]) -> Pulled:
+def _pulled(index: LedgerIndex, *, n_projects: int, marks: Mapping[str, str]) -> Pulled:
     n_new, n_edited, n_deleted, n_restored = (
-        book.counts[state] for state in (ANSWERED, EDITED, DELETED, RESTORED)
+        index.counts[state] for state in (ANSWERED, EDITED, DELETED, RESTORED)
     )
     return Pulled(n_new, n_edited, n_deleted, n_restored, n_projects, marks)
 
@@ -160,7 +160,7 @@ def _last_change(tasks: Iterable[Task]) -> str:
 
 
 def _pull_project(
-    api: Api, project: int, origin: Origin, book: Book, *, since: str, report: Callable[[int], None]
+    api: Api, project: int, origin: Origin, index: LedgerIndex, *, since: str, report: Callable[[int], None]
 ) -> str:
     """Read what has changed since a time (empty: all), and return up to which time all is read now.
 
@@ -180,15 +180,15 @@ def _pull_project(
         if any(not isinstance(task.get("annotations"), list) for task in page):
             raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
         rows = [row for task in page for row in answer_rows(task, origin, where=where)]
-        book.add_answers(rows)
+        index.add_answers(rows)
         seen.update(row["annotation"] for row in rows)
         tasks_seen.update(_task_keys(page))
         report(len(page))
     if tasks_seen or not since:
         looked_at = tasks_seen if since else None
-        missing = book.missing(origin.source, origin.project, seen=seen, tasks=looked_at)
+        missing = index.missing(origin.source, origin.project, seen=seen, tasks=looked_at)
         if not missing.empty:
-            book.append(gone_rows(missing, origin.seen_at))
+            index.append(gone_rows(missing, origin.seen_at))
     return newest
 
 
@@ -202,12 +202,12 @@ def _earlier(moment: str) -> str:
     return utc_time(earlier.isoformat()) or moment
 
 
-def _note_gone_projects(book: Book, source: str, there: set[str], seen_at: str) -> None:
+def _note_gone_projects(index: LedgerIndex, source: str, there: set[str], seen_at: str) -> None:
     """Record as deleted what belongs to projects of the campaign that are not on the server any more."""
-    for project in set(book.projects(source)) - there:
-        rows = book.missing(source, project, seen=())
+    for project in set(index.projects(source)) - there:
+        rows = index.missing(source, project, seen=())
         is_ours = [queue_named(queue) is not None for queue in rows["queue"]]
-        book.append(gone_rows(Ledger(rows[is_ours]), seen_at))
+        index.append(gone_rows(Ledger(rows[is_ours]), seen_at))
 
 
 def add_export(
@@ -236,10 +236,10 @@ def add_export(
     for task in content:
         origin = Origin(source, _project_of(task), "", seen_at, names)
         rows += answer_rows(task, origin, where=source)
-    book = Book(folder)
-    book.add_answers(rows)
-    book.write()
-    return _pulled(book, n_projects=len({row["project"] for row in rows}), marks={})
+    index = LedgerIndex(folder)
+    index.add_answers(rows)
+    index.write()
+    return _pulled(index, n_projects=len({row["project"] for row in rows}), marks={})
 
 
 def _project_of(task: Mapping[str, Any]) -> str:

@@ -7,13 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
-from fire_toolkit.assignment import TRAINING
-from fire_toolkit.errors import ServerError
-from fire_toolkit.guidelines import Guideline
-from fire_toolkit.labelstudio.api import Api, Uncertain, status_of
-from fire_toolkit.labelstudio.campaign import (
-    SHARED,
-    SHARED_OVERLAP,
+from fire_toolkit.campaign.queues import TRAINING
+from fire_toolkit.campaign.records import (
     Campaign,
     QueueName,
     Round,
@@ -21,11 +16,14 @@ from fire_toolkit.labelstudio.campaign import (
     project_mark,
     project_title,
 )
+from fire_toolkit.campaign.task_json import PAIR_ID, tasks_to_json
+from fire_toolkit.errors import ServerError
+from fire_toolkit.guidelines import Guideline
+from fire_toolkit.labelstudio.api import Api, Uncertain, status_of
 from fire_toolkit.labelstudio.config import config_sha256
 from fire_toolkit.labelstudio.differences import config_difference
 from fire_toolkit.labelstudio.instructions import instructions_html
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
-from fire_toolkit.labelstudio.task_json import PAIR_ID, tasks_to_json
 
 Payload = dict[str, Any]
 
@@ -271,8 +269,3 @@ def _add_batch(api: Api, project: int, batch: Sequence[Payload]) -> list[str]:
             if not missing:
                 return doubtful
     raise ServerError(str(last))
-
-
-def is_shared(name: QueueName) -> bool:
-    """Whether a queue belongs to a team and not to one annotator."""
-    return name.annotator_id in (SHARED, SHARED_OVERLAP)

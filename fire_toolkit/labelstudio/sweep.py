@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio.api import Api, Filter, Task, status_of
-from fire_toolkit.labelstudio.task_json import PAIR_ID
 
 _SWEEPS = 5
 _STALE_PAGES = 5

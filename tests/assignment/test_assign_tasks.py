@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fire_toolkit.assignment import (
+from fire_toolkit.campaign.queues import (
     ADJUDICATION,
     CONTROL,
     OVERLAP,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from fire_toolkit.tasks import pair_id
+from fire_toolkit.campaign.tasks import pair_id
 
 Fire = Callable[..., Result]
 RUNS = ("clip.run", "ssb.run")

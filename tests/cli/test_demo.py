@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fire_toolkit import read_judgments, read_pool, read_qrels
+from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli import main
-from fire_toolkit.tasks import split_pair_id
 
 PAIR = ["query_id", "doc_id"]
 

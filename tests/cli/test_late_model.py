@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
-from fire_toolkit.tasks import split_pair_id
+from fire_toolkit.campaign.tasks import split_pair_id
 
 Fire = Callable[..., Result]
 Pair = tuple[str, str]

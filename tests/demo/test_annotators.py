@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fire_toolkit.campaign.answers import read_answers
 from fire_toolkit.demo.annotators import ANNOTATORS, annotators_seen, answer_tasks, assign_tasks
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.labelstudio.answers import read_answers
 
 NAMES = ["careful", "hasty", "lenient", "strict"]
 N_PAIRS = 2000

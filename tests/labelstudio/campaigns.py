@@ -5,14 +5,14 @@ from __future__ import annotations
 import pandas as pd
 from fake_api import TOKEN, URL, FakeServer
 
-from fire_toolkit.assignment import Assignments, assign_tasks
+from fire_toolkit.campaign.queues import Assignments, assign_tasks
+from fire_toolkit.campaign.records import Campaign, Round
+from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.formats.guideline_files import read_guideline
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.campaign import Campaign, Round
 from fire_toolkit.labelstudio.config import config_sha256
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.tables import Qrels, Tasks, check_items, check_pool, check_qrels, check_queries
-from fire_toolkit.tasks import make_tasks
 
 GUIDELINE = read_guideline("caption-relevance-v1")
 CAMPAIGN = Campaign(

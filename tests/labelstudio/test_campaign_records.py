@@ -14,8 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
 
-from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.labelstudio.campaign import (
+from fire_toolkit.campaign.records import (
     QueueName,
     marked_queue,
     project_mark,
@@ -29,10 +28,11 @@ from fire_toolkit.labelstudio.campaign import (
     write_marks,
     write_round,
 )
+from fire_toolkit.campaign.task_files import read_task_files
+from fire_toolkit.campaign.task_json import tasks_to_json
+from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.labelstudio.differences import config_difference
 from fire_toolkit.labelstudio.instructions import instructions_html
-from fire_toolkit.labelstudio.task_files import read_task_files
-from fire_toolkit.labelstudio.task_json import tasks_to_json
 
 
 def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fire_toolkit.campaign.tasks import pair_id
+from fire_toolkit.campaign.votes import ImportResult, judgments_from_export, parse_export
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.formats.guideline_files import read_guideline
-from fire_toolkit.labelstudio.export import ImportResult, judgments_from_export, parse_export
-from fire_toolkit.tasks import pair_id
 
 GUIDELINE = read_guideline("caption-relevance-v1")
 Json = Any

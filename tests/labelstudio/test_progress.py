@@ -13,12 +13,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from campaigns import GUIDELINE, pairs_of, round_of, tasks_of
 
+from fire_toolkit.campaign.ledger import Ledger, check_ledger, empty_ledger
+from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, gone_rows, with_states
+from fire_toolkit.campaign.progress import QueueProgress, answered_pairs, measure_progress, total_progress
+from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.rounds import assign_next_round, waiting_pairs
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.labelstudio.campaign import Round
-from fire_toolkit.labelstudio.ledger_rows import Origin, answer_rows, gone_rows, with_states
-from fire_toolkit.labelstudio.progress import QueueProgress, answered_pairs, measure_progress, total_progress
-from fire_toolkit.labelstudio.rounds import give_out, waiting_pairs
-from fire_toolkit.ledger import Ledger, check_ledger, empty_ledger
 
 NAMES = {"2": "ann", "3": "bob", "4": "cy"}
 ENTRY = round_of(tasks_of(8), training=tasks_of(1, prefix="t"), controls=tasks_of(2, prefix="c"))
@@ -124,7 +124,7 @@ def pairs_table(tasks: pd.DataFrame) -> pd.DataFrame:
 
 def test_another_round_goes_to_those_who_have_not_seen_a_pair() -> None:
     asked = tasks_of(8)
-    planned = give_out(pairs_table(asked), [ENTRY], empty_ledger(), ["ann", "bob", "cy"], seed=1)
+    planned = assign_next_round(pairs_table(asked), [ENTRY], empty_ledger(), ["ann", "bob", "cy"], seed=1)
     assert planned is not None
     assert planned.number == 2
     assert set(planned.assignments["kind"]) == {"adjudication"}
@@ -138,17 +138,17 @@ def test_who_answered_without_being_asked_has_seen_the_pair() -> None:
     asked = tasks_of(1)
     over = answered("1/ann", 4, list(asked["pair_id"]), "relevant")
     with pytest.raises(UsageError, match="1 of 1 pairs have been seen by every annotator"):
-        give_out(pairs_table(asked), [ENTRY], over, ["cy"])
+        assign_next_round(pairs_table(asked), [ENTRY], over, ["cy"])
 
 
 def test_pairs_that_wait_are_not_asked_twice_and_answered_ones_may_be() -> None:
     asked = tasks_of(3)
-    second = give_out(pairs_table(asked), [ENTRY], empty_ledger(), ["cy"])
+    second = assign_next_round(pairs_table(asked), [ENTRY], empty_ledger(), ["cy"])
     assert second is not None
-    assert give_out(pairs_table(asked), [ENTRY, second], empty_ledger(), ["di"]) is None
+    assert assign_next_round(pairs_table(asked), [ENTRY, second], empty_ledger(), ["di"]) is None
     assert len(waiting_pairs([ENTRY, second], empty_ledger())) == 3
     done = answered("2/cy", 4, list(second.assignments["pair_id"])[:1], "relevant")
-    third = give_out(pairs_table(asked), [ENTRY, second], done, ["cy", "di"])
+    third = assign_next_round(pairs_table(asked), [ENTRY, second], done, ["cy", "di"])
     assert third is not None
     assert third.number == 3
     assert len(waiting_pairs([ENTRY, second], done)) == 2
@@ -158,4 +158,4 @@ def test_pairs_that_wait_are_not_asked_twice_and_answered_ones_may_be() -> None:
 def test_pairs_that_were_never_a_task_are_refused() -> None:
     strange = pd.DataFrame({"query_id": ["x"], "doc_id": ["y"]})
     with pytest.raises(JoinError, match=r"1 of 1 pairs were never a task of this campaign \(x y\)"):
-        give_out(strange, [ENTRY], empty_ledger(), ["cy"])
+        assign_next_round(strange, [ENTRY], empty_ledger(), ["cy"])

@@ -19,14 +19,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 from campaigns import CAMPAIGN, GUIDELINE, make_api, pairs_of, round_of, tasks_of
 from fake_api import FAULTS, FakeServer, Killed, choice, comment
 
+from fire_toolkit.campaign.ledger import DELETED, EDITED, latest_answers, read_ledger
+from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
 from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.labelstudio import api as api_module
-from fire_toolkit.labelstudio.campaign import Round
-from fire_toolkit.labelstudio.derive import judgments_from_ledger
-from fire_toolkit.labelstudio.export import ImportResult, judgments_from_export
 from fire_toolkit.labelstudio.pull import Pulled, add_export, pull_answers
 from fire_toolkit.labelstudio.push import make_queues, push_queues
-from fire_toolkit.ledger import DELETED, EDITED, latest_answers, read_ledger
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}
 ROUND = round_of(tasks_of(10, overlap=0.4))
@@ -72,7 +72,7 @@ class Site:
         return dict(latest_answers(read_ledger(self.folder))["state"].value_counts())
 
     def derived(self, entry: Round = ROUND) -> ImportResult:
-        return judgments_from_ledger(read_ledger(self.folder), [entry], guideline=GUIDELINE)
+        return ledger_to_judgments(read_ledger(self.folder), [entry], guideline=GUIDELINE)
 
 
 @pytest.fixture

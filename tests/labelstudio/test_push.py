@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from campaigns import CAMPAIGN, GUIDELINE, each_once, make_api, pairs_of, round_of, tasks_of
 from fake_api import FAULTS, TOKEN, URL, FakeServer, Killed
 
+from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio import push as pushing
 from fire_toolkit.labelstudio.api import Api, Uncertain
-from fire_toolkit.labelstudio.campaign import QueueName, Round
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Pushed, make_queues, push_queues
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys

@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fire_toolkit.errors import FireError, FormatError, TableError
-from fire_toolkit.ledger import (
+from fire_toolkit.campaign.ledger import (
     ANSWERED,
     DELETED,
     EDITED,
@@ -33,6 +32,7 @@ from fire_toolkit.ledger import (
     row_id,
     segment_name,
 )
+from fire_toolkit.errors import FireError, FormatError, TableError
 
 
 def row(
@@ -248,7 +248,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from test_ledger import ledger_of, row
-from fire_toolkit.ledger import append_rows
+from fire_toolkit.campaign.ledger import append_rows
 print("ready", flush=True)
 for number in range(100_000):
     append_rows(Path(sys.argv[1]), ledger_of(row(f"a{number}-x"), row(f"a{number}-y")))

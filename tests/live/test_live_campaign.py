@@ -20,12 +20,12 @@ import pytest
 from click.testing import CliRunner, Result
 from live_server import LiveServer
 
+from fire_toolkit.campaign.ledger import latest_answers, read_ledger
 from fire_toolkit.cli import main
 from fire_toolkit.formats.delimited import read_delimited
 from fire_toolkit.labelstudio.local_state import PID
 from fire_toolkit.labelstudio.process import read_pid
 from fire_toolkit.labelstudio.server import start_server
-from fire_toolkit.ledger import latest_answers, read_ledger
 
 RUN = uuid.uuid4().hex[:4]  # names of their own, so that the tests can run again on the same server
 ANN, BOB, CY, DI, KAY = (f"{name}-{RUN}" for name in ("ANN", "BOB", "CY", "DI", "KAY"))

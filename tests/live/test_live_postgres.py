@@ -15,8 +15,8 @@ import pytest
 from live_server import LiveServer
 from test_live_campaign import Site, _tasks, answer
 
+from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.labelstudio.server import server_status, start_server, stop_server
-from fire_toolkit.ledger import read_ledger
 
 PASSWORD = "p@ss word/1"
 IN_URL = "p%40ss%20word%2F1"

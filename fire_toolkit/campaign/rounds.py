@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from fire_toolkit.assignment import CONTROL, TRAINING, assign_round, assign_tasks
+from fire_toolkit.campaign.ledger import Ledger
+from fire_toolkit.campaign.queues import CONTROL, TRAINING, assign_round, assign_tasks
+from fire_toolkit.campaign.records import SHARED, SHARED_OVERLAP, Round, queue_named, share_queues
 from fire_toolkit.errors import JoinError
-from fire_toolkit.labelstudio.campaign import SHARED, SHARED_OVERLAP, Round, queue_named, share_queues
-from fire_toolkit.ledger import Ledger
 from fire_toolkit.tables import Qrels, Tasks, check_qrels
 
 _PAIR = ["query_id", "doc_id"]
@@ -67,7 +67,7 @@ def asked_before(tasks: Tasks, rounds: Sequence[Round]) -> list[str]:
     return sorted(given.intersection(tasks["pair_id"]))
 
 
-def give_out(
+def assign_next_round(
     pairs: pd.DataFrame,
     rounds: Sequence[Round],
     ledger: Ledger,

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from fire_toolkit.assignment import TRAINING
+from fire_toolkit.campaign.answers import read_answers
+from fire_toolkit.campaign.ledger import DELETED, Ledger, latest_answers
+from fire_toolkit.campaign.ledger_judgments import classify_answers
+from fire_toolkit.campaign.queues import TRAINING
+from fire_toolkit.campaign.records import QueueName, Round, queue_named
+from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines import Grades, Guideline
-from fire_toolkit.labelstudio.answers import read_answers
-from fire_toolkit.labelstudio.campaign import QueueName, Round, queue_named
-from fire_toolkit.labelstudio.derive import classify_answers
-from fire_toolkit.ledger import DELETED, Ledger, latest_answers
-from fire_toolkit.tasks import split_pair_id
 
 Pair = tuple[str, str]
 

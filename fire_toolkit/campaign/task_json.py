@@ -89,7 +89,7 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
         >>> pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"]}))
         >>> queries = check_queries(pd.DataFrame({"query_id": ["q"], "text": "a dog runs"}))
         >>> rules = read_guideline("caption-relevance-v1")
-        >>> from fire_toolkit.tasks import make_tasks
+        >>> from fire_toolkit.campaign.tasks import make_tasks
         >>> made = tasks_to_json(make_tasks(pool, queries, guideline=rules, overlap=0), rules)
         >>> sorted(made), len(made[1])
         ([1], 2)

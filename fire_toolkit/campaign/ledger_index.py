@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from pathlib import Path
 
-from fire_toolkit.labelstudio.ledger_rows import with_states
-from fire_toolkit.ledger import (
+from fire_toolkit.campaign.ledger import (
     DELETED,
     RESTORED,
     STATES,
@@ -17,6 +16,7 @@ from fire_toolkit.ledger import (
     latest_answers,
     read_ledger,
 )
+from fire_toolkit.campaign.ledger_rows import with_states
 
 TaskKey = tuple[str, str]
 
@@ -24,7 +24,7 @@ TaskKey = tuple[str, str]
 _AT_ONCE = 1000
 
 
-class Book:
+class LedgerIndex:
     """A ledger that is being written. What is there is read once, when it is first asked for.
 
     Answers wait until there are many, or until `write`.

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from fire_toolkit.campaign.answers import LOST, Answer, one_line, read_answers
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines import Guideline, label_grades
 from fire_toolkit.judgments import latest_judgments
-from fire_toolkit.labelstudio.answers import LOST, Answer, one_line, read_answers
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.assignment import ASSIGNMENTS, OVERLAP, Assignments, check_assignments
+from fire_toolkit.campaign.queues import ASSIGNMENTS, OVERLAP, Assignments, check_assignments
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.files import read_text
@@ -63,6 +63,11 @@ class QueueName:
 
     def __str__(self) -> str:
         return f"{self.round}/{self.annotator_id}"
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the queue belongs to a team and not to one annotator."""
+        return self.annotator_id in (SHARED, SHARED_OVERLAP)
 
 
 def queue_named(text: str) -> QueueName | None:

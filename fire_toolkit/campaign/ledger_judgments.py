@@ -8,22 +8,21 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.assignment import CONTROL, TRAINING
+from fire_toolkit.campaign.answers import Answer, one_line, read_answers
+from fire_toolkit.campaign.ledger import DELETED, RESTORED, Ledger, latest_answers
+from fire_toolkit.campaign.queues import CONTROL, TRAINING
+from fire_toolkit.campaign.records import Round, queue_named
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
 from fire_toolkit.guidelines import Guideline
-from fire_toolkit.labelstudio.answers import Answer, one_line, read_answers
-from fire_toolkit.labelstudio.campaign import Round, queue_named
-from fire_toolkit.labelstudio.export import ImportResult, judgments_from_export
-from fire_toolkit.labelstudio.push import is_shared
-from fire_toolkit.ledger import DELETED, RESTORED, Ledger, latest_answers
 from fire_toolkit.tables import DROPPED, UNASSIGNED, Dropped, check_dropped, check_judgments
-from fire_toolkit.tasks import split_pair_id
 
 EDITED = "edited"
 NO_PAIR = "no_pair"
 _COLUMNS = ["query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail"]
 
 
-def judgments_from_ledger(ledger: Ledger, rounds: Sequence[Round], *, guideline: Guideline) -> ImportResult:
+def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: Guideline) -> ImportResult:
     """Return the judgments that the ledger holds, and every answer that is none with its reason.
 
     Args:
@@ -90,7 +89,7 @@ def _classified(
         found = [(n, assigned[n, name, pair]) for n in numbers if (n, name, pair) in assigned]
         return found[-1] if found else (1, UNASSIGNED if assigned else "")
     kind = assigned.get((wanted.round, wanted.annotator_id, pair), UNASSIGNED)
-    is_other = name not in ("", wanted.annotator_id) and not is_shared(wanted)
+    is_other = name not in ("", wanted.annotator_id) and not wanted.is_shared
     return wanted.round, UNASSIGNED if is_other and kind not in (TRAINING, CONTROL) else kind
 
 

@@ -9,11 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.checks import is_id
-from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.judgments import utc_time
-from fire_toolkit.labelstudio.task_json import PAIR_ID
-from fire_toolkit.ledger import (
+from fire_toolkit.campaign.ledger import (
     ANSWERED,
     DELETED,
     EDITED,
@@ -24,7 +20,11 @@ from fire_toolkit.ledger import (
     check_ledger,
     row_id,
 )
-from fire_toolkit.tasks import pair_id, split_pair_id
+from fire_toolkit.campaign.task_json import PAIR_ID
+from fire_toolkit.campaign.tasks import pair_id, split_pair_id
+from fire_toolkit.checks import is_id
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.judgments import utc_time
 
 Json = Mapping[str, Any]
 
