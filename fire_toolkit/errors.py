@@ -28,7 +28,11 @@ class FireError(Exception):
 
 
 class FileNote(UserWarning):
-    """Something in a file that was left out when it was read; commands print it as a note."""
+    """Something that was left out when files were read; commands print it as a note."""
+
+
+class PluginNote(FileNote):
+    """A plug-in that was left out of a list, because it cannot be used."""
 
 
 class FormatError(FireError):
@@ -45,6 +49,10 @@ class JoinError(FireError):
 
 class UsageError(FireError):
     """An argument has a value outside its range, or names nothing known."""
+
+
+class PluginError(FireError):
+    """What another package adds to this one cannot be loaded, or failed; the message names the package."""
 
 
 class StaleError(FireError):

@@ -23,6 +23,7 @@ BASE = {
     "own_items",
     "kernels",
     "guidelines",
+    "plugins",
 }
 # A stage may use the base and the stages named here: scoring is made of measures, say.
 STAGES: dict[str, set[str]] = {

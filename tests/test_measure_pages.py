@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from importlib import util
 from pathlib import Path
 from types import ModuleType
@@ -10,22 +9,19 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
-import fire_toolkit.measures
 from fire_toolkit.cli import main
-from fire_toolkit.measures import list_measures, registry
+from fire_toolkit.measures import Definition, JudgedRanking, list_measures
+from fire_toolkit.measures.registry import MEASURES
+from fire_toolkit.measures.segments import Floats, share
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-NEW_MEASURE = """
-    from fire_toolkit.measures.definition import Definition
-    from fire_toolkit.measures.segments import share
 
-    def fullness(ranking, *, k):
-        return share(ranking.n_retrieved.clip(max=k), k)
 
-    MEASURES = (
-        Definition("Full", "Share of k retrieved.", "A test.", "None.", fullness, cutoff="required"),
-    )
-"""
+def fullness(ranking: JudgedRanking, *, k: int) -> Floats:
+    return share(ranking.n_retrieved.clip(max=k), k)
+
+
+NEW_MEASURE = Definition("Full", "Share of k retrieved.", "A test.", "None.", fullness, cutoff="required")
 
 
 def builder() -> ModuleType:
@@ -48,10 +44,8 @@ def test_every_measure_has_one_section() -> None:
         assert page.count(f"### `{definition.pattern}`\n") == 1
 
 
-def test_a_new_file_and_line_are_seen_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "fullness.py").write_text(textwrap.dedent(NEW_MEASURE))
-    monkeypatch.setattr(fire_toolkit.measures, "__path__", [*fire_toolkit.measures.__path__, str(tmp_path)])
-    monkeypatch.setattr(registry, "FILES", [*registry.FILES, "fullness"])
+def test_a_new_measure_is_seen_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MEASURES.built_in, "Full", NEW_MEASURE)
     (tmp_path / "a.run").write_text("q Q0 d 1 9 a\nq Q0 e 2 8 a\n")
     (tmp_path / "qrels.txt").write_text("q 0 z 1\nq 0 d 0\n")
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The statistics of agreement by name: a new one is a file and a line here."""
+"""The statistics of agreement by name: a new one is a file and a line here, or comes from a plug-in."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from fire_toolkit.agreement.sums import (
     unanimous_sums,
 )
 from fire_toolkit.agreement.votes import Ints, Votes
+from fire_toolkit.plugins import Registry
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Statistic:
 
     has_levels: whether the level of measurement changes it; otherwise it is nominal. For weights and
     intervals the same number, either (sums) from sums over pairs, or (of_two) as the mean over every two
-    annotators of what their table of votes gives. of_all: whether pairs with a single vote enter.
+    annotators of what their table of votes gives; one of the two
+    is needed. of_all: whether pairs with a single vote enter.
     """
 
     compute: Callable[[Votes, str], tuple[float, str]]
@@ -48,8 +50,15 @@ class Statistic:
     has_levels: bool = False
     of_all: bool = False
 
+    def __post_init__(self) -> None:
+        if self.sums is None and self.of_two is None:
+            raise TypeError("a Statistic needs sums or of_two, which weights and intervals are made of")
 
-STATISTICS: dict[str, Statistic] = {
+
+STATISTICS: Registry[Statistic] = Registry(
+    "statistics", "statistic", Statistic, returns={"compute": tuple, "sums": Sums}
+)
+for _name, _statistic in {
     "alpha": Statistic(alpha, alpha_sums, has_levels=True),
     "percent_agreement": Statistic(percent_agreement, percent_sums),
     "positive_agreement": Statistic(positive_agreement, positive_sums),
@@ -64,4 +73,5 @@ STATISTICS: dict[str, Statistic] = {
     "prevalence_pairable": Statistic(prevalence_pairable, prevalence_pairable_sums),
     "unanimous": Statistic(unanimous, unanimous_sums),
     "resolved": Statistic(resolved, resolved_sums, of_all=True),
-}
+}.items():
+    STATISTICS.add(_name, _statistic)

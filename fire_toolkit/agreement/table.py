@@ -227,9 +227,8 @@ def _measured(
         inclusion = None
     if by is not None and by not in judgments.columns:
         raise UsageError(f"judgments have no column {by!r}; found {', '.join(judgments.columns)}")
-    unknown = [name for name in statistics if name not in STATISTICS]
-    if unknown:
-        raise UsageError(f"statistic {unknown[0]!r} is unknown; expected some of {', '.join(STATISTICS)}")
+    for name in statistics:
+        STATISTICS.named(name)
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
     for group, members in [("all", votes)] if by is None else _groups(votes, judgments, by):
         for name in statistics:

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 def measures(name: str | None) -> None:
     """List the measures, or explain one: its definition, source and conventions."""
-    from fire_toolkit.measures import list_measures, parse_measure
+    from fire_toolkit.measures import list_measures
 
     if name is None:
         rows = [[definition.pattern, definition.summary] for definition in list_measures()]
         click.echo(drawn(rows, ["measure", "definition"], "table", align="left"), nl=False)
         return
-    known = {key: item for item in list_measures() for key in (item.pattern, _bare(item))}
-    definition = known.get(name) or parse_measure(name).definition
+    definition = _definition(name)
     direction = "larger is better" if definition.larger_is_better else "smaller is better"
     click.echo(f"{definition.pattern} (such as {definition.example})")
     click.echo(f"  definition   {definition.summary}")
@@ -32,5 +31,18 @@ def measures(name: str | None) -> None:
     click.echo(f"  value        a {definition.unit}; {direction}; {definition.aggregate} over queries")
 
 
-def _bare(definition: Definition) -> str:
-    return f"{definition.name}/{definition.variant}" if definition.variant else definition.name
+def _definition(name: str) -> Definition:
+    """Return the definition of a measure by its name, with or without cutoff, or as the list shows it."""
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.measures import parse_measure
+    from fire_toolkit.measures.registry import MEASURES
+
+    if name in MEASURES.built_in:
+        return MEASURES[name]
+    try:
+        return parse_measure(name).definition
+    except UsageError:
+        shown = {key: item for item in MEASURES.values() for key in (item.pattern, item.key)}
+        if name not in shown:
+            raise
+        return shown[name]

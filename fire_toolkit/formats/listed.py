@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype, is_string_dtype
 
 from fire_toolkit.errors import FormatError
 
@@ -23,6 +25,21 @@ class Listed:
     notes: tuple[str, ...] = ()
     has_ranks: bool = False
     has_places: bool = False
+
+    def __post_init__(self) -> None:
+        ids = [self.scored.get(name) for name in ("query_id", "doc_id")]
+        numbers = [self.scored.get(name) for name in ("score", "rank")[: 1 + self.has_ranks]]
+        are_texts = all(column is not None and is_string_dtype(_values_of(column)) for column in ids)
+        are_numbers = all(column is not None and is_numeric_dtype(column) for column in numbers)
+        if not (are_texts and are_numbers):
+            found = ", ".join(f"{name} ({kind})" for name, kind in self.scored.dtypes.items())
+            raise TypeError(
+                f"ranked lists with columns {found}; expected texts query_id, doc_id, a number score"
+            )
+
+
+def _values_of(column: pd.Series) -> Any:
+    return column.cat.categories if isinstance(column.dtype, pd.CategoricalDtype) else column
 
 
 FROM_RANKS = "the file holds an order and no scores: the score of a doc is minus its rank"

@@ -1,6 +1,7 @@
 """The readers of predictions, recognised by content, first come first served.
 
-A new format is a file that makes a `RunReader`, and a line here.
+A new format is a file that makes a `RunReader`, and a line here, or comes from a plug-in: those of plug-ins
+are asked about a file that no built-in reader knows.
 """
 
 from __future__ import annotations
@@ -22,14 +23,24 @@ from fire_toolkit.formats import (
     trec,
     trecvid,
 )
+from fire_toolkit.formats.arrays import Arrays
 from fire_toolkit.formats.files import check_regular
 from fire_toolkit.formats.hints import not_a_run
+from fire_toolkit.formats.listed import Listed
 from fire_toolkit.formats.reader import RunReader
+from fire_toolkit.plugins import Registry
 
 HEAD_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 
-READERS: tuple[RunReader, ...] = (
+READERS: Registry[RunReader] = Registry(
+    "run_formats",
+    "run format",
+    RunReader,
+    name_of=lambda reader: reader.name,
+    returns={"read_lists": Listed, "read_arrays": Arrays},
+)
+for _reader in (
     torch_files.READER,
     npy.NPZ,
     npy.NPY,
@@ -43,7 +54,8 @@ READERS: tuple[RunReader, ...] = (
     table_runs.READER,
     index_lists.READER,
     trec.READER,
-)
+):
+    READERS.add(_reader.name, _reader)
 
 
 def recognise(path: Path) -> RunReader:
@@ -60,7 +72,7 @@ def recognise(path: Path) -> RunReader:
         shown = repr(start[:24].decode("utf-8", errors="replace"))
         raise FormatError(
             f"{path}: begins with {shown}, which no reader knows; expected "
-            + "; ".join(known.what for known in READERS)
+            + "; ".join(known.what for known in READERS.values())
         )
     return reader
 
@@ -72,7 +84,7 @@ def find_reader(path: Path) -> RunReader | None:
         FormatError: the file cannot be opened, is empty, is damaged gzip, or is of arrays within gzip.
     """
     start, is_packed = _start(path)
-    reader = next((reader for reader in READERS if reader.sniff(start, path)), None)
+    reader = next((known for known in READERS.one_by_one() if known.sniff(start, path)), None)
     if reader is not None and is_packed and reader.read_arrays is not None:
         raise FormatError(f"{path}: {reader.what} within gzip; unpack it with gunzip first")
     return reader

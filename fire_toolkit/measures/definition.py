@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.segments import Floats, mean
 
@@ -189,18 +189,26 @@ class Measure:
 
     def per_query(self, ranking: JudgedRanking) -> Floats:
         """Return the value of each query of the qrels' universe, from a ranking `view` has returned."""
-        return self.definition.per_query(ranking, **self._named)
+        return self._of_queries(self.definition.per_query(ranking, **self._named), ranking.n_queries)
 
     def expected(self, tied: TiedRanking) -> Floats:
         """Return the mean over all orders of tied docs, from a ranking `TiedRanking.seen_by` has returned."""
         if self.definition.expected is None:
             raise UsageError(f"{self.name}: its mean over all orders of tied docs has no closed form here")
-        return self.definition.expected(tied, **self._named)
+        return self._of_queries(self.definition.expected(tied, **self._named), tied.ranking.n_queries)
 
     def filled(self, filling: Filling) -> Ends:
         """Return the values as unjudged docs become positives from either end, where `filled` is known."""
         assert self.definition.filled is not None
         return self.definition.filled(filling, **self._named)
+
+    def _of_queries(self, values: Floats, n_queries: int) -> Floats:
+        if values.shape != (n_queries,):
+            shape = " × ".join(map(str, values.shape))
+            raise PluginError(
+                f"measure {self.name} gave {shape} values, expected one for each of {n_queries} queries"
+            )
+        return np.asarray(values, dtype=np.float64)
 
     @property
     def _named(self) -> dict[str, Any]:

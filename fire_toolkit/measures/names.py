@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
-from fire_toolkit.measures.registry import definitions
+from fire_toolkit.measures.registry import MEASURES
 
 _NAME = re.compile(
     r"(?P<name>[^()@/:]+)(\((?P<arguments>[^()]*)\))?(?P<cutoff>@(?P<k>[^()@/:]*))?"
@@ -18,13 +18,13 @@ _LARGEST_K = 10**9
 
 
 def list_measures() -> tuple[Definition, ...]:
-    """Return the definition of every measure, in the order of registration.
+    """Return the definition of every measure, in the order of registration, those of plug-ins last.
 
     Examples:
         >>> [definition.pattern for definition in list_measures()][:3]
         ['C@k', 'hit@k', 'Success@k']
     """
-    return tuple(definitions().values())
+    return tuple(MEASURES.values())
 
 
 def parse_measure(name: str) -> Measure:
@@ -52,7 +52,7 @@ def parse_measure(name: str) -> Measure:
     at_r = "" if match["k"] is None or re.fullmatch(r"[0-9]*", match["k"]) else match["cutoff"]  # as in mAP@R
     variant = "" if match["variant"] is None else f"/{match['variant']}"
     key = match["name"] + variant
-    definition = definitions().get(match["name"] + at_r + variant) or definitions().get(key)
+    definition = MEASURES.get(match["name"] + at_r + variant) or MEASURES.get(key)
     if definition is None:
         raise UsageError(f"no measure {name!r}; {_nearest(match['name'] + at_r + variant, match)}")
     k = None if definition.name != match["name"] else _cutoff(name, definition, match)
@@ -113,12 +113,12 @@ def _modified(name: str, measure: Measure, modifier: str) -> Measure:
 
 
 def _nearest(key: str, match: re.Match[str]) -> str:
-    known = {also.lower(): own for own, item in definitions().items() for also in item.also_called}
-    known |= {own.lower(): own for own in definitions()}
+    known = {also.lower(): own for own, item in MEASURES.items() for also in item.also_called}
+    known |= {own.lower(): own for own in MEASURES}
     near = difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.5)
     if not near:
         return f"expected one of {', '.join(definition.pattern for definition in list_measures())}"
-    definition = definitions()[known[near[0]]]
+    definition = MEASURES[known[near[0]]]
     k = "" if match["k"] is None and definition.cutoff == "optional" else f"@{match['k'] or 10}"
     return f"did you mean {definition.example.replace('@10', k)}?"
 

@@ -1,12 +1,15 @@
-"""Which files define measures: a new measure is a new file here and its line in `FILES`."""
+"""The measures by name: a new one is a new file here and its line in `FILES`, or comes from a plug-in."""
 
 from __future__ import annotations
 
 from importlib import import_module
 
-from fire_toolkit.measures.definition import Definition
+import numpy as np
 
-FILES = [
+from fire_toolkit.measures.definition import Definition
+from fire_toolkit.plugins import Registry
+
+FILES = (
     "correct",
     "recall",
     "precision",
@@ -39,18 +42,16 @@ FILES = [
     "ndcg_at_levels",
     "inferred_ndcg",
     "inferred_counts",
-]
+)
 
-
-def definitions() -> dict[str, Definition]:
-    """Return every definition under its name with its variant (`AP/min`), in the order of `FILES`.
-
-    Each file holds a tuple MEASURES.
-    """
-    found: dict[str, Definition] = {}
-    for file in FILES:
-        for definition in import_module(f"fire_toolkit.measures.{file}").MEASURES:
-            if definition.key in found:
-                raise RuntimeError(f"measure {definition.key} is defined twice, the second time in {file}")
-            found[definition.key] = definition
-    return found
+# Every definition under its name with its variant (`AP/min`), in the order of `FILES`.
+MEASURES: Registry[Definition] = Registry(
+    "measures",
+    "measure",
+    Definition,
+    name_of=lambda definition: definition.key,
+    returns={"per_query": np.ndarray, "expected": np.ndarray},
+)
+for _file in FILES:
+    for _definition in import_module(f"fire_toolkit.measures.{_file}").MEASURES:
+        MEASURES.add(_definition.key, _definition)

@@ -1,9 +1,10 @@
-"""The rules by name: a new one is a file and a line here."""
+"""The rules by name: a new one is a file and a line here, or comes from a plug-in."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from fire_toolkit.plugins import Registry
 from fire_toolkit.resolution.adjudicator import adjudicator
 from fire_toolkit.resolution.ballots import Ballots, Verdicts
 from fire_toolkit.resolution.dawid_skene import dawid_skene
@@ -14,11 +15,13 @@ from fire_toolkit.resolution.weighted import weighted
 
 Rule = Callable[[Ballots], Verdicts]
 
-RULES: dict[str, Rule] = {
+RULES: Registry[Rule] = Registry("rules", "rule", returns={"": Verdicts})
+for _name, _rule in {
     "fire": fire,
     "majority": majority,
     "unanimous": unanimous,
     "adjudicator": adjudicator,
     "weighted": weighted,
     "dawid-skene": dawid_skene,
-}
+}.items():
+    RULES.add(_name, _rule)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.errors import JoinError, PluginError, UsageError
 from fire_toolkit.guidelines import usual_grades
 from fire_toolkit.resolution.ballots import Ballots, Grades, Verdicts, count_ballots
 from fire_toolkit.resolution.registry import RULES
@@ -149,14 +149,24 @@ def resolve_in_full(
     Raises:
         UsageError, TableError: as `resolve`.
     """
-    if rule not in RULES:
-        raise UsageError(f"rule {rule!r} is unknown; expected one of {', '.join(RULES)}")
+    decide = RULES.named(rule)
     judgments = judgments if count_unassigned else asked_judgments(judgments)
     ballots = count_ballots(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
-    verdicts = RULES[rule](ballots)
+    verdicts = decide(ballots)
+    _check_verdicts(ballots, verdicts, rule)
     posteriors, confusions = _posteriors(ballots, verdicts), _confusions(ballots, verdicts)
     labels, disputes = _labels(ballots, verdicts, rule), _disputes(ballots, verdicts)
     return Resolution(labels, disputes, posteriors, confusions, verdicts.trace, verdicts.converged)
+
+
+def _check_verdicts(ballots: Ballots, verdicts: Verdicts, rule: str) -> None:
+    """Refuse what a rule must not decide: a label that is no vote, or not one label for each pair."""
+    label, n_pairs = np.asarray(verdicts.label), len(ballots.pairs)
+    allowed = [-1, *np.flatnonzero(ballots.is_vote)]
+    if label.shape != (n_pairs,) or label.dtype.kind != "i" or not np.isin(label, allowed).all():
+        raise PluginError(
+            f"rule {rule}: expected the code of a label with a grade, or -1, for each of {n_pairs} pairs"
+        )
 
 
 def _posteriors(ballots: Ballots, verdicts: Verdicts) -> pd.DataFrame | None:

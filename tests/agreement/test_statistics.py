@@ -250,6 +250,6 @@ def test_every_statistic_ignores_row_order_and_leaves_its_input(name: str) -> No
 
 def test_an_unknown_statistic_is_an_error_that_names_the_known() -> None:
     with pytest.raises(
-        UsageError, match="statistic 'kappa' is unknown; expected some of alpha, percent_agreement"
+        UsageError, match="statistic 'kappa' is unknown; expected one of alpha, percent_agreement"
     ):
         agreement(EXAMPLE_C, statistics=["alpha", "kappa"])

@@ -28,7 +28,6 @@ from hypothesis import strategies as st
 
 from fire_toolkit import formats
 from fire_toolkit.errors import FireError
-from fire_toolkit.formats.collections import READERS as COLLECTION_READERS
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.ingest import Request, ingest
 from fire_toolkit.formats.own_runs import run_bytes
@@ -235,5 +234,4 @@ def test_what_a_run_reader_gives_is_written_and_read_back_equal(tmp_path: Path) 
         read_by[result.report["reader"]] = read_by.get(result.report["reader"], 0) + 1
         (tmp_path / "run").write_bytes(run_bytes(result.run))
         assert read_run(tmp_path / "run").equals(result.run), path.name
-    assert {reader.name for reader in READERS} - set(read_by) <= {"hdf5"}
-    assert len(COLLECTION_READERS) == len({reader.name for reader in COLLECTION_READERS})
+    assert set(READERS) - set(read_by) <= {"hdf5"}

@@ -156,5 +156,5 @@ def test_arbitrary_tables(rows: list[tuple[str, str, str]], mark: str) -> None:
 @given(start=st.binary(max_size=64))
 def test_sniffing_never_fails_on_bytes_that_are_no_zip_or_parquet(start: bytes) -> None:
     if not start.startswith((b"PK", b"PAR1")):
-        for reader in READERS:
+        for reader in READERS.values():
             assert reader.sniff(start, Path("none")) in (True, False)

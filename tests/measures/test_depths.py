@@ -10,7 +10,7 @@ from fire_toolkit.certainty import coverage, score_differences
 from fire_toolkit.comparison import compare_runs
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.names import parse_measure
-from fire_toolkit.measures.registry import definitions
+from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.pooling import pool_runs
 from fire_toolkit.ranking import rank_run, ranked_lengths, run_depth, top
 from fire_toolkit.scoring import score_runs
@@ -59,13 +59,13 @@ def test_what_asks_for_the_docs_ranked_reads_the_top(
     assert scores(kept, qrels, "AP") != scores(cut, qrels, "AP")
 
 
-@pytest.mark.parametrize("key", list(definitions()))
+@pytest.mark.parametrize("key", list(MEASURES))
 def test_the_note_names_the_measures_that_positives_below_the_top_change(
     world: tuple[Run, Run, Run, Qrels], key: str
 ) -> None:
     _, cut, kept, qrels = world
-    measure = replace(parse_measure(definitions()[key].example), k=None)
-    if definitions()[key].cutoff == "required":
+    measure = replace(parse_measure(MEASURES[key].example), k=None)
+    if MEASURES[key].cutoff == "required":
         measure = replace(measure, k=9)
     names = [measure.name, f"{measure.name}:condensed"]
     qrels = check_qrels(qrels.assign(stratum="1"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-import fire_toolkit.measures
-from fire_toolkit.measures import list_measures, parse_measure, registry
+from fire_toolkit.errors import PluginError
+from fire_toolkit.measures import list_measures, parse_measure
+from fire_toolkit.measures.registry import MEASURES
 
 
 def test_every_measure_says_what_it_is() -> None:
@@ -16,32 +18,18 @@ def test_every_measure_says_what_it_is() -> None:
             assert text.endswith("."), definition.pattern
 
 
-def test_a_file_and_a_line_add_a_measure(join, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "retrieved_share.py").write_text(
-        textwrap.dedent(
-            """
-            from fire_toolkit.measures.definition import Definition
-            from fire_toolkit.measures.segments import share
-
-            def fullness(ranking, *, k):
-                return share(ranking.n_retrieved.clip(max=k), k)
-
-            MEASURES = (
-                Definition("Full", "Share of k retrieved.", "A test.", "None.", fullness, cutoff="required"),
-            )
-            """
-        )
-    )
-    monkeypatch.setattr(fire_toolkit.measures, "__path__", [*fire_toolkit.measures.__path__, str(tmp_path)])
-    monkeypatch.setattr(registry, "FILES", [*registry.FILES, "retrieved_share"])
-    assert list_measures()[-1].pattern == "Full@k"
-    assert list(parse_measure("Full@4").per_query(join({"q": {"a": 1, "b": 2}}, {"q": {"z": 1}}))) == [0.5]
-
-
-def test_two_measures_of_one_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "FILES", ["recall", "recall"])
+def test_two_measures_of_one_name_are_refused() -> None:
     with pytest.raises(RuntimeError, match="measure R is defined twice"):
-        list_measures()
+        MEASURES.add("R", MEASURES["R"])
+
+
+def test_a_measure_must_give_one_value_for_each_query(join, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = replace(MEASURES["MnR"], name="Wrong", per_query=lambda ranking: np.zeros((2, 3)))
+    monkeypatch.setitem(MEASURES.built_in, "Wrong", wrong)
+    with pytest.raises(
+        PluginError, match="measure Wrong gave 2 × 3 values, expected one for each of 1 queries"
+    ):
+        parse_measure("Wrong").per_query(join({"q": {"a": 1, "b": 2}}, {"q": {"z": 1}}))
 
 
 def test_what_a_measure_is_stands_in_its_definition() -> None:

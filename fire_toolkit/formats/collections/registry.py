@@ -32,6 +32,7 @@ from fire_toolkit.formats.collections import (
 from fire_toolkit.formats.collections.entries import ALL
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.hints import not_the_file
+from fire_toolkit.plugins import Registry
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,15 @@ class Reader:
     own_item: str | None = None
 
 
-# The first that recognises a file reads it: the particular stand before the general.
-READERS = (
+# The first that recognises a file reads it: the particular stand before the general, plug-ins last.
+READERS: Registry[Reader] = Registry(
+    "collections",
+    "collection format",
+    Reader,
+    name_of=lambda reader: reader.name,
+    returns={"recognise": (str, type(None)), "read": Part},
+)
+for _reader in (
     Reader("msrvtt-jsfusion", msrvtt_csv.recognise, msrvtt_csv.read),
     Reader("msrvtt-data", msrvtt_json.recognise, msrvtt_json.read, has_splits=True),
     Reader("msvd", msvd.recognise, msvd.read),
@@ -69,7 +77,8 @@ READERS = (
     Reader("table", tables.recognise, tables.read),
     Reader("texts", beir.recognise, beir.read),
     Reader("items", galleries.recognise, galleries.read),
-)
+):
+    READERS.add(_reader.name, _reader)
 
 
 @dataclass(frozen=True)
@@ -83,14 +92,14 @@ class Recognised:
 
 def own_item_rule_of(readers: Iterable[str]) -> str | None:
     """Return what the benchmarks with these readers do with own items: `drop`, `keep`; None if unknown."""
-    named = set(readers)
-    rules = {reader.own_item for reader in READERS if reader.name in named and reader.own_item}
+    found = [READERS.get(name) for name in readers]
+    rules = {reader.own_item for reader in found if reader is not None and reader.own_item}
     return min(rules) if len(rules) == 1 else None
 
 
 def find_reader(source: Source) -> Reader | None:
     """Return the format of a file, or None where it is of none known."""
-    return next((reader for reader in READERS if reader.recognise(source) is not None), None)
+    return next((known for known in READERS.one_by_one() if known.recognise(source) is not None), None)
 
 
 def recognise(source: Source) -> tuple[Reader, str]:

@@ -1,0 +1,112 @@
+"""What plug-ins add is found by name and in lists; one that is broken is one line that names its package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from click.testing import CliRunner
+
+from fire_toolkit.cli import main
+from fire_toolkit.errors import PluginError, PluginNote, UsageError
+from fire_toolkit.measures import list_measures, parse_measure
+from fire_toolkit.measures.registry import MEASURES
+from fire_toolkit.resolution.registry import RULES
+
+Install = Callable[..., None]
+FULL = """
+    import numpy as np
+    from fire_toolkit.measures import Definition
+
+    def fullness(ranking, *, k):
+        return np.minimum(ranking.n_retrieved, k) / k
+
+    FULL = Definition("Full", "Share of k retrieved.", "A test.", "None.", fullness, cutoff="required")
+"""
+
+
+def test_a_measure_is_found_by_name_and_listed_last(install: Install) -> None:
+    install("extra", FULL, measures="Full = extra:FULL")
+    assert parse_measure("Full@4").name == "Full@4"
+    assert parse_measure("Full@4") == parse_measure("Full@4")
+    assert list_measures()[-1].pattern == "Full@k"
+    assert "Full@k" in CliRunner().invoke(main, ["measures"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "point", "said"),
+    [
+        ("import nowhere", "Full", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
+        ("1 / 0", "Full", "cannot be loaded: ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "Full", "cannot be loaded: SystemExit: 3"),
+        ("FULL = 7", "Full", "is of type int, expected a Definition"),
+        ("full = FULL = None", "Full", "is of type NoneType, expected a Definition"),
+        ("EMPTY = 1", "Full", "cannot be loaded: AttributeError: module 'extra' has no attribute 'FULL'"),
+        (FULL, "Other", "calls itself 'Full', expected its entry point's name"),
+    ],
+)
+def test_a_broken_plug_in_is_one_line(install: Install, module: str, point: str, said: str) -> None:
+    install("extra", module, measures=f"{point} = extra:FULL")
+    line = f"measure '{point}' of extra 1.0 {said}"
+    with pytest.raises(PluginError) as raised:
+        parse_measure(f"{point}@4")
+    assert str(raised.value) == line
+    with pytest.warns(PluginNote) as noted:
+        assert point not in [definition.name for definition in list_measures()]
+    assert str(noted[0].message) == f"left out {line}"
+    listed = CliRunner().invoke(main, ["measures"])
+    assert (listed.exit_code, listed.stderr) == (0, f"note: left out {line}\n")
+
+
+def test_others_are_not_loaded_when_one_is_asked_for_by_name(install: Install) -> None:
+    install("extra", FULL, measures="Full = extra:FULL")
+    install("broken", "1 / 0", measures="Half = broken:HALF")
+    assert parse_measure("Full@4").k == 4
+    assert "broken" not in sys.modules
+
+
+def test_a_built_in_name_cannot_be_taken(install: Install) -> None:
+    install("extra", "R = 1", measures="R = extra:R")
+    assert parse_measure("R@4").definition is MEASURES.built_in["R"]
+    with pytest.warns(PluginNote, match="left out measure 'R' of extra 1.0: the name is that of a built-in"):
+        assert set(MEASURES) == set(MEASURES.built_in)
+
+
+def test_two_plug_ins_of_one_name_are_both_left_out(install: Install) -> None:
+    install("first", FULL, measures="Full = first:FULL")
+    install("second", FULL, measures="Full = second:FULL")
+    said = "measure 'Full' of first 1.0 and second 1.0: two plug-ins of one name; uninstall one of them"
+    with pytest.raises(PluginError, match=said):
+        parse_measure("Full@4")
+    with pytest.warns(PluginNote, match=f"left out {said}"):
+        assert "Full" not in list(MEASURES)
+
+
+def test_a_plug_in_that_fails_when_used_is_named(install: Install) -> None:
+    install("extra", "def coin(ballots): return ballots.nothing", rules="coin = extra:coin")
+    with pytest.raises(PluginError, match=r"rule 'coin' of extra 1.0 failed: AttributeError: 'int' object"):
+        RULES["coin"](1)  # type: ignore[arg-type]
+    install("other", "def coin(ballots): return [1, 2]", rules="coin2 = other:coin")
+    with pytest.raises(PluginError, match=r"rule 'coin2' of other 1.0 returned a list, expected Verdicts"):
+        RULES["coin2"](1)  # type: ignore[arg-type]
+
+
+def test_an_unknown_name_lists_what_is_there(install: Install) -> None:
+    install("extra", "def coin(ballots): return ballots", rules="coin = extra:coin")
+    with pytest.raises(UsageError, match=r"rule 'dice' is unknown; expected one of fire, .*, coin$"):
+        RULES.named("dice")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["measures", "C@10"], ["score", "--help"]])
+def test_entry_points_are_not_read_where_none_is_needed(arguments: list[str]) -> None:
+    code = (
+        "import sys; from fire_toolkit.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print('importlib.metadata' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == "False\n"
