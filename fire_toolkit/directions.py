@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.measures import restrict_run
+from fire_toolkit.measures import parse_measure, restrict_run
+from fire_toolkit.measures.defaults import DIRECTION, DIRECTION_CUTOFFS
 from fire_toolkit.scoring import Note, Scoring, score_runs
 from fire_toolkit.tables import Qrels, Run, Scores, check_qrels
-
-CUTOFFS = (1, 5, 10)
-_MEASURES = [*(f"C@{k}" for k in CUTOFFS), "MedR", "MnR"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +93,23 @@ def score_directions(
         (f"{item}2t", item_to_text, turn_qrels(qrels) if back is None else back, turned),
     )
     for way, run, own, corrected in ways:
-        scores, own_notes = score_runs(run, own, _MEASURES, augmented=corrected)
-        names = scores["measure"].str.replace("C@", "R@", regex=False)
+        scores, own_notes = score_runs(run, own, list(DIRECTION.values()), augmented=corrected)
+        names = scores["measure"].map({measure: name for name, measure in DIRECTION.items()})
         parts.append(scores.assign(measure=way + "_" + names))
         notes += [Note(n.kind, n.run_id, n.qrels, n.n, f"{way}: {n.text}") for n in own_notes]
     scores = pd.concat(parts, ignore_index=True).assign(run_id=str(text_to_item["run_id"].iloc[0]))
     return Scoring(Scores(pd.concat([scores, *_sums(scores)], ignore_index=True)), (*notes, *turned_notes))
+
+
+def is_share(measure: str) -> bool:
+    """Whether a measure of `score_directions` is a share, or a sum or mean of shares, and no rank.
+
+    Examples:
+        >>> is_share("t2i_R@1"), is_share("R@Sum"), is_share("i2t_MedR")
+        (True, True, False)
+    """
+    own = DIRECTION.get(measure.partition("_")[2])
+    return own is None or parse_measure(own).definition.unit == "share"
 
 
 def refuse_unheld_texts(texts: Iterable[str], qrels: Qrels) -> None:
@@ -225,6 +234,6 @@ def _turned_augmented(qrels: Qrels, augmented: Qrels | None) -> tuple[Qrels | No
 def _sums(scores: pd.DataFrame) -> list[pd.DataFrame]:
     recalls = scores[scores["measure"].str.contains("_R@", regex=False)]
     total = recalls.groupby(["run_id", "qrels", "query_id"], as_index=False, sort=False)["value"].sum()
-    shares = (("R@Sum", 1), ("mR", 2 * len(CUTOFFS)))
+    shares = (("R@Sum", 1), ("mR", 2 * len(DIRECTION_CUTOFFS)))
     rows = [total.assign(measure=name, value=total["value"] / by) for name, by in shares]
     return [table[list(scores.columns)] for table in rows]

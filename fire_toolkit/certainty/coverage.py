@@ -19,7 +19,8 @@ from fire_toolkit.certainty.joined import (
     values_of,
 )
 from fire_toolkit.errors import UsageError
-from fire_toolkit.measures import JudgedRanking, Measure, parse_measure
+from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.ranking import split_runs
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels, Run
@@ -132,7 +133,7 @@ def _settle(
 
 
 def _share_judged(ranking: JudgedRanking, k: int) -> float:
-    share = parse_measure(f"Judged@{k}")
+    share = judged_at(k)
     return share.aggregate(values_of(ranking, share))
 
 

@@ -33,7 +33,8 @@ from fire_toolkit.certainty.joined import (
     values_of,
 )
 from fire_toolkit.errors import UsageError
-from fire_toolkit.measures import JudgedRanking, Measure, parse_measure
+from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.qrels import augment_qrels, change_counts
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Run
@@ -231,7 +232,7 @@ def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, F
     score = {name: measure.aggregate(each) for name, each in values.items()}
     lower, upper = score_bounds(ranking, measure)
     k = measure.depth or max(ranking.worst_rank - 1, 1)  # beyond the top Judged@k reads the top
-    judged = parse_measure(f"Judged@{k}")
+    judged = judged_at(k)
     return {
         "original": score["original"],
         "augmented": score["augmented"],

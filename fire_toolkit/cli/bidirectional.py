@@ -128,8 +128,9 @@ class _Matrix:
     def pairs(self, folds: list[Fold], whole: Fold) -> Iterator[Scored]:
         import pandas as pd
 
-        from fire_toolkit.directions import CUTOFFS, refuse_unheld_texts, turn_qrels
+        from fire_toolkit.directions import refuse_unheld_texts, turn_qrels
         from fire_toolkit.formats.both_ways import cut_matrix, rank_both_ways
+        from fire_toolkit.measures.defaults import DIRECTION_CUTOFFS
 
         parts = [(fold.texts, fold.docs) for fold in folds]
         matrices = cut_matrix(self.matrix, (self.axes[0], self.axes[1]), parts) if folds else [self.matrix]
@@ -140,7 +141,8 @@ class _Matrix:
             tables = [table for table in (fold.qrels, fold.augmented, turned) if table is not None]
             known = pd.concat(tables)[["query_id", "doc_id"]].drop_duplicates()
             axes = (fold.texts, fold.docs) if folds else (self.axes[0], self.axes[1])
-            both = rank_both_ways(self.path, matrix, axes, known, run_id=self.path.stem, depth=max(CUTOFFS))
+            depth = max(DIRECTION_CUTOFFS)
+            both = rank_both_ways(self.path, matrix, axes, known, run_id=self.path.stem, depth=depth)
             yield both, fold
 
 
@@ -172,10 +174,11 @@ class _TwoRuns:
 
 
 def _drawn(scores: Scores, output_format: str) -> str:
+    from fire_toolkit.directions import is_share
     from fire_toolkit.scoring.drawn import augmented_cell
 
     values = {
-        (measure, name): (1.0 if measure.endswith(("MedR", "MnR")) else 100.0) * value
+        (measure, name): (100.0 if is_share(measure) else 1.0) * value
         for measure, name, value in zip(scores["measure"], scores["qrels"], scores["value"], strict=True)
     }
     rows = []

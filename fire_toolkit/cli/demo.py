@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 # Deep enough that most positives are pooled, shallow enough that some stay unjudged.
 DEPTH = 10
 OVERLAP = 0.15
-MEASURES = ("C@1", "C@5", "C@10", "R@10", "AP", "MedR", "Judged@10")
 
 
 @click.command()
@@ -107,6 +106,7 @@ def write_world(
     from fire_toolkit.demo.render import render_clips
     from fire_toolkit.formats.delimited import delimited_text
     from fire_toolkit.formats.trec import trec_qrels_text
+    from fire_toolkit.measures.defaults import DEMO
     from fire_toolkit.storage import write_files
     from fire_toolkit.workspace import CONFIG, config_text
 
@@ -116,7 +116,7 @@ def write_world(
         "collection": {"items": items.as_posix()},
         "pool": {"depth": depth},
         "tasks": {"overlap": overlap, "seed": seed},
-        "score": {"measures": list(MEASURES)},
+        "score": {"measures": list(DEMO)},
     }
     write_files({root / CONFIG: config_text(settings).encode()})
     paths = world.items.assign(media_url="media/" + world.items["media_url"])
@@ -193,6 +193,8 @@ def _compare_with_truth(world: World) -> None:
     from fire_toolkit.formats.collections.qrels import read_qrels
     from fire_toolkit.formats.runs import read_run
     from fire_toolkit.formats.table_files import read_labels, read_pool
+    from fire_toolkit.measures import parse_measure
+    from fire_toolkit.measures.defaults import DEMO
 
     report = compare_with_truth(
         world,
@@ -200,7 +202,7 @@ def _compare_with_truth(world: World) -> None:
         pool=read_pool("pool"),
         runs=[read_run(path) for path in sorted(Path("runs").glob("*.npz"))],
         augmented=read_qrels("augmented/qrels.txt"),
-        measures=[name for name in MEASURES if name != "Judged@10"],
+        measures=[name for name in DEMO if parse_measure(name).definition.is_score],
     )
     click.echo("\nBeside the truth, which only a made world has:")
     for line in (
@@ -217,8 +219,10 @@ def _compare_with_truth(world: World) -> None:
 
 
 def _drawn_report(report: TruthReport) -> tuple[list[list[str]], list[str]]:
-    """Return rows and header: C@1 and AP by the original, the corrected and the true labels."""
-    shown, columns = ("C@1", "AP"), ("original", "corrected", "true")
+    """Return rows and header: two measures by the original, the corrected and the true labels."""
+    from fire_toolkit.measures.defaults import DEMO_SHOWN
+
+    shown, columns = DEMO_SHOWN, ("original", "corrected", "true")
     values = report.scores.set_index(["run_id", "measure"])
     rows = [
         [run_id, *(f"{100 * values.loc[(run_id, name), column]:.1f}" for name in shown for column in columns)]

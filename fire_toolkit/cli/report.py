@@ -29,8 +29,6 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 
-FIRE_MEASURES = ("C@1", "C@5", "C@10", "AP@20")
-
 
 @click.group(cls=FireGroup)
 def report() -> None:
@@ -63,10 +61,11 @@ def table1(
     transpose: bool,
 ) -> None:
     """Table 1: each run's score with its gain, A (B + C): augmented (original + gain)."""
+    from fire_toolkit.measures.defaults import PAPER
     from fire_toolkit.scoring import score_runs
     from fire_toolkit.scoring.drawn import drawn_scores
 
-    names = measures or FIRE_MEASURES
+    names = measures or PAPER
     scores, notes = score_runs(given.stored_runs, given.original, names, augmented=given.augmented)
     for note in notes:
         say(f"note: {note}")
@@ -177,8 +176,9 @@ def table4(
 ) -> None:
     """Table 4: each run with all judgments, and without those that only it contributed ("New")."""
     from fire_toolkit.findings import all_and_new
+    from fire_toolkit.measures.defaults import PAPER
 
-    names = measures or FIRE_MEASURES[:3]
+    names = measures or PAPER[:3]
     table = all_and_new(given.runs, given.original, given.augmented, names, sources=given.sources)
     print_table(table, output_format, _NEW, basis=given.basis())
     given.say_unpooled()
@@ -210,9 +210,10 @@ def length(
 ) -> None:
     """Positives per caption, and each run's gain, by the length of the caption."""
     from fire_toolkit.findings import by_length
+    from fire_toolkit.measures.defaults import FIRST
 
     tables = (given.runs, given.original, given.augmented, given.queries)
-    table = by_length(*tables, measures or ("C@1",), width=width, n_resamples=2000, seed=0)
+    table = by_length(*tables, measures or (FIRST,), width=width, n_resamples=2000, seed=0)
     basis = given.basis(resampled(2000, 0, "the queries of each bin"))
     print_table(table, output_format, _LENGTH, basis=basis)
     given.say_unpooled()
@@ -243,8 +244,9 @@ def saturation(
 ) -> None:
     """The share of queries with nothing left to win, of each run, of any and of every run."""
     from fire_toolkit.findings import saturation as saturated
+    from fire_toolkit.measures.defaults import PAPER
 
-    table = saturated(given.runs, given.original, given.augmented, measures or FIRE_MEASURES[:3])
+    table = saturated(given.runs, given.original, given.augmented, measures or PAPER[:3])
     print_table(table, output_format, _SATURATION, basis=given.basis())
     given.say_unpooled()
 

@@ -22,17 +22,6 @@ from fire_toolkit.cli.hints import named
 if TYPE_CHECKING:
     import pandas as pd
 
-_MEASURES = (
-    "C@1",
-    "C@10",
-    "nDCG@10",
-    "C@10:condensed",
-    "bpref",
-    "infAP",
-    "RBP(p=0.8)",
-    "RBP_residual(p=0.8)",
-)
-
 
 @click.command()
 @reads("runs", "qrels", "augmented", "pool_sources")
@@ -64,12 +53,13 @@ def reusability(
     A run that falls far would have been underrated had it come later; so will be one like it.
     """
     from fire_toolkit.certainty import leave_out
+    from fire_toolkit.measures.defaults import REUSABILITY
 
     found = leave_out(
         given.runs,
         given.original,
         given.augmented,
-        measures or _MEASURES,
+        measures or REUSABILITY,
         sources=given.sources,
         families=_families(families),
     )
@@ -111,13 +101,14 @@ def coverage(
 ) -> None:
     """How much of a new run is judged, how far its scores can move, and what settling them would cost."""
     from fire_toolkit.certainty import coverage as cover
+    from fire_toolkit.measures.defaults import COVERAGE
 
     seconds, labels = _cost(judgments, given.inputs)
     found = cover(
         given.runs,
         given.original,
         given.augmented,
-        measures or ("C@1", "C@10", "nDCG@10"),
+        measures or COVERAGE,
         seconds=seconds,
         labels_per_pair=labels,
     )

@@ -22,6 +22,7 @@ from fire_toolkit.certainty.joined import (
 from fire_toolkit.certainty.resampling import check_draws
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import Measure
+from fire_toolkit.measures.defaults import solved_at
 from fire_toolkit.tables import Qrels, Queries, Run
 
 LENGTH_COLUMNS = {
@@ -234,7 +235,7 @@ def by_similarity(
         missing = joined.queries[np.isnan(values)]
         raise JoinError(f"similarity: {len(missing):,} of {len(values):,} queries have none "
                         f"({', '.join(missing[:3])}); expected a number for each")  # fmt: skip
-    measure = parse_measures([f"C@{k}"])[0]
+    measure = solved_at(k)
     rows = []
     for run_id in joined.places:
         for name, qrels in (("original", original), ("augmented", augmented)):

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measure
+from fire_toolkit.measures.defaults import solved_at
+from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run
 
 _EXPECTATION = re.compile(r"\s*([^=]+?)\s*[=:]\s*(\d+(?:\.\d*)?|\.\d+)\s*%?\s*")
-_PAPER_NAMES = {"MDR": "MedR", "MEDIANR": "MedR", "MEDR": "MedR", "MEANR": "MnR", "MNR": "MnR"}
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,17 @@ def parse_expectation(text: str) -> Expectation:
         raise UsageError(f"--expect {text!r}: expected a measure and its logged value, such as R@1=46.1")
     name, number = found.groups()
     paper = re.fullmatch(r"[Rr](?:ecall)?@?(\d+)", name)
-    measure = parse_measure(f"C@{paper[1]}" if paper else _PAPER_NAMES.get(name.upper(), name))
+    measure = solved_at(int(paper[1])) if paper else parse_measure(_names_of_ranks().get(name.lower(), name))
     digits = len(number.partition(".")[2])
     value = float(number)
     is_percent = measure.definition.unit == "share" and (value > 1 or "%" in text)
     return Expectation(name, measure.name, value, 0.5 * 10**-digits, is_percent)
+
+
+def _names_of_ranks() -> dict[str, str]:
+    """Return what papers call mean and median ranks, in lower case, with the measures' own names."""
+    ranks = {key: own for key, own in MEASURES.built_in.items() if own.unit == "rank"}
+    return {name.lower(): key for key, own in ranks.items() for name in (key, *own.also_called)}
 
 
 def found_scores(run: Run, qrels: Qrels, expectations: Sequence[Expectation]) -> list[float]:

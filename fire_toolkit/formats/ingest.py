@@ -24,6 +24,7 @@ from fire_toolkit.formats.reader import RunReader
 from fire_toolkit.formats.readers import recognise
 from fire_toolkit.formats.runs import run_of_ranked
 from fire_toolkit.formats.sense import Sense, sense_of
+from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.tables import Qrels, Run
 
 ORIENTATIONS = (QUERIES_ROWS, QUERIES_COLUMNS)
@@ -354,7 +355,7 @@ def _by_expectation(
     raise UsageError(f"{square}rows or columns: {problem}")
 
 
-_R1 = Expectation("R@1", "C@1", 0.0, 0.05, is_percent=True)
+_R1 = Expectation("R@1", FIRST, 0.0, 0.05, is_percent=True)
 
 
 def rank_queries(

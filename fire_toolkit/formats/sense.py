@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run
 
@@ -54,10 +55,10 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
     ranks = _ranks(run, query, doc, len(docs))
     per_query = np.bincount(query, minlength=len(queries))
     chance = float(np.minimum(per_query[per_query > 0] / n_docs, 1).mean())
-    found = score_runs(run, qrels, ["C@1"]).scores["value"].iloc[0]
+    found = score_runs(run, qrels, [FIRST]).scores["value"].iloc[0]
     is_near = len(ranks) >= _FEWEST and _is_near_chance(run, ranks, query, n_docs)
     return Sense(
-        f"C@1 {100 * found:.1f} (chance {100 * chance:.2g}); ranks of positives: median {_median(ranks)}",
+        f"{FIRST} {100 * found:.1f} (chance {100 * chance:.2g}); ranks of positives: median {_median(ranks)}",
         f"near chance: the positives of {len(np.unique(query)):,} queries stand where they would by chance; "
         "check the order of the ids, the orientation of the matrix and the split before anything is judged"
         if is_near

@@ -37,6 +37,7 @@ JUDGED = Definition(
     expected=expected_judged,
     cutoff="required",
     no_bounds="says how much is judged, and is no score",
+    is_score=False,
 )
 
 MEASURES = (JUDGED,)

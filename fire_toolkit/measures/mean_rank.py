@@ -27,7 +27,7 @@ MNR = Definition(
     larger_is_better=False,
     bounds="monotone",
     by_first_positive=True,
-    also_called=("mean_rank",),
+    also_called=("mean_rank", "MeanR"),
 )
 
 MEASURES = (MNR,)

@@ -17,7 +17,7 @@ MEDR = Definition(
     aggregate="median",
     bounds="monotone",
     by_first_positive=True,
-    also_called=("median_rank", "MdR"),
+    also_called=("median_rank", "MdR", "MedianR"),
 )
 
 MEASURES = (MEDR,)

@@ -35,6 +35,7 @@ RBP_RESIDUAL = Definition(
     expected=expected_rank_biased_residual,
     parameters=(PERSISTENCE,),
     larger_is_better=False,
+    is_score=False,
     no_bounds="is itself how far RBP could rise; take the bounds of RBP",
 )
 

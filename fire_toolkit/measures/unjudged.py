@@ -33,6 +33,7 @@ UNJUDGED = Definition(
     cutoff="required",
     larger_is_better=False,
     no_bounds="says how much is judged, and is no score",
+    is_score=False,
     also_called=("hole",),
 )
 

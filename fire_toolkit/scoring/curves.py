@@ -9,12 +9,11 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measure
+from fire_toolkit.measures.defaults import BY_RANK, PRECISION_AT_RECALL
 from fire_toolkit.scoring.score import AnyRun, score_runs
 from fire_toolkit.tables import Qrels
 
 RECALLS = tuple(step / 10 for step in range(11))
-PRECISION_AT_RECALL = "IPrec"
-BY_RANK = ("P", "R", "CG", "nCG", "DCG", "nDCG", "DCG_J", "nDCG_J")
 CURVE_COLUMNS = ["run_id", "qrels", "curve", "at", "value"]
 
 
@@ -57,7 +56,9 @@ def score_curves(
     """
     if depth < 1:
         raise UsageError(f"depth is {depth}; expected a rank from 1")
-    points = [(PRECISION_AT_RECALL, float(recall), f"IPrec(recall={recall})") for recall in recalls]
+    points = [
+        (PRECISION_AT_RECALL, float(recall), f"{PRECISION_AT_RECALL}(recall={recall})") for recall in recalls
+    ]
     points += [(curve, float(rank), f"{curve}@{rank}") for curve in BY_RANK for rank in range(1, depth + 1)]
     measures = [parse_measure(name) for _, _, name in points]
     scores = score_runs(runs, qrels, measures, augmented=augmented).scores

@@ -8,8 +8,6 @@ from fire_toolkit.measures import parse_measure
 from fire_toolkit.results import bold, drawn_text
 from fire_toolkit.tables import Scores
 
-NOT_COMPARED = {"Judged", "RBP_residual"}  # these say how much is known, not which run is better
-
 
 def drawn_scores(scores: Scores, form: str, *, digits: int = 1, transpose: bool = False) -> str:
     """Return the aggregate scores in FIRE's form, augmented (original + gain), shares times 100.
@@ -47,7 +45,7 @@ def score_cells(values: Sequence[Mapping[str, float]], measure: str, digits: int
     shown = [score_cell({name: scale * value for name, value in own.items()}, digits) for own in values]
     finals = [float(f"{scale * own.get('augmented', own['original']):.{digits}f}") for own in values]
     known = [value for value in finals if value == value]
-    if definition.name in NOT_COMPARED or len(values) < 2 or not known:
+    if not definition.is_score or len(values) < 2 or not known:
         return shown
     best = max(known) if definition.larger_is_better else min(known)
     return [bold(cell) if value == best else cell for cell, value in zip(shown, finals, strict=True)]

@@ -1,13 +1,16 @@
-"""A new measure is one file and one line of registration."""
+"""A new measure is one file and one line of registration, and no other file knows it by name."""
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from fire_toolkit.errors import PluginError
+import fire_toolkit
+from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.measures import list_measures, parse_measure
 from fire_toolkit.measures.registry import MEASURES
 
@@ -37,8 +40,45 @@ def test_what_a_measure_is_stands_in_its_definition() -> None:
     assert {name for name, one in known.items() if one.is_binary} == {"C", "hit", "Success", "NN"}
     first = {"C", "hit", "Success", "NN", "RR", "MnR", "MedR"}
     assert {name for name, one in known.items() if one.by_first_positive} == first
+    no_scores = {"Judged", "unjudged", "RBP_residual"}
+    assert {name for name, one in known.items() if not one.is_score} == no_scores
     assert parse_measure("NN").depth == 1
     assert parse_measure("E").depth == 32
     unknown = {name for name, one in known.items() if one.bounds == "none"}
     assert unknown >= {"Judged", "unjudged", "RBP_residual", "xinfAP"}
     assert not unknown & first
+
+
+PACKAGE = Path(fire_toolkit.__file__).parent
+# The judgments' own word, and R@1 as logs of models print it.
+OTHER_WORDS = {"unjudged", "R@1"}
+
+
+def test_no_file_outside_measures_knows_one_by_name() -> None:
+    """But for the settings of a workspace, which must not load measures to know their defaults."""
+    found: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path.is_relative_to(PACKAGE / "measures") or "\nSETTINGS: dict" in text:
+            continue
+        words = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
+        names = {word for word in words if isinstance(word, str) and names_a_measure(word)} - OTHER_WORDS
+        if names:
+            found[path.name] = names
+    assert found == {}
+
+
+def names_a_measure(word: str) -> bool:
+    """Whether a text is a measure's name, or its beginning in an f-string (`C@`); letters alone are not."""
+    if len(word) < 2 or len(word) > 40:
+        return False
+    try:
+        parse_measure(word)
+    except UsageError:
+        return word.removesuffix("@") in MEASURES.built_in
+    return True
+
+
+def test_the_look_for_names_finds_them() -> None:
+    names = ["C@1", "C@", "AP", "AP/min", "Judged"]
+    assert names == list(filter(names_a_measure, [*names, "F", "R", "C", "score", ""]))

@@ -1,0 +1,42 @@
+"""The measures that stand for a purpose, and those taken where none is named: the one list of them.
+
+A workspace's own (`fire.toml`, [score] measures) have their default beside the other settings.
+"""
+
+from __future__ import annotations
+
+from fire_toolkit.measures.definition import Measure
+from fire_toolkit.measures.names import parse_measure
+
+# FIRE's tables; the first of them where there is room for one.
+PAPER = ("C@1", "C@5", "C@10", "AP@20")
+
+# `reusability`: a hit, a graded measure, and those made for holes in the judgments.
+REUSABILITY = (
+    *("C@1", "C@10", "nDCG@10"),
+    *("C@10:condensed", "bpref", "infAP", "RBP(p=0.8)", "RBP_residual(p=0.8)"),
+)
+COVERAGE = REUSABILITY[:3]
+DEMO = ("C@1", "C@5", "C@10", "R@10", "AP", "MedR", "Judged@10")
+DEMO_SHOWN = ("C@1", "AP")
+
+# Whether a model's first answer is right: what its log prints, and what is far from chance.
+FIRST = PAPER[0]
+
+# What papers print for each direction, by their names.
+DIRECTION_CUTOFFS = (1, 5, 10)
+DIRECTION = {f"R@{k}": f"C@{k}" for k in DIRECTION_CUTOFFS} | {"MedR": "MedR", "MnR": "MnR"}
+
+# The vectors over ranks of `score --curves`, each with a cutoff, and the curve over recall.
+BY_RANK = ("P", "R", "CG", "nCG", "DCG", "nDCG", "DCG_J", "nDCG_J")
+PRECISION_AT_RECALL = "IPrec"
+
+
+def solved_at(k: int) -> Measure:
+    """Return the measure that is 1 where a positive stands in the top k."""
+    return parse_measure(f"C@{k}")
+
+
+def judged_at(k: int) -> Measure:
+    """Return the share of the top k that is judged, which stands beside scores."""
+    return parse_measure(f"Judged@{k}")
