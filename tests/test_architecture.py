@@ -110,7 +110,7 @@ def test_what_a_campaign_computes_touches_no_file_or_clock(path: Path) -> None:
 
 def test_every_room_has_its_place() -> None:
     edges = {"formats", "labelstudio", "media", "storage", "workspace", "stages", "campaign", "report"}
-    edges |= {"rounds"}
+    edges |= {"rounds", "serving"}
     placed = BASE | set(STAGES) | edges | {"arguments", "release", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,7 +66,7 @@ def _media() -> Iterator[MediaServer]:
     from fire_toolkit.formats.table_files import read_items
     from fire_toolkit.labelstudio.connection import read_connection
     from fire_toolkit.labelstudio.process import is_free_port
-    from fire_toolkit.media.server import PORT, MediaServer, served_files, serving
+    from fire_toolkit.media.server import PORT, MediaServer, served_files
     from fire_toolkit.storage import write_files
 
     items = read_items(ITEMS)
@@ -77,7 +76,7 @@ def _media() -> Iterator[MediaServer]:
     origin = read_connection(Path.cwd(), environ={}).url
     server = MediaServer(Path.cwd(), served.names.values(), origins=[origin], port=port, report=say)
     say(f"\n$ fire-toolkit media serve {ITEMS} --port {server.server_port} --write-items {SERVED}")
-    with serving(server):
+    with server:
         if not SERVED.is_file():
             text = delimited_text(served.items_at(items, server.base_url), delimiter="\t")
             write_files({SERVED: text.encode()})
@@ -99,7 +98,7 @@ def _wait(media: MediaServer) -> None:
     """Say where to judge, and wait until Ctrl-C or SIGTERM."""
     from fire_toolkit.labelstudio.annotators import read_register
     from fire_toolkit.labelstudio.connection import SERVER_FOLDER
-    from fire_toolkit.media.server import stoppable
+    from fire_toolkit.serving import stoppable, wait_to_be_stopped
 
     people = {row.pseudonym: row for row in read_register(Path(SERVER_FOLDER).absolute())}
     say("\nReady to be judged. Log in, then press 1, 2 or 3 and Ctrl+Enter:")
@@ -109,8 +108,7 @@ def _wait(media: MediaServer) -> None:
     say("Two people, or you in two browser windows (one of them private): some pairs are asked of both.")
     say("\nCtrl-C here fetches the answers, prints the tables and stops both servers.")
     with stoppable():
-        while True:
-            time.sleep(0.2)
+        wait_to_be_stopped()
 
 
 def _queues() -> list[tuple[str, str]]:

@@ -37,10 +37,10 @@ def listen(
     from fire_toolkit.campaign.records import read_campaign
     from fire_toolkit.errors import UsageError
     from fire_toolkit.labelstudio.connection import checked_url
-    from fire_toolkit.labelstudio.hooks import HintListener, hook_path, listening
+    from fire_toolkit.labelstudio.hooks import HintListener, hook_path
     from fire_toolkit.labelstudio.local_state import prepare_folder
     from fire_toolkit.labelstudio.process import hold_lock
-    from fire_toolkit.media.server import stoppable
+    from fire_toolkit.serving import stoppable
 
     campaign = read_campaign(root)
     if campaign is None:
@@ -56,7 +56,7 @@ def listen(
     with hold_lock(lock, wait_s=0, what="another `pull --listen`"), stoppable():
         listener = HintListener(hook_path(campaign.key), host=host, port=port)
         base = checked_url(hook_url) if hook_url else f"http://{host}:{listener.server_port}"
-        with listening(listener), _hooks(connection, campaign, listener, base + listener.path) as hooks:
+        with listener, _hooks(connection, campaign, listener, base + listener.path) as hooks:
             say(f"pulling at every hint of the server, and every {every:g} s; Ctrl-C stops")
             _pull_on(root, url, token_file, listener, hooks, every, as_json=as_json)
     say("stopped")

@@ -70,7 +70,8 @@ def serve(
     read them (CORS). Each refused request is shown.
     """
     from fire_toolkit.labelstudio.connection import checked_url
-    from fire_toolkit.media.server import MediaServer, served_files, stoppable
+    from fire_toolkit.media.server import MediaServer, served_files
+    from fire_toolkit.serving import stoppable, wait_to_be_stopped
 
     inputs = Inputs()
     seen = used_media(items, inputs, written=write_items)
@@ -88,17 +89,14 @@ def serve(
         base_url=checked_url(base_url) if base_url else "",
         report=say,
     )
-    with stoppable():
-        try:
-            if write_items:
-                texts = {write_items.name: seen.as_text(served.items_at(seen.items, server.base_url))}
-                parameters = {"base_url": server.base_url}
-                write_outputs(write_items, texts, stage="media serve", parameters=parameters, inputs=inputs)
-                say_items(write_items, seen.name)
-            _say_served(server.base_url, len(served.names), served.n_missing, pages_from, host)
-            server.serve_forever(poll_interval=0.2)
-        finally:
-            server.close()
+    with stoppable(), server:
+        if write_items:
+            texts = {write_items.name: seen.as_text(served.items_at(seen.items, server.base_url))}
+            parameters = {"base_url": server.base_url}
+            write_outputs(write_items, texts, stage="media serve", parameters=parameters, inputs=inputs)
+            say_items(write_items, seen.name)
+        _say_served(server.base_url, len(served.names), served.n_missing, pages_from, host)
+        wait_to_be_stopped()
     say("stopped")
 
 

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import socket
-import stat
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from threading import Lock, Thread
-from typing import Any, BinaryIO
-from urllib.parse import urlsplit
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urlsplit
 
-from fire_toolkit.errors import FireError, UsageError
-from fire_toolkit.media.answers import (
-    METHODS,
-    Answer,
-    allowed_origins,
-    answer_file,
-    cors_headers,
-    is_known_host,
-    requested_name,
-    url_path,
-)
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fire_toolkit.errors import FireError
 from fire_toolkit.media.places import place_of
+from fire_toolkit.serving import LOOPBACK, LocalServer
 from fire_toolkit.tables import Items, check_items
 
-LOOPBACK = "127.0.0.1"
 PORT = 8790
-_IDLE_S = 300.0
-_SHOWN = ("Range", "If-Range", "If-None-Match")
+_IDLE_S = 300
+_ASKED_WITH = ("Range", "If-Range", "If-None-Match")
+_READABLE = ("Accept-Ranges", "Content-Length", "Content-Range", "ETag")
+_HEADERS = {"Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff"}
+_LOOPBACK_NAMES = (LOOPBACK, "localhost")
+_TYPES = {
+    ".mp4": "video/mp4",
+    ".m4v": "video/mp4",
+    ".webm": "video/webm",
+    ".ogv": "video/ogg",
+    ".mov": "video/quicktime",
+    ".mkv": "video/x-matroska",
+    ".avi": "video/x-msvideo",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".png": "image/png",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+    ".avif": "image/avif",
+    ".bmp": "image/bmp",
+}
 
 
 @dataclass(frozen=True)
@@ -80,16 +90,15 @@ def served_files(items: Items, *, root: Path) -> Served:
     return Served(names, n_missing)
 
 
-class MediaServer(ThreadingHTTPServer):
-    """Serves files by name from a folder, in parts, to pages of given origins.
+class MediaServer(LocalServer):
+    """Serves files by name from a folder, in parts, to pages of given origins, while its block runs.
 
     Only the names given are answered, and only while they are plain files inside the folder. `report` is
     told each refusal.
-    """
 
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
+    Raises:
+        UsageError: the port cannot be used.
+    """
 
     def __init__(
         self,
@@ -102,181 +111,100 @@ class MediaServer(ThreadingHTTPServer):
         base_url: str = "",
         report: Callable[[str], None] = lambda words: None,
     ) -> None:
-        self.root = root.resolve()
-        self.names = frozenset(names)
-        self.origins = allowed_origins(list(origins))
-        self.report = report
-        self._connections: set[Any] = set()
-        self._lock = Lock()
-        try:
-            super().__init__((host, port), _Handler)
-        except OSError as error:
-            raise UsageError(
-                f"port {port} of {host} cannot be used ({error.strerror}); choose another with --port; tasks "
-                "that were pushed hold the old one"
-            ) from None
+        own_host = urlsplit(base_url).hostname or host
+        files = _Files(root.resolve(), frozenset(names))
+        app = _guarded(files, allowed_origins(list(origins)), {own_host, host, *_LOOPBACK_NAMES})
+        super().__init__(_reporting(app, report), host=host, port=port, idle_s=_IDLE_S)
         self.base_url = base_url.rstrip("/") or f"http://{host}:{self.server_port}"
-        self.hosts = {urlsplit(self.base_url).hostname or host, host, LOOPBACK, "localhost"}
-
-    def server_bind(self) -> None:
-        """Bind without asking the network for this machine's name."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
-        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Answer a connection in a thread of its own."""
-        with self._lock:
-            self._connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        """End a connection."""
-        with self._lock:
-            self._connections.discard(request)
-        super().shutdown_request(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say what broke a connection; a player that goes away is no error."""
-        import sys
-
-        error = sys.exc_info()[1]
-        if not isinstance(error, ConnectionError | TimeoutError):
-            self.report(f"{type(error).__name__}: {error}")
-
-    def close(self) -> None:
-        """Stop listening and end every connection."""
-        self.server_close()
-        with self._lock:
-            connections = list(self._connections)
-        for connection in connections:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def open_file(self, name: str) -> BinaryIO | None:
-        """Return the file of that name, opened, or None if it is none of ours or no longer a plain file."""
-        path = self.root / name
-        if name not in self.names:
-            return None
-        try:
-            if path.resolve(strict=True) != path:
-                return None  # a link has taken its place, or that of a folder above it
-            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        except (OSError, ValueError):
-            return None
-        stream = os.fdopen(handle, "rb")
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            stream.close()
-            return None
-        return stream
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """One connection of a browser."""
+class _Files(StaticFiles):
+    """The named files below a folder; whatever else lies there does not exist."""
 
-    server: MediaServer
-    protocol_version = "HTTP/1.1"
-    timeout = _IDLE_S
-    disable_nagle_algorithm = True
+    def __init__(self, root: Path, names: frozenset[str]) -> None:
+        super().__init__(directory=root)
+        self._root = root
+        self._names = names
 
-    def do_GET(self) -> None:
-        self._file(has_body=True)
+    def get_path(self, scope: Scope) -> str:
+        """Return what is asked for as it stands, so that each file has one address."""
+        return str(scope["path"]).removeprefix("/")
 
-    def do_HEAD(self) -> None:
-        self._file(has_body=False)
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        """Return the file of that name, unless a link has taken its place or that of a folder above it."""
+        found, status = super().lookup_path(path) if path in self._names else ("", None)
+        is_there = Path(found) == self._root / path and os.access(found, os.R_OK)
+        return (found, status) if is_there else ("", None)
 
-    def do_OPTIONS(self) -> None:
-        if self._is_for_us():
-            allow = {"Allow": METHODS, "Access-Control-Allow-Methods": METHODS, "Content-Length": "0"}
-            self._head(Answer(204, {**allow, "Access-Control-Allow-Headers": ", ".join(_SHOWN)}))
-
-    def _file(self, *, has_body: bool) -> None:
-        if not self._is_for_us():
-            return
-        name = requested_name(self.path)
-        stream = self.server.open_file(name) if name is not None else None
-        if name is None or stream is None:
-            self._refuse(404)
-            return
-        with stream:
-            found = os.fstat(stream.fileno())
-            request = {key: value for key in _SHOWN if (value := self.headers.get(key)) is not None}
-            answer = answer_file(
-                request, name=name, size=found.st_size, modified_ns=found.st_mtime_ns, has_body=has_body
-            )
-            self._head(answer)
-            self._send(stream, answer)
-
-    def _is_for_us(self) -> bool:
-        """Whether the request came by our own name and has no body; it is refused otherwise."""
-        if not is_known_host(self.headers.get("Host"), self.server.hosts):
-            self._refuse(421)
-            return False
-        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
-            self._refuse(400)
-            return False
-        return True
-
-    def _head(self, answer: Answer) -> None:
-        self.send_response(answer.status)
-        cors = cors_headers(self.headers.get("Origin"), self.server.origins)
-        for name, value in {**answer.headers, **cors}.items():
-            self.send_header(name, value)
-        self.end_headers()
-
-    def _send(self, stream: BinaryIO, answer: Answer) -> None:
-        if not answer.length:
-            return
-        sent = self.connection.sendfile(stream, answer.start, answer.length)
-        if sent < answer.length:
-            self.close_connection = True  # the file became shorter: the reader must notice
-
-    def _refuse(self, status: int) -> None:
-        self.server.report(f"{status}: {self.command} {self.path[:200]!a}")
-        self.close_connection = True
-        self._head(Answer(status, {"Content-Length": "0", "Connection": "close"}))
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is no request, or a method that is not known, without a page."""
-        self.close_connection = True
-        self.send_response(405 if code == 501 else code)
-        self.send_header("Content-Length", "0")
-        self.send_header("Connection", "close")
-        if code == 501:
-            self.send_header("Allow", METHODS)
-        self.end_headers()
-
-    def version_string(self) -> str:
-        return "fire-toolkit"
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing: refusals are reported, all else is as it should be."""
+    def file_response(
+        self,
+        full_path: str | os.PathLike[str],
+        stat_result: os.stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        """Return the answer, its media type by our own list: the system's differ."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers.update(_HEADERS)
+        if response.status_code == status_code:
+            response.headers["Content-Type"] = content_type(str(full_path))
+        return response
 
 
-@contextmanager
-def serving(server: MediaServer) -> Iterator[MediaServer]:
-    """Serve in the background while the block runs."""
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.close()
-        thread.join()
+def _guarded(files: ASGIApp, origins: Collection[str], hosts: Collection[str]) -> ASGIApp:
+    """Return the application for pages of these origins; another host's name can be a page's trick."""
+    cors = Middleware(
+        CORSMiddleware,
+        allow_origins=origins,
+        allow_methods=("GET", "HEAD"),
+        allow_headers=_ASKED_WITH,
+        expose_headers=_READABLE,
+    )
+    known = Middleware(TrustedHostMiddleware, allowed_hosts=sorted(hosts), www_redirect=False)
+    return Starlette(routes=[Mount("/", files)], middleware=[known, cors])
 
 
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, and end it quietly; the rest of the program goes on."""
+def _reporting(app: ASGIApp, report: Callable[[str], None]) -> ASGIApp:
+    """Return the application that tells its refusals; a part beyond a file's end is none."""
 
-    def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
+    async def reporting(scope: Scope, receive: Receive, send: Send) -> None:
+        async def watch(message: Message) -> None:
+            status = message.get("status", 200)
+            if status >= 400 and status != 416:
+                report(f"{status}: {scope['method']} {scope['path'][:200]!a}")
+            await send(message)
 
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        with contextlib.suppress(KeyboardInterrupt):
-            yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        await app(scope, receive, watch)
+
+    return reporting
+
+
+def url_path(name: str) -> str:
+    """Return the path under which a file with this relative name is asked for.
+
+    Examples:
+        >>> url_path("clips/50% off?.mp4")
+        '/clips/50%25%20off%3F.mp4'
+    """
+    return "/" + quote(name, safe="/")
+
+
+def content_type(name: str) -> str:
+    """Return the media type of a file by its name."""
+    return _TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
+
+
+def allowed_origins(origins: Collection[str]) -> frozenset[str]:
+    """Return the pages' origins that may read; a loopback one goes by both of its names.
+
+    Examples:
+        >>> sorted(allowed_origins(["http://127.0.0.1:8080"]))
+        ['http://127.0.0.1:8080', 'http://localhost:8080']
+    """
+    found = set(origins)
+    for origin in origins:
+        parts = urlsplit(origin)
+        if parts.hostname in _LOOPBACK_NAMES:
+            port = f":{parts.port}" if parts.port else ""
+            found |= {f"{parts.scheme}://{host}{port}" for host in _LOOPBACK_NAMES}
+    return frozenset(found)

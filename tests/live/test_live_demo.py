@@ -19,7 +19,7 @@ from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays
 
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.labelstudio.server import server_status
-from fire_toolkit.media.answers import content_type
+from fire_toolkit.media.server import content_type
 
 ESCAPE = "\ue00c"
 PERSON = re.compile(r"(A0\d): (\S+)\n\s+log in as (\S+), password (\S+)")
