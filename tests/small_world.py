@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.certainty.joined import join_runs
+from fire_toolkit.errors import JoinError
+from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import (
     Labels,
@@ -43,3 +46,15 @@ class World:
         relevance = (rng.random(len(pairs)) < 0.4).astype(int)
         label = np.where(relevance, "relevant", "irrelevant")
         self.labels: Labels = check_labels(pairs.assign(label=label, relevance=relevance))
+
+
+def joined_or_why_not(run: AnyRun, original: Qrels, augmented: Qrels) -> list[object] | str:
+    """Return what a run joined with both qrels holds, as lists; or in words why it cannot be joined."""
+    try:
+        joined = join_runs(run, original, augmented)
+    except JoinError as error:
+        return str(error).partition("(")[0]
+    (run_id,) = joined.places
+    ranking = joined.ranking(run_id, joined.label(augmented))
+    arrays = (ranking.query, ranking.rank, ranking.relevance, ranking.n_retrieved, ranking.last_rank)
+    return [*(array.tolist() for array in arrays), ranking.worst_rank, ranking.n_extra_queries]

@@ -34,8 +34,9 @@ from fire_toolkit.certainty.resampling import flipped_sums, summable
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
 from fire_toolkit.measures.segments import mean
+from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
-from fire_toolkit.tables import PoolSources, Qrels, Run
+from fire_toolkit.tables import PoolSources, Qrels
 
 Family = Literal["measure", "all"]
 
@@ -75,7 +76,7 @@ class Differences(_Differences, Result):
 
 
 def score_differences(
-    runs: Run | Sequence[Run],
+    runs: AnyRun | Sequence[AnyRun],
     original: Qrels,
     measures: Sequence[str | Measure],
     *,
@@ -91,7 +92,7 @@ def score_differences(
     """Return for every two runs the difference of their scores, its interval, tests and effect size.
 
     Args:
-        runs: two or more, as one table or several.
+        runs: two or more, as in `join_runs`.
         original: the benchmark's qrels; their queries are the universe.
         measures: names or measures.
         augmented: the corrected qrels; differences are then also given under them, and of the gains.

@@ -35,9 +35,10 @@ from fire_toolkit.certainty.joined import (
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.defaults import judged_at
+from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.qrels import augment_qrels, change_counts
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Labels, PoolSources, Qrels, Run
+from fire_toolkit.tables import Labels, PoolSources, Qrels
 
 HONEST_COLUMNS = {
     "policy": "str",
@@ -79,7 +80,7 @@ class Honest(_Honest, Result):
 
 
 def honest_scores(
-    runs: Run | Sequence[Run],
+    runs: AnyRun | Sequence[AnyRun],
     original: Qrels,
     labels: Labels,
     measures: Sequence[str | Measure],
@@ -95,7 +96,7 @@ def honest_scores(
     """Return one row for each policy, run and measure, with what is uncertain beside the score.
 
     Args:
-        runs: one Run table or several.
+        runs: as in `join_runs`.
         original: the benchmark's qrels; their queries are the universe.
         labels: the resolved labels of judged pairs.
         measures: names or measures.

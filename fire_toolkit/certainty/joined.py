@@ -20,15 +20,12 @@ from fire_toolkit.measures import (
     JudgedRanking,
     Measure,
     Strata,
-    code_run,
-    judge_run,
     parse_measure,
 )
-from fire_toolkit.measures.blocks import RunBlock, block_of
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.ideal import IdealRanking
-from fire_toolkit.ranking import check_run_fits, split_runs
-from fire_toolkit.tables import PoolSources, Qrels, Run
+from fire_toolkit.measures.stored_runs import AnyRun, judge_stored, list_stored
+from fire_toolkit.tables import PoolSources, Qrels
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -181,11 +178,12 @@ class Joined:
         )
 
 
-def join_runs(runs: Run | Sequence[Run], original: Qrels, *others: pd.DataFrame) -> Joined:
+def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.DataFrame) -> Joined:
     """Return runs joined with every pair of `original` and of `others`.
 
     Args:
-        runs: one Run table or several.
+        runs: Run tables, each of one or more runs; or runs that are read when they are joined, such as
+            `formats.runs.open_run` returns.
         original: its queries are the universe.
         others: tables with query_id and doc_id: corrected qrels, labels.
 
@@ -194,8 +192,8 @@ def join_runs(runs: Run | Sequence[Run], original: Qrels, *others: pd.DataFrame)
         JoinError: no query; `others` have queries of their own; a run is for another split or collection,
             see `check_run_fits`.
     """
-    by_id = split_runs(runs)
-    if not by_id:
+    stored = list_stored(runs)
+    if not stored:
         raise UsageError("no run given; expected at least one that is not empty")
     queries = pd.Index(np.unique(original["query_id"].to_numpy(dtype=object)), dtype="str")
     if queries.empty:
@@ -209,26 +207,13 @@ def join_runs(runs: Run | Sequence[Run], original: Qrels, *others: pd.DataFrame)
     doc, docs = pd.factorize(both["doc_id"], sort=True)
     keys = np.unique(query.astype(np.int64) * len(docs) + doc)
     coded = CodedQrels(queries, pd.Index(docs), keys, np.arange(len(keys), dtype=np.int64))
-    places = {run_id: _placed(run_id, block_of(run), coded) for run_id, run in by_id.items()}
+    places = {run.run_id: judge_stored(run, coded) for run in stored}
     joined = Joined(queries, coded.docs, keys, places)
     if "stratum" not in original:
         return joined
     stratum = np.zeros(len(keys), dtype=np.int64)  # what only others hold is a stratum of its own
     stratum[joined.pairs_of(original)] = 1 + pd.factorize(original["stratum"])[0]
     return replace(joined, stratum=stratum)
-
-
-def _placed(run_id: str, block: RunBlock, coded: CodedQrels) -> JudgedRanking:
-    run = code_run(block, coded)
-    place = judge_run(run, coded)
-    check_run_fits(
-        run_id,
-        coded.queries,
-        first=block.first_pair,
-        n_shared=np.count_nonzero(place.last_rank),
-        has_known_doc=run.has_known_doc,
-    )
-    return place
 
 
 def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:

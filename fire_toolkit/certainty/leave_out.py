@@ -26,8 +26,9 @@ from fire_toolkit.certainty.joined import (
 from fire_toolkit.certainty.orders import kendall_tau, tau_ap
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
+from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
-from fire_toolkit.tables import PoolSources, Qrels, Run
+from fire_toolkit.tables import PoolSources, Qrels
 
 SCORES = ["left_out", "measure", "run_id", "is_left_out", "all", "without", "change", "place_all"]
 SCORES += ["place_without"]
@@ -53,7 +54,7 @@ class LeftOut(_LeftOut, Result):
 
 
 def leave_out(
-    runs: Run | Sequence[Run],
+    runs: AnyRun | Sequence[AnyRun],
     original: Qrels,
     augmented: Qrels,
     measures: Sequence[str | Measure],
@@ -64,7 +65,7 @@ def leave_out(
     """Return every run's score and place without the judgments that one model, or family, contributed.
 
     Args:
-        runs: one Run table or several.
+        runs: as in `join_runs`.
         original, augmented: qrels; the queries of `original` count.
         measures: names or measures.
         sources: which run pooled which pair.

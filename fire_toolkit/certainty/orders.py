@@ -24,8 +24,9 @@ from fire_toolkit.certainty.joined import (
 )
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure
+from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Qrels, Run
+from fire_toolkit.tables import Qrels
 
 FEWEST_FOR_P = 5
 
@@ -53,7 +54,7 @@ class Orders(_Orders, Result):
 
 
 def compare_orders(
-    runs: Run | Sequence[Run],
+    runs: AnyRun | Sequence[AnyRun],
     labellings: Mapping[str, Qrels],
     measures: Sequence[str | Measure],
     *,
@@ -65,7 +66,7 @@ def compare_orders(
     """Return how the order of runs changes from one labelling to another, and how sure the changes are.
 
     Args:
-        runs: two or more.
+        runs: two or more, as in `join_runs`.
         labellings: name → qrels, two or more: original and augmented, or one for each rule by which
             judgments were resolved. The queries of the first count.
         measures: names or measures.

@@ -47,7 +47,7 @@ def difference(
     names = tuple(chosen(measures, "score", "measures"))
     with Progress() as tell:
         table, notes = score_differences(
-            given.runs,
+            given.stored_runs,
             given.original,
             names,
             augmented=given.augmented_if_any,

@@ -27,7 +27,7 @@ def show_honest(
 
     with Progress() as tell:
         scores, notes = honest_scores(
-            given.runs,
+            given.stored_runs,
             given.original,
             given.labels,
             measures,

@@ -61,7 +61,7 @@ def orders(
     qrels = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
     names = tuple(chosen(measures, "score", "measures"))
     with Progress() as tell:
-        found = compare_orders(given.runs, qrels, names, **given.draws, tell=tell)
+        found = compare_orders(given.stored_runs, qrels, names, **given.draws, tell=tell)
     for note in found.notes:
         say(f"note: {note}")
     table = {"agreement": found.agreement, "swaps": found.swaps, "scores": found.scores}[show]

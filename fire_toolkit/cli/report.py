@@ -179,7 +179,7 @@ def table4(
     from fire_toolkit.measures.defaults import PAPER
 
     names = measures or PAPER[:3]
-    table = all_and_new(given.runs, given.original, given.augmented, names, sources=given.sources)
+    table = all_and_new(given.stored_runs, given.original, given.augmented, names, sources=given.sources)
     print_table(table, output_format, _NEW, basis=given.basis())
     given.say_unpooled()
 
@@ -212,7 +212,7 @@ def length(
     from fire_toolkit.findings import by_length
     from fire_toolkit.measures.defaults import FIRST
 
-    tables = (given.runs, given.original, given.augmented, given.queries)
+    tables = (given.stored_runs, given.original, given.augmented, given.queries)
     table = by_length(*tables, measures or (FIRST,), width=width, n_resamples=2000, seed=0)
     basis = given.basis(resampled(2000, 0, "the queries of each bin"))
     print_table(table, output_format, _LENGTH, basis=basis)
@@ -246,7 +246,7 @@ def saturation(
     from fire_toolkit.findings import saturation as saturated
     from fire_toolkit.measures.defaults import PAPER
 
-    table = saturated(given.runs, given.original, given.augmented, measures or PAPER[:3])
+    table = saturated(given.stored_runs, given.original, given.augmented, measures or PAPER[:3])
     print_table(table, output_format, _SATURATION, basis=given.basis())
     given.say_unpooled()
 
@@ -289,7 +289,7 @@ def similarity(
     known = read_delimited(given.inputs.use(train), required=["text"])["text"].tolist()
     likeness = nearest_mean(captions["text"].tolist(), known, n_nearest=nearest)
     by_query = pd.Series(likeness, index=captions["query_id"])
-    tables = (given.runs, given.original, given.augmented, by_query)
+    tables = (given.stored_runs, given.original, given.augmented, by_query)
     table = by_similarity(*tables, k=k, n_resamples=10_000, seed=0)
     basis = given.basis(n_of(len(known), "training caption"), resampled(10_000, 0, "queries"))
     print_table(table, output_format, _SIMILARITY, basis=basis)

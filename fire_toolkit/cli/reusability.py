@@ -56,7 +56,7 @@ def reusability(
     from fire_toolkit.measures.defaults import REUSABILITY
 
     found = leave_out(
-        given.runs,
+        given.stored_runs,
         given.original,
         given.augmented,
         measures or REUSABILITY,

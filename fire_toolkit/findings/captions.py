@@ -23,7 +23,8 @@ from fire_toolkit.certainty.resampling import check_draws
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import Measure
 from fire_toolkit.measures.defaults import solved_at
-from fire_toolkit.tables import Qrels, Queries, Run
+from fire_toolkit.measures.stored_runs import AnyRun
+from fire_toolkit.tables import Qrels, Queries
 
 LENGTH_COLUMNS = {
     "from_chars": "int64",
@@ -61,7 +62,7 @@ POSITIVES = "positives"
 
 
 def by_length(
-    runs: Run | Sequence[Run],
+    runs: AnyRun | Sequence[AnyRun],
     original: Qrels,
     augmented: Qrels,
     queries: Queries,
@@ -154,7 +155,7 @@ def _limits(
 
 
 def saturation(
-    runs: Run | Sequence[Run], original: Qrels, augmented: Qrels, measures: Sequence[str | Measure]
+    runs: AnyRun | Sequence[AnyRun], original: Qrels, augmented: Qrels, measures: Sequence[str | Measure]
 ) -> pd.DataFrame:
     """Return the share of queries on which nothing is left to win: the measure has its greatest value, 1.
 
@@ -202,7 +203,7 @@ def _shares(won: dict[str, Bools]) -> dict[str, float]:
 
 
 def by_similarity(
-    runs: Run | Sequence[Run],
+    runs: AnyRun | Sequence[AnyRun],
     original: Qrels,
     augmented: Qrels,
     similarity: pd.Series,

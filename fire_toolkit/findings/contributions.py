@@ -8,7 +8,8 @@ import pandas as pd
 
 from fire_toolkit.certainty.joined import join_runs, own_pairs, parse_measures, values_of
 from fire_toolkit.measures import Measure
-from fire_toolkit.tables import PoolSources, Qrels, Run
+from fire_toolkit.measures.stored_runs import AnyRun
+from fire_toolkit.tables import PoolSources, Qrels
 
 NEW_COLUMNS = {
     "run_id": "str",
@@ -24,7 +25,7 @@ NEW_COLUMNS = {
 
 
 def all_and_new(
-    runs: Run | Sequence[Run],
+    runs: AnyRun | Sequence[AnyRun],
     original: Qrels,
     augmented: Qrels,
     measures: Sequence[str | Measure],
@@ -34,7 +35,7 @@ def all_and_new(
     """Return for each run and measure the score with all judgments and as if it had not been pooled.
 
     Args:
-        runs: one Run table or several.
+        runs: as in `join_runs`.
         original, augmented: qrels; the queries of `original` count.
         measures: names or measures.
         sources: which run pooled which pair.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -39,6 +40,13 @@ class RunBlock:
         if not self.doc.size:
             return "", ""
         return self.queries[int(np.searchsorted(self.start, 0, side="right")) - 1], self.docs[self.doc[0]]
+
+    def stop_in(self, universe: pd.Index[str], place: int) -> int:
+        """Return one past the last of the universe's queries, sorted, that this block can hold.
+
+        place: of the first query after those of the blocks before.
+        """
+        return len(universe) if self.is_last else bisect_right(universe, self.queries[-1], lo=place)
 
 
 class StoredRun(Protocol):

@@ -10,7 +10,8 @@ import pandas as pd
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import BY_RANK, PRECISION_AT_RECALL
-from fire_toolkit.scoring.score import AnyRun, score_runs
+from fire_toolkit.measures.stored_runs import AnyRun
+from fire_toolkit.scoring.score import score_runs
 from fire_toolkit.tables import Qrels
 
 RECALLS = tuple(step / 10 for step in range(11))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,30 +17,18 @@ from fire_toolkit.measures import (
     judge_run,
     score_coded,
 )
-from fire_toolkit.measures.blocks import RunBlock, StoredRun, block_of
+from fire_toolkit.measures.blocks import StoredRun
 from fire_toolkit.measures.depths import Reach
 from fire_toolkit.measures.judge_matrix import MatrixSource
 from fire_toolkit.measures.judged_ranking import join_rankings
 from fire_toolkit.measures.score_coded import score_views
 from fire_toolkit.measures.segments import Bools, Floats, Ints
+from fire_toolkit.measures.stored_runs import rank_matrix_pairs
 from fire_toolkit.measures.ties import SETTLING_RULES, TiedRanking, find_ties, order_by_index
 from fire_toolkit.ranking import check_run_fits, run_depth
-from fire_toolkit.tables import Run
 
 View = Callable[[Measure], JudgedRanking]
 _ENDS = ("pessimistic", "optimistic")
-
-
-@dataclass(frozen=True)
-class HeldRun:
-    """A Run of one run, as `judge_blocks` takes it."""
-
-    run_id: str
-    run: Run
-
-    def blocks(self) -> Iterable[RunBlock]:
-        """Return it as one block."""
-        return [block_of(self.run)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +108,7 @@ def judge_blocks(
         first = first or block.first_pair
         if doc_order is not None:
             block = order_by_index(block, doc_order, run_id=run.run_id)
-        stop = len(queries) if block.is_last else bisect_right(queries, block.queries[-1], lo=place)
+        stop = block.stop_in(queries, place)
         within = {name: which.between(place, stop) for name, which in coded.items()}
         coded_run = code_run(block, next(iter(within.values())))
         for name, account in accounts.items():
@@ -152,14 +139,8 @@ def _judge_matrix(
 ) -> JudgedRun:
     some = next(iter(coded.values()))
     pairs = np.unique(np.concatenate([which.pairs for which in coded.values()]))
-    ranks = run.rank_pairs(CodedQrels(some.queries, some.docs, pairs, np.zeros_like(pairs)), doc_order)
-    check_run_fits(
-        run.run_id,
-        some.queries,
-        first=run.first_pair,
-        n_shared=np.count_nonzero(ranks.n_retrieved),
-        has_known_doc=ranks.has_known_doc,
-    )
+    both = CodedQrels(some.queries, some.docs, pairs, np.zeros_like(pairs))
+    ranks = rank_matrix_pairs(run, both, doc_order)
     by = {}
     for name, which in coded.items():
         account, tied = _Account(which, measures, ties), ranks.under(which)

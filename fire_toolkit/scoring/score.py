@@ -11,15 +11,13 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import CodedQrels, Measure, code_qrels, parse_measure
-from fire_toolkit.measures.blocks import StoredRun
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.measures.judge_matrix import MatrixSource
 from fire_toolkit.measures.segments import Floats
+from fire_toolkit.measures.stored_runs import AnyRun, list_stored
 from fire_toolkit.measures.ties import TIE_RULES
-from fire_toolkit.ranking import refuse_twice, split_runs
 from fire_toolkit.results import Result, shown_html
 from fire_toolkit.scoring.drawn import drawn_scores
-from fire_toolkit.scoring.judging import HeldRun, judge_blocks
+from fire_toolkit.scoring.judging import judge_blocks
 from fire_toolkit.scoring.notes import (
     Note,
     count_queries,
@@ -30,10 +28,9 @@ from fire_toolkit.scoring.notes import (
     note_ties,
     some_of,
 )
-from fire_toolkit.tables import Qrels, Run, Scores
+from fire_toolkit.tables import Qrels, Scores
 
 ALL = "all"
-AnyRun = Run | StoredRun | MatrixSource
 
 
 class _Scoring(NamedTuple):
@@ -108,7 +105,7 @@ def score_runs(
         1      m  original      all      RR    0.5
     """
     parsed = _parse_all(measures)
-    stored = _stored(runs)
+    stored = list_stored(runs)
     if not stored:
         raise UsageError("no run to score; give at least one run that is not empty")
     coded = _code_both(qrels, augmented)
@@ -137,22 +134,6 @@ def score_runs(
     run_ids = [reach.run_id for reach in reaches]
     scores = _table(np.stack(values), run_ids, query_ids, [m.name for m in parsed], names)
     return Scoring(scores, tuple(notes))
-
-
-def _stored(runs: AnyRun | Sequence[AnyRun]) -> list[StoredRun | MatrixSource]:
-    """Return each run by itself, in the order given."""
-    given = runs if isinstance(runs, Sequence) else [runs]
-    stored: list[StoredRun | MatrixSource] = []
-    for each in given:
-        if isinstance(each, pd.DataFrame):
-            stored += [HeldRun(run_id, run) for run_id, run in split_runs(Run(each)).items()]
-        else:
-            stored.append(each)
-    ids = [run.run_id for run in stored]
-    twice = next((run_id for place, run_id in enumerate(ids) if run_id in ids[:place]), None)
-    if twice is not None:
-        refuse_twice(twice)
-    return stored
 
 
 def _parse_all(measures: Sequence[str | Measure]) -> list[Measure]:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from small_world import joined_or_why_not
 
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats import matrix_runs
@@ -72,7 +73,10 @@ def test_scores_and_notes_are_those_of_the_run(
         patch.setattr(matrix_runs, "_CHUNK_CELLS", chunk)
         opened = open_run(path)
         assert isinstance(opened, MatrixRun)
-        expected, found = (outcome(run, original, **asked) for run in (read_run(path), opened))
+        both = (read_run(path), opened)
+        expected, found = (outcome(run, original, **asked) for run in both)
+        joined, seen = (joined_or_why_not(run, original, augmented) for run in both)
+    assert joined == seen
     if isinstance(expected, str):
         assert expected == found
         return

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import joined_or_why_not
 
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.measures import list_measures, parse_measure
@@ -79,6 +80,9 @@ def test_scores_and_notes_are_those_of_the_run_held_whole(scores, relevances, cu
     run = Run(run[below].reset_index(drop=True)) if depth < 9 and below.any() else run
     original = make_qrels(relevances)
     augmented = make_qrels({q: {**docs, "d0": 1} for q, docs in relevances.items()})
+    assert joined_or_why_not(Cut(run, tuple(cuts)), original, augmented) == joined_or_why_not(
+        run, original, augmented
+    )
     asked = {"augmented": augmented, "per_query": True, "ties": rule, "doc_order": DOCS[::-1]}
     expected, found = (outcome(each, original, asked) for each in (run, Cut(run, tuple(cuts))))
     if isinstance(expected, str):
