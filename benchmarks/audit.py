@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.collections.duplicates import duplicate_captions, near_duplicates
-from fire_toolkit.formats.delimited import delimited_text
-from fire_toolkit.formats.table_files import read_queries
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.tables import Queries, check_queries
 
 N_WORDS = 10_000

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.certainty import leave_out, sign_flip_p
-from fire_toolkit.certainty.intervals import bootstrap_means
-from fire_toolkit.certainty.joined import join_runs, values_of
-from fire_toolkit.comparison import compare_runs
+from fire_toolkit.inference import leave_out, sign_flip_p
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.intervals import bootstrap_means
+from fire_toolkit.inference.judged_pairs import join_runs, values_of
 from fire_toolkit.kernels import load_loops
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measure
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_pool_sources, check_qrels
 
 MEASURES = ["C@1", "C@5", "C@10", "R@10", "P@10", "AP@10", "RR@10", "nDCG@10"]

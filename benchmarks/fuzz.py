@@ -114,10 +114,10 @@ ROUND = {
 
 def tables() -> list[Target]:
     """The tables of a workspace that are CSV, TSV or TREC text."""
-    from fire_toolkit.formats import table_files as files
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.delimited import read_delimited
-    from fire_toolkit.formats.trec import read_trec_qrels, read_trec_run
+    from fire_toolkit.formats.runs.trec import read_trec_qrels, read_trec_run
+    from fire_toolkit.formats.tables import table_files as files
+    from fire_toolkit.formats.tables.delimited import read_delimited
     from fire_toolkit.tables import check_disputes
 
     qrels = "q1 0 d1 a 1\nq1 0 d2 a -1\nq2 0 d1 b 3\n"
@@ -145,13 +145,14 @@ def tables() -> list[Target]:
 
 def records() -> list[Target]:
     """Settings, manifests, tasks, and the records of a campaign."""
+
     from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
-    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.media.transcode import RECORD, read_record
-    from fire_toolkit.stages import stage_states
-    from fire_toolkit.storage import Manifest, finish_interrupted, read_manifest, verify
-    from fire_toolkit.workspace import config_text, read_workspace
+    from fire_toolkit.workspace.config import config_text, read_workspace
+    from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, read_manifest, verify
+    from fire_toolkit.workspace.stages import stage_states
 
     sha = hashlib.sha256(b"x").hexdigest()
     manifest = Manifest("pool", "0", {"depth": 3}, {"runs/a": sha}, {"pool.csv": sha}, {"pairs": 1})
@@ -191,10 +192,10 @@ def texts() -> list[Target]:
     """Ids, masks, TIFA's files and FIRE's release."""
     import pandas as pd
 
-    from fire_toolkit.formats.fire_release import read_fire_release
-    from fire_toolkit.formats.ids import read_ids
-    from fire_toolkit.formats.masks import read_mask
-    from fire_toolkit.formats.tifa import read_answers, read_questions
+    from fire_toolkit.formats.runs.axis_ids import read_ids
+    from fire_toolkit.formats.runs.masks import read_mask
+    from fire_toolkit.formats.tables.fire_release import read_fire_release
+    from fire_toolkit.formats.tables.tifa import read_answers, read_questions
     from fire_toolkit.tables import check_queries
 
     question = [{"id": "q", "question": "is it?", "choices": ["yes", "no"], "answer": "yes"}]
@@ -220,9 +221,9 @@ def texts() -> list[Target]:
 
 def predictions() -> list[Target]:
     """Runs of every format, as `add-run` and as the other commands read them."""
-    from fire_toolkit.formats.ingest import Request, ingest
-    from fire_toolkit.formats.oddities import ALLOWANCES
-    from fire_toolkit.formats.runs import read_run
+    from fire_toolkit.formats.runs.ingest import Request, ingest
+    from fire_toolkit.formats.runs.read import read_run
+    from fire_toolkit.formats.runs.score_anomalies import ALLOWANCES
 
     queries, docs = ["007", "q:1|x", "frage-ü"], ["NA", "d10", "d9", "null"]
     request = Request(query_ids=queries, doc_ids=docs, allow=frozenset(ALLOWANCES), similarity="dot", depth=2)
@@ -257,9 +258,10 @@ def collections() -> list[Target]:
 
 def exports() -> list[Target]:
     """Label Studio's exports."""
+
     from fire_toolkit.campaign.votes import judgments_from_export, parse_export
-    from fire_toolkit.formats.files import read_text
-    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.files import read_text
+    from fire_toolkit.formats.tables.guideline_files import read_guideline
 
     guideline = read_guideline("caption-relevance-v1")
 
@@ -358,7 +360,7 @@ def attempt(target: Target, content: bytes) -> str:
 def work(first: int, last: int, seed: int, only: str) -> None:
     """Read mutations one after another; say each number before, and what came out after it."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    from fire_toolkit.formats import hdf5
+    from fire_toolkit.formats.arrays import hdf5
 
     hdf5._SECONDS = 3.0
     found = [target for target in targets() if only in target.name]

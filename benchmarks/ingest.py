@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.embeddings import product_matrix
-from fire_toolkit.formats.matrix import held
-from fire_toolkit.formats.npy import read_npy
+from fire_toolkit.formats.arrays.npy import read_npy
+from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
+from fire_toolkit.formats.runs.embeddings import product_matrix
+from fire_toolkit.formats.runs.matrix import held
 from fire_toolkit.kernels import load_loops
-from fire_toolkit.ranking import top_of_rows
+from fire_toolkit.matching.ranking import top_of_rows
 
 REPEATS = 3
 
@@ -148,7 +148,7 @@ def write_large(path: Path, n_rows: int, n_docs: int) -> None:
 
 def child(path: Path, orientation: str) -> None:
     """Rank one file and print seconds, the ranking thread's CPU seconds, and peak megabytes."""
-    from fire_toolkit.formats.matrix import FileMatrix, Hasher
+    from fire_toolkit.formats.runs.matrix import FileMatrix, Hasher
 
     matrix = read_npy(path).matrices[""]
     assert isinstance(matrix, FileMatrix)

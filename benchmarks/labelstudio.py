@@ -39,10 +39,10 @@ from fire_toolkit.campaign.ledger_rows import KEPT
 from fire_toolkit.campaign.queues import assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.formats.guideline_files import read_guideline
-from fire_toolkit.guidelines import Guideline
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.guidelines.label_config import config_sha256
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.config import config_sha256
 from fire_toolkit.labelstudio.connection import Connection, read_connection
 from fire_toolkit.labelstudio.pull import LOOK_BACK_S, Pulled, pull_answers
 from fire_toolkit.labelstudio.push import make_queues, project_settings, push_queues

@@ -29,13 +29,14 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit import kernels
-from fire_toolkit.comparison import compare_runs
-from fire_toolkit.formats.dense import QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.matrix import held
-from fire_toolkit.formats.own_runs import run_bytes
-from fire_toolkit.formats.runs import open_run, read_run, run_of_ranked
-from fire_toolkit.measures import code_qrels, code_run, judge_matrix, parse_measure, score_coded
-from fire_toolkit.ranking import ranks_in_rows, top_of_rows
+from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
+from fire_toolkit.formats.runs.matrix import held
+from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.read import open_run, read_run, run_of_ranked
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.matching.judge_matrix import judge_matrix
+from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
+from fire_toolkit.measures import code_qrels, code_run, parse_measure, score_coded
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
 

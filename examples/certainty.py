@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fire_toolkit import read_pool, read_qrels
 from fire_toolkit.cli import main
-from fire_toolkit.formats.delimited import delimited_text
+from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.tables import Labels, check_labels
 
 SAMPLE = Path(__file__).resolve().parents[1] / "pools" / "sample"

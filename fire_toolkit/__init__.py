@@ -26,27 +26,16 @@ if TYPE_CHECKING:
         krippendorff_alpha,
         leave_one_out,
     )
-    from fire_toolkit.aspects import score_aspects
     from fire_toolkit.campaign.task_json import tasks_to_json
     from fire_toolkit.campaign.tasks import make_tasks
     from fire_toolkit.campaign.votes import judgments_from_export
-    from fire_toolkit.certainty import (
-        compare_orders,
-        contributions,
-        coverage,
-        honest_scores,
-        leave_out,
-        score_differences,
-    )
-    from fire_toolkit.comparison import compare_runs
-    from fire_toolkit.directions import score_directions
     from fire_toolkit.errors import FireError
     from fire_toolkit.formats.collections import read_collection
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.guideline_files import list_guidelines, read_guideline
-    from fire_toolkit.formats.held_runs import run_from_matrix
-    from fire_toolkit.formats.runs import open_run, read_run
-    from fire_toolkit.formats.table_files import (
+    from fire_toolkit.formats.runs.held_runs import run_from_matrix
+    from fire_toolkit.formats.runs.read import open_run, read_run
+    from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
+    from fire_toolkit.formats.tables.table_files import (
         read_items,
         read_judgments,
         read_labels,
@@ -54,15 +43,26 @@ if TYPE_CHECKING:
         read_pool_sources,
         read_queries,
     )
-    from fire_toolkit.formats.table_text import table_text
+    from fire_toolkit.formats.tables.table_text import table_text
+    from fire_toolkit.inference import (
+        compare_orders,
+        contributions,
+        coverage,
+        honest_scores,
+        leave_out,
+        score_differences,
+    )
+    from fire_toolkit.inference.compare import compare_runs
+    from fire_toolkit.matching.own_items import drop_own_items
+    from fire_toolkit.matching.ranking import rank_run
     from fire_toolkit.measures import list_measures, parse_measure
-    from fire_toolkit.own_items import drop_own_items
     from fire_toolkit.pooling import pool_runs
     from fire_toolkit.qrels import augment_qrels, change_counts
-    from fire_toolkit.ranking import rank_run
     from fire_toolkit.resolution import next_round, plan_round, resolve
     from fire_toolkit.scoring import score_curves, score_runs
-    from fire_toolkit.tifa import score_tifa
+    from fire_toolkit.scoring.bidirectional import score_directions
+    from fire_toolkit.scoring.breakdown import score_aspects
+    from fire_toolkit.scoring.tifa import score_tifa
 
 _HOMES = {
     "FireError": "errors",
@@ -72,44 +72,44 @@ _HOMES = {
     "annotator_profiles": "agreement",
     "augment_qrels": "qrels",
     "change_counts": "qrels",
-    "compare_orders": "certainty",
-    "compare_runs": "comparison",
-    "contributions": "certainty",
-    "coverage": "certainty",
-    "drop_own_items": "own_items",
-    "honest_scores": "certainty",
+    "compare_orders": "inference",
+    "compare_runs": "inference.compare",
+    "contributions": "inference",
+    "coverage": "inference",
+    "drop_own_items": "matching.own_items",
+    "honest_scores": "inference",
     "judgments_from_export": "campaign.votes",
     "krippendorff_alpha": "agreement",
     "leave_one_out": "agreement",
-    "leave_out": "certainty",
-    "list_guidelines": "formats.guideline_files",
+    "leave_out": "inference",
+    "list_guidelines": "formats.tables.guideline_files",
     "list_measures": "measures",
     "make_tasks": "campaign.tasks",
     "next_round": "resolution",
-    "open_run": "formats.runs",
+    "open_run": "formats.runs.read",
     "parse_measure": "measures",
     "plan_round": "resolution",
     "pool_runs": "pooling",
-    "rank_run": "ranking",
+    "rank_run": "matching.ranking",
     "read_collection": "formats.collections",
-    "read_guideline": "formats.guideline_files",
-    "read_items": "formats.table_files",
-    "read_judgments": "formats.table_files",
-    "read_labels": "formats.table_files",
-    "read_pool": "formats.table_files",
-    "read_pool_sources": "formats.table_files",
+    "read_guideline": "formats.tables.guideline_files",
+    "read_items": "formats.tables.table_files",
+    "read_judgments": "formats.tables.table_files",
+    "read_labels": "formats.tables.table_files",
+    "read_pool": "formats.tables.table_files",
+    "read_pool_sources": "formats.tables.table_files",
     "read_qrels": "formats.collections.qrels",
-    "read_queries": "formats.table_files",
-    "read_run": "formats.runs",
+    "read_queries": "formats.tables.table_files",
+    "read_run": "formats.runs.read",
     "resolve": "resolution",
-    "run_from_matrix": "formats.held_runs",
-    "score_aspects": "aspects",
+    "run_from_matrix": "formats.runs.held_runs",
+    "score_aspects": "scoring.breakdown",
     "score_curves": "scoring",
-    "score_differences": "certainty",
-    "score_directions": "directions",
+    "score_differences": "inference",
+    "score_directions": "scoring.bidirectional",
     "score_runs": "scoring",
-    "score_tifa": "tifa",
-    "table_text": "formats.table_text",
+    "score_tifa": "scoring.tifa",
+    "table_text": "formats.tables.table_text",
     "tasks_to_json": "campaign.task_json",
 }
 

@@ -17,10 +17,10 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit import tables
-from fire_toolkit.checks import TableSpec, check_table
-from fire_toolkit.columns import are_in_order
 from fire_toolkit.errors import UsageError
-from fire_toolkit.guidelines import Guideline
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.tables.checks import TableSpec, check_table
+from fire_toolkit.tables.columns import are_in_order
 
 MADE_BY = {
     "Queries": "read_queries reads one",

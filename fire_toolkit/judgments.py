@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pandas as pd
 
-from fire_toolkit.checks import TableSpec, are_distinct, check_table, ordered
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import JUDGMENTS, Dropped, Judgments, check_dropped
+from fire_toolkit.tables.checks import TableSpec, are_distinct, check_table, ordered
 
 _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)

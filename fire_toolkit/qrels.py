@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.columns import pair_rows
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, Qrels, check_changes, check_qrels
+from fire_toolkit.tables.columns import pair_rows
 
 Floats = npt.NDArray[np.float64]
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.certainty.joined import join_runs
 from fire_toolkit.errors import JoinError
+from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures.stored_runs import AnyRun
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import (
     Labels,
     PoolSources,

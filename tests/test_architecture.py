@@ -15,33 +15,26 @@ PACKAGE = Path(fire_toolkit.__file__).parent
 BASE = {
     "errors",
     "ids",
-    "columns",
+    "arrays",
     "results",
-    "checks",
     "tables",
-    "ranking",
-    "own_items",
     "kernels",
     "guidelines",
     "plugins",
 }
 # A stage may use the base and the stages named here: scoring is made of measures, say.
 STAGES: dict[str, set[str]] = {
-    "pooling": set(),
+    "matching": set(),
+    "measures": {"matching"},
+    "pooling": {"matching"},
     "judgments": set(),
     "agreement": set(),
     "resolution": set(),
     "qrels": set(),
-    "measures": set(),
-    "scoring": {"measures"},
-    "directions": {"measures", "scoring"},
-    "tifa": set(),
-    "aspects": {"measures", "scoring"},
-    "comparison": {"measures", "scoring"},
-    "certainty": {"measures", "qrels"},
-    "findings": {"agreement", "certainty", "measures", "resolution"},
-    "planning": set(),
-    "collections": set(),
+    "scoring": {"matching", "measures"},
+    "inference": {"matching", "measures", "qrels"},
+    "paper_tables": {"agreement", "inference", "matching", "measures", "resolution"},
+    "collections": {"matching"},
 }
 IMPURE = {"pathlib", "os", "sys", "time", "random", "subprocess", "socket", "click", "shutil", "tempfile"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
@@ -100,7 +93,7 @@ CAMPAIGN = sorted((PACKAGE / "campaign").glob("*.py"))
 
 @pytest.mark.parametrize("path", CAMPAIGN, ids=str)
 def test_the_campaign_knows_no_carrier(path: Path) -> None:
-    assert own(imports(path)) <= BASE | {"campaign", "judgments", "formats", "storage"}
+    assert own(imports(path)) <= BASE | {"campaign", "judgments", "files", "syntax", "formats", "workspace"}
 
 
 @pytest.mark.parametrize("path", [p for p in CAMPAIGN if p.stem not in KEEPERS], ids=str)
@@ -109,10 +102,34 @@ def test_what_a_campaign_computes_touches_no_file_or_clock(path: Path) -> None:
 
 
 def test_every_room_has_its_place() -> None:
-    edges = {"formats", "labelstudio", "media", "storage", "workspace", "stages", "campaign", "report"}
-    edges |= {"rounds", "serving"}
-    placed = BASE | set(STAGES) | edges | {"arguments", "release", "cli", "demo", "__init__", "__main__"}
+    edges = {"files", "syntax", "formats", "workspace", "labelstudio", "media", "campaign", "serving"}
+    placed = BASE | set(STAGES) | edges | {"arguments", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed
+
+
+def test_rooms_form_no_circle_and_at_most_ten_floors() -> None:
+    below: dict[str, set[str]] = {}
+    for path in MODULES:
+        if room(path) not in ("__init__", "__main__"):
+            below.setdefault(room(path), set()).update(own(imports(path)) - {room(path)})
+    floors: dict[str, int] = {}
+    while len(floors) < len(below):
+        ready = {name for name in below if name not in floors and below[name] <= floors.keys()}
+        assert ready, f"rooms in a circle: {sorted(below.keys() - floors.keys())}"
+        floors |= {name: 1 + max((floors[other] for other in below[name]), default=0) for name in ready}
+    assert max(floors.values()) <= 10, floors
+
+
+def test_modules_form_no_circle() -> None:
+    names = {".".join(("fire_toolkit", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in MODULES}
+    below = {
+        name: {other for other in imports(path) if other in names and other != name}
+        for name, path in names.items()
+    }
+    while below:
+        ready = {name for name, others in below.items() if not others & below.keys()}
+        assert ready, f"modules in a circle: {sorted(below)}"
+        below = {name: others for name, others in below.items() if name not in ready}
 
 
 def test_the_sdk_is_imported_in_one_room_only() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from fire_toolkit.aspects import score_aspects
 from fire_toolkit.errors import JoinError
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.scoring import score_runs
+from fire_toolkit.scoring.breakdown import score_aspects
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
 
 KINDS = {"q1": "x", "q2": "y", "q3": "x; y", "q4": ""}

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit import pool_runs, read_qrels, read_run
-from fire_toolkit.certainty import coverage, honest_scores, leave_out
+from fire_toolkit.inference import coverage, honest_scores, leave_out
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.tables import Labels, Qrels, Run, check_labels, check_qrels
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fire_toolkit import columns
-from fire_toolkit.checks import Column, TableSpec, check_table, is_id
 from fire_toolkit.errors import TableError
-from fire_toolkit.tables import check_judgments, check_pool, check_qrels, check_run
+from fire_toolkit.tables import check_judgments, check_pool, check_qrels, check_run, columns
+from fire_toolkit.tables.checks import Column, TableSpec, check_table, is_id
 
 HARD_IDS = ["007", "NA", "null", "q:1|x", "é", "日本", "1e5", "-0", "True", "a,b", '"q"', "🙂"]
 SPEC = TableSpec(

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fire_toolkit.directions import (
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.scoring.bidirectional import (
     fold_runs,
     make_folds,
     mean_of_folds,
     score_directions,
     turn_qrels,
 )
-from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 

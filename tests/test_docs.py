@@ -64,7 +64,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_every_table_of_the_data_model_names_its_columns() -> None:
     from fire_toolkit import tables
-    from fire_toolkit.checks import TableSpec
+    from fire_toolkit.tables.checks import TableSpec
 
     page = (ROOT / "docs" / "data-model.md").read_text(encoding="utf-8")
     for spec in (value for value in vars(tables).values() if isinstance(value, TableSpec)):

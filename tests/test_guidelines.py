@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import TableError
-from fire_toolkit.formats.guideline_files import read_guideline
-from fire_toolkit.guidelines import (
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.guidelines.label_config import parse_label_config
+from fire_toolkit.guidelines.model import (
     DEFAULT_GRADES,
     DEFAULT_NAME,
     Guideline,
@@ -17,8 +18,7 @@ from fire_toolkit.guidelines import (
     label_grades,
     usual_grades,
 )
-from fire_toolkit.labelstudio.config import parse_label_config
-from fire_toolkit.workspace import SETTINGS
+from fire_toolkit.workspace.config import SETTINGS
 
 DEFAULT = read_guideline("caption-relevance-v1")
 

@@ -9,10 +9,10 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
+from fire_toolkit.arrays import Floats, share
 from fire_toolkit.cli import main
 from fire_toolkit.measures import Definition, JudgedRanking, list_measures
 from fire_toolkit.measures.registry import MEASURES
-from fire_toolkit.measures.segments import Floats, share
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fire_toolkit as fire
-from fire_toolkit.formats.own_runs import OwnRun, run_bytes
-from fire_toolkit.own_items import LeftOut, drop_own_items, own_items_of, qrels_without_own_pairs
+from fire_toolkit.formats.runs.native import OwnRun, run_bytes
+from fire_toolkit.matching.own_items import LeftOut, drop_own_items, own_items_of, qrels_without_own_pairs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
 
 QUERIES, DOCS = ["q0", "q1", "q2"], [f"d{n}" for n in range(6)]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import TableError
-from fire_toolkit.ranking import rank_run, split_runs, top, top_of_rows
+from fire_toolkit.matching.ranking import rank_run, split_runs, top, top_of_rows
 from fire_toolkit.tables import Run
 
 DOCS = ["007", "7", "NA", "a", "é", "日本", "q:1|x", "🙂"]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from fire_toolkit import read_pool
 from fire_toolkit.cli import main
-from fire_toolkit.storage import verify
+from fire_toolkit.workspace.manifests import verify
 
 SAMPLE = Path(__file__).resolve().parent.parent / "pools" / "sample"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fire_toolkit import storage
 from fire_toolkit.errors import FireError, FormatError, StaleError
-from fire_toolkit.storage import (
+from fire_toolkit.workspace import manifests as storage
+from fire_toolkit.workspace.manifests import (
     Manifest,
     finish_interrupted,
     manifest_path,

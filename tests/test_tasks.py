@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.campaign.tasks import make_tasks, pair_id, pair_ids, split_pair_id, split_pair_ids
-from fire_toolkit.checks import is_id
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
-from fire_toolkit.formats.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.tables import Pool, Queries, check_items, check_pool, check_queries
+from fire_toolkit.tables.checks import is_id
 
 GUIDELINE = read_guideline("caption-relevance-v1")
 IDS = st.text(min_size=1).filter(is_id)

@@ -12,9 +12,8 @@ from click.testing import CliRunner
 
 from fire_toolkit.cli import main
 from fire_toolkit.errors import FormatError, JoinError, TableError
-from fire_toolkit.formats.tifa import read_answers, read_questions
-from fire_toolkit.tables import check_labels
-from fire_toolkit.tifa import (
+from fire_toolkit.formats.tables.tifa import read_answers, read_questions
+from fire_toolkit.scoring.tifa import (
     Question,
     answer_questions,
     check_answers,
@@ -24,6 +23,7 @@ from fire_toolkit.tifa import (
     tifa_by_query,
     tifa_by_type,
 )
+from fire_toolkit.tables import check_labels
 
 YES_NO = ("yes", "no")
 QUESTIONS = [

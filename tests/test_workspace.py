@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.workspace import SETTINGS, config_text, find_workspace, read_workspace
+from fire_toolkit.workspace.config import SETTINGS, config_text, find_workspace, read_workspace
 
 
 def workspace(tmp_path: Path, text: str) -> Path:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.guidelines import usual_grades
+from fire_toolkit.guidelines.model import usual_grades
 from fire_toolkit.tables import Judgments
 
 Ints = npt.NDArray[np.int64]

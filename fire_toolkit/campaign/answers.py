@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
-from fire_toolkit.checks import is_id
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.guidelines import COMMENT, FLAGS, RELEVANCE
+from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
 from fire_toolkit.judgments import utc_time
+from fire_toolkit.tables.checks import is_id
 
 API = "api"
 _is_id = lru_cache(1 << 16)(is_id)

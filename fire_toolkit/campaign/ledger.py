@@ -16,9 +16,9 @@ from typing import Any, NewType
 
 import pandas as pd
 
-from fire_toolkit.checks import Column, TableSpec, check_table
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.storage import finish_interrupted, write_files
+from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.workspace.manifests import finish_interrupted, write_files
 
 Ledger = NewType("Ledger", pd.DataFrame)
 

@@ -14,7 +14,7 @@ from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round, queue_named
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
-from fire_toolkit.guidelines import Guideline
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import DROPPED, UNASSIGNED, Dropped, check_dropped, check_judgments
 
 EDITED = "edited"

@@ -22,9 +22,9 @@ from fire_toolkit.campaign.ledger import (
 )
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id
-from fire_toolkit.checks import is_id
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.judgments import utc_time
+from fire_toolkit.tables.checks import is_id
 
 Json = Mapping[str, Any]
 

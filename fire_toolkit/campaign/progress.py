@@ -16,7 +16,7 @@ from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import QueueName, Round, queue_named
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.errors import FormatError
-from fire_toolkit.guidelines import Grades, Guideline
+from fire_toolkit.guidelines.model import Grades, Guideline
 
 Pair = tuple[str, str]
 

@@ -9,9 +9,9 @@ from typing import NewType
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.checks import Column, TableSpec, check_table, is_id
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import Tasks
+from fire_toolkit.tables.checks import Column, TableSpec, check_table, is_id
 
 Assignments = NewType("Assignments", pd.DataFrame)
 

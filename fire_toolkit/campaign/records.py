@@ -17,11 +17,11 @@ import pandas as pd
 
 from fire_toolkit.campaign.queues import ASSIGNMENTS, OVERLAP, Assignments, check_assignments
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.delimited import delimited_text, read_delimited
-from fire_toolkit.formats.files import read_text
-from fire_toolkit.formats.syntax import parse_json
-from fire_toolkit.storage import finish_interrupted, write_files
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
+from fire_toolkit.workspace.manifests import finish_interrupted, write_files
 
 FOLDER = "campaign"
 LEDGER_FOLDER = "ledger"

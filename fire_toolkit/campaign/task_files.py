@@ -10,9 +10,9 @@ import pandas as pd
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.formats.files import read_text
-from fire_toolkit.formats.syntax import parse_json
-from fire_toolkit.guidelines import CAPTION, Guideline
+from fire_toolkit.files import read_text
+from fire_toolkit.guidelines.model import CAPTION, Guideline
+from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Tasks, check_tasks
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyarrow import compute
 
 from fire_toolkit.errors import JoinError
-from fire_toolkit.formats.columns_text import Texts, changed, data_of, field_texts, joined_lines
-from fire_toolkit.guidelines import CAPTION, Guideline
+from fire_toolkit.formats.tables.columns_text import Texts, changed, data_of, field_texts, joined_lines
+from fire_toolkit.guidelines.model import CAPTION, Guideline
 from fire_toolkit.tables import Tasks
 
 PAIR_ID = "pair_id"
@@ -84,7 +84,7 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
         JoinError: the tasks were made for another guideline.
 
     Examples:
-        >>> from fire_toolkit.formats.guideline_files import read_guideline
+        >>> from fire_toolkit.formats.tables.guideline_files import read_guideline
         >>> from fire_toolkit.tables import check_pool, check_queries
         >>> pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"]}))
         >>> queries = check_queries(pd.DataFrame({"query_id": ["q"], "text": "a dog runs"}))

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.checks import ordered
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
-from fire_toolkit.guidelines import Guideline
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
+from fire_toolkit.tables.checks import ordered
 
 Ints = npt.NDArray[np.int64]
 
@@ -214,7 +214,7 @@ def make_tasks(
         UsageError: overlap or seed out of range.
 
     Examples:
-        >>> from fire_toolkit.formats.guideline_files import read_guideline
+        >>> from fire_toolkit.formats.tables.guideline_files import read_guideline
         >>> from fire_toolkit.tables import check_pool, check_queries
         >>> pool = check_pool(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"]}))
         >>> queries = check_queries(pd.DataFrame({"query_id": ["q"], "text": "a dog runs"}))

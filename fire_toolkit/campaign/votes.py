@@ -11,7 +11,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.answers import LOST, Answer, one_line, read_answers
 from fire_toolkit.errors import FormatError
-from fire_toolkit.guidelines import Guideline, label_grades
+from fire_toolkit.guidelines.model import Guideline, label_grades
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
@@ -80,7 +80,7 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
         TableError: a vote with a label that the guideline does not have.
 
     Examples:
-        >>> from fire_toolkit.formats.guideline_files import read_guideline
+        >>> from fire_toolkit.formats.tables.guideline_files import read_guideline
         >>> rules = read_guideline("caption-relevance-v1")
         >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
         True

@@ -35,7 +35,7 @@ from fire_toolkit.cli.judged_files import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fire_toolkit.guidelines import Grades
+    from fire_toolkit.guidelines.model import Grades
     from fire_toolkit.tables import Judgments
 
 INCLUSION = "inclusion_probability"
@@ -186,8 +186,8 @@ def _designed(judgments: Judgments, *, all_rounds: bool) -> Judgments:
 
 def _joined(judgments: Judgments, file: Path, by: str | None) -> Judgments:
     from fire_toolkit.agreement import join_columns
-    from fire_toolkit.formats.delimited import read_delimited
-    from fire_toolkit.formats.table_files import typed_judgments
+    from fire_toolkit.formats.tables.delimited import read_delimited
+    from fire_toolkit.formats.tables.table_files import typed_judgments
 
     return typed_judgments(join_columns(judgments, read_delimited(file), by=by), where=str(file))
 
@@ -314,7 +314,7 @@ def _basis(judgments: Judgments, question: _Question) -> str:
 
 def _keep(measured: pd.DataFrame, question: _Question, inputs: Inputs) -> None:
     """Write the table where the workspace has its place."""
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
 
     place = workspace_path("agreement/agreement.csv")
     if place is None:

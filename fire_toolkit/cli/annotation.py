@@ -77,8 +77,8 @@ def tasks(
     from fire_toolkit.campaign.tasks import make_tasks
     from fire_toolkit.cli.asking import kept, queue_tasks, what_to_ask
     from fire_toolkit.cli.push import loads_of
-    from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.formats.table_files import read_items, read_queries
+    from fire_toolkit.formats.tables.guideline_files import read_guideline
+    from fire_toolkit.formats.tables.table_files import read_items, read_queries
 
     inputs = Inputs()
     asked = what_to_ask(pool, out, inputs)
@@ -125,7 +125,7 @@ def tasks(
 
 def _without_own_items(pairs: Pool, queries: Queries) -> Pool:
     """Return the pairs without those of a query and its own item, and say how many these were."""
-    from fire_toolkit.own_items import own_items_of, without_own_pairs
+    from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 
     kept_pairs = without_own_pairs(pairs, own_items_of(queries))
     if n_own := len(pairs) - len(kept_pairs):
@@ -161,7 +161,7 @@ def _from_workspace(key: str) -> Path | None:
 )
 def guideline(name: str | None, part: str) -> None:
     """Print a guideline: the text for annotators or the labeling config to paste into Label Studio."""
-    from fire_toolkit.formats.guideline_files import list_guidelines, read_guideline
+    from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 
     if name is None:
         click.echo("\n".join(list_guidelines()))
@@ -187,9 +187,9 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     """
     from fire_toolkit.agreement.votes import unit_codes
     from fire_toolkit.campaign.votes import judgments_from_export, parse_export
-    from fire_toolkit.formats.delimited import delimited_bytes
-    from fire_toolkit.formats.files import read_text
-    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.files import read_text
+    from fire_toolkit.formats.tables.delimited import delimited_bytes
+    from fire_toolkit.formats.tables.guideline_files import read_guideline
 
     file = chosen_path(out, workspace_path("judgments/judgments.csv"), "--out")
     inputs = Inputs()

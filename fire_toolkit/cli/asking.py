@@ -32,9 +32,9 @@ def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
 
     Each round of a workspace has a file of its own. Where nothing is left, the latest round is made again.
     """
-    from fire_toolkit.formats.table_files import read_pool
+    from fire_toolkit.formats.tables.table_files import read_pool
     from fire_toolkit.pooling import pairs_to_ask
-    from fire_toolkit.rounds import tasks_file
+    from fire_toolkit.workspace.rounds import tasks_file
 
     workspace = here()
     given = chosen_path(pool, workspace_path("pool"), "POOL")
@@ -56,8 +56,8 @@ def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
 def _never_asked(pooled: Pool, root: Path) -> Pool:
     """Return the pairs that nobody was handed and nobody judged; where there are none, the latest round's."""
     from fire_toolkit.campaign.task_files import task_keys
-    from fire_toolkit.rounds import begun_rounds, handed_out, next_round_number
     from fire_toolkit.tables import Pool
+    from fire_toolkit.workspace.rounds import begun_rounds, handed_out, next_round_number
 
     files = handed_out(root)
     keys = {number: task_keys(path) for number, path in files.items()}
@@ -80,8 +80,8 @@ def _never_asked(pooled: Pool, root: Path) -> Pool:
 def _in_free_round(pairs: Pool, root: Path) -> Pool:
     """Return the pairs in their round, or in the next one if other pairs were handed out in theirs."""
     from fire_toolkit.campaign.task_files import task_keys
-    from fire_toolkit.rounds import handed_out, next_round_number
     from fire_toolkit.tables import Pool
+    from fire_toolkit.workspace.rounds import handed_out, next_round_number
 
     there = handed_out(root).get(int(pairs["round"].max()) if len(pairs) else 1)
     if there is None or task_keys(there) == set(_keys(pairs)):
@@ -97,7 +97,7 @@ def _keys(pairs: Pool) -> list[str]:
 
 def _not_judged(pairs: Pool, root: Path) -> Pool:
     """Return the pairs that neither the pool nor the workspace's judgments call judged."""
-    from fire_toolkit.formats.table_files import read_judged_pairs
+    from fire_toolkit.formats.tables.table_files import read_judged_pairs
     from fire_toolkit.tables import Pool
 
     judgments = root / "judgments" / "judgments.csv"
@@ -112,7 +112,7 @@ def _not_judged(pairs: Pool, root: Path) -> Pool:
 def _campaign_keys(root: Path) -> set[str]:
     """Return the pairs that a campaign has given out for a judgment."""
     from fire_toolkit.campaign.queues import CONTROL, TRAINING
-    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.tables.delimited import read_delimited
 
     keys: set[str] = set()
     for path in sorted(root.glob("campaign/round-*/assignments.csv")):
@@ -147,7 +147,7 @@ def kept(file: Path, texts: Mapping[str, bytes]) -> dict[str, bytes]:
     """
     from fire_toolkit.campaign.task_files import overlap_file
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.storage import manifest_path, read_manifest
+    from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
     at = manifest_path(file, is_folder=False)
     there = read_manifest(at).outputs if at.is_file() else {}

@@ -38,7 +38,7 @@ def read_tables(
 ) -> tuple[Queries, Items | None, Qrels | None]:
     """Return the collection's tables: the files named, else those of the workspace."""
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.table_files import read_items, read_queries
+    from fire_toolkit.formats.tables.table_files import read_items, read_queries
 
     query_file = chosen_path(queries, workspace_file("queries"), "--queries")
     item_file, qrels_file = items or workspace_file("items"), qrels or workspace_file("qrels")
@@ -98,7 +98,7 @@ def audit(
     """
     from fire_toolkit.collections import audit as audits
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
 
     labels = labels or _workspace_labels()
     if sharing and not labels:
@@ -153,7 +153,7 @@ def _hashes(items: Items, media: Path) -> tuple[pd.DataFrame, int]:
     """Return the sha256 of the items' files, and how many have one; only files of one size are read."""
     import pandas as pd
 
-    from fire_toolkit.formats.files import sha256_of
+    from fire_toolkit.files import sha256_of
 
     paths = {doc: media / url for doc, url in zip(items["doc_id"], items["media_url"], strict=True)}
     there = {doc: path for doc, path in paths.items() if path.is_file()}
@@ -183,7 +183,7 @@ def _training_texts(train: str, inputs: Inputs) -> list[str]:
 
 def _add_sharing(found: Audit, queries: Queries, labels: str, sharing: str | None, inputs: Inputs) -> None:
     from fire_toolkit.collections.sharing import CHOICES, share_labels
-    from fire_toolkit.formats.table_files import read_labels
+    from fire_toolkit.formats.tables.table_files import read_labels
 
     path = Path(labels) / "labels.csv" if Path(labels).is_dir() else Path(labels)
     table = read_labels(inputs.use(path))
@@ -219,7 +219,7 @@ def suggest(
     """
     from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_pool
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
 
     folder = chosen_path(out, workspace_path("suggestions"), "--out")
     inputs = Inputs()

@@ -27,8 +27,8 @@ from fire_toolkit.cli.run_files import open_runs, read_runs
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fire_toolkit.formats.matrix_runs import MatrixRun
-    from fire_toolkit.formats.own_runs import OwnRun
+    from fire_toolkit.formats.runs.matrix_runs import MatrixRun
+    from fire_toolkit.formats.runs.native import OwnRun
     from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
 
 POLICIES = ("union", "override", "drop")
@@ -95,7 +95,7 @@ class Given:
     @cached_property
     def labels(self) -> Labels:
         """The resolved labels."""
-        from fire_toolkit.formats.table_files import read_labels
+        from fire_toolkit.formats.tables.table_files import read_labels
 
         path = chosen_path(self.values["labels"], workspace_path("labels"), "--labels")
         found = read_labels(self.inputs.use(path / "labels.csv" if path.is_dir() else path))
@@ -119,7 +119,7 @@ class Given:
         return self._read_sources(path)
 
     def _read_sources(self, path: Path) -> PoolSources:
-        from fire_toolkit.formats.table_files import read_pool_sources
+        from fire_toolkit.formats.tables.table_files import read_pool_sources
 
         found = read_pool_sources(self.inputs.use(path / "pool_sources.csv" if path.is_dir() else path))
         sources: PoolSources = self.own.pairs(found, "pool sources")
@@ -149,7 +149,7 @@ class Given:
         """Say which runs fed no pool, where the pool is known."""
         if self.sources_if_any is None:
             return
-        from fire_toolkit.formats.runs import run_id_of
+        from fire_toolkit.formats.runs.read import run_id_of
 
         fed = set(self.sources_if_any["run_id"].unique())
         fresh = [run_id for run_id in map(run_id_of, self._read_runs() or self.runs) if run_id not in fed]
@@ -159,7 +159,7 @@ class Given:
 
     def basis(self, *more: str) -> str:
         """Return what the tables read so far hold, and how often they were resampled, in words."""
-        from fire_toolkit.columns import Coded, starts_of_groups
+        from fire_toolkit.tables.columns import Coded, starts_of_groups
 
         read = self.__dict__
         runs = self._read_runs()
@@ -275,7 +275,7 @@ def read_augmented(augmented: str | None, given_qrels: str | None, inputs: Input
 
 def read_queries_file(queries: str | None, inputs: Inputs) -> Queries:
     """Return the queries given, else the workspace's."""
-    from fire_toolkit.formats.table_files import read_queries
+    from fire_toolkit.formats.tables.table_files import read_queries
 
     workspace = here()
     in_workspace = workspace.path("collection", "queries") if workspace else None
@@ -307,7 +307,7 @@ def print_table(
     As csv, tsv or json it is whole, with every digit; drawn it has the columns of `forms` (name → heading,
     format), or all, their numbers with four digits.
     """
-    from fire_toolkit.formats.table_text import table_text
+    from fire_toolkit.formats.tables.table_text import table_text
 
     if output_format not in DRAWN or forms is None:
         text = table_text(table, output_format)

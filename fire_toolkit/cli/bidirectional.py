@@ -23,7 +23,7 @@ from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.run_files import id_files, read_two_ways, refuse_unused
 
 if TYPE_CHECKING:
-    from fire_toolkit.directions import Fold
+    from fire_toolkit.scoring.bidirectional import Fold
     from fire_toolkit.tables import Run, Scores
 
 
@@ -73,8 +73,8 @@ def bidirectional(
     Items are scored by the qrels read the other way round, which needs every text that is ranked to be a
     query of them; --qrels2 gives the items' own.
     """
-    from fire_toolkit.directions import Fold, make_folds, mean_of_folds, score_directions
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.scoring.bidirectional import Fold, make_folds, mean_of_folds, score_directions
 
     if len(runs) not in (1, 2):
         raise click.UsageError(f"{len(runs)} files; expected one matrix, or two runs (t2i, then i2t)")
@@ -116,7 +116,7 @@ class _Matrix:
     def __init__(
         self, files: tuple[str, ...], query_ids: str | None, doc_ids: str | None, inputs: Inputs
     ) -> None:
-        from fire_toolkit.formats.both_ways import open_both_ways
+        from fire_toolkit.formats.runs.bidirectional import open_both_ways
 
         self.path = inputs.use(files[0])
         self.ids = id_files(query_ids, doc_ids, inputs)
@@ -128,9 +128,9 @@ class _Matrix:
     def pairs(self, folds: list[Fold], whole: Fold) -> Iterator[Scored]:
         import pandas as pd
 
-        from fire_toolkit.directions import refuse_unheld_texts, turn_qrels
-        from fire_toolkit.formats.both_ways import cut_matrix, rank_both_ways
+        from fire_toolkit.formats.runs.bidirectional import cut_matrix, rank_both_ways
         from fire_toolkit.measures.defaults import DIRECTION_CUTOFFS
+        from fire_toolkit.scoring.bidirectional import refuse_unheld_texts, turn_qrels
 
         parts = [(fold.texts, fold.docs) for fold in folds]
         matrices = cut_matrix(self.matrix, (self.axes[0], self.axes[1]), parts) if folds else [self.matrix]
@@ -165,7 +165,7 @@ class _TwoRuns:
         return file.ids
 
     def pairs(self, folds: list[Fold], whole: Fold) -> Iterator[Scored]:
-        from fire_toolkit.directions import fold_runs
+        from fire_toolkit.scoring.bidirectional import fold_runs
 
         if not folds:
             yield (self.forth, self.back), whole
@@ -174,7 +174,7 @@ class _TwoRuns:
 
 
 def _drawn(scores: Scores, output_format: str) -> str:
-    from fire_toolkit.directions import is_share
+    from fire_toolkit.scoring.bidirectional import is_share
     from fire_toolkit.scoring.drawn import augmented_cell
 
     values = {

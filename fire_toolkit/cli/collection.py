@@ -52,10 +52,10 @@ def add_collection(
     among the files says which items the split has; `-` is standard input.
     """
     from fire_toolkit.formats.collections import own_item_rule_of, read_collection
-    from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.ids import ORDER_KEPT
-    from fire_toolkit.formats.trec import trec_qrels_text
-    from fire_toolkit.own_items import COLUMN
+    from fire_toolkit.formats.runs.axis_ids import ORDER_KEPT
+    from fire_toolkit.formats.runs.trec import trec_qrels_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.matching.own_items import COLUMN
 
     folder = chosen_path(out, workspace_path("collection"), "--out")
     inputs = Inputs()

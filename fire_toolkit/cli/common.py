@@ -18,7 +18,7 @@ from fire_toolkit.cli.hints import meanings
 from fire_toolkit.cli.spellings import respelled
 from fire_toolkit.cli.streams import as_file, in_own_names, own_name
 from fire_toolkit.errors import FileNote, FireError, UsageError
-from fire_toolkit.workspace import Workspace, find_workspace
+from fire_toolkit.workspace.config import Workspace, find_workspace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +134,7 @@ def chosen(value: Any, section: str, key: str) -> Any:
     """Return the value given on the command line, else the workspace's, else the default."""
     if value is not None and value != ():
         return value
-    from fire_toolkit.workspace import SETTINGS
+    from fire_toolkit.workspace.config import SETTINGS
 
     workspace = here()
     return workspace.setting(section, key) if workspace else SETTINGS[section][key]
@@ -180,8 +180,8 @@ class Inputs:
 
     def use(self, path: str | Path) -> Path:
         """Check `path` against its manifest, note its hash and return it."""
-        from fire_toolkit.formats.files import STDIN, sha256_of
-        from fire_toolkit.storage import verify
+        from fire_toolkit.files import STDIN, sha256_of
+        from fire_toolkit.workspace.manifests import verify
 
         path = Path(path)
         if str(path) == STDIN:
@@ -195,7 +195,7 @@ class Inputs:
 
     def note(self, path: Path, sha256: str | None = None) -> None:
         """Note a file that was read (a pipe by its copy), with its hash where it is known."""
-        from fire_toolkit.formats.files import sha256_of
+        from fire_toolkit.files import sha256_of
 
         name = own_name(path)
         if name == str(path) and sha256 is None:
@@ -226,7 +226,7 @@ def write_outputs(
 
     `texts` maps file names to contents; when `out`'s own name is among them it is a file, else a folder.
     """
-    from fire_toolkit.storage import Manifest, manifest_path, write_stage
+    from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
 
     is_folder = out.name not in texts
     folder = out if is_folder else out.parent
@@ -249,7 +249,7 @@ def summarise(counts: Mapping[str, Any], words: str, *, as_json: bool) -> None:
 
 def formatted(table: pd.DataFrame, output_format: str) -> str:
     """Return a long table as csv, tsv or json text, with every digit."""
-    from fire_toolkit.formats.table_text import long_text
+    from fire_toolkit.formats.tables.table_text import long_text
 
     return long_text(table, output_format)
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from fire_toolkit.cli.common import n_of, say
-from fire_toolkit.cli.demo import prepare_folder, run_command, write_world
+from fire_toolkit.cli.demo_world import prepare_folder, run_command, write_world
 
 if TYPE_CHECKING:
     from fire_toolkit.media.server import MediaServer
@@ -62,12 +62,12 @@ def _label_studio(ctx: click.Context) -> Iterator[None]:
 @contextmanager
 def _media() -> Iterator[MediaServer]:
     """Serve the clips in the background, at the address that the tasks hold if there are tasks."""
-    from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.table_files import read_items
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.formats.tables.table_files import read_items
     from fire_toolkit.labelstudio.connection import read_connection
     from fire_toolkit.labelstudio.process import is_free_port
     from fire_toolkit.media.server import PORT, MediaServer, served_files
-    from fire_toolkit.storage import write_files
+    from fire_toolkit.workspace.manifests import write_files
 
     items = read_items(ITEMS)
     known = urlsplit(read_items(SERVED)["media_url"][0]).port if SERVED.is_file() else None
@@ -133,7 +133,7 @@ def _queues() -> list[tuple[str, str]]:
 def _show_tables(ctx: click.Context) -> None:
     """Pull, and print what can be said from the answers so far."""
     from fire_toolkit.errors import FireError
-    from fire_toolkit.formats.table_files import read_judgments
+    from fire_toolkit.formats.tables.table_files import read_judgments
 
     run_command(ctx, "pull")
     judgments, _ = read_judgments("judgments/judgments.csv")

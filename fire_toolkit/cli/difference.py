@@ -41,8 +41,8 @@ def difference(
     paired randomisation test; Holm corrects p for the pairs tested together. A note says where a measure
     reads the runs to different depths.
     """
-    from fire_toolkit.certainty import score_differences
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.inference import score_differences
 
     names = tuple(chosen(measures, "score", "measures"))
     with Progress() as tell:

@@ -22,8 +22,8 @@ def show_honest(
     out: Path | None,
 ) -> None:
     """Print the honest rows and, if asked for, write them as CSV."""
-    from fire_toolkit.certainty import honest_scores
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.inference import honest_scores
 
     with Progress() as tell:
         scores, notes = honest_scores(

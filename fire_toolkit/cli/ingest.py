@@ -28,8 +28,8 @@ from fire_toolkit.cli.streams import as_files
 from fire_toolkit.errors import UsageError
 
 if TYPE_CHECKING:
-    from fire_toolkit.formats.ingest import Ingested, Request
-    from fire_toolkit.formats.kept import Kept
+    from fire_toolkit.formats.runs.ingest import Ingested, Request
+    from fire_toolkit.formats.runs.kept import Kept
 
 
 @click.command("add-run")
@@ -102,10 +102,10 @@ def add_run(
     cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
     """
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.expect import parse_expectation
-    from fire_toolkit.formats.ingest import Request, ingest
-    from fire_toolkit.formats.masks import read_mask
-    from fire_toolkit.formats.oddities import parse_allowances
+    from fire_toolkit.formats.runs.ingest import Request, ingest
+    from fire_toolkit.formats.runs.masks import read_mask
+    from fire_toolkit.formats.runs.score_anomalies import parse_allowances
+    from fire_toolkit.scoring.expect import parse_expectation
 
     folder = chosen_path(out, workspace_path("runs"), "--out")
     _check_usage(files, run_id, embeddings)
@@ -143,8 +143,8 @@ def add_run(
 
 def _kept(queries: str | None, inputs: Inputs) -> Kept:
     from fire_toolkit.cli.own_items import choose_own_items, groups_beside
-    from fire_toolkit.formats.delimited import read_delimited
-    from fire_toolkit.formats.kept import Kept
+    from fire_toolkit.formats.runs.kept import Kept
+    from fire_toolkit.formats.tables.delimited import read_delimited
 
     own, groups = choose_own_items(None, queries, inputs), groups_beside(queries)
     if own.of_query:
@@ -180,7 +180,7 @@ def _with_ids(
 ) -> Request:
     from dataclasses import replace
 
-    from fire_toolkit.formats.ids import ids_beside, read_ids
+    from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
 
     files = {
         "query_ids": query_ids or ids_beside(path, "query_ids") or _workspace_file("runs", "query_ids"),
@@ -197,7 +197,7 @@ def _with_ids(
 
 def _collection_ids(name: str, *, inputs: Inputs) -> list[str] | None:
     """Return the ids of the workspace's queries or items, in the order of its collection, and say so."""
-    from fire_toolkit.formats.ids import read_ids
+    from fire_toolkit.formats.runs.axis_ids import read_ids
 
     file = _workspace_file("collection", "queries" if name == "query_ids" else "items")
     if file is None:
@@ -208,7 +208,7 @@ def _collection_ids(name: str, *, inputs: Inputs) -> list[str] | None:
 
 
 def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> dict[str, Any]:
-    from fire_toolkit.formats.own_runs import run_bytes
+    from fire_toolkit.formats.runs.native import run_bytes
 
     run_id = str(result.run["run_id"].iloc[0]) if len(result.run) else ""
     name = f"{quote(run_id, safe='@+=,()').lstrip('.') or 'run'}.parquet"

@@ -10,13 +10,13 @@ from fire_toolkit.cli.common import Inputs, here, n_of, say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fire_toolkit.guidelines import Grades
+    from fire_toolkit.guidelines.model import Grades
     from fire_toolkit.tables import Judgments
 
 
 def judgments_from(path: Path) -> Judgments:
     """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said."""
-    from fire_toolkit.formats.table_files import read_judgments
+    from fire_toolkit.formats.tables.table_files import read_judgments
 
     judgments, n_superseded = read_judgments(path)
     if n_superseded:
@@ -26,9 +26,9 @@ def judgments_from(path: Path) -> Judgments:
 
 def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
     """Return the grades of the labels found: by the guideline named, the workspace's, or as they spell."""
-    from fire_toolkit.formats.guideline_files import read_guideline
-    from fire_toolkit.guidelines import choose_grades
-    from fire_toolkit.workspace import SETTINGS
+    from fire_toolkit.formats.tables.guideline_files import read_guideline
+    from fire_toolkit.guidelines.model import choose_grades
+    from fire_toolkit.workspace.config import SETTINGS
 
     workspace = here()
     name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
@@ -65,7 +65,7 @@ def latest_round(judgments: pd.DataFrame) -> dict[str, int]:
 
 def next_number(judgments: Judgments) -> int:
     """Return the round of what is asked next: after all that judgments name and the workspace has begun."""
-    from fire_toolkit.rounds import next_round_number
+    from fire_toolkit.workspace.rounds import next_round_number
 
     is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
     latest = int(judgments["round"].max()) if is_known else 1
@@ -79,9 +79,9 @@ def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
     Pairs with a relevance below 0 are not known.
     """
     from fire_toolkit.errors import UsageError
+    from fire_toolkit.files import read_text
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.delimited import read_delimited
-    from fire_toolkit.formats.files import read_text
+    from fire_toolkit.formats.tables.delimited import read_delimited
 
     header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
     if {"query_id", "doc_id", "label"} <= {name.strip() for name in header}:
@@ -110,7 +110,7 @@ def with_control_answers(
     """
     import pandas as pd
 
-    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.tables.delimited import read_delimited
     from fire_toolkit.judgments import latest_judgments
 
     beside = path.with_name("dropped.csv")

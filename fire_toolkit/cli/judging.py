@@ -34,7 +34,7 @@ from fire_toolkit.cli.judged_files import (
 )
 
 if TYPE_CHECKING:
-    from fire_toolkit.guidelines import Grades
+    from fire_toolkit.guidelines.model import Grades
     from fire_toolkit.tables import Disputes, Judgments, Labels
 
 _guideline = click.option(
@@ -116,7 +116,7 @@ def resolve(
     of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
     """
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
     from fire_toolkit.resolution import next_round, rejected_originals
 
     folder = chosen_path(out, workspace_path("labels"), "--out")
@@ -182,7 +182,7 @@ def _shared(
 ) -> tuple[Judgments, dict[str, int]]:
     """Return the judgments with those shared among queries of the same text, and what was counted."""
     from fire_toolkit.collections.sharing import share_judgments
-    from fire_toolkit.formats.table_files import read_queries
+    from fire_toolkit.formats.tables.table_files import read_queries
 
     file = chosen_path(queries, workspace_file("queries"), "--queries")
     shared = share_judgments(judgments, read_queries(inputs.use(file)), choice=choice)
@@ -210,7 +210,7 @@ def _resolved(
     path: Path,
     inputs: Inputs,
 ) -> _Resolved:
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
     from fire_toolkit.resolution import against_majority, flagged_pairs, resolve_in_full, settle_disputes
     from fire_toolkit.tables import check_disputes, check_labels
 
@@ -282,9 +282,9 @@ def augment(
 ) -> None:
     """Join labels to the original qrels, and count what was confirmed, new and rejected apart."""
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.table_files import read_labels
-    from fire_toolkit.formats.trec import trec_qrels_text
+    from fire_toolkit.formats.runs.trec import trec_qrels_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.formats.tables.table_files import read_labels
     from fire_toolkit.qrels import augment_qrels, change_counts
 
     file = chosen_path(out, workspace_path("augmented/qrels.txt"), "--out")

@@ -72,7 +72,7 @@ def _pull_on(
     *,
     as_json: bool,
 ) -> None:
-    from fire_toolkit.cli.pull import derive_judgments, pull_once
+    from fire_toolkit.cli.fetching import derive_judgments, pull_once
     from fire_toolkit.errors import ServerError
 
     is_first, is_hinted = True, False

@@ -85,7 +85,7 @@ class ShownMedia:
 
     def as_text(self, items: Items) -> str:
         """Return these items as a file of the same kind."""
-        from fire_toolkit.formats.delimited import delimited_text
+        from fire_toolkit.formats.tables.delimited import delimited_text
 
         table = items.rename(columns={"doc_id": self.key})
         if self.name == "queries":
@@ -107,7 +107,7 @@ def used_media(given: str | None, inputs: Inputs, *, written: Path | None = None
 
 def _shown_table() -> Path | None:
     """Return the workspace's items, or its queries where the items are captions and the queries are seen."""
-    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.tables.delimited import read_delimited
 
     workspace = here()
     items = workspace.path("collection", "items") if workspace else None
@@ -119,8 +119,8 @@ def _shown_table() -> Path | None:
 
 
 def _read_media(file: Path) -> ShownMedia:
-    from fire_toolkit.formats.delimited import read_delimited
-    from fire_toolkit.formats.table_files import read_items, read_queries
+    from fire_toolkit.formats.tables.delimited import read_delimited
+    from fire_toolkit.formats.tables.table_files import read_items, read_queries
     from fire_toolkit.tables import check_items
 
     columns = tuple(read_delimited(file).columns)
@@ -216,7 +216,7 @@ def check(
 
 def _page_kind(guideline: str | None) -> str:
     """Return the kind of item that the guideline's page shows; empty where none is named."""
-    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.formats.tables.guideline_files import read_guideline
 
     if guideline is None and here() is None:
         return ""

@@ -206,8 +206,8 @@ def _planned(judgments: Any, labels: Any, disputes: Any, **options: Any) -> Roun
 
 
 def _resolved(folder: Path, inputs: Inputs) -> tuple[Any, Any]:
-    from fire_toolkit.formats.delimited import read_delimited
-    from fire_toolkit.formats.table_files import read_labels
+    from fire_toolkit.formats.tables.delimited import read_delimited
+    from fire_toolkit.formats.tables.table_files import read_labels
     from fire_toolkit.tables import check_disputes
 
     file = inputs.use(folder / "disputes.csv")
@@ -223,7 +223,7 @@ def _original(qrels: str | None, inputs: Inputs) -> Any:
 
 
 def _write(place: Path, planned: RoundPlan, parameters: dict[str, Any], inputs: Inputs) -> None:
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
 
     counts = dict(zip(planned.strata["stratum"], map(int, planned.strata["n_asked"]), strict=True))
     texts = {"pool.csv": delimited_text(planned.pool), "plan.csv": delimited_text(planned.strata, nan="nan")}

@@ -53,7 +53,7 @@ def orders(
     Tau and tau_AP say how alike the orders are; --show swaps gives, for every two runs, how often they
     would be ordered differently had other captions been drawn.
     """
-    from fire_toolkit.certainty import compare_orders
+    from fire_toolkit.inference import compare_orders
 
     read = _read_labellings(labellings, given.inputs)
     first, *others = read
@@ -106,7 +106,7 @@ def contributions(given: Given, show: str, output_format: str) -> None:
 
     Original positives that were confirmed are counted apart from new positives.
     """
-    from fire_toolkit.certainty import contributions as count
+    from fire_toolkit.inference import contributions as count
 
     found = count(given.sources, given.labels, given.original)
     print_table({"runs": found.by_run, "sets": found.by_set}[show], output_format, basis=given.basis())

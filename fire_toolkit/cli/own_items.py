@@ -13,7 +13,7 @@ import click
 from fire_toolkit.cli.common import Inputs, here, shown
 
 if TYPE_CHECKING:
-    from fire_toolkit.own_items import LeftOut, OwnItems
+    from fire_toolkit.matching.own_items import LeftOut, OwnItems
     from fire_toolkit.tables import Qrels
 
 Command = Callable[..., Any]
@@ -49,9 +49,9 @@ class OwnItemRule:
 
     def applied(self, run: Any, depth: int | None = None) -> Any:
         """Return a run without own items where they are dropped, cut to `depth`."""
-        from fire_toolkit.formats.runs import run_id_of
-        from fire_toolkit.own_items import drop_own_items
-        from fire_toolkit.ranking import top
+        from fire_toolkit.formats.runs.read import run_id_of
+        from fire_toolkit.matching.own_items import drop_own_items
+        from fire_toolkit.matching.ranking import top
 
         if not self.is_dropped:
             return run
@@ -65,7 +65,7 @@ class OwnItemRule:
 
     def original(self, qrels: Qrels) -> Qrels:
         """Return the original qrels as the rule has them: own items out of them, or judged not relevant."""
-        from fire_toolkit.own_items import qrels_with_own_pairs, qrels_without_own_pairs
+        from fire_toolkit.matching.own_items import qrels_with_own_pairs, qrels_without_own_pairs
 
         if not self.of_query:
             return qrels
@@ -78,7 +78,7 @@ class OwnItemRule:
 
     def corrected(self, qrels: Qrels, original: Qrels, name: str) -> Qrels:
         """Return other qrels of the queries of `original`, which are as the rule has them."""
-        from fire_toolkit.own_items import qrels_with_own_pairs, qrels_without_own_pairs
+        from fire_toolkit.matching.own_items import qrels_with_own_pairs, qrels_without_own_pairs
 
         if not self.of_query:
             return qrels
@@ -89,7 +89,7 @@ class OwnItemRule:
 
     def pairs(self, table: Any, name: str) -> Any:
         """Return labels or pool sources without own items, of which nobody is asked."""
-        from fire_toolkit.own_items import without_own_pairs
+        from fire_toolkit.matching.own_items import without_own_pairs
 
         if not self.of_query:
             return table
@@ -97,7 +97,7 @@ class OwnItemRule:
         return without_own_pairs(table, self.of_query)
 
     def _count(self, table: Any, name: str) -> None:
-        from fire_toolkit.own_items import is_own_pair
+        from fire_toolkit.matching.own_items import is_own_pair
 
         self.n_pairs[name] = int(is_own_pair(table, self.of_query).sum())
 
@@ -165,9 +165,9 @@ def queries_own_items(queries: str | None, inputs: Inputs) -> OwnItems:
 
     A file that names none is not read further.
     """
-    from fire_toolkit.formats.files import STDIN
-    from fire_toolkit.formats.table_files import has_column, read_queries
-    from fire_toolkit.own_items import COLUMN, own_items_of
+    from fire_toolkit.files import STDIN
+    from fire_toolkit.formats.tables.table_files import has_column, read_queries
+    from fire_toolkit.matching.own_items import COLUMN, own_items_of
 
     path = _queries_path(queries)
     if path is None or str(path) == STDIN or not has_column(path, COLUMN):
@@ -193,8 +193,8 @@ def _queries_path(given: str | None) -> Path | None:
 def _protocol(queries: Path) -> tuple[str, str]:
     """Return the rule of the collection that a file of queries belongs to, and how it is known."""
     from fire_toolkit.formats.collections import own_item_rule_of
-    from fire_toolkit.own_items import RULES
-    from fire_toolkit.storage import MANIFEST, read_manifest
+    from fire_toolkit.matching.own_items import RULES
+    from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
 
     at = queries.with_name(MANIFEST)
     manifest = read_manifest(at) if at.is_file() else None

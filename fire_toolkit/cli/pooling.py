@@ -83,7 +83,7 @@ def pool(
     of each which runs brought it, in which round it was first asked, and whether it is judged; `tasks` asks
     only what is new.
     """
-    from fire_toolkit.formats.delimited import delimited_bytes
+    from fire_toolkit.formats.tables.delimited import delimited_bytes
 
     folder = chosen_path(out, workspace_path("pool"), "--out")
     made = _make(runs, query_ids, doc_ids, depth, qrels, include_originals, judged, previous, queries)
@@ -168,7 +168,7 @@ def time_of(n_pairs: int) -> str:
     """
     import pandas as pd
 
-    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.tables.delimited import read_delimited
 
     path = workspace_path("judgments/judgments.csv")
     table = read_delimited(path) if path and path.is_file() else None
@@ -196,9 +196,9 @@ def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs)
     """Return what was asked before, as the files given and the workspace know it."""
     import pandas as pd
 
-    from fire_toolkit.formats.table_files import read_judged_pairs, read_pool, read_pool_sources
-    from fire_toolkit.rounds import begun_rounds, planned_rounds
+    from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool, read_pool_sources
     from fire_toolkit.tables import Pool
+    from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 
     workspace = here()
     own = _own_judgments() if workspace else None
@@ -229,7 +229,7 @@ def _own_judgments() -> Path | None:
 
 def _changes(made: _Made) -> list[dict[str, Any]]:
     """Return the runs that are new, changed or withdrawn since the earlier pool, with what they bring."""
-    from fire_toolkit.formats.table_files import read_labels
+    from fire_toolkit.formats.tables.table_files import read_labels
     from fire_toolkit.pooling import source_changes
 
     earlier = made.earlier
@@ -273,7 +273,7 @@ def _say_changes(made: _Made) -> None:
 
 def _without(pairs: pd.DataFrame, others: pd.DataFrame, *, keep: bool = False) -> pd.DataFrame:
     """Return the pairs of a table, each once, that are not (or, to `keep`, that are) in another."""
-    from fire_toolkit.columns import pair_rows
+    from fire_toolkit.tables.columns import pair_rows
 
     is_known = pair_rows(pairs, others) >= 0
     found: pd.DataFrame = pairs.loc[is_known == keep, ["query_id", "doc_id"]]

@@ -32,7 +32,7 @@ def progress(
 
     Counts what the ledger holds: `pull` first, or use --pull.
     """
-    from fire_toolkit.cli.pull import pull_once
+    from fire_toolkit.cli.fetching import pull_once
     from fire_toolkit.errors import ServerError
 
     root = workspace_root()
@@ -57,7 +57,7 @@ def _show(root: Path, *, as_json: bool) -> None:
     from fire_toolkit.campaign.progress import measure_progress, total_progress
     from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_rounds
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.formats.tables.guideline_files import read_guideline
 
     campaign, rounds = read_campaign(root), read_rounds(root)
     if campaign is None or not rounds:

@@ -13,7 +13,7 @@ import click
 from fire_toolkit.cli.common import drawn, here, json_option, say, say_next
 
 if TYPE_CHECKING:
-    from fire_toolkit.stages import StageState
+    from fire_toolkit.workspace.stages import StageState
 
 
 @click.command()
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def init(folder: Path) -> None:
     """Make a workspace: a folder with a fire.toml and places for collection, runs and exports."""
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.storage import write_files
-    from fire_toolkit.workspace import CONFIG, config_text
+    from fire_toolkit.workspace.config import CONFIG, config_text
+    from fire_toolkit.workspace.manifests import write_files
 
     path = folder / CONFIG
     if path.exists():
@@ -42,7 +42,7 @@ def init(folder: Path) -> None:
 def status(as_json: bool) -> None:
     """Show what is done in this workspace, what is stale and why, and the next command."""
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.stages import stage_states
+    from fire_toolkit.workspace.stages import stage_states
 
     workspace = here()
     if workspace is None:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.common import (
-    Inputs,
-    chosen,
-    json_option,
-    say,
-    say_next,
-    shown,
-    summarise,
-    write_outputs,
-)
-from fire_toolkit.cli.judged_files import latest_round
-from fire_toolkit.cli.meter import Meter, workspace_root
-from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
+from fire_toolkit.cli.common import json_option, say, say_next
+from fire_toolkit.cli.fetching import derive_judgments, now, pull_once
+from fire_toolkit.cli.meter import workspace_root
+from fire_toolkit.cli.server_options import connection_options, private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,42 +75,10 @@ def pull(
     say("when all is judged: fire-toolkit agree")
 
 
-def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False) -> Pulled:
-    """Bring the ledger up to what the server has."""
-    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_marks, write_marks
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.accounts import Accounts
-    from fire_toolkit.labelstudio.annotators import pseudonyms
-    from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.pull import pull_answers
-
-    campaign = read_campaign(root)
-    if campaign is None:
-        raise UsageError("nothing was pushed from this workspace; push first, or give --from-export")
-    connection = connection_from(url, token_file)
-    names = pseudonyms(Accounts(connection, private_folder()).refresh())
-    with Api(connection) as api, Meter("tasks read", None) as meter:
-        return pull_answers(
-            api,
-            campaign,
-            root / LEDGER_FOLDER,
-            names=names,
-            marks=read_marks(root),
-            now=_now,
-            is_full=is_full,
-            report=meter,
-            keep=lambda marks: write_marks(root, marks),
-        )
-
-
-def _now() -> str:
-    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-
-
 def _add_exports(root: Path, exports: Sequence[Path]) -> Pulled:
     from fire_toolkit.campaign.records import LEDGER_FOLDER
     from fire_toolkit.campaign.votes import parse_export
-    from fire_toolkit.formats.files import read_text
+    from fire_toolkit.files import read_text
     from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
     from fire_toolkit.labelstudio.pull import Pulled, add_export
 
@@ -129,43 +87,7 @@ def _add_exports(root: Path, exports: Sequence[Path]) -> Pulled:
     for path in exports:
         content = parse_export(read_text(path), where=str(path))
         added = add_export(
-            content, root / LEDGER_FOLDER, source=f"file:{path.name}", names=names, seen_at=_now()
+            content, root / LEDGER_FOLDER, source=f"file:{path.name}", names=names, seen_at=now()
         )
         totals = totals.plus(added)
     return totals
-
-
-def derive_judgments(root: Path, pulled: Pulled, *, as_json: bool) -> None:
-    """Write judgments.csv and dropped.csv from the ledger, and say what was pulled."""
-    from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
-    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_rounds
-    from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.guideline_files import read_guideline
-
-    inputs = Inputs()
-    for segment in sorted((root / LEDGER_FOLDER).glob("*.parquet")):
-        inputs.use(shown(segment))
-    campaign = read_campaign(root)
-    rules = read_guideline(campaign.guideline if campaign else chosen(None, "tasks", "guideline"))
-    result = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
-    reasons = result.dropped["reason"].value_counts().sort_index()
-    counts: dict[str, Any] = {
-        "judgments": len(result.judgments),
-        "dropped": {str(reason): int(n) for reason, n in reasons.items()},
-    }
-    counts |= latest_round(result.judgments)
-    texts = {
-        "judgments.csv": delimited_text(result.judgments),
-        "dropped.csv": delimited_text(result.dropped),
-    }
-    out = shown(root / "judgments" / "judgments.csv")
-    parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256}
-    write_outputs(out, texts, stage="pull", parameters=parameters, inputs=inputs, counts=counts)
-    changes = pulled.counts
-    words = ", ".join(f"{n:,} {what}" for what, n in changes.items()) + f"; {counts['judgments']:,} judgments"
-    if counts["dropped"]:
-        words += "; dropped: " + ", ".join(f"{n:,} {reason}" for reason, n in counts["dropped"].items())
-    summarise({**changes, **counts}, words, as_json=as_json)
-    for note in result.notes:
-        say(f"note: {note}")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fire_toolkit.campaign.records import Campaign, Round
-    from fire_toolkit.guidelines import Guideline
+    from fire_toolkit.guidelines.model import Guideline
     from fire_toolkit.labelstudio.connection import Connection
     from fire_toolkit.labelstudio.push import Pushed
     from fire_toolkit.tables import Qrels, Tasks
@@ -89,7 +89,7 @@ def push(
     of a model that came later are a further round, for the annotators named or all that are active.
     """
     from fire_toolkit.campaign.records import read_rounds
-    from fire_toolkit.formats.guideline_files import read_guideline
+    from fire_toolkit.formats.tables.guideline_files import read_guideline
 
     root = workspace_root()
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
@@ -115,7 +115,7 @@ def push(
 
 def _files_to_begin(root: Path, begun: Sequence[Round], given: Path | None, *, is_told: bool) -> list[Path]:
     """Return the files of tasks whose rounds begin; of one that has begun, where options name inputs."""
-    from fire_toolkit.rounds import handed_out, tasks_file
+    from fire_toolkit.workspace.rounds import handed_out, tasks_file
 
     if given:
         return [given]
@@ -133,7 +133,7 @@ def _campaign(root: Path, rules: Guideline, *, is_shared: bool) -> Campaign:
 
     from fire_toolkit.campaign.records import Campaign, read_campaign
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.config import config_sha256
+    from fire_toolkit.guidelines.label_config import config_sha256
 
     found = read_campaign(root)
     digest = config_sha256(rules.label_config)
@@ -209,7 +209,7 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
     """Return the tasks of pairs whose answer is known, and the answers; −1 says that none is known."""
     from fire_toolkit.campaign.tasks import make_tasks
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.table_files import read_items, read_queries
+    from fire_toolkit.formats.tables.table_files import read_items, read_queries
     from fire_toolkit.tables import check_pool, check_qrels
 
     workspace = here()
@@ -308,7 +308,7 @@ def _push(
 def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Pushed]) -> None:
     """Write down which rounds are on the server and what they were drawn from, for `status`."""
     from fire_toolkit.campaign.records import FOLDER
-    from fire_toolkit.storage import manifest_path, read_manifest
+    from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
     folder = root / FOLDER
     at = manifest_path(folder, is_folder=True)

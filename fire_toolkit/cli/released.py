@@ -43,9 +43,9 @@ def fire_release(file: str, queries: str | None, items: str | None, out: str | N
     Its text keys become the ids of all captions with that text; disagreements are kept as disputes;
     what is outside of the collection is listed in outside.csv.
     """
-    from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.fire_release import read_fire_release
-    from fire_toolkit.formats.trec import trec_qrels_text
+    from fire_toolkit.formats.runs.trec import trec_qrels_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.formats.tables.fire_release import read_fire_release
 
     folder = chosen_path(out, None, "--out")
     inputs = Inputs()
@@ -106,9 +106,9 @@ def export_fire_release(
     of its text were judged alike. What `fire-release` kept beside the labels (creator, dates, hashes) is
     written again, with --about over it.
     """
-    from fire_toolkit.formats.delimited import read_delimited
-    from fire_toolkit.formats.fire_release_text import fire_release_json
-    from fire_toolkit.formats.table_files import read_judgments, read_labels
+    from fire_toolkit.formats.tables.delimited import read_delimited
+    from fire_toolkit.formats.tables.fire_release_text import fire_release_json
+    from fire_toolkit.formats.tables.table_files import read_judgments, read_labels
     from fire_toolkit.tables import check_disputes
 
     set_fields = dict(map(_field, about))
@@ -159,8 +159,8 @@ def _field(text: str) -> tuple[str, str]:
 def _kept(path: Path, inputs: Inputs) -> dict[str, Any]:
     """Return the fields at the top of a release that was read, where the labels are its."""
     from fire_toolkit.errors import FormatError
-    from fire_toolkit.formats.files import read_text
-    from fire_toolkit.formats.syntax import parse_json
+    from fire_toolkit.files import read_text
+    from fire_toolkit.syntax import parse_json
 
     if not path.is_file():
         return {}
@@ -175,7 +175,7 @@ def _kept(path: Path, inputs: Inputs) -> dict[str, Any]:
 
 def _provenance(given: str | None, folder: Path, inputs: Inputs) -> pd.DataFrame | None:
     """Return which model proposed a pair: from the file given, beside the labels, or the workspace's pool."""
-    from fire_toolkit.formats.delimited import check_header, read_delimited
+    from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 
     places = (folder / "provenance.csv", workspace_path("pool/pool_sources.csv"))
     path = Path(given) if given else next((place for place in places if place and place.is_file()), None)

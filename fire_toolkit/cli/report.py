@@ -102,7 +102,7 @@ def table2(
     """
     from fire_toolkit.cli.judged_files import grades_of, judgments_from
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.findings import describe_data
+    from fire_toolkit.paper_tables import describe_data
 
     path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
     table = judgments_from(given.inputs.use(path))
@@ -148,7 +148,7 @@ def table3(
     The paper does not say which RBO it prints; the truncated and the extrapolated one, and average
     overlap, stand here under their names.
     """
-    from fire_toolkit.comparison import compare_runs
+    from fire_toolkit.inference.compare import compare_runs
 
     runs = given.runs_to(depth)
     long, notes = compare_runs(runs, depth=depth, rbo_p=rbo_p or (0.9, 0.98))
@@ -175,8 +175,8 @@ def table4(
     output_format: str,
 ) -> None:
     """Table 4: each run with all judgments, and without those that only it contributed ("New")."""
-    from fire_toolkit.findings import all_and_new
     from fire_toolkit.measures.defaults import PAPER
+    from fire_toolkit.paper_tables import all_and_new
 
     names = measures or PAPER[:3]
     table = all_and_new(given.stored_runs, given.original, given.augmented, names, sources=given.sources)
@@ -209,8 +209,8 @@ def length(
     output_format: str,
 ) -> None:
     """Positives per caption, and each run's gain, by the length of the caption."""
-    from fire_toolkit.findings import by_length
     from fire_toolkit.measures.defaults import FIRST
+    from fire_toolkit.paper_tables import by_length
 
     tables = (given.stored_runs, given.original, given.augmented, given.queries)
     table = by_length(*tables, measures or (FIRST,), width=width, n_resamples=2000, seed=0)
@@ -243,8 +243,8 @@ def saturation(
     output_format: str,
 ) -> None:
     """The share of queries with nothing left to win, of each run, of any and of every run."""
-    from fire_toolkit.findings import saturation as saturated
     from fire_toolkit.measures.defaults import PAPER
+    from fire_toolkit.paper_tables import saturation as saturated
 
     table = saturated(given.stored_runs, given.original, given.augmented, measures or PAPER[:3])
     print_table(table, output_format, _SATURATION, basis=given.basis())
@@ -282,8 +282,8 @@ def similarity(
     import pandas as pd
 
     from fire_toolkit.collections.similarity import nearest_mean
-    from fire_toolkit.findings import by_similarity
-    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.tables.delimited import read_delimited
+    from fire_toolkit.paper_tables import by_similarity
 
     captions = given.queries
     known = read_delimited(given.inputs.use(train), required=["text"])["text"].tolist()

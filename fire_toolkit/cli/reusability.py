@@ -52,7 +52,7 @@ def reusability(
 
     A run that falls far would have been underrated had it come later; so will be one like it.
     """
-    from fire_toolkit.certainty import leave_out
+    from fire_toolkit.inference import leave_out
     from fire_toolkit.measures.defaults import REUSABILITY
 
     found = leave_out(
@@ -100,7 +100,7 @@ def coverage(
     out: str | None,
 ) -> None:
     """How much of a new run is judged, how far its scores can move, and what settling them would cost."""
-    from fire_toolkit.certainty import coverage as cover
+    from fire_toolkit.inference import coverage as cover
     from fire_toolkit.measures.defaults import COVERAGE
 
     seconds, labels = _cost(judgments, given.inputs)
@@ -126,7 +126,7 @@ def _cost(judgments: str | None, inputs: Inputs) -> tuple[float, float]:
     path = judgments or (in_workspace if in_workspace and in_workspace.is_file() else None)
     if path is None:
         return float("nan"), 1.0
-    from fire_toolkit.formats.table_files import read_judgments
+    from fire_toolkit.formats.tables.table_files import read_judgments
 
     table, _ = read_judgments(inputs.use(path))
     labels = len(table) / max(1, len(table.drop_duplicates(["query_id", "doc_id"])))
@@ -136,7 +136,7 @@ def _cost(judgments: str | None, inputs: Inputs) -> tuple[float, float]:
 
 
 def _write_pool(pairs: pd.DataFrame, out: Path, inputs: Inputs) -> None:
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
     from fire_toolkit.tables import check_pool
 
     each = pairs.drop_duplicates(["run_id", "query_id", "doc_id"])

@@ -167,7 +167,7 @@ def _show(
     scoring: Scoring, by: str | None, given: Given, output_format: str, *, per_query: bool, transpose: bool
 ) -> pd.DataFrame:
     """Print the notes and the scores, drawn or in their long form, and return the long form."""
-    from fire_toolkit.aspects import score_aspects
+    from fire_toolkit.scoring.breakdown import score_aspects
     from fire_toolkit.scoring.drawn import drawn_scores
 
     for note in scoring.notes:
@@ -186,9 +186,9 @@ def _show(
 
 def _restricted(given: Given, groups: str) -> list[Run]:
     """Return the runs with each query's group alone, and say what the lists lack."""
-    from fire_toolkit.formats.delimited import read_delimited
+    from fire_toolkit.formats.tables.delimited import read_delimited
+    from fire_toolkit.matching.own_items import own_items_of
     from fire_toolkit.measures import count_missing_members, restrict_to_groups
-    from fire_toolkit.own_items import own_items_of
 
     members = read_delimited(given.inputs.use(groups), required=["query_id", "doc_id"])
     references = own_items_of(given.queries)
@@ -215,7 +215,7 @@ def _refuse(given: Mapping[str, bool], *, beside: str) -> None:
 
 def _doc_order(given: Given) -> list[str]:
     """Return the docs in the order of the file given, else of the workspace's matrices."""
-    from fire_toolkit.formats.ids import read_ids
+    from fire_toolkit.formats.runs.axis_ids import read_ids
 
     workspace = here()
     listed = workspace.path("runs", "doc_ids") if workspace else None
@@ -230,7 +230,7 @@ def _doc_order(given: Given) -> list[str]:
 
 
 def _write(place: Path | None, table: pd.DataFrame, parameters: Mapping[str, Any], inputs: Inputs) -> None:
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
 
     if place:
         texts = {place.name: delimited_text(table, nan="nan")}

@@ -24,7 +24,7 @@ from fire_toolkit.cli.own_items import choose_own_items, own_item_option
 from fire_toolkit.cli.run_files import read_runs
 
 if TYPE_CHECKING:
-    from fire_toolkit.aspects import AspectScores
+    from fire_toolkit.scoring.breakdown import AspectScores
     from fire_toolkit.tables import Comparisons
 
 
@@ -86,8 +86,8 @@ def compare(
 
     Values are means over the queries that both runs have, from 0 (disjoint) to 1 (the same).
     """
-    from fire_toolkit.comparison import compare_runs
-    from fire_toolkit.formats.delimited import delimited_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.inference.compare import compare_runs
 
     depths = depths or (int(chosen(None, "compare", "depth")),)
     persistences = persistences or (float(chosen(None, "compare", "rbo_p")),)

@@ -33,10 +33,10 @@ def tifa(
     one item; a question that a text has twice counts twice only with the questions' own file. No model is
     run. The scores stand beside people's labels (--per label) and never become labels.
     """
-    from fire_toolkit import tifa as stage
-    from fire_toolkit.formats.delimited import delimited_text
-    from fire_toolkit.formats.table_files import read_labels
-    from fire_toolkit.formats.tifa import read_answers, read_questions
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.formats.tables.table_files import read_labels
+    from fire_toolkit.formats.tables.tifa import read_answers, read_questions
+    from fire_toolkit.scoring import tifa as stage
 
     if (per == "label") != (labels is not None):
         raise click.UsageError("--per label and --labels go together")

@@ -17,7 +17,7 @@ from fire_toolkit.collections.duplicates import (
 )
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.collections.texts import normal_text
-from fire_toolkit.ranking import split_runs
+from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.tables import Items, Qrels, Queries, Run
 
 _BIN = 10

@@ -17,7 +17,7 @@ from fire_toolkit.collections.edits import pairs_within
 from fire_toolkit.collections.ngrams import Floats, Ints, NgramIndex, index_texts, text_norms
 from fire_toolkit.collections.similarity import similarity_blocks
 from fire_toolkit.errors import UsageError
-from fire_toolkit.own_items import own_items_of, without_own_pairs
+from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.tables import Pool, Qrels, Queries, check_pool
 
 MAX_PAIRS = 20_000_000

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import pandas as pd
 
-from fire_toolkit.checks import Column, TableSpec, check_table
 from fire_toolkit.collections.texts import plain_text
 from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
+from fire_toolkit.tables.checks import Column, TableSpec, check_table
 
 _GROUPS = TableSpec(
     "groups", (Column("query_id", "id"), Column("doc_id", "id")), ("query_id", "doc_id"), extra=True

@@ -10,7 +10,7 @@ from pathlib import Path
 from fire_toolkit.demo.render import FRAMES_PER_S, Frames, render_clip
 from fire_toolkit.demo.world import World
 from fire_toolkit.errors import FireError, UsageError
-from fire_toolkit.storage import write_files
+from fire_toolkit.workspace.manifests import write_files
 
 _VP9 = {"deadline": "realtime", "cpu-used": "8", "crf": "40", "b": "0", "threads": "1"}
 _ENCODERS = (".webm", ".webp")

@@ -18,9 +18,9 @@ from fire_toolkit.campaign.records import (
 )
 from fire_toolkit.campaign.task_json import PAIR_ID, tasks_to_json
 from fire_toolkit.errors import ServerError
-from fire_toolkit.guidelines import Guideline
+from fire_toolkit.guidelines.label_config import config_sha256
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Uncertain, status_of
-from fire_toolkit.labelstudio.config import config_sha256
 from fire_toolkit.labelstudio.differences import config_difference
 from fire_toolkit.labelstudio.instructions import instructions_html
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys

@@ -1,10 +1,10 @@
 """Measures: one small file each, registered by name, over a run joined with qrels."""
 
-from fire_toolkit.measures.coded import CodedQrels, CodedRun, Strata, code_qrels, code_run
+from fire_toolkit.matching.coded import CodedQrels, CodedRun, Strata, code_qrels, code_run
+from fire_toolkit.matching.groups import count_missing_members, restrict_run, restrict_to_groups
+from fire_toolkit.matching.judge_matrix import judge_matrix
+from fire_toolkit.matching.judged_ranking import FoundPositives, JudgedRanking, judge_run
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
-from fire_toolkit.measures.groups import count_missing_members, restrict_run, restrict_to_groups
-from fire_toolkit.measures.judge_matrix import judge_matrix
-from fire_toolkit.measures.judged_ranking import FoundPositives, JudgedRanking, judge_run
 from fire_toolkit.measures.names import list_measures, parse_measure
 from fire_toolkit.measures.score_coded import score_coded
 

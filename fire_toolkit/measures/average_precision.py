@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from fire_toolkit.arrays import Floats, share, sum_by_query
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_precisions
 from fire_toolkit.measures.filling import Ends, Filling
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, share, sum_by_query
-from fire_toolkit.measures.ties import TiedRanking
 
 
 def average_precision(ranking: JudgedRanking, *, k: int | None = None) -> Floats:

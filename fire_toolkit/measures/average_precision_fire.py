@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fire_toolkit.arrays import Floats, count_by_query, share
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.average_precision import precision_sum
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.filling import Ends, Filling
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, count_by_query, share
 
 
 def average_precision_fire(ranking: JudgedRanking, *, k: int) -> Floats:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, share
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.average_precision import precision_sum
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_precisions
 from fire_toolkit.measures.filling import Ends, Filling
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, share
-from fire_toolkit.measures.ties import TiedRanking
 
 
 def average_precision_min(ranking: JudgedRanking, *, k: int) -> Floats:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_hit
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats
 
 
 def correct_at_k(ranking: JudgedRanking, *, k: int) -> Floats:

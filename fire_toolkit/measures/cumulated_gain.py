@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from fire_toolkit.arrays import Floats, share
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_gain
 from fire_toolkit.measures.filling import Ends, Filling
 from fire_toolkit.measures.gains import cumulated_gain, ideal_gain, no_discount, normalised_filling
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, share
-from fire_toolkit.measures.ties import TiedRanking
 
 
 def gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:

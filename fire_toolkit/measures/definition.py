@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, mean
 from fire_toolkit.errors import PluginError, UsageError
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, mean
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 
 if TYPE_CHECKING:
+    from fire_toolkit.matching.ties import TiedRanking
     from fire_toolkit.measures.filling import Ends, Filling
-    from fire_toolkit.measures.ties import TiedRanking
 
 Unit = Literal["share", "rank", "gain", "count"]
 Aggregate = Literal["mean", "median", "sum", "geometric mean"]
@@ -194,7 +194,7 @@ class Measure:
         return self._of_queries(self.definition.per_query(ranking, **self._named), ranking.n_queries)
 
     def expected(self, tied: TiedRanking) -> Floats:
-        """Return the mean over all orders of tied docs, from a ranking `TiedRanking.seen_by` has returned."""
+        """Return the mean over all orders of tied docs, from a ranking that `tied_view` has returned."""
         if self.definition.expected is None:
             raise UsageError(f"{self.name}: its mean over all orders of tied docs has no closed form here")
         return self._of_queries(self.definition.expected(tied, **self._named), tied.ranking.n_queries)

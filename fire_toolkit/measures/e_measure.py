@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.f_measure import expected_f_measure, f_measure
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats
 
 
 def e_measure(ranking: JudgedRanking) -> Floats:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.interpolated_precision import interpolated_precision
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats
 
 POINTS = tuple(step / 10 for step in range(11))
 

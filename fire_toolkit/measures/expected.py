@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fire_toolkit.arrays import Bools, Floats, Ints, share, sum_by_query
+from fire_toolkit.matching.ideal import Discount
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.gains import ideal_gain
-from fire_toolkit.measures.ideal import Discount
-from fire_toolkit.measures.segments import Bools, Floats, Ints, share, sum_by_query
-from fire_toolkit.measures.ties import TiedRanking
 
 Cut = int | Ints | None  # one for all queries, one for each, or none
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, running_count, share, sum_by_query
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.inferred_counts import LONGEST
-from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.sampled_pool import EPSILON, estimated_positives, sampled_pool
-from fire_toolkit.measures.segments import Floats, running_count, share, sum_by_query
 
 
 def extended_inferred_average_precision(ranking: JudgedRanking) -> Floats:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, Ints, count_by_query, share
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition, Parameter
 from fire_toolkit.measures.expected import expected_found
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, Ints, count_by_query, share
-from fire_toolkit.measures.ties import TiedRanking
 
 
 def f_measure(ranking: JudgedRanking, *, k: int | None = None, beta: float = 1.0) -> Floats:

@@ -14,9 +14,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.measures.ideal import Discount
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Bools, Floats, Ints, sum_by_query
+from fire_toolkit.arrays import Bools, Floats, Ints, sum_by_query
+from fire_toolkit.matching.ideal import Discount
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 
 _Number = TypeVar("_Number", np.int64, np.float64)
 Ends = tuple[Floats, Floats]  # as the unjudged docs down to a rank are positives, and from a rank downwards

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fire_toolkit.arrays import Floats, share, sum_by_query
+from fire_toolkit.matching.ideal import Discount, at_ranks
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.filling import Ends, Filling
-from fire_toolkit.measures.ideal import Discount, at_ranks
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, share, sum_by_query
 
 
 def no_discount(rank: npt.NDArray[Any]) -> Floats:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.retrieved_set import whatever_the_order
 from fire_toolkit.measures.sampled_pool import estimated_positives, expected_positives
-from fire_toolkit.measures.segments import Floats
 
 LONGEST = 1000  # docs of a query that NIST's program reads
 _SOURCE = "Yilmaz, Kanoulas and Aslam, SIGIR 2008 (ε = 1e-5); NIST's sample_eval.pl"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, share, sum_by_query
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.gains import log_of_next
 from fire_toolkit.measures.inferred_counts import LONGEST
-from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.sampled_pool import SampledPool, counted_to, sampled_pool, sum_of_strata
-from fire_toolkit.measures.segments import Floats, share, sum_by_query
 
 _HALF = 0.5 + 1e-9  # so that a half is one in whatever order its parts are added
 

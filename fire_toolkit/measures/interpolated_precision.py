@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, max_by_query
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition, Parameter
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, max_by_query
 
 
 def interpolated_precision(ranking: JudgedRanking, *, recall: float) -> Floats:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, Ints, count_by_query, share, sum_by_query
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_gain
 from fire_toolkit.measures.gains import ideal_gain, log_of_next
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, Ints, count_by_query, share, sum_by_query
-from fire_toolkit.measures.ties import TiedRanking
 
 
 def ndcg_at_levels(ranking: JudgedRanking) -> Floats:

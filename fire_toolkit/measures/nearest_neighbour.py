@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.correct import correct_at_k
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_hit
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats
 
 
 def nearest_neighbour(ranking: JudgedRanking) -> Floats:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from fire_toolkit.arrays import Floats, count_by_query, share
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_found
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, count_by_query, share
-from fire_toolkit.measures.ties import TiedRanking
 
 
 def precision_at_k(ranking: JudgedRanking, *, k: int) -> Floats:

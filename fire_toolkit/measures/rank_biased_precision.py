@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, sum_by_query
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition, Parameter
 from fire_toolkit.measures.expected import expected_sum
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, sum_by_query
-from fire_toolkit.measures.ties import TiedRanking
 
 PERSISTENCE = Parameter("p", example=0.8, low=0.0, high=1.0)
 

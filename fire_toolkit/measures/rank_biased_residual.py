@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, sum_by_query
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_sum
-from fire_toolkit.measures.judged_ranking import JudgedRanking
 from fire_toolkit.measures.rank_biased_precision import PERSISTENCE
-from fire_toolkit.measures.segments import Floats, sum_by_query
-from fire_toolkit.measures.ties import TiedRanking
 
 
 def rank_biased_residual(ranking: JudgedRanking, *, p: float) -> Floats:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_reciprocal_rank
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats
 
 
 def reciprocal_rank(ranking: JudgedRanking, *, k: int | None = None) -> Floats:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats, count_by_query, share
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.f_measure import f_measure
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats, count_by_query, share
-from fire_toolkit.measures.ties import TiedRanking
 
 
 def found_positives(ranking: JudgedRanking) -> Floats:

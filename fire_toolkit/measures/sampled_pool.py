@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Bools, Floats, Ints, count_by_query, share
+from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, share
+from fire_toolkit.matching.judged_ranking import JudgedRanking
 
 EPSILON = 0.00001
 

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from fire_toolkit.measures.coded import CodedQrels, CodedRun
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.coded import CodedQrels, CodedRun
+from fire_toolkit.matching.judged_ranking import JudgedRanking, judge_run
 from fire_toolkit.measures.definition import Measure
-from fire_toolkit.measures.judged_ranking import JudgedRanking, judge_run
-from fire_toolkit.measures.segments import Floats
 
 
 def score_coded(
@@ -30,7 +30,7 @@ def score_coded(
     Examples:
         >>> import pandas as pd
         >>> from fire_toolkit.measures import code_qrels, code_run, parse_measure
-        >>> from fire_toolkit.ranking import rank_run
+        >>> from fire_toolkit.matching.ranking import rank_run
         >>> from fire_toolkit.tables import check_qrels
         >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
         >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.measures.blocks import RunBlock, StoredRun, block_of
-from fire_toolkit.measures.coded import CodedQrels, code_run
-from fire_toolkit.measures.judge_matrix import MatrixSource, PairRanks
-from fire_toolkit.measures.judged_ranking import JudgedRanking, join_rankings, judge_run
-from fire_toolkit.ranking import check_run_fits, refuse_twice, split_runs
+from fire_toolkit.matching.blocks import RunBlock, StoredRun, block_of
+from fire_toolkit.matching.coded import CodedQrels, code_run
+from fire_toolkit.matching.judge_matrix import MatrixSource, PairRanks
+from fire_toolkit.matching.judged_ranking import JudgedRanking, join_rankings, judge_run
+from fire_toolkit.matching.ranking import check_run_fits, refuse_twice, split_runs
 from fire_toolkit.tables import Run
 
 AnyRun = Run | StoredRun | MatrixSource

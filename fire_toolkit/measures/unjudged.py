@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.judged import expected_judged, judged_at_k
-from fire_toolkit.measures.judged_ranking import JudgedRanking
-from fire_toolkit.measures.segments import Floats
-from fire_toolkit.measures.ties import TiedRanking
 
 
 def unjudged_at_k(ranking: JudgedRanking, *, k: int) -> Floats:

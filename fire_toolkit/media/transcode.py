@@ -18,14 +18,14 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.formats.files import sha256_of
+from fire_toolkit.files import sha256_of
 from fire_toolkit.media.encode import Target, encode_video
 from fire_toolkit.media.places import place_of
 from fire_toolkit.media.playable import PLAYS, judge_media
 from fire_toolkit.media.probe import probe_file
 from fire_toolkit.media.pyav import load_pyav
-from fire_toolkit.storage import finish_interrupted
 from fire_toolkit.tables import Items, check_items
+from fire_toolkit.workspace.manifests import finish_interrupted
 
 RECORD = "transcoded.jsonl"
 DONE, THERE, PLAYED, FAILED, ELSEWHERE = "transcoded", "done before", "plays", "failed", "not a file here"

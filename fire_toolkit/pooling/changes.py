@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.columns import pair_rows
 from fire_toolkit.tables import Labels, Pool, PoolSources
+from fire_toolkit.tables.columns import pair_rows
 
 PAIR = ["query_id", "doc_id"]
 COLUMNS = ["run_id", "n_before", "n_now", "n_gone", "n_new", "n_own_before", "n_own_judged"]

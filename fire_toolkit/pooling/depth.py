@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.columns import packed_codes, pair_rows, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
-from fire_toolkit.ranking import split_runs, top
+from fire_toolkit.matching.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
+from fire_toolkit.matching.ranking import split_runs, top
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Pool, PoolSources, Qrels, Queries, Run, check_pool
+from fire_toolkit.tables.columns import packed_codes, pair_rows, starts_of_groups
 
 PAIR = ["query_id", "doc_id"]
 
@@ -75,7 +75,7 @@ def pool_runs(
         JoinError: a run has no query in common with the original qrels or with the other runs.
 
     Examples:
-        >>> from fire_toolkit.ranking import rank_run
+        >>> from fire_toolkit.matching.ranking import rank_run
         >>> scored = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b", "c"], "score": [3, 2, 1]})
         >>> clip = rank_run(scored.assign(run_id="clip"))
         >>> ssb = rank_run(scored.assign(run_id="ssb", score=[1, 2, 3]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.columns import pair_rows
 from fire_toolkit.resolution.ballots import Grades, count_ballots
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.tables import Judgments, Labels
+from fire_toolkit.tables.columns import pair_rows
 
 DISPUTE = "[dispute]"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, PluginError, UsageError
-from fire_toolkit.guidelines import usual_grades
+from fire_toolkit.guidelines.model import usual_grades
 from fire_toolkit.resolution.ballots import Ballots, Grades, Verdicts, count_ballots
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.results import Result

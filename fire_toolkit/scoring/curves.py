@@ -44,7 +44,7 @@ def score_curves(
         JoinError: as `score_runs`.
 
     Examples:
-        >>> from fire_toolkit.ranking import rank_run
+        >>> from fire_toolkit.matching.ranking import rank_run
         >>> from fire_toolkit.tables import check_qrels
         >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
         >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))

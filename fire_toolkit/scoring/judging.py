@@ -8,6 +8,12 @@ from functools import partial
 
 import numpy as np
 
+from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.matching.blocks import StoredRun
+from fire_toolkit.matching.judge_matrix import MatrixSource
+from fire_toolkit.matching.judged_ranking import join_rankings
+from fire_toolkit.matching.ranking import check_run_fits, run_depth
+from fire_toolkit.matching.ties import SETTLING_RULES, TiedRanking, find_ties, order_by_index
 from fire_toolkit.measures import (
     CodedQrels,
     CodedRun,
@@ -17,15 +23,10 @@ from fire_toolkit.measures import (
     judge_run,
     score_coded,
 )
-from fire_toolkit.measures.blocks import StoredRun
 from fire_toolkit.measures.depths import Reach
-from fire_toolkit.measures.judge_matrix import MatrixSource
-from fire_toolkit.measures.judged_ranking import join_rankings
 from fire_toolkit.measures.score_coded import score_views
-from fire_toolkit.measures.segments import Bools, Floats, Ints
 from fire_toolkit.measures.stored_runs import rank_matrix_pairs
-from fire_toolkit.measures.ties import SETTLING_RULES, TiedRanking, find_ties, order_by_index
-from fire_toolkit.ranking import check_run_fits, run_depth
+from fire_toolkit.measures.tied import expected_values, settled_view
 
 View = Callable[[Measure], JudgedRanking]
 _ENDS = ("pessimistic", "optimistic")
@@ -225,15 +226,17 @@ class _Account:
     def _by_rule(self, ranking: JudgedRanking, tied: TiedRanking | None, places: list[int]) -> Floats:
         """Return the values of the measures at `places`, ties as the rule has them."""
         if tied is not None and self.ties == "expected" and places:
-            return tied.expected([self.measures[place] for place in places])
+            return expected_values(tied, [self.measures[place] for place in places])
         view: View = partial(Measure.view, ranking=ranking)
         if tied is not None and self.ties is not None:
-            view = partial(tied.view, rule=self.ties)
+            view = partial(settled_view, tied=tied, rule=self.ties)
         return self._values(view, places, ranking.n_queries)
 
     def _at_ends(self, tied: TiedRanking, places: list[int]) -> list[Floats]:
         n_queries = tied.ranking.n_queries
-        return [self._values(partial(tied.view, rule=rule), places, n_queries) for rule in _ENDS]
+        return [
+            self._values(partial(settled_view, tied=tied, rule=rule), places, n_queries) for rule in _ENDS
+        ]
 
     def _values(self, view: View, places: list[int], n_queries: int) -> Floats:
         if not places:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.measures import CodedQrels, Measure
-from fire_toolkit.measures.segments import Floats, Ints
 from fire_toolkit.scoring.judging import JudgedRun
 
 

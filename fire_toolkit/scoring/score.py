@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import CodedQrels, Measure, code_qrels, parse_measure
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.measures.segments import Floats
 from fire_toolkit.measures.stored_runs import AnyRun, list_stored
-from fire_toolkit.measures.ties import TIE_RULES
 from fire_toolkit.results import Result, shown_html
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.scoring.judging import judge_blocks
@@ -95,7 +95,7 @@ def score_runs(
             `check_run_fits`; `augmented` has queries of its own; with `per_query`, a query's id is `all`.
 
     Examples:
-        >>> from fire_toolkit.ranking import rank_run
+        >>> from fire_toolkit.matching.ranking import rank_run
         >>> from fire_toolkit.tables import check_qrels
         >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
         >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))

@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
-from fire_toolkit.certainty import clopper_pearson, mcnemar, wilson
-from fire_toolkit.certainty.binomial import upper_tail
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference import clopper_pearson, mcnemar, wilson
+from fire_toolkit.inference.binomial import upper_tail
 
 
 def slow_tail(n_least: int, n: int, p: float) -> float:

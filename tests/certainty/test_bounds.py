@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty import is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference import is_bounded, score_bounds, why_unbounded
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import JudgedRanking, Measure, code_qrels, judge_run, list_measures, parse_measure
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
 
 BOUNDED = [
@@ -86,7 +86,7 @@ def test_bounds_are_the_extremes_over_all_assignments(name: str) -> None:
 def test_many_queries_at_once_are_bounded_as_each_alone(
     make_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str, n_cells: int
 ) -> None:
-    monkeypatch.setattr("fire_toolkit.certainty.bounds._CELLS", n_cells)
+    monkeypatch.setattr("fire_toolkit.inference.bounds._CELLS", n_cells)
     world = make_world(3)
     run = world.runs[world.runs["run_id"] == "r1"].reset_index(drop=True)
     qrels = check_qrels(world.labels[["query_id", "doc_id", "relevance"]])

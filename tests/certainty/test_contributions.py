@@ -4,8 +4,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty.contributions import contributions
 from fire_toolkit.errors import JoinError
+from fire_toolkit.inference.contributions import contributions
 from fire_toolkit.qrels import augment_qrels, change_counts
 from fire_toolkit.tables import check_labels, check_pool_sources, check_qrels
 

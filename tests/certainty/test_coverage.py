@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty.coverage import coverage
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.coverage import coverage
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_labels, check_qrels
@@ -42,7 +42,7 @@ def test_judging_the_pairs_settles_the_score(make_world: MakeWorld, seed: int, m
 
 def test_the_first_positives_are_the_least_cost() -> None:
     """Two open queries with three unjudged docs above anything judged: one positive each would do."""
-    from fire_toolkit.ranking import rank_run
+    from fire_toolkit.matching.ranking import rank_run
     from fire_toolkit.tables import check_qrels
 
     rows = [("m", query, f"d{place}", float(-place)) for query in "xyz" for place in range(4)]

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty import holm, score_differences, sign_flip_p
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference import holm, score_differences, sign_flip_p
+from fire_toolkit.matching.ranking import top
 from fire_toolkit.qrels import augment_qrels
-from fire_toolkit.ranking import top
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_run
 

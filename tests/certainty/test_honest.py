@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty import compare_orders, honest_scores, score_differences
-from fire_toolkit.certainty.joined import join_runs, own_pairs
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.inference import compare_orders, honest_scores, score_differences
+from fire_toolkit.inference.judged_pairs import join_runs, own_pairs
 from fire_toolkit.measures import code_qrels, judge_run
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
@@ -100,7 +100,7 @@ def test_originals_are_counted_beside_each_score() -> None:
             {"query_id": ["1", "2", "2"], "doc_id": ["a", "b", "x"], "label": "l", "relevance": [1, 0, 1]}
         )
     )
-    from fire_toolkit.ranking import rank_run
+    from fire_toolkit.matching.ranking import rank_run
 
     run = rank_run(
         pd.DataFrame({"run_id": "m", "query_id": ["1", "2", "3"], "doc_id": ["a", "x", "c"], "score": 1.0})

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty.orders import compare_orders, kendall_p, kendall_tau, tau_ap
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.orders import compare_orders, kendall_p, kendall_tau, tau_ap
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
 
@@ -78,7 +78,7 @@ def test_a_labelling_against_itself_never_swaps(make_world: MakeWorld) -> None:
 
 
 def test_a_wide_difference_is_never_reversed_and_none_is_a_coin() -> None:
-    from fire_toolkit.ranking import rank_run
+    from fire_toolkit.matching.ranking import rank_run
     from fire_toolkit.tables import check_qrels
 
     queries = [f"q{number:03}" for number in range(200)]

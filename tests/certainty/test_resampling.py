@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from fire_toolkit.certainty.intervals import bootstrap_means, percentiles
-from fire_toolkit.certainty.resampling import _random_words, bootstrap_sums, flipped_sums, summable
 from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.intervals import bootstrap_means, percentiles
+from fire_toolkit.inference.resampling import _random_words, bootstrap_sums, flipped_sums, summable
 
 
 def values(n: int, *, n_levels: int | None, seed: int = 1) -> np.ndarray:
@@ -82,7 +82,7 @@ def test_a_column_gets_the_same_draws_whatever_stands_beside_it() -> None:
 
 def test_the_number_of_threads_changes_nothing() -> None:
     code = (
-        "import numpy as np; from fire_toolkit.certainty.resampling import *;"
+        "import numpy as np; from fire_toolkit.inference.resampling import *;"
         "v = summable(np.random.default_rng(0).random((3000, 8)));"
         "print(hash(bootstrap_sums(v, n_resamples=400, seed=1).tobytes()),"
         "hash(flipped_sums(summable(v - .5), n_resamples=400, seed=1).tobytes()))"

@@ -5,9 +5,9 @@ import pytest
 from click.testing import CliRunner
 
 from fire_toolkit.cli import main
-from fire_toolkit.formats.files import sha256_of
-from fire_toolkit.formats.table_files import read_items, read_queries
-from fire_toolkit.formats.trec import read_trec_qrels
+from fire_toolkit.files import sha256_of
+from fire_toolkit.formats.runs.trec import read_trec_qrels
+from fire_toolkit.formats.tables.table_files import read_items, read_queries
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "collections"
 

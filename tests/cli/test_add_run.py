@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
-from fire_toolkit.formats.files import sha256_of
+from fire_toolkit.files import sha256_of
 
 Fire = Callable[..., Result]
 SQUARE = np.array(

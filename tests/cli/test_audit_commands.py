@@ -5,8 +5,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
-from fire_toolkit.formats.delimited import read_delimited
-from fire_toolkit.formats.table_files import read_judgments, read_labels, read_pool
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.table_files import read_judgments, read_labels, read_pool
 
 RELEASE = Path(__file__).parents[1] / "golden" / "fire-release"
 

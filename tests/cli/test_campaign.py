@@ -29,7 +29,7 @@ from fake_api import TOKEN, URL, FakeServer
 
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.cli import listening, main
-from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.labelstudio import accounts, api
 from fire_toolkit.labelstudio.connection import open_client
 from fire_toolkit.labelstudio.hooks import HintListener, hook_path

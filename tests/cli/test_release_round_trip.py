@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
-from fire_toolkit.workspace import config_text
+from fire_toolkit.workspace.config import config_text
 
 # Two captions have one text; annotators answered in no order; ids are numbers but for the video's.
 QUERIES = "query_id\ttext\nret0\ta dog runs\nret1\ta cat sleeps\nret2\ta dog runs\n"

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from fire_toolkit.cli import main
 from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.files import read_bytes, sha256_of
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.files import read_bytes, sha256_of
-from fire_toolkit.formats.runs import read_run
-from fire_toolkit.formats.trec import read_trec_run
+from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.formats.runs.trec import read_trec_run
 
 # More than a pipe holds at once (64 KiB), so that a reader that opens it twice gets the rest only.
 RUN = "".join(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from fire_toolkit.storage import read_manifest
+from fire_toolkit.workspace.manifests import read_manifest
 
 Fire = Callable[..., Result]
 

@@ -16,7 +16,7 @@ from fire_toolkit.collections.audit import (
     confusable_ids,
 )
 from fire_toolkit.collections.duplicates import duplicate_captions, near_duplicates, shared_positives
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fire_toolkit.comparison import compare_runs
-from fire_toolkit.comparison.overlap import RankedLists, overlap_measures
 from fire_toolkit.errors import JoinError, TableError, UsageError
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.overlap import RankedLists, overlap_measures
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run, check_run
 
 MEASURES = ["overlap", "average_overlap", "RBO_truncated", "RBO_ext", "RBO_min", "RBO_res"]

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.comparison import compare_runs
 from fire_toolkit.errors import UsageError
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run
 
 Groups = list[list[str]]

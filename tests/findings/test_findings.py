@@ -5,10 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty import honest_scores
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.findings import all_and_new, by_length, by_similarity, describe_data, saturation
-from fire_toolkit.findings.captions import permutation_p
+from fire_toolkit.inference import honest_scores
+from fire_toolkit.paper_tables import all_and_new, by_length, by_similarity, describe_data, saturation
+from fire_toolkit.paper_tables.captions import permutation_p
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import check_judgments, check_pool_sources, check_queries

@@ -110,8 +110,8 @@ def make_lists() -> None:
 
 
 def make_own() -> None:
-    from fire_toolkit.formats.own_runs import run_bytes
-    from fire_toolkit.formats.runs import read_run
+    from fire_toolkit.formats.runs.native import run_bytes
+    from fire_toolkit.formats.runs.read import read_run
 
     (HERE / "own.parquet").write_bytes(run_bytes(read_run(HERE / "stored.npz", run_id="stored")))
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.formats import columns_text, delimited, delimited_columns
-from fire_toolkit.formats.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables import columns_text, delimited, delimited_columns
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 
 
 def read(tmp_path: Path, text: str, **options: list[str]) -> pd.DataFrame:

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats import column_pass, dense
-from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.matrix import HeldMatrix, held
-from fire_toolkit.formats.ranked import Ranked
+from fire_toolkit.formats.runs import column_pass, dense
+from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
+from fire_toolkit.formats.runs.matrix import HeldMatrix, held
+from fire_toolkit.formats.runs.ranked import Ranked
 
 DOCS = ["d2", "d10", "a", "Z", "d1"]
 

@@ -29,10 +29,10 @@ from hypothesis import strategies as st
 from fire_toolkit import formats
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.collections import read_collection
-from fire_toolkit.formats.ingest import Request, ingest
-from fire_toolkit.formats.own_runs import run_bytes
-from fire_toolkit.formats.readers import READERS
-from fire_toolkit.formats.runs import read_run
+from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.formats.runs.readers import READERS
 from fire_toolkit.tables import check_queries
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -64,7 +64,7 @@ SEEDS: dict[str, bytes] = {
     "files.read_text": b"text",
     "fire_release.read_fire_release": (RELEASE / "release.json").read_bytes(),
     "guideline_files.read_guideline": b'version = 1\n[[label]]\nname = "yes"\n',
-    "ids.read_ids": b'["q", "r"]',
+    "axis_ids.read_ids": b'["q", "r"]',
     "index_lists.read_index_list": golden("places.csv"),
     "json_runs.read_json": golden("scores.json"),
     "json_runs.read_jsonl": golden("pairs.jsonl"),
@@ -72,10 +72,10 @@ SEEDS: dict[str, bytes] = {
     "npy.read_npy": golden("plain.npy"),
     "npy.read_npz": golden("stored.npz"),
     "npy.read_values": npy(np.array(["q", "r"])),
-    "own_runs.read_own_run": golden("own.parquet"),
+    "native.read_own_run": golden("own.parquet"),
     "parquet_runs.read_parquet": golden("long.parquet"),
     "pickle_files.read_pickle": golden("protocol4.pkl"),
-    "runs.read_run": golden("plain.run"),
+    "read.read_run": golden("plain.run"),
     "table_files.read_items": b"doc_id,media_url\nd,x.mp4\n",
     "table_files.read_judged_pairs": PAIRS.encode(),
     "table_files.read_judgments": PAIRS.encode(),
@@ -98,20 +98,25 @@ SEEDS: dict[str, bytes] = {
 }
 MORE: dict[str, tuple[Any, ...]] = {
     "fire_release.read_fire_release": (QUERIES,),
-    "ids.read_ids": ("query_id",),
+    "axis_ids.read_ids": ("query_id",),
 }
 
 
 def found_readers() -> dict[str, Callable[..., Any]]:
     """The functions `read_*` of the package whose first argument is a path."""
     found = {}
-    for module_info in pkgutil.iter_modules(formats.__path__):
-        if module_info.ispkg:
-            continue
-        module = importlib.import_module(f"fire_toolkit.formats.{module_info.name}")
+    modules = [
+        info.name
+        for info in pkgutil.walk_packages(formats.__path__, "fire_toolkit.formats.")
+        if not info.ispkg
+    ]
+    for full_name in ("fire_toolkit.files", *modules):
+        if full_name.startswith("fire_toolkit.formats.collections"):
+            continue  # these read by way of `read_collection`, below
+        module = importlib.import_module(full_name)
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if name.startswith("read_") and function.__module__ == module.__name__:
-                found[f"{module_info.name}.{name}"] = function
+                found[f"{full_name.rpartition('.')[2]}.{name}"] = function
     return found
 
 

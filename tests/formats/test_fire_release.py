@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FireError, FormatError, JoinError
-from fire_toolkit.formats.fire_release import read_fire_release
-from fire_toolkit.formats.fire_release_text import fire_release_json
-from fire_toolkit.formats.table_files import read_queries
+from fire_toolkit.formats.tables.fire_release import read_fire_release
+from fire_toolkit.formats.tables.fire_release_text import fire_release_json
+from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.tables import check_items
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "fire-release"  # FIRE's shape, invented content

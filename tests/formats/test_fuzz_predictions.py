@@ -17,12 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.formats import hdf5
-from fire_toolkit.formats.ids import read_ids
-from fire_toolkit.formats.ingest import Request, ingest
-from fire_toolkit.formats.readers import READERS
-from fire_toolkit.formats.runs import read_run
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.formats.arrays import hdf5
+from fire_toolkit.formats.runs.axis_ids import read_ids
+from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.formats.runs.readers import READERS
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.ingest import Request, ingest
-from fire_toolkit.formats.own_runs import run_bytes
-from fire_toolkit.formats.readers import READERS, recognise
-from fire_toolkit.formats.runs import read_run
+from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.formats.runs.readers import READERS, recognise
 
 GOLDEN = Path(__file__).parent / "golden"
 QUERIES, DOCS = ["007", "q:1|x", "frage-ü"], ["NA", "d10", "d9", "null"]

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit.errors import FireError, FormatError, TableError
-from fire_toolkit.formats import guideline_files
-from fire_toolkit.formats.guideline_files import DEFAULT_GUIDELINE, list_guidelines, read_guideline
+from fire_toolkit.formats.tables import guideline_files
+from fire_toolkit.formats.tables.guideline_files import DEFAULT_GUIDELINE, list_guidelines, read_guideline
 
 
 def shipped_folder(name: str = DEFAULT_GUIDELINE) -> Path:
-    return Path(guideline_files.__file__).parents[2] / "guidelines" / name
+    return Path(guideline_files.__file__).parents[3] / "guidelines" / name
 
 
 @pytest.fixture
@@ -65,7 +65,9 @@ def test_an_installed_wheel_finds_the_guidelines_inside_the_package(
 ) -> None:
     package = tmp_path / "site-packages" / "fire_toolkit"
     shutil.copytree(shipped_folder(), package / "guidelines_data" / DEFAULT_GUIDELINE)
-    monkeypatch.setattr(guideline_files, "__file__", str(package / "formats" / "guideline_files.py"))
+    monkeypatch.setattr(
+        guideline_files, "__file__", str(package / "formats" / "tables" / "guideline_files.py")
+    )
     assert list_guidelines() == (DEFAULT_GUIDELINE,)
     assert read_guideline(DEFAULT_GUIDELINE).name == DEFAULT_GUIDELINE
 

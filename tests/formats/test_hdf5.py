@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats import hdf5
-from fire_toolkit.formats.ingest import Request, ingest
+from fire_toolkit.formats.arrays import hdf5
+from fire_toolkit.formats.runs.ingest import Request, ingest
 
 h5py: Any = pytest.importorskip("h5py")
 

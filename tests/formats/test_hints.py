@@ -8,7 +8,7 @@ import pytest
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections import read_collection
-from fire_toolkit.formats.readers import recognise
+from fire_toolkit.formats.runs.readers import recognise
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 PAGE = b"<!DOCTYPE html>\n<html><body>404: Not Found</body></html>"

@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.formats.ingest import Request, ingest
-from fire_toolkit.formats.masks import read_mask
+from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.masks import read_mask
 
 IDS = Request(query_ids=["a", "b"], doc_ids=["c", "d", "e"])
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from fire_toolkit.cli import main
 from fire_toolkit.errors import FormatError, StaleError
-from fire_toolkit.formats.ids import ids_beside, read_ids
-from fire_toolkit.formats.ingest import Request, ingest
+from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
+from fire_toolkit.formats.runs.ingest import Request, ingest
 
 IDS = ["007", "NA", "q:1|x", "frage-ü"]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.ingest import Request, ingest
-from fire_toolkit.formats.runs import read_run
+from fire_toolkit.formats.runs.ingest import Request, ingest
+from fire_toolkit.formats.runs.read import read_run
 
 QUERIES, DOCS = ["v1#0", "v1#1", "v2#0"], ["v1", "v2", "v3", "v4"]
 IDS = Request(query_ids=QUERIES, doc_ids=DOCS)

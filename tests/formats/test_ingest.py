@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
-from fire_toolkit.formats.expect import parse_expectation
-from fire_toolkit.formats.files import sha256_of
-from fire_toolkit.formats.ingest import Ingested, Request, ingest
-from fire_toolkit.formats.matrix import FileMatrix
-from fire_toolkit.formats.npy import read_npy
-from fire_toolkit.formats.own_runs import run_bytes
-from fire_toolkit.formats.runs import read_run
+from fire_toolkit.files import sha256_of
+from fire_toolkit.formats.arrays.npy import read_npy
+from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
+from fire_toolkit.formats.runs.matrix import FileMatrix
+from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.scoring import score_runs
+from fire_toolkit.scoring.expect import parse_expectation
 from fire_toolkit.tables import Qrels, check_qrels
 
 # Rows as queries: the diagonal is first in rows 0 and 1 (R@1 50); columns as queries: in 0, 1 and 2 (75).
@@ -200,7 +200,7 @@ def test_vectors_in_two_files_give_the_same_order_in_any_block(tmp_path: Path) -
 
 
 def test_the_hash_of_a_matrix_is_known_from_its_only_reading(tmp_path: Path) -> None:
-    from fire_toolkit.formats.files import sha256_of
+    from fire_toolkit.files import sha256_of
 
     result = read(tmp_path, SQUARE[:3])
     assert {tmp_path / "m.npy": sha256_of(tmp_path / "m.npy")} == result.hashes

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from small_world import joined_or_why_not
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.formats import matrix_runs
-from fire_toolkit.formats.matrix_runs import MatrixRun
-from fire_toolkit.formats.runs import open_run, read_run
+from fire_toolkit.formats.runs import matrix_runs
+from fire_toolkit.formats.runs.matrix_runs import MatrixRun
+from fire_toolkit.formats.runs.read import open_run, read_run
+from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures
-from fire_toolkit.measures.ties import TIE_RULES
 from fire_toolkit.scoring import Scoring, score_runs
 from fire_toolkit.tables import Qrels, check_qrels
 

@@ -12,10 +12,10 @@ import pytest
 from pyarrow import parquet
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats import own_runs
-from fire_toolkit.formats.own_runs import open_own_run, run_bytes
-from fire_toolkit.formats.runs import open_run, read_run
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.formats.runs import native as own_runs
+from fire_toolkit.formats.runs.native import open_own_run, run_bytes
+from fire_toolkit.formats.runs.read import open_run, read_run
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.safe_pickle import Name, load_plain
+from fire_toolkit.formats.arrays.safe_pickle import Name, load_plain
 
 LIMIT = 1_000_000
 

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
-from fire_toolkit.formats.held_runs import run_from_matrix
-from fire_toolkit.formats.sense import sense_of
+from fire_toolkit.formats.runs.held_runs import run_from_matrix
+from fire_toolkit.scoring.sense import sense_of
 from fire_toolkit.tables import Qrels, check_qrels
 
 N = 60

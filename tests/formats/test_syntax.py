@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from fire_toolkit.cli import main
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.syntax import parse_json, parse_toml
-from fire_toolkit.formats.tifa import read_questions
-from fire_toolkit.storage import read_manifest
+from fire_toolkit.formats.tables.tifa import read_questions
+from fire_toolkit.syntax import parse_json, parse_toml
+from fire_toolkit.workspace.manifests import read_manifest
 
 DEEP = "[" * 100_000 + "]" * 100_000
 LONG = "1" * 5000

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.formats.ids import read_ids
-from fire_toolkit.formats.table_files import (
+from fire_toolkit.formats.runs.axis_ids import read_ids
+from fire_toolkit.formats.tables.table_files import (
     read_items,
     read_judged_pairs,
     read_judgments,

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from fire_toolkit import read_qrels, read_run
 from fire_toolkit.cli import main
 from fire_toolkit.errors import FileNote, FormatError
-from fire_toolkit.formats.trec import is_trec_run
+from fire_toolkit.formats.runs.trec import is_trec_run
 
 PLAIN = "q1 Q0 a 1 0.9 m\nq1 Q0 b 2 0.8 m\nq2 Q0 a 1 0.7 m\n"
 LONGER = "".join(f"{line} 0.5 x\n" for line in PLAIN.splitlines())

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.trec import _read_qrels_lines, read_trec_qrels, trec_qrels_text, well_formed_qrels
+from fire_toolkit.formats.runs.trec import (
+    _read_qrels_lines,
+    read_trec_qrels,
+    trec_qrels_text,
+    well_formed_qrels,
+)
 from fire_toolkit.tables import check_qrels
 
 FIVE = "1501 0 shot1_2 1 1\n1501 0 shot1_3 02 -1\n1502 0 shot9_1 all 0\n"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.formats import trec
+from fire_toolkit.formats.runs import trec
 
 
 def lines_of(n_queries: int) -> list[str]:

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from fire_toolkit import kernels
-from fire_toolkit.certainty.resampling import flipped_sums, summable
-from fire_toolkit.comparison import compare_runs
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.resampling import flipped_sums, summable
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run
 
 pytest.importorskip("numba")

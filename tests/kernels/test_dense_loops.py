@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit import kernels
-from fire_toolkit.formats import ranked
-from fire_toolkit.formats.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.matrix import held
-from fire_toolkit.formats.ranked import Ranked, all_finite, extremes_of, loops_for
-from fire_toolkit.ranking import top_of_rows
+from fire_toolkit.formats.runs import ranked
+from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
+from fire_toolkit.formats.runs.matrix import held
+from fire_toolkit.formats.runs.ranked import Ranked, all_finite, extremes_of, loops_for
+from fire_toolkit.matching.ranking import top_of_rows
 
 pytest.importorskip("numba")
 KINDS = ["normal", "few values", "one value", "mostly missing", "huge range", "rising", "flood", "tiny"]

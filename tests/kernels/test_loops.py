@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit import columns, kernels
+from fire_toolkit import arrays, kernels
+from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
 from fire_toolkit.measures import (
     code_qrels,
     code_run,
@@ -19,10 +20,8 @@ from fire_toolkit.measures import (
     list_measures,
     parse_measure,
     score_coded,
-    segments,
 )
-from fire_toolkit.ranking import ranks_in_rows, top_of_rows
-from fire_toolkit.tables import check_qrels, check_run
+from fire_toolkit.tables import check_qrels, check_run, columns
 
 pytest.importorskip("numba")
 
@@ -60,9 +59,7 @@ def test_judged_docs_are_found_in_the_rows(both_ways: Any, n_judged: int) -> Non
     relevance = rng.integers(-1, 4, judged.size)
     judged_start = np.concatenate([[0], np.cumsum(counts)])
     expected, found = both_ways(
-        lambda: segments.find_judged(
-            doc, rank, (stop - lengths, stop), judged, relevance, judged_start, n_docs
-        )
+        lambda: arrays.find_judged(doc, rank, (stop - lengths, stop), judged, relevance, judged_start, n_docs)
     )
     assert expected[0].size > 5
     assert_same(found, expected)
@@ -72,7 +69,7 @@ def test_positives_are_numbered_within_a_query(both_ways: Any) -> None:
     rng = np.random.default_rng(0)
     query = np.sort(rng.integers(0, 40, 300))
     rank, relevance = rng.random(300), rng.integers(-1, 3, 300)
-    expected, found = both_ways(lambda: segments.take_positives(query, rank, relevance))
+    expected, found = both_ways(lambda: arrays.take_positives(query, rank, relevance))
     assert {0, 1, 2, 3} & set(expected[3]) == {1, 2, 3}
     assert_same(found, expected)
 
@@ -161,7 +158,7 @@ def test_measures_are_equal_either_way(
 def test_means_are_the_exact_sum_divided_either_way(both_ways: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.random(4001) ** rng.integers(1, 40) * rng.choice([-1, 1], 4001)
-    for mean in both_ways(lambda: segments.mean(values)):
+    for mean in both_ways(lambda: arrays.mean(values)):
         assert mean == math.fsum(values.tolist()) / 4001
 
 

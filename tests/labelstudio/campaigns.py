@@ -8,9 +8,9 @@ from fake_api import TOKEN, URL, FakeServer
 from fire_toolkit.campaign.queues import Assignments, assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.formats.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.config import config_sha256
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.tables import Qrels, Tasks, check_items, check_pool, check_qrels, check_queries
 

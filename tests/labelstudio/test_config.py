@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.guideline_files import read_guideline
-from fire_toolkit.guidelines import Choices
-from fire_toolkit.labelstudio.config import config_sha256, parse_label_config
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
+from fire_toolkit.guidelines.model import Choices
 
 XML = read_guideline("caption-relevance-v1").label_config
 

@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from fire_toolkit.campaign.records import Campaign, QueueName, project_mark, write_campaign
+from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio import doctor
-from fire_toolkit.labelstudio.config import config_sha256
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.doctor import Finding, check_way, examine, exit_code
 

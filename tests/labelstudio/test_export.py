@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export, parse_export
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.formats.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 GUIDELINE = read_guideline("caption-relevance-v1")
 Json = Any

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fire_toolkit.cli import main
 from fire_toolkit.errors import ServerError, UsageError
-from fire_toolkit.formats.table_files import read_items
+from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.local_storage import (
     add_storages,

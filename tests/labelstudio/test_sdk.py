@@ -8,8 +8,8 @@ import pytest
 
 from fire_toolkit.campaign.task_json import tasks_to_json
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.formats.guideline_files import list_guidelines, read_guideline
-from fire_toolkit.guidelines import Guideline
+from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import check_pool, check_queries
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from fire_toolkit.campaign.task_json import task_lines, tasks_to_json
 from fire_toolkit.campaign.tasks import make_tasks, split_pair_id
 from fire_toolkit.errors import JoinError
-from fire_toolkit.formats.guideline_files import read_guideline
-from fire_toolkit.guidelines import Guideline
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Tasks, check_pool, check_queries
 
 VIDEO = read_guideline("caption-relevance-v1")

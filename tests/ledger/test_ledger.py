@@ -235,7 +235,7 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(tmp_path: Path, monkeypatch: py
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("fire_toolkit.storage.os.fsync", full)
+    monkeypatch.setattr("fire_toolkit.workspace.manifests.os.fsync", full)
     with pytest.raises(FireError, match=r"No space left on device; .* bytes are needed"):
         append_rows(tmp_path, ledger_of(row("a2")))
     monkeypatch.undo()

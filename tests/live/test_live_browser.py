@@ -10,7 +10,7 @@ import pytest
 from live_browser import CONTROL, ENTER, SPACE, Browser, open_browser
 from live_server import LiveServer
 
-from fire_toolkit.formats.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 
 VIDEO = "let v = document.querySelector('video'); return v && v[arguments[0]]"
 FROM_1_S = "#t=1,1.5"

@@ -22,7 +22,7 @@ from live_server import LiveServer
 
 from fire_toolkit.campaign.ledger import latest_answers, read_ledger
 from fire_toolkit.cli import main
-from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.labelstudio.local_state import PID
 from fire_toolkit.labelstudio.process import read_pid
 from fire_toolkit.labelstudio.server import start_server

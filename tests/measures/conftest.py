@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 import pytest
 
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import JudgedRanking, code_qrels, judge_run
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 Scores = Mapping[str, Mapping[str, float]]

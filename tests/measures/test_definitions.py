@@ -163,7 +163,9 @@ def test_every_measure_lies_in_its_range(join, run, relevances, name: str) -> No
     found = values(ranking, name)
     assert found.shape == (len(relevances),)
     assert found.dtype == np.float64
-    low, high = {"share": (0, 1), "rank": (1, 15), "gain": (0, np.inf)}[parse_measure(name).definition.unit]
+    low, high = {"share": (0, 1), "rank": (1, 15), "gain": (0, np.inf), "count": (0, np.inf)}[
+        parse_measure(name).definition.unit
+    ]
     assert np.all((found >= low) & (found <= high + 1e-12))
 
 

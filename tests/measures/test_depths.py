@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty import coverage, score_differences
-from fire_toolkit.comparison import compare_runs
+from fire_toolkit.inference import coverage, score_differences
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.matching.ranking import rank_run, ranked_lengths, run_depth, top
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.names import parse_measure
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.pooling import pool_runs
-from fire_toolkit.ranking import rank_run, ranked_lengths, run_depth, top
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run
 

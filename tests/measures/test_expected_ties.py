@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.matching.ties import find_ties
 from fire_toolkit.measures import code_qrels, code_run, judge_run, list_measures, parse_measure
-from fire_toolkit.measures.ties import find_ties
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.measures.tied import expected_values
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
@@ -98,7 +99,7 @@ def test_is_the_mean_over_all_orders(docs, relevance, modifier: str) -> None:
     for name in NAMES:
         measure = parse_measure(name + modifier)
         counted = measure.per_query(measure.view(ranking)).mean()
-        assert tied.expected([measure])[0, 0] == pytest.approx(counted, abs=1e-9), name
+        assert expected_values(tied, [measure])[0, 0] == pytest.approx(counted, abs=1e-9), name
 
 
 def test_queries_without_ties_have_the_value_of_their_order_to_the_bit() -> None:

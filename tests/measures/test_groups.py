@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import count_missing_members, restrict_run, restrict_to_groups
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Run
 
 DOCS = list("abcdef")

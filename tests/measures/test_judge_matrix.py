@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import JoinError
-from fire_toolkit.measures import code_qrels, judge_matrix, judge_run
-from fire_toolkit.ranking import rank_run, top
+from fire_toolkit.matching.judge_matrix import judge_matrix
+from fire_toolkit.matching.ranking import rank_run, top
+from fire_toolkit.measures import code_qrels, judge_run
 from fire_toolkit.tables import check_qrels
 
 QUERIES, DOCS = [f"q{row}" for row in range(12)], [f"d{column}" for column in range(30)]

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.certainty.joined import join_runs
+from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import code_qrels, judge_run, parse_measure
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import check_qrels
 
 Judged = dict[str, tuple[str, int]]  # doc → stratum, relevance

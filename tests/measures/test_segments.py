@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fire_toolkit.measures import segments
+from fire_toolkit import arrays as segments
 
 EMPTY = np.empty(0, dtype=np.int64)
 

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fire_toolkit.certainty.joined import join_runs
-from fire_toolkit.measures import code_qrels, code_run, judge_matrix, judge_run, parse_measure
-from fire_toolkit.measures.ties import find_ties
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.matching.judge_matrix import judge_matrix
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.matching.ties import find_ties
+from fire_toolkit.measures import code_qrels, code_run, judge_run, parse_measure
+from fire_toolkit.measures.tied import settled_view
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 E = 0.00001
@@ -138,4 +140,6 @@ def test_strata_follow_docs_that_a_tie_rule_moves() -> None:
     tied = find_ties(coded_run, judge_run(coded_run, coded))
     measure = parse_measure("xinfAP")
     for rule, ranked in (("optimistic", ["a", "c", "b"]), ("pessimistic", ["b", "c", "a"])):
-        assert measure.per_query(tied.view(measure, rule))[0] == pytest.approx(slow(ranked, pairs["q"]))
+        assert measure.per_query(settled_view(measure, tied, rule))[0] == pytest.approx(
+            slow(ranked, pairs["q"])
+        )

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.matching.blocks import block_of
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.matching.ties import TIE_RULES, find_ties, order_by_index
 from fire_toolkit.measures import code_qrels, code_run, judge_run, parse_measure
-from fire_toolkit.measures.blocks import block_of
-from fire_toolkit.measures.ties import TIE_RULES, find_ties, order_by_index
-from fire_toolkit.ranking import rank_run
+from fire_toolkit.measures.tied import settled_view
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
@@ -127,7 +128,8 @@ def per_query(run: Run, qrels: Qrels, name: str, rule: str) -> np.ndarray:
     coded = code_qrels(qrels)
     measure = parse_measure(name)
     coded_run = code_run(run, coded)
-    return measure.per_query(find_ties(coded_run, judge_run(coded_run, coded)).view(measure, rule))
+    tied = find_ties(coded_run, judge_run(coded_run, coded))
+    return measure.per_query(settled_view(measure, tied, rule))
 
 
 def slow_orders(docs: dict[str, int]) -> list[list[str]]:

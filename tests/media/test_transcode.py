@@ -17,7 +17,7 @@ import pytest
 from media_files import encode
 
 from fire_toolkit.errors import FireError, UsageError
-from fire_toolkit.formats.files import sha256_of
+from fire_toolkit.files import sha256_of
 from fire_toolkit.media import transcode
 from fire_toolkit.media.encode import TARGETS, check_target, encode_video
 from fire_toolkit.media.probe import probe_file

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs, source_changes
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 

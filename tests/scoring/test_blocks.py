@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from small_world import joined_or_why_not
 
 from fire_toolkit.errors import JoinError, TableError
+from fire_toolkit.matching.blocks import RunBlock, block_of
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import list_measures, parse_measure
-from fire_toolkit.measures.blocks import RunBlock, block_of
-from fire_toolkit.measures.ties import TIE_RULES
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.scoring import Scoring, score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import JoinError, TableError, UsageError
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measure
-from fire_toolkit.ranking import rank_run
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_run, check_scores
 

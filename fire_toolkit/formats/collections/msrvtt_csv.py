@@ -5,7 +5,7 @@ from __future__ import annotations
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.formats.collections.entries import Captions
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.delimited import read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 
 _COLUMNS = ["key", "vid_key", "video_id", "sentence"]
 

@@ -12,8 +12,8 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import have, need
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.delimited import read_delimited
-from fire_toolkit.formats.trec import read_trec_qrels, well_formed_qrels
+from fire_toolkit.formats.runs.trec import read_trec_qrels, well_formed_qrels
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.ids import id_text
 from fire_toolkit.tables import Qrels, check_qrels
 

@@ -31,7 +31,7 @@ from fire_toolkit.formats.collections import (
 )
 from fire_toolkit.formats.collections.entries import ALL
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.hints import not_the_file
+from fire_toolkit.formats.runs.hints import not_the_file
 from fire_toolkit.plugins import Registry
 
 

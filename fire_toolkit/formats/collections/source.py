@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.delimited import read_delimited
-from fire_toolkit.formats.files import read_bytes
-from fire_toolkit.formats.safe_pickle import load_plain
-from fire_toolkit.formats.syntax import parse_json
+from fire_toolkit.files import read_bytes
+from fire_toolkit.formats.arrays.safe_pickle import load_plain
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.syntax import parse_json
 
 Records = list[dict[str, Any]]
 

@@ -7,8 +7,8 @@ import pytest
 
 from fire_toolkit.collections import Collection
 from fire_toolkit.formats.collections import READERS, read_collection
-from fire_toolkit.formats.delimited import delimited_text
-from fire_toolkit.formats.trec import trec_qrels_text
+from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import delimited_text
 
 CASES = sorted((Path(__file__).parents[2] / "golden" / "collections").iterdir())
 

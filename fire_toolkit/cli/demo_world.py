@@ -1,0 +1,89 @@
+"""What `demo` and `demo --live` share: the world as files, and commands as a person would type them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fire_toolkit.cli.common import say
+
+if TYPE_CHECKING:
+    from fire_toolkit.demo.world import World
+
+# Deep enough that most positives are pooled, shallow enough that some stay unjudged.
+DEPTH = 10
+OVERLAP = 0.15
+
+
+def prepare_folder(root: Path, kind: str) -> None:
+    """Make the demo's folder; one that is there must hold a demo of the same kind."""
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.workspace.manifests import write_files
+
+    mark = root / ".fire-demo"
+    if root.exists() and not (mark.is_file() and mark.read_text(encoding="utf-8") == kind):
+        other = "another demo" if mark.is_file() else "no demo"
+        raise UsageError(f"{root}: is there already and is {other}; choose another --out")
+    write_files({mark: kind.encode()})
+
+
+def write_world(
+    world: World,
+    root: Path,
+    seed: int,
+    *,
+    items: Path = Path("collection/items.tsv"),
+    depth: int = DEPTH,
+    overlap: float = OVERLAP,
+) -> None:
+    """Write clips, collection, runs and fire.toml (which names `items`): what a researcher would bring."""
+    from fire_toolkit.demo.encode import write_clips
+    from fire_toolkit.demo.models import score_clips
+    from fire_toolkit.demo.render import render_clips
+    from fire_toolkit.formats.runs.trec import trec_qrels_text
+    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.measures.defaults import DEMO
+    from fire_toolkit.workspace.config import CONFIG, config_text
+    from fire_toolkit.workspace.manifests import write_files
+
+    frames = render_clips(world.clips)
+    write_clips(world, root / "media", frames=frames)
+    settings: dict[str, dict[str, Any]] = {
+        "collection": {"items": items.as_posix()},
+        "pool": {"depth": depth},
+        "tasks": {"overlap": overlap, "seed": seed},
+        "score": {"measures": list(DEMO)},
+    }
+    write_files({root / CONFIG: config_text(settings).encode()})
+    paths = world.items.assign(media_url="media/" + world.items["media_url"])
+    collection = {
+        "queries.tsv": delimited_text(world.queries, delimiter="\t"),
+        "items.tsv": delimited_text(paths, delimiter="\t"),
+        "qrels.txt": trec_qrels_text(world.original),
+    }
+    write_files({root / "collection" / name: text.encode() for name, text in collection.items()})
+    ids = {"query_ids": list(world.queries["query_id"]), "doc_ids": list(world.items["doc_id"])}
+    scored = score_clips(list(world.queries["text"]), frames, seed=seed)
+    write_files({root / "runs" / f"{run_id}.npz": _npz(sims=sims, **ids) for run_id, sims in scored.items()})
+    (root / "exports").mkdir(exist_ok=True)
+
+
+def _npz(**arrays: Any) -> bytes:
+    import numpy as np
+
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
+    return stream.getvalue()
+
+
+def run_command(ctx: click.Context, *words: str) -> None:
+    """Show a command as a person would type it, and run it."""
+    say(f"\n$ fire-toolkit {' '.join(words)}")
+    group = ctx.find_root().command
+    assert isinstance(group, click.Group)
+    command = group.commands[words[0]]
+    with command.make_context(words[0], list(words[1:]), parent=ctx) as inner:
+        command.invoke(inner)

@@ -1,0 +1,168 @@
+"""HDF5 files, where h5py is installed; nothing outside the file is followed.
+
+The file is read by a process of its own (`hdf5_child`), with a clock and a limit of memory: one wrong byte
+can make the C library run for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import numpy as np
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.arrays import Arrays, ArrayShelf
+from fire_toolkit.formats.runs.matrix import Array, Ints, as_floats, check_dtype
+from fire_toolkit.formats.runs.reader import RunReader
+
+HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+_CHILD = Path(__file__).with_name("hdf5_child.py")
+_MOST_IDS = 10_000_000
+_MOST_MEMORY = 8 << 30
+_MOST_ANSWER = 2 << 30  # bytes of a list of ids
+_SECONDS = 30.0  # for an answer, and one more for every
+_BYTES_A_SECOND = 4 << 20
+
+
+def is_hdf5(start: bytes, path: Path) -> bool:
+    """Whether the file begins as HDF5 does."""
+    return start.startswith(HDF5_MAGIC)
+
+
+class _Child:
+    """The process that reads a file: asked for one thing after another, ended when it takes too long."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        command = [sys.executable, "-P", str(_CHILD), str(path.absolute()), str(_MOST_MEMORY)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self.process: Any = subprocess.Popen(command, **pipes)  # type: ignore[call-overload]
+
+    def ask(self, request: dict[str, Any]) -> None:
+        """Send a request; its answer is heard next."""
+        try:
+            self.process.stdin.write(json.dumps(request).encode() + b"\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise self._damaged("the reader ended") from None
+
+    def hear(self, most_bytes: int = 0) -> tuple[dict[str, Any], bytes]:
+        """Return the next answer and its content.
+
+        Raises:
+            FormatError: the file is damaged, takes too long or too much memory.
+        """
+        seconds = _SECONDS + most_bytes / _BYTES_A_SECOND
+        clock = Timer(seconds, self.process.kill)
+        clock.start()
+        try:
+            line = self.process.stdout.readline(_MOST_ANSWER)
+            answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+            n_bytes = answer.get("n_bytes", -1)
+            content: bytes = self.process.stdout.read(n_bytes) if 0 <= n_bytes <= most_bytes else b""
+        finally:
+            is_late = not clock.is_alive()
+            clock.cancel()
+        if "error" in answer:
+            raise self._damaged(answer["error"])
+        if not answer or len(content) != n_bytes:
+            raise self._damaged(f"not read within {seconds:.0f} s" if is_late else "the reader ended")
+        return answer, content
+
+    def _damaged(self, reason: str) -> FormatError:
+        shown = " ".join(reason.split())[:200]
+        return FormatError(f"{self.path}: damaged HDF5 ({shown}); copy it again from its source")
+
+    def end(self) -> None:
+        """End the process."""
+        self.process.kill()
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[tuple[_Child, list[dict[str, Any]]]]:
+    """Yield a process that reads the file, and what it says the datasets are."""
+    if find_spec("h5py") is None:
+        raise FormatError(f"{path}: an HDF5 file, which needs h5py: pip install h5py")
+    child = _Child(path)
+    try:
+        yield child, child.hear()[0]["datasets"]
+    finally:
+        child.end()
+
+
+@dataclass(frozen=True)
+class Hdf5Matrix:
+    """A dataset; the file is opened anew for each reading."""
+
+    where: str
+    path: Path
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    is_flipped: bool = False
+
+    def blocks(self, n_rows: int) -> Iterator[Array]:
+        """Yield blocks of rows; of three axes, whole slices of the first."""
+        step = n_rows if len(self.shape) == 2 else max(1, n_rows // self.shape[1])
+        with _open(self.path) as (child, _):
+            for start in range(0, self.shape[0], step):
+                shape = (min(step, self.shape[0] - start), *self.shape[1:])
+                child.ask({"name": self.name, "rows": [start, start + shape[0]]})
+                _, content = child.hear(math.prod(shape) * self.dtype.itemsize)
+                block = np.frombuffer(content, dtype=self.dtype).reshape(-1, self.shape[-1])
+                yield as_floats(block, self.where)
+
+    def pick(self, rows: Ints, columns: Ints) -> Array:
+        """Return single cells."""
+        found, start = np.empty(len(rows)), 0
+        for block in self.blocks(4096):
+            wanted = (rows >= start) & (rows < start + len(block))
+            found[wanted] = block[rows[wanted] - start, columns[wanted]]
+            start += len(block)
+        return found
+
+
+def read_hdf5(path: Path) -> Arrays:
+    """Return the datasets of an HDF5 file by name.
+
+    Raises:
+        FormatError: h5py is not installed, the file is damaged or takes too long, a dataset lies outside
+            the file or has a name that is not UTF-8, or there is no matrix.
+    """
+    shelf = ArrayShelf(str(path))
+    with _open(path) as (child, datasets):
+        for about in datasets:
+            _put(shelf, child, about)
+    return shelf.arrays()
+
+
+def _put(shelf: ArrayShelf, child: _Child, about: dict[str, Any]) -> None:
+    name, shape, dtype = about["name"], tuple(about["shape"]), np.dtype(about["dtype"])
+    where = f"{child.path}: {name}"
+    if about["is_outside"]:
+        raise FormatError(f"{where}: lies in another file, which is not followed; copy it into this one")
+    if shelf.wants_matrix(name, len(shape), dtype):
+        check_dtype(where, dtype)
+        shelf.put_matrix(name, Hdf5Matrix(where, child.path, name, shape, dtype))
+    elif shelf.wants_values(name) and about["size"] <= _MOST_IDS:
+        child.ask({"name": name})
+        answer, content = child.hear(_MOST_ANSWER)
+        is_text = answer["dtype"] == "text"
+        found = json.loads(content) if is_text else np.frombuffer(content, dtype=answer["dtype"])
+        shelf.put_tree(name, np.array(found, dtype=object if is_text else None).reshape(answer["shape"]))
+
+
+READER = RunReader("hdf5", "HDF5", "begins with \\x89HDF", is_hdf5, read_arrays=read_hdf5)

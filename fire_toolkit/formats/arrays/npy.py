@@ -1,0 +1,193 @@
+"""NumPy's `.npy` and `.npz`: the header read by its grammar, the numbers in blocks, objects as plain data."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.arrays import Arrays, ArrayShelf
+from fire_toolkit.formats.arrays.safe_pickle import load_plain
+from fire_toolkit.formats.arrays.zips import ZIP_MAGIC, member_bytes, member_matrix, member_start, members
+from fire_toolkit.formats.runs.matrix import FileMatrix, check_dtype
+from fire_toolkit.formats.runs.reader import RunReader
+
+NPY_MAGIC = b"\x93NUMPY"
+_HEADER_BYTES = 12 + 65_536
+_SMALL_BYTES = 256 << 20
+_DESCR = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f(?:2|4|8|16)|c(?:8|16)|[SU]\d{1,6}|O8?|V\d{1,4})")
+_HEADER = re.compile(
+    rb"\s*\{\s*'descr'\s*:\s*(?:'(?P<descr>[^']{1,16})'|(?P<record>\[.*\]))\s*,"
+    rb"\s*'fortran_order'\s*:\s*(?P<fortran>True|False)\s*,"
+    rb"\s*'shape'\s*:\s*\((?P<shape>[\d,L\s]*)\)\s*,?\s*\}\s*",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a `.npy` header says: shape, dtype, column-major or not, and where the numbers begin."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    is_fortran: bool
+    length: int
+
+
+def parse_header(start: bytes, where: str) -> Header:
+    """Return the header at the beginning of `.npy` bytes.
+
+    Raises:
+        FormatError: it is no header, or one of records.
+    """
+    width = 2 if start[6:7] == b"\x01" else 4
+    begin = 8 + width
+    length = begin + int.from_bytes(start[8:begin], "little")
+    found = _HEADER.fullmatch(start[begin:length]) if length <= len(start) else None
+    if not start.startswith(NPY_MAGIC) or start[6:7] not in (b"\x01", b"\x02", b"\x03") or found is None:
+        raise FormatError(f"{where}: damaged .npy header; save it again with numpy.save")
+    if found["record"] is not None:
+        raise FormatError(f"{where}: an array of records, expected real numbers (save with dtype float32)")
+    descr = found["descr"].decode("latin-1")
+    sizes = [size.strip() for size in found["shape"].replace(b"L", b"").split(b",") if size.strip()]
+    if not _DESCR.fullmatch(descr):
+        raise FormatError(f"{where}: holds {descr!r}, expected real numbers (save with dtype float32)")
+    if len(sizes) > 32 or not all(size.isdigit() and len(size) < 20 for size in sizes):
+        raise FormatError(f"{where}: damaged .npy header; save it again with numpy.save")
+    dtype, shape = np.dtype(descr), tuple(map(int, sizes))
+    if math.prod(shape) * max(1, dtype.itemsize) > 2**62:
+        raise FormatError(f"{where}: damaged .npy header (shape {shape}); save it again with numpy.save")
+    return Header(shape, dtype, found["fortran"] == b"True", length)
+
+
+def is_npy(start: bytes, path: Path) -> bool:
+    """Whether the file begins as `.npy` does."""
+    return start.startswith(NPY_MAGIC)
+
+
+def read_npy(path: Path) -> Arrays:
+    """Return the one array of a `.npy` file, unread; column-major ones as flipped.
+
+    Raises:
+        FormatError: damaged, cut off, not of two or three axes of real numbers.
+    """
+    with path.open("rb") as stream:
+        header = parse_header(stream.read(_HEADER_BYTES), str(path))
+    if header.dtype.hasobject:
+        shelf = ArrayShelf(str(path))
+        shelf.put_tree("", _objects(path.read_bytes()[header.length :], str(path)))
+        return shelf.arrays()
+    check_dtype(str(path), header.dtype)
+    if len(header.shape) not in (2, 3):
+        raise FormatError(
+            f"{path}: an array of {len(header.shape)} axes (shape {header.shape}), expected scores of "
+            "queries × docs, or video × caption × video"
+        )
+    needed = math.prod(header.shape) * header.dtype.itemsize + header.length
+    found = path.stat().st_size
+    if found < needed:
+        raise FormatError(
+            f"{path}: cut off: {found} bytes, expected {needed} for shape {header.shape} of {header.dtype}; "
+            "copy it again"
+        )
+    shape, is_flipped = _row_major(header, str(path))
+    return Arrays({"": FileMatrix(str(path), path, header.length, shape, header.dtype, is_flipped)})
+
+
+def read_values(path: Path) -> Any:
+    """Return the whole array of a small `.npy` file, of booleans, numbers, text or plain objects.
+
+    Raises:
+        FormatError: damaged, or larger than 256 MiB.
+    """
+    with path.open("rb") as stream:
+        content = stream.read(_SMALL_BYTES + 1)
+    if len(content) > _SMALL_BYTES:
+        raise FormatError(f"{path}: more than {_SMALL_BYTES:,} bytes, expected a small array")
+    return _values(content, parse_header(content[:_HEADER_BYTES], str(path)), str(path))
+
+
+def named_values(path: Path, names: Sequence[str]) -> Any:
+    """Return the small array of an `.npz` under the first of `names` that is there; else its only one.
+
+    Raises:
+        FormatError: none of them and several others, damaged, or larger than 256 MiB.
+    """
+    by_name = {
+        name.removesuffix(".npy"): info for name, info in members(path).items() if name.endswith(".npy")
+    }
+    found = [by_name[name] for name in names if name in by_name] or list(by_name.values())
+    if len(found) != 1 and not any(name in by_name for name in names):
+        raise FormatError(f"{path}: no {names[0]}; found {', '.join(by_name) or 'no array'}")
+    where = f"{path}: {found[0].filename.removesuffix('.npy')}"
+    content = member_bytes(path, found[0], most=_SMALL_BYTES)
+    return _values(content, parse_header(content[:_HEADER_BYTES], where), where)
+
+
+def _row_major(header: Header, where: str) -> tuple[tuple[int, ...], bool]:
+    if not header.is_fortran or len(header.shape) < 2:
+        return header.shape, False
+    if len(header.shape) > 2:
+        raise FormatError(f"{where}: column-major order of three axes; save numpy.ascontiguousarray of it")
+    return header.shape[::-1], True
+
+
+def is_npz(start: bytes, path: Path) -> bool:
+    """Whether the file is a zip with `.npy` members."""
+    if not start.startswith((ZIP_MAGIC, b"PK\x05\x06")):
+        return False
+    return not any(name.endswith("data.pkl") for name in members(path))
+
+
+def read_npz(path: Path) -> Arrays:
+    """Return the arrays of an `.npz` file by name: matrices unread, lists of ids and masks read.
+
+    Raises:
+        FormatError: damaged, or no matrix in it.
+    """
+    shelf = ArrayShelf(str(path))
+    for name, info in members(path).items():
+        if name.endswith(".npy"):
+            _put_member(shelf, path, name.removesuffix(".npy"), info)
+    return shelf.arrays()
+
+
+def _put_member(shelf: ArrayShelf, path: Path, name: str, info: zipfile.ZipInfo) -> None:
+    where = f"{path}: {name}"
+    header = parse_header(member_start(path, info, _HEADER_BYTES), where)
+    if shelf.wants_matrix(name, len(header.shape), header.dtype):
+        shape, is_flipped = _row_major(header, where)
+        matrix = member_matrix(
+            path, info, offset=header.length, shape=shape, dtype=header.dtype, is_flipped=is_flipped
+        )
+        shelf.put_matrix(name, matrix)
+    elif shelf.wants_values(name):
+        content = member_bytes(path, info, most=_SMALL_BYTES)
+        shelf.put_tree(name, _values(content, header, where))
+
+
+def _values(content: bytes, header: Header, where: str) -> Any:
+    body = content[header.length :]
+    if header.dtype.hasobject:
+        return _objects(body, where)
+    n_values = math.prod(header.shape)
+    if header.dtype.itemsize == 0 or len(body) < n_values * header.dtype.itemsize:
+        raise FormatError(f"{where}: cut off; copy it again from its source")
+    values = np.frombuffer(body, dtype=header.dtype, count=n_values)
+    return values.reshape(header.shape, order="F" if header.is_fortran else "C")
+
+
+def _objects(pickled: bytes, where: str) -> Any:
+    return load_plain(io.BytesIO(pickled), max_bytes=_SMALL_BYTES, where=where)
+
+
+NPZ = RunReader("npz", "NumPy arrays, .npz", "a zip without data.pkl", is_npz, read_arrays=read_npz)
+NPY = RunReader("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", is_npy, read_arrays=read_npy)

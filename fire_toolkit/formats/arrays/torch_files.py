@@ -1,0 +1,120 @@
+"""Files of `torch.save`, read with NumPy alone: a zip with a pickle that says where each tensor lies.
+
+The pickle is read as data (see `safe_pickle`); tensors stay in the file until they are asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.arrays import Arrays, ArrayShelf
+from fire_toolkit.formats.arrays.safe_pickle import load_plain
+from fire_toolkit.formats.arrays.torch_legacy import begins_as_legacy, read_legacy
+from fire_toolkit.formats.arrays.torch_tensors import (
+    GATHER_BYTES,
+    PICKLE_BYTES,
+    TENSOR_BUILDERS,
+    Filler,
+    Storage,
+    Tensor,
+    storage_of,
+)
+from fire_toolkit.formats.arrays.zips import ZIP_MAGIC, member_bytes, member_matrix, members
+from fire_toolkit.formats.runs.matrix import Matrix
+from fire_toolkit.formats.runs.reader import RunReader
+
+
+def is_torch(start: bytes, path: Path) -> bool:
+    """Whether the file is a zip with a `data.pkl`, or begins as files of torch before 1.6 do."""
+    if begins_as_legacy(start):
+        return True
+    return start.startswith(ZIP_MAGIC) and any(_is_pickle(name) for name in members(path))
+
+
+def _is_pickle(name: str) -> bool:
+    return name.rpartition("/")[2] == "data.pkl"
+
+
+def read_torch(path: Path) -> Arrays:
+    """Return the tensors of a file by the path of keys they have (`test/sims`), unread where large.
+
+    float32, float16, bfloat16, float64 and integer tensors are read, of the zip format and of that before
+    torch 1.6. A program's settings (argparse.Namespace) beside them are left out.
+
+    Raises:
+        FormatError: the file is damaged, refers to anything but tensors, arrays and plain values, or holds
+            no tensor of two or three axes.
+    """
+    with path.open("rb") as stream:
+        if begins_as_legacy(stream.read(32)):
+            return read_legacy(path)
+    archive = members(path)
+    pickles = [name for name in archive if _is_pickle(name)]
+    if len(pickles) != 1:
+        raise FormatError(f"{path}: {len(pickles)} data.pkl in one file, expected one; save it again")
+    folder = pickles[0].removesuffix("data.pkl")
+    value = load_plain(
+        io.BytesIO(member_bytes(path, archive[pickles[0]], most=PICKLE_BYTES)),
+        max_bytes=PICKLE_BYTES,
+        where=str(path),
+        builders=TENSOR_BUILDERS,
+        persistent=storage_of,
+    )
+    order = "<"
+    if f"{folder}byteorder" in archive:
+        order = ">" if member_bytes(path, archive[f"{folder}byteorder"], most=16).strip() == b"big" else "<"
+    shelf = ArrayShelf(str(path))
+    Filler(_Zipped(path, archive, folder, order), shelf, order).fill("", value)
+    return shelf.arrays()
+
+
+@dataclass(frozen=True)
+class _Zipped:
+    """Storages as members of a zip."""
+
+    path: Path
+    archive: dict[str, zipfile.ZipInfo]
+    folder: str
+    order: str
+
+    def _member(self, storage: Storage) -> zipfile.ZipInfo:
+        member = self.archive.get(f"{self.folder}data/{storage.key}")
+        if member is None:
+            raise FormatError(
+                f"{self.path}: no data/{storage.key[:40]} in the file; copy it again from its source"
+            )
+        return member
+
+    def where(self, storage: Storage) -> str:
+        """Return the member's name."""
+        return f"{self.path}: {self._member(storage).filename}"
+
+    def content(self, storage: Storage) -> bytes:
+        """Return the member's bytes."""
+        return member_bytes(self.path, self._member(storage), most=GATHER_BYTES)
+
+    def matrix(self, tensor: Tensor, shape: tuple[int, ...], *, is_flipped: bool) -> Matrix:
+        """Return a matrix in the member."""
+        dtype = tensor.storage.in_order(self.order)
+        return member_matrix(
+            self.path,
+            self._member(tensor.storage),
+            offset=tensor.offset * dtype.itemsize,
+            shape=shape,
+            dtype=dtype,
+            is_flipped=is_flipped,
+            is_bfloat16=tensor.storage.is_bfloat16,
+        )
+
+
+READER = RunReader(
+    "torch",
+    "a file of torch.save",
+    "a zip with data.pkl, or torch's older form",
+    is_torch,
+    read_arrays=read_torch,
+)

@@ -1,0 +1,274 @@
+"""The ids of a matrix's axes: from files, and checked against its shape."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.collections.parts import part_ids
+from fire_toolkit.errors import FormatError, StaleError, UsageError
+from fire_toolkit.files import STDIN, read_text
+from fire_toolkit.formats.arrays.arrays import DOC_IDS, QUERY_IDS
+from fire_toolkit.formats.arrays.npy import NPY_MAGIC, named_values, read_values
+from fire_toolkit.formats.arrays.pickle_files import is_pickle
+from fire_toolkit.formats.arrays.safe_pickle import load_plain
+from fire_toolkit.formats.arrays.zips import ZIP_MAGIC
+from fire_toolkit.formats.collections.registry import find_reader
+from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.tables import NAMES as COLUMNS
+from fire_toolkit.formats.runs.parquet_runs import PARQUET_MAGIC
+from fire_toolkit.ids import id_texts
+from fire_toolkit.workspace.manifests import writer_of
+
+_NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
+_PICKLE_BYTES = 256 << 20
+_HEADERS = {"id", "ids", "name", "names", "index", "idx", "#", *chain(*COLUMNS.values(), *_NAMES.values())}
+ORDER_KEPT = {"order": "source"}  # in a manifest: rows have the order of the source's file
+
+
+def read_ids(path: str | Path, column: str) -> list[str]:
+    """Return the ids in a file, in its order; recognised by content.
+
+    One a line; any file of queries or items that `add-collection` takes; a table with a column of a usual
+    name (`query_id`, `caption_id`, `video_id`, ...); a JSON list; a NumPy array of text or whole numbers
+    (`.npy`, or in an `.npz` by its name); a pickle of a list or an array. JSON objects and pickled dicts
+    hold them under a name such as `query_ids`. Of a benchmark's own file, doc ids are those of its items,
+    each once, in the order in which the file names them.
+
+    Args:
+        path: the file; text may be gzip.
+        column: `query_id` or `doc_id`.
+
+    Raises:
+        FormatError: none of these, damaged, or without any id; a first line that looks like a header of
+            something else.
+        StaleError: a table that an older version sorted.
+    """
+    _refuse_sorted(Path(path))
+    values = _values(Path(path), column)
+    ids = id_texts(values, str(path))
+    if not ids:
+        raise FormatError(f"{path}: no id, expected a list of {column}s")
+    return ids
+
+
+@dataclass
+class IdFile:
+    """A file of ids for those runs that have none of their own.
+
+    path: the file. column: `query_id` or `doc_id`, what of it is read. is_asked: somebody gave it for these
+    runs, so a run with other ids is refused; else it stands by, behind the ids within a file and beside it.
+    is_used: whether some run had a use for it.
+    """
+
+    path: Path
+    column: str
+    is_asked: bool = True
+    is_used: bool = False
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The ids, in the file's order; raises as `read_ids` does."""
+        return read_ids(self.path, self.column)
+
+
+def _refuse_sorted(path: Path) -> None:
+    """Raise StaleError for a table of this toolkit that is not known to keep its source's order."""
+    writer = None if str(path) == STDIN else writer_of(path)
+    if writer is None or ORDER_KEPT.items() <= writer.parameters.items():
+        return
+    if writer.stage == "add-collection":
+        raise StaleError(
+            f"{path}: sorted by an older version, so its ids are not in the order of a matrix; "
+            "run add-collection again"
+        )
+    raise StaleError(
+        f"{path}: written by `fire-toolkit {writer.stage}`, in an order that need not be a matrix's; "
+        "give the tables of add-collection, or the benchmark's own file"
+    )
+
+
+def _values(path: Path, column: str) -> Any:
+    """Return what a file of ids holds, as a list."""
+    start = b"" if str(path) == STDIN or not path.is_file() else _start(path)
+    if start.startswith(NPY_MAGIC):
+        return read_values(path)
+    if start.startswith(ZIP_MAGIC):
+        return _under_a_name(named_values(path, _NAMES[column]), Source(path), column)
+    if is_pickle(start, path):
+        loaded = load_plain(io.BytesIO(path.read_bytes()), max_bytes=_PICKLE_BYTES, where=str(path))
+        return _under_a_name(loaded, Source(path), column)
+    if start.startswith(PARQUET_MAGIC):
+        return _in_a_collection(Source(path), column)
+    source = Source(path, read_text(path).encode())
+    if (source.text or "").lstrip()[:1] in ("[", "{"):
+        return _in_json(source, column)
+    return _in_lines([line.strip() for line in source.lines], source, column)
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return stream.read(128)
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _in_json(source: Source, column: str) -> Any:
+    if source.records is not None:
+        return _in_a_collection(source, column)
+    return _under_a_name(source.json, source, column)
+
+
+def _under_a_name(values: Any, source: Source, column: str) -> Any:
+    """Return a list as it is, of named lists the one of a name for ids, else those of a collection's file."""
+    if not isinstance(values, Mapping):
+        return values
+    found = next((values[name] for name in _NAMES[column] if name in values), None)
+    return _in_a_collection(source, column, list(values)) if found is None else found
+
+
+def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) -> list[str]:
+    """Return the ids of queries or items in a file that `add-collection` takes."""
+    if str(source.path) == STDIN:
+        raise FormatError(f"{STDIN}: standard input is no list of ids; give a table or JSON by its path")
+    reader = find_reader(source)
+    if reader is None or (reader.name == "qrels" and source.json is not None):
+        name = _column_of(source.columns, column)
+        if name is not None:
+            return source.column(name)
+        named = ", ".join(map(str, (found or source.columns)[:8])) or "nothing"
+        raise FormatError(
+            f"{source.path}: no {column}s; found {named}; expected a list of ids, or one under {column}s, or "
+            f"a header that names {column}"
+        )
+    ids = None if reader.name == "qrels" else part_ids(reader.read(source, None), column)
+    if ids is None:
+        why = reader.recognise(source)
+        raise FormatError(f"{source.path}: lists no {column}s: it is {reader.name} ({why})")
+    return ids
+
+
+def _column_of(header: Sequence[str], column: str) -> str | None:
+    """Return the column of a header that holds the ids meant: by its own name, or a usual one."""
+    return next((name for name in (column, *COLUMNS[column], *_NAMES[column]) if name in header), None)
+
+
+def _in_lines(lines: Sequence[str], source: Source, column: str) -> list[str]:
+    """Return one id a line, or the ids of a table."""
+    mark = "\t" if "\t" in lines[0] else ","
+    is_table = all(mark in line for line in lines)
+    if is_table or any(len(line.split()) > 1 for line in lines[:2]):
+        return _in_a_collection(source, column, [name.strip(' "') for name in lines[0].split(mark)])
+    first, rest = lines[0].strip('"').lower(), lines[1:]
+    if _column_of([first], column):
+        return list(rest)
+    if first in _HEADERS or (rest and not first.isdigit() and all(line.isdigit() for line in rest)):
+        raise FormatError(
+            f"{source.path}:1: {lines[0]!r} looks like a header, expected a list of {column}s; delete that "
+            f"line, or, if it is an id, write {column} above it"
+        )
+    return list(lines)
+
+
+def ids_beside(path: Path, what: str) -> Path | None:
+    """Return the ids beside a matrix: `NAME.query_ids.txt` (`.npy`, `.json`), or `query_ids.txt`."""
+    for name in (f"{path.stem}.{what}", what):
+        for suffix in (".txt", ".npy", ".json"):
+            if (path.parent / f"{name}{suffix}").is_file():
+                return path.parent / f"{name}{suffix}"
+    return None
+
+
+def axis_ids(
+    path: Path,
+    own: Sequence[Sequence[str] | None],
+    given: Sequence[Sequence[str] | None],
+    *,
+    asked: Collection[str] = (),
+    find: Callable[[str], Sequence[str] | None] | None = None,
+) -> tuple[list[str], list[str]]:
+    """Return the ids of queries and docs: those that a file holds, else those given, else those found.
+
+    Args:
+        path: the file of predictions.
+        own: the ids of queries and of docs in it, None where it holds none.
+        given: those beside it.
+        asked: `query_ids`, `doc_ids`: those given because somebody asked for them, by an option.
+        find: told the name of ids that are absent, returns them or None.
+
+    Raises:
+        UsageError: ids were asked for, and the file has others of its own.
+        FormatError: there are none, or one is given twice.
+    """
+    found = zip(("query_ids", "doc_ids"), own_or_given(path, own, given, asked=asked), strict=True)
+    axes = [find(name) if ids is None and find is not None else ids for name, ids in found]
+    return needed_ids(path, *axes)
+
+
+def own_or_given(
+    path: Path,
+    own: Sequence[Sequence[str] | None],
+    given: Sequence[Sequence[str] | None],
+    *,
+    asked: Collection[str],
+) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+    """Return the ids of queries and docs that a file holds, else those given; arguments as for `axis_ids`."""
+    for name, mine, other in zip(("query_ids", "doc_ids"), own, given, strict=True):
+        if mine is not None and other is not None and name in asked and list(mine) != list(other):
+            raise UsageError(
+                f"{path}: has {name} of its own ({', '.join(mine[:2])}, …), which are not those given; leave "
+                f"--{name.replace('_', '-')} (or {name} in fire.toml) out, or save the array without ids"
+            )
+    queries, docs = (other if mine is None else mine for mine, other in zip(own, given, strict=True))
+    return queries, docs
+
+
+def needed_ids(
+    path: Path, query_ids: Sequence[str] | None, doc_ids: Sequence[str] | None
+) -> tuple[list[str], list[str]]:
+    """Return the ids of queries and docs.
+
+    Raises:
+        FormatError: there are none, or one is given twice.
+    """
+    if query_ids is None or doc_ids is None:
+        absent = " and ".join(
+            name for name, ids in (("query ids", query_ids), ("doc ids", doc_ids)) if ids is None
+        )
+        raise FormatError(
+            f"{path}: no {absent}; give --query-ids and --doc-ids, or put {path.stem}.query_ids.txt and "
+            f"{path.stem}.doc_ids.txt beside it, or save an .npz with sims, query_ids, doc_ids"
+        )
+    for what, ids in (("query ids", query_ids), ("doc ids", doc_ids)):
+        if len(set(ids)) < len(ids):
+            twice = pd.Series(list(ids))[pd.Series(list(ids)).duplicated()].iloc[0]
+            raise FormatError(f"{path}: {what}: {twice!r} is given twice, expected one of each")
+    return list(query_ids), list(doc_ids)
+
+
+def check_ids(
+    path: Path, shape: tuple[int, ...], query_ids: Sequence[str] | None, doc_ids: Sequence[str] | None
+) -> tuple[list[str], list[str]]:
+    """Return the ids of a matrix of queries × docs.
+
+    Raises:
+        FormatError: it is no matrix, there are no ids, or they do not match its shape.
+    """
+    if len(shape) != 2 or 0 in shape:
+        raise FormatError(f"{path}: shape {shape}, expected a matrix of queries × docs")
+    queries, docs = needed_ids(path, query_ids, doc_ids)
+    if (len(queries), len(docs)) != shape:
+        turned = (len(docs), len(queries)) == shape
+        raise FormatError(
+            f"{path}: shape {shape[0]} × {shape[1]}, but {len(queries)} query ids and {len(docs)} doc ids; "
+            + ("the matrix is docs × queries: save its transpose" if turned else "expected queries × docs")
+        )
+    return queries, docs

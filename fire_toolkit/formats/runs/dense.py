@@ -1,0 +1,189 @@
+"""Matrices of scores to ranked lists, in one reading: each query's top, and its positives at any rank.
+
+Queries are the rows of the matrix or its columns. The ranks are those of `ranking`'s rule, exact under
+ties, also for positives below the top. What no model means is counted on the way: NaN, infinities, rows
+flooded by one lowest value, constant rows, rows of padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+
+import numpy as np
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.runs.column_pass import ColumnPass
+from fire_toolkit.formats.runs.matrix import Array, Ints, Matrix, n_rows_columns, rows_per_block
+from fire_toolkit.formats.runs.ranked import (
+    Pairs,
+    Ranked,
+    count_shapes,
+    extremes_of,
+    in_order,
+    loops_for,
+    ranked_of,
+    without_oddities,
+)
+from fire_toolkit.formats.runs.score_anomalies import Oddities
+from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
+
+_CHUNK_CELLS = 1 << 20
+QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
+
+
+def tie_codes_of(docs: Sequence[str]) -> Ints:
+    """Return for each doc its place in the order of ids: the higher comes first among equal scores."""
+    order = np.argsort(np.array(docs, dtype=object), kind="stable")
+    codes = np.empty(len(docs), dtype=np.int64)
+    codes[order] = np.arange(len(docs))
+    return codes
+
+
+def rank_matrix(
+    matrix: Matrix,
+    *,
+    orientation: str,
+    n_queries: int,
+    docs: Sequence[str],
+    depth: int,
+    positives: tuple[Ints, Ints] | None = None,
+    others: tuple[Ints, Ints] | None = None,
+    spare: int = 0,
+    mask: Array | None = None,
+) -> Ranked:
+    """Return the top `depth` docs of each query and its positives below them, with their true ranks.
+
+    Args:
+        matrix: rows × columns, or three axes of which the first two are rows.
+        orientation: `queries-rows` or `queries-columns`, as the matrix's writer saw it.
+        n_queries: how many queries there are. Where the rows are queries and more than this, the rows
+            without any finite score are padding.
+        docs: the ids of the docs, in the order of the other axis.
+        depth: how many docs are kept, 1 or more.
+        positives: query index and doc index of pairs that are kept at any rank.
+        others: further such pairs, whose ties are not counted.
+        spare: 1 to keep one doc below the top too, 0 otherwise.
+        mask: one flag a row, False where the row is padding.
+
+    Returns:
+        Cells that are NaN or infinite, and the lowest score of flooded queries, are no scores: such docs
+        are not in the list. All are counted.
+
+    Raises:
+        FormatError: the rows without padding are not `n_queries`, or the file is damaged.
+    """
+    pairs = Pairs.of(positives, others)
+    queries_are_rows = (orientation == QUERIES_ROWS) != matrix.is_flipped
+    tie_codes = tie_codes_of(docs)
+    rows, columns = n_rows_columns(matrix)
+    loops = loops_for(rows * columns)
+    if queries_are_rows:
+        return _RowPass(matrix, n_queries, tie_codes, depth, spare, pairs, mask, loops).run()
+    return ColumnPass(matrix, n_queries, tie_codes, depth, spare, pairs, loops).run()
+
+
+@dataclass
+class _RowPass:
+    """One reading of a matrix whose rows are queries."""
+
+    matrix: Matrix
+    n_queries: int
+    tie_codes: Ints
+    depth: int
+    spare: int
+    pairs: Pairs
+    mask: Array | None
+    loops: ModuleType | None
+    oddities: Oddities = field(default_factory=Oddities)
+    parts: list[tuple[Array, ...]] = field(default_factory=list)
+
+    def run(self) -> Ranked:
+        n_rows, n_docs = n_rows_columns(self.matrix)
+        may_pad = n_rows > self.n_queries
+        if self.mask is not None and (len(self.mask), int(self.mask.sum())) != (n_rows, self.n_queries):
+            raise FormatError(
+                f"{self.matrix.where}: the mask keeps {int(self.mask.sum())} of {len(self.mask)} rows, "
+                f"expected {self.n_queries} queries of {n_rows} rows"
+            )
+        row = query = 0
+        step = max(1, _CHUNK_CELLS // n_docs)
+        for block in self.matrix.blocks(rows_per_block(self.matrix)):
+            for start in range(0, len(block), step):
+                chunk = block[start : start + step]
+                kept = self._kept(chunk, row, may_pad=may_pad)
+                row += len(chunk)
+                if kept is not None:
+                    self.oddities.padding += len(chunk) - int(kept.sum())
+                    chunk = chunk[kept]
+                self._rank(chunk, query)
+                query += len(chunk)
+                if query > self.n_queries:
+                    self._refuse_rows(query)
+        if query != self.n_queries:
+            self._refuse_rows(query)
+        return ranked_of(self.parts, self.oddities, self.depth)
+
+    def _kept(self, chunk: Array, row: int, *, may_pad: bool) -> Array | None:
+        if self.mask is not None:
+            return np.asarray(self.mask[row : row + len(chunk)])
+        return np.asarray(np.isfinite(chunk).any(axis=1)) if may_pad else None
+
+    def _refuse_rows(self, found: int) -> None:
+        raise FormatError(
+            f"{self.matrix.where}: {found} rows or more with scores, expected {self.n_queries}, one a query "
+            "id; rows of padding must be -inf or NaN throughout, or named by a mask"
+        )
+
+    def _rank(self, chunk: Array, start: int) -> None:
+        if not len(chunk):
+            return
+        low, high, at_low, is_finite = extremes_of(chunk, self.loops)
+        if not is_finite.all():
+            bad = ~is_finite
+            chunk = chunk.copy()
+            chunk[bad] = without_oddities(chunk[bad], start + np.flatnonzero(bad), self.oddities)
+            low[bad] = np.where(chunk[bad] == -np.inf, np.inf, chunk[bad]).min(axis=1)
+            high[bad] = chunk[bad].max(axis=1)
+            at_low[bad] = (chunk[bad] == low[bad][:, None]).sum(axis=1)
+        flooded = count_shapes(self.oddities, low, high, at_low, chunk.shape[1], start)
+        cut = np.where(flooded, low, -np.inf)
+        top = self._top(chunk, cut, start)
+        pairs = self._pairs(chunk, cut, start)
+        self.parts.append(_with_pairs(top, pairs, self.depth + self.spare))
+
+    def _top(self, chunk: Array, cut: Array, start: int) -> tuple[Array, ...]:
+        """Return the top of each row above its cut, by row, then rank, and count its ties."""
+        n_rows, n_docs = chunk.shape
+        columns = top_of_rows(chunk, self.depth + 1, self.tie_codes)[1].reshape(n_rows, -1)
+        scores = chunk.reshape(-1).take(columns + n_docs * np.arange(n_rows)[:, None])
+        is_real = scores > cut[:, None]
+        is_tied = (scores[:, 1:] == scores[:, :-1]) & is_real[:, 1:]
+        self.oddities.tied_in_top += int(is_tied[:, : self.depth - 1].any(axis=1).sum())
+        self.oddities.tied_at_cut += int(is_tied[:, self.depth - 1 :].sum())
+        row, place = np.nonzero(is_real[:, : self.depth + self.spare])
+        ranked = row + start, columns[row, place], place + 1
+        return *(each.astype(np.int32) for each in ranked), scores[row, place]
+
+    def _pairs(self, chunk: Array, cut: Array, start: int) -> tuple[Array, ...]:
+        queries, docs, is_positive = self.pairs.query, self.pairs.doc, self.pairs.is_positive
+        first, last = np.searchsorted(queries, (start, start + len(chunk)))
+        rows, columns = queries[first:last] - start, docs[first:last]
+        scores = chunk[rows, columns]
+        real = scores > cut[rows]
+        rows, columns, scores = rows[real], columns[real], scores[real]
+        ranks, n_equal = ranks_in_rows(chunk, rows, columns, self.tie_codes)
+        is_counted = is_positive[first:last][real]
+        self.oddities.tied_positives += int(np.count_nonzero((n_equal > 1) & is_counted))
+        return rows + start, columns, ranks, scores
+
+
+def _with_pairs(top: tuple[Array, ...], pairs: tuple[Array, ...], n_top: int) -> tuple[Array, ...]:
+    """Return the top of each row with its pairs of ranks beyond `n_top` at the end of the row."""
+    below = pairs[2] > n_top
+    if not below.any():
+        return top
+    rest = in_order([tuple(column[below] for column in pairs)])
+    at = np.searchsorted(top[0], rest[0], side="right")
+    return tuple(np.insert(column, at, values) for column, values in zip(top, rest, strict=True))

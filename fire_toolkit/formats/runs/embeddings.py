@@ -1,0 +1,121 @@
+"""Query and doc vectors as a matrix of their similarities, computed in blocks.
+
+Products in float32 depend on the processor, the threads and the shape of the blocks. Here they are made
+in float64 and rounded to nine decimal places, which is what decides the order and what a run holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats.runs.matrix import Array, Ints, Matrix, rows_per_block
+
+DECIMALS = 9
+_UNIT = 1e-3
+_CHUNK_CELLS = 1 << 22
+SIMILARITY_NAMES = ("dot", "cosine")
+
+
+@dataclass(frozen=True)
+class ProductMatrix:
+    """The products of two sets of vectors; the smaller set is held, the larger is read in blocks.
+
+    streamed, held: rows of vectors, float64 when held. is_flipped: the streamed ones are the docs.
+    must_be_unit: nobody said which similarity is meant, so vectors of another length are refused.
+    """
+
+    where: str
+    streamed: Matrix
+    held: Array
+    is_cosine: bool
+    is_flipped: bool
+    must_be_unit: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return streamed × held."""
+        return self.streamed.shape[0], len(self.held)
+
+    def blocks(self, n_rows: int) -> Iterator[Array]:
+        """Yield blocks of products."""
+        step = max(1, min(n_rows, _CHUNK_CELLS // max(1, len(self.held))))
+        for block in self.streamed.blocks(rows_per_block(self.streamed)):
+            if self.must_be_unit:
+                _check_unit(block, self.streamed.where)
+            vectors = as_vectors(block, self.where, is_cosine=self.is_cosine)
+            for start in range(0, len(vectors), step):
+                yield _rounded(vectors[start : start + step] @ self.held.T)
+
+    def pick(self, rows: Ints, columns: Ints) -> Array:
+        """Return single products."""
+        found, start = np.empty(len(rows)), 0
+        for block in self.blocks(1024):
+            wanted = (rows >= start) & (rows < start + len(block))
+            found[wanted] = block[rows[wanted] - start, columns[wanted]]
+            start += len(block)
+        return found
+
+
+def _rounded(products: Array) -> Array:
+    return np.asarray(np.round(products, DECIMALS, out=products))
+
+
+def as_vectors(block: Array, where: str, *, is_cosine: bool) -> Array:
+    """Return vectors in float64, of length 1 for the cosine.
+
+    Raises:
+        FormatError: a number is NaN or infinite, or, for the cosine, a vector is zero.
+    """
+    vectors = block.astype(np.float64)
+    if not np.isfinite(vectors).all():
+        raise FormatError(f"{where}: a vector holds NaN or an infinite number")
+    if not is_cosine:
+        return vectors
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    if not (lengths > 0).all():
+        raise FormatError(f"{where}: a vector is zero, which has no cosine; leave it out")
+    return np.asarray(vectors / lengths[:, None])
+
+
+def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> ProductMatrix:
+    """Return the similarities of query and doc vectors as a matrix of queries × docs.
+
+    Args:
+        queries, docs: vectors as rows, of one width.
+        similarity: `dot` or `cosine`; None where all vectors have length 1 within a thousandth, so that
+            both are the same (then the cosine is taken).
+
+    Raises:
+        FormatError: the widths differ, or vectors are not finite.
+        UsageError: the lengths differ from 1 and `similarity` is None.
+    """
+    where = f"{queries.where} × {docs.where}"
+    if len(queries.shape) != 2 or len(docs.shape) != 2 or queries.shape[1] != docs.shape[1]:
+        raise FormatError(
+            f"{where}: vectors of shape {queries.shape} and {docs.shape}, expected two matrices "
+            "of one width, a vector a row"
+        )
+    if queries.is_flipped or docs.is_flipped:
+        raise FormatError(f"{where}: column-major order; save numpy.ascontiguousarray of the vectors")
+    docs_streamed = docs.shape[0] > queries.shape[0]
+    streamed, small = (docs, queries) if docs_streamed else (queries, docs)
+    raw = np.concatenate(list(small.blocks(rows_per_block(small))))
+    if similarity is None:
+        _check_unit(raw, small.where)
+    is_cosine = similarity != "dot"
+    held = as_vectors(raw, small.where, is_cosine=is_cosine)
+    return ProductMatrix(where, streamed, held, is_cosine, docs_streamed, must_be_unit=similarity is None)
+
+
+def _check_unit(vectors: Array, where: str) -> None:
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors.astype(np.float64), vectors.astype(np.float64)))
+    off = np.abs(lengths - 1) > _UNIT
+    if off.any():
+        raise UsageError(
+            f"{where}: vectors of lengths {lengths.min():.3g} to {lengths.max():.3g}: give "
+            "--similarity cosine or --similarity dot, whichever the model was scored with"
+        )

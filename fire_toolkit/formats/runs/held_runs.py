@@ -1,0 +1,92 @@
+"""A run from a matrix in memory, ranked as `add-run` ranks the same matrix in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fire_toolkit.errors import FormatError, TableError, UsageError
+from fire_toolkit.formats.runs.axis_ids import needed_ids
+from fire_toolkit.formats.runs.dense import QUERIES_ROWS
+from fire_toolkit.formats.runs.ingest import Request, rank_queries
+from fire_toolkit.formats.runs.matrix import Array, held
+from fire_toolkit.formats.runs.score_anomalies import parse_allowances
+from fire_toolkit.ids import id_texts
+from fire_toolkit.tables import Qrels, Run
+
+_WHERE = Path("run_from_matrix")
+
+
+def run_from_matrix(
+    sims: Any,
+    query_ids: Sequence[str],
+    doc_ids: Sequence[str],
+    run_id: str,
+    *,
+    depth: int = 100,
+    qrels: Qrels | None = None,
+    allow: str = "",
+) -> Run:
+    """Return a matrix of scores as a Run: what `add-run` makes of the same matrix in a file.
+
+    Args:
+        sims: queries × docs, the higher the better: an array, a tensor, nested lists.
+        query_ids: the ids of the rows, in their order; whole numbers become their digits.
+        doc_ids: the ids of the columns, in their order.
+        run_id: what the run is called.
+        depth: how many docs of each query are kept, 1 or more.
+        qrels: their positives are kept at any rank, each with its exact rank in the whole row. None: the
+            top alone.
+        allow: what `add-run --allow` takes: `nan`, `inf`, `flood`, `constant`, `duplicates`, joined by
+            commas.
+
+    Returns:
+        A Run by query id and rank; equal scores by doc id, descending.
+
+    Raises:
+        FormatError: no matrix of numbers, or its shape does not fit the ids, or an id is given twice.
+        TableError: ids are no ids, or the scores are odd and that is not allowed (see `allow`).
+        UsageError: `depth` is below 1, or `allow` names nothing known.
+
+    Examples:
+        >>> import numpy as np
+        >>> sims = np.array([[0.9, 0.1, 0.4], [0.2, 0.2, 0.7]], dtype=np.float32)
+        >>> run_from_matrix(sims, ["q1", "q2"], ["a", "b", "c"], "clip", depth=2)
+          run_id query_id doc_id  rank  score
+        0   clip       q1      a     1    0.9
+        1   clip       q1      c     2    0.4
+        2   clip       q2      c     1    0.7
+        3   clip       q2      b     2    0.2
+    """
+    if depth < 1:
+        raise UsageError(f"run_from_matrix: depth is {depth}, expected 1 or more")
+    values = _array(sims)
+    queries, docs = needed_ids(_WHERE, id_texts(query_ids, "query_ids"), id_texts(doc_ids, "doc_ids"))
+    if values.shape != (len(queries), len(docs)) or not values.size:
+        shape = " × ".join(map(str, values.shape)) or "of a single number"
+        turned = values.shape == (len(docs), len(queries)) and values.size
+        raise FormatError(
+            f"run_from_matrix: sims is {shape}, but there are {len(queries):,} query ids and {len(docs):,} "
+            f"doc ids; expected queries × docs{': give sims.T' if turned else ''}"
+        )
+    request = Request(run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow))
+    try:
+        return rank_queries(
+            _WHERE, held("sims", values), queries, docs, QUERIES_ROWS, None, request, {}, []
+        ).run
+    except TableError as error:
+        raise TableError(str(error).replace("--allow ", "allow=")) from None
+
+
+def _array(sims: Any) -> Array:
+    if hasattr(sims, "detach"):  # a tensor, on any device
+        sims = sims.detach().cpu()
+        sims = sims.float() if str(sims.dtype) == "torch.bfloat16" else sims
+    try:
+        values = np.asarray(sims)
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"run_from_matrix: sims cannot be read as a matrix ({error})") from None
+    return values

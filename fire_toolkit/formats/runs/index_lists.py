@@ -1,0 +1,154 @@
+"""Lists of column indices: `3,17,0` a line, best first, without header and ids (TeachText's challenge files).
+
+Line n is query n, and an index is the place of a doc, both from 0, so ids must be given beside the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.runs.axis_ids import needed_ids
+from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
+from fire_toolkit.formats.runs.reader import RunReader
+
+_BOM = b"\xef\xbb\xbf"
+_PLACE = re.compile("[0-9]{1,15}")
+
+
+def is_index_list(start: bytes, path: Path) -> bool:
+    """Whether the first line is two or more whole numbers between commas."""
+    fields = start.removeprefix(_BOM).split(b"\n", 1)[0].strip().split(b",")
+    return len(fields) > 1 and all(field.strip().isdigit() for field in fields)
+
+
+def read_index_list(path: Path, key: str | None = None) -> Listed:
+    """Return the lists with places as ids, to be named by `named_by_place`.
+
+    Raises:
+        FormatError: a line of another length, or a field that is no whole number; with its line.
+    """
+    queries: list[str] = []
+    docs: list[str] = []
+    scores: list[float] = []
+    lines = [(n, line) for n, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
+    width = len(lines[0][1].split(","))
+    for row, (number, line) in enumerate(lines):
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) != width or not all(_PLACE.fullmatch(field) for field in fields):
+            raise FormatError(
+                f"{path}:{number}: {line[:40]!r}, expected {width} whole numbers, as on the first line: "
+                "places of docs, best first"
+            )
+        places = [str(int(field)) for field in fields]
+        if len(set(places)) < width:
+            raise FormatError(
+                f"{path}:{number}: a doc stands twice, expected {width} different places of docs"
+            )
+        queries += [str(row)] * width
+        docs += places
+        scores += [float(-rank) for rank in range(1, width + 1)]
+    listed = from_columns(queries, docs, scores, where=str(path), notes=(FROM_RANKS,))
+    return replace(listed, has_places=True)
+
+
+def named_by_place(
+    listed: Listed, path: Path, query_ids: Sequence[str] | None, doc_ids: Sequence[str] | None
+) -> Listed:
+    """Return lists of places with the ids at those places.
+
+    Raises:
+        FormatError: there are no ids, the lines are not one for each query, or a place lies beyond the docs.
+    """
+    queries, docs = needed_ids(path, query_ids, doc_ids)
+    rows, places = (listed.scored[name].astype("int64").to_numpy() for name in ("query_id", "doc_id"))
+    n_lines, highest = int(rows.max()) + 1, int(places.max())
+    if n_lines != len(queries):
+        raise FormatError(
+            f"{path}: {n_lines} lines, but {len(queries)} query ids; expected a line for each query"
+        )
+    if highest >= len(docs):
+        raise FormatError(
+            f"{path}: place {highest}, but {len(docs)} doc ids; expected places from 0 to {len(docs) - 1}"
+        )
+    named = pd.DataFrame(
+        {
+            "query_id": pd.Series(queries, dtype="str").to_numpy()[rows],
+            "doc_id": pd.Series(docs, dtype="str").to_numpy()[places],
+            "score": listed.scored["score"].to_numpy(),
+        }
+    )
+    return replace(listed, scored=named, has_places=False)
+
+
+def named_where_places(
+    listed: Listed,
+    path: Path,
+    ids: tuple[Sequence[str] | None, Sequence[str] | None],
+    asked: Collection[str] = (),
+) -> Listed:
+    """Return lists whose queries or docs are places from 0 with the ids at those places; ids stay.
+
+    Args:
+        listed: the lists of a file that may hold ids or places.
+        path: the file.
+        ids: of queries and docs, None where none are given.
+        asked: `query_ids`, `doc_ids`: those that somebody asked for, which the file must have a use for.
+
+    Raises:
+        UsageError: ids were asked for, and the file has its own, or holds what may be ids or places.
+    """
+    notes, scored = list(listed.notes), listed.scored
+    for name, given in zip(("query_ids", "doc_ids"), ids, strict=True):
+        if given is None:
+            continue
+        column = name.removesuffix("s")
+        values = scored[column].astype("str")
+        problem = _no_places(values.unique().tolist(), given)
+        if problem is None:
+            places = values.astype("int64").to_numpy()
+            scored = scored.assign(**{column: pd.Series(list(given), dtype="str").to_numpy()[places]})
+            notes.append(f"{column}s are places from 0, named by the list of {column}s")
+        elif name in asked:
+            raise UsageError(f"{path}: --{name.replace('_', '-')} is of no use: its {column}s {problem}")
+    return replace(listed, scored=scored, notes=tuple(notes))
+
+
+def _no_places(found: Sequence[str], given: Sequence[str]) -> str | None:
+    """Return why ids are not places in a list, or None where they are."""
+    if len(set(given)) < len(given):
+        return "cannot be places in a list that names one twice"
+    known = set(given)
+    are_own = all(value in known for value in found)
+    strange = next(
+        (v for v in found if not _PLACE.fullmatch(v) or v != str(int(v)) or int(v) >= len(given)), None
+    )
+    if strange is not None:
+        what = (
+            "are ids already"
+            if are_own
+            else f"hold {strange[:40]!r}, neither an id of that list nor a place in it"
+        )
+        return f"{what} (places are 0 to {len(given) - 1}); leave it out"
+    if are_own and any(given[int(value)] != value for value in found):
+        return "may be ids of that list or places in it; leave it out where they are ids, else save ids"
+    return None
+
+
+def _is_place(value: str, n: int) -> bool:
+    return _PLACE.fullmatch(value) is not None and value == str(int(value)) and int(value) < n
+
+
+READER = RunReader(
+    "places",
+    "lines of doc places",
+    "whole numbers between commas, no header",
+    is_index_list,
+    read_index_list,
+)

@@ -1,0 +1,120 @@
+"""Ranked lists to a Run, with what is odd in them counted as it is in matrices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.ranked import Ranked, count_duplicates
+from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, Oddities
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.tables import Run, check_run
+
+
+def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
+    """Return ranked lists as a Run, ranked by the one rule unless they hold their ranks."""
+    name = run_id or listed.run_id or path.name.removesuffix(".gz").partition(".")[0]
+    same = np.zeros(len(listed.scored), dtype=np.int8)
+    named = listed.scored.assign(run_id=pd.Categorical.from_codes(same, pd.Index([name], dtype="str")))
+    return check_run(named, where=str(path)) if listed.has_ranks else rank_run(named, where=str(path))
+
+
+def rank_lists(
+    listed: Listed,
+    path: Path,
+    *,
+    run_id: str | None,
+    depth: int,
+    positives: pd.MultiIndex | None,
+    others: pd.MultiIndex | None = None,
+    spare: int = 0,
+) -> tuple[Run, Oddities]:
+    """Return the lists' top `depth`, their positives below it, and what is odd in them.
+
+    Pairs whose score is NaN or infinite, and the lowest score of flooded queries, are left out and counted.
+
+    Args:
+        listed: the lists.
+        path: where they come from.
+        run_id: the run's id, by default theirs.
+        depth: how many docs of a query are kept.
+        positives: (query_id, doc_id) pairs that are kept at any rank.
+        others: further such pairs, whose ties are not counted.
+        spare: 1 to keep one doc below the top too, 0 otherwise.
+    """
+    oddities = Oddities()
+    score = listed.scored["score"].to_numpy(dtype=np.float64)
+    for kind, found in (
+        ("nan", np.isnan(score)),
+        ("minus_inf", score == -np.inf),
+        ("plus_inf", score == np.inf),
+    ):
+        if found.any():
+            setattr(oddities, f"n_{kind}", int(found.sum()))
+            place = int(np.argmax(found))
+            oddities.note(kind, _codes_at(listed.scored, place))
+    finite = Listed(listed.scored[np.isfinite(score)], listed.run_id, (), listed.has_ranks)
+    run = run_of_lists(finite, path, run_id=run_id)
+    is_positive = _is_among(run, positives)
+    flooded = _count_shapes(run, oddities)
+    run = Run(run[~flooded].reset_index(drop=True))
+    is_positive = is_positive[~flooded]
+    _count_ties(run, oddities, is_positive, depth)
+    query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in ("query_id", "doc_id"))
+    ranked = Ranked(query, doc, run["rank"].to_numpy(), run["score"].to_numpy(), oddities)
+    count_duplicates(ranked, depth)
+    kept = (run["rank"].to_numpy() <= depth + spare) | is_positive | _is_among(run, others)
+    return check_run(run[kept], where=str(path)), oddities
+
+
+def ids_of(listed: Listed) -> tuple[list[str], list[str]]:
+    """Return the sorted ids of queries and docs, in which examples are given."""
+    return tuple(sorted(map(str, listed.scored[name].unique())) for name in ("query_id", "doc_id"))  # type: ignore[return-value]
+
+
+def _codes_at(scored: pd.DataFrame, place: int) -> tuple[int, int]:
+    found = [
+        sorted(map(str, scored[name].unique())).index(str(scored[name].iloc[place]))
+        for name in ("query_id", "doc_id")
+    ]
+    return found[0], found[1]
+
+
+def _is_among(run: Run, positives: pd.MultiIndex | None) -> Any:
+    if positives is None:
+        return np.zeros(len(run), dtype=bool)
+    pairs = pd.MultiIndex.from_arrays([run["query_id"].astype("str"), run["doc_id"].astype("str")])
+    return pairs.isin(positives)
+
+
+def _count_shapes(run: Run, oddities: Oddities) -> Any:
+    """Count constant and flooded queries; return which rows are a flood."""
+    query, score = run["query_id"].array.codes, run["score"].to_numpy()
+    n_queries = len(run["query_id"].cat.categories)
+    low, high = np.full(n_queries, np.inf), np.full(n_queries, -np.inf)
+    np.minimum.at(low, query, score)
+    np.maximum.at(high, query, score)
+    n_docs = np.bincount(query, minlength=n_queries)
+    at_low = np.bincount(query[score == low[query]], minlength=n_queries)
+    constant = (low == high) & (n_docs >= CONSTANT_DOCS)
+    flooded = (low < high) & (at_low >= FLOOD_DOCS) & (2 * at_low >= n_docs)
+    for kind, found in (("constant", constant), ("flood", flooded)):
+        if found.any():
+            setattr(oddities, kind, int(found.sum()))
+            oddities.note(kind, (int(np.argmax(found)), 0))
+    return flooded[query] & (score == low[query])
+
+
+def _count_ties(run: Run, oddities: Oddities, is_positive: Any, depth: int) -> None:
+    query, score = run["query_id"].array.codes, run["score"].to_numpy()
+    rank = run["rank"].to_numpy()
+    equal = np.zeros(len(run), dtype=bool)
+    equal[1:] = (query[1:] == query[:-1]) & (score[1:] == score[:-1])
+    oddities.tied_in_top = len(np.unique(query[equal & (rank <= depth)]))
+    oddities.tied_at_cut = int(np.count_nonzero(equal & (rank == depth + 1)))
+    either = equal | np.append(equal[1:], False) if len(equal) else equal
+    oddities.tied_positives = int(np.count_nonzero(either & is_positive))

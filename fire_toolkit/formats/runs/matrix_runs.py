@@ -1,0 +1,109 @@
+"""A matrix in a file as a run that is scored without ranking it: the judged docs' ranks are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
+from fire_toolkit.formats.runs.matrix import Array, Matrix, n_rows_columns, rows_per_block
+from fire_toolkit.formats.runs.ranked import count_shapes, extremes_of, loops_for
+from fire_toolkit.formats.runs.score_anomalies import Oddities
+from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.judge_matrix import PairRanks, rank_pairs
+from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
+from fire_toolkit.tables.checks import are_ids
+
+_CHUNK_CELLS = 1 << 20
+
+
+@dataclass(frozen=True)
+class MatrixRun:
+    """A matrix of queries × docs in a file, as one run of all its docs.
+
+    A query's docs at its lowest score are no docs of the run where they are a flood, as for `rank_matrix`.
+    own_items: the doc of each query that is left out of its ranking; tell: told of them when it is scored.
+    """
+
+    path: Path
+    run_id: str
+    matrix: Matrix
+    query_ids: Sequence[str]
+    doc_ids: Sequence[str]
+    own_items: OwnItems | None = None
+    tell: Tell | None = None
+
+    def without_own_items(self, own_items: OwnItems, tell: Tell) -> MatrixRun:
+        """Return the run without each query's own item."""
+        return replace(self, own_items=own_items, tell=tell)
+
+    @property
+    def first_pair(self) -> tuple[str, str]:
+        """Return query and doc of the first cell."""
+        return self.query_ids[0], self.doc_ids[0]
+
+    def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
+        """Return where the pairs of `coded` stand, in one reading; see `measures.judge_matrix.rank_pairs`.
+
+        Raises:
+            FormatError: damaged, or a score is NaN or infinite.
+        """
+        ranks = rank_pairs(
+            self._blocks(),
+            coded,
+            query_ids=pd.Index(list(self.query_ids), dtype="str"),
+            doc_ids=pd.Index(list(self.doc_ids), dtype="str"),
+            doc_order=doc_order,
+            run_id=self.run_id,
+            own_items=self.own_items,
+        )
+        if self.tell is not None:
+            self.tell(LeftOut(ranks.n_own_items))
+        return ranks
+
+    def _blocks(self) -> Iterator[tuple[Array, Array]]:
+        """Yield rows, and the score at or below which each row's docs are left out."""
+        rows, columns = n_rows_columns(self.matrix)
+        loops, step = loops_for(rows * columns), max(1, _CHUNK_CELLS // columns)
+        for block in self.matrix.blocks(rows_per_block(self.matrix)):
+            for start in range(0, len(block), step):
+                scores = block[start : start + step]
+                low, high, at_low, is_finite = extremes_of(scores, loops)
+                if not is_finite.all():
+                    self._refuse()
+                is_flooded = count_shapes(Oddities(), low, high, at_low, columns, 0)
+                yield scores, np.where(is_flooded, low, -np.inf)
+
+    def _refuse(self) -> None:
+        """Raise the FormatError that counts and names what is not finite."""
+        n_queries = len(self.query_ids)
+        found = rank_matrix(
+            self.matrix, orientation=QUERIES_ROWS, n_queries=n_queries, docs=self.doc_ids, depth=1
+        )
+        refuse_missing(self.path, found.oddities, self.query_ids, self.doc_ids)
+
+
+def can_be_scored(run: MatrixRun) -> bool:
+    """Whether a matrix can be scored as it lies: queries in rows, ids that a run can have."""
+    is_plain = len(run.matrix.shape) == 2 and not run.matrix.is_flipped
+    return is_plain and are_ids([run.run_id]) and are_ids(run.query_ids) and are_ids(run.doc_ids)
+
+
+def refuse_missing(path: Path, oddities: Oddities, queries: Sequence[str], docs: Sequence[str]) -> None:
+    """Raise FormatError where scores of a matrix were NaN or infinite; the first is named."""
+    n_odd = oddities.n_nan + oddities.n_minus_inf + oddities.n_plus_inf
+    if not n_odd:
+        return
+    row, column = next(
+        oddities.first[kind] for kind in ("nan", "minus_inf", "plus_inf") if kind in oddities.first
+    )
+    raise FormatError(
+        f"{path}: {n_odd} scores that are NaN or infinite, the first at row {row}, column {column} (query "
+        f"{queries[row]}, doc {docs[column]}); expected finite numbers: leave padding rows out, or bring the "
+        "file in with `fire-toolkit add-run`"
+    )

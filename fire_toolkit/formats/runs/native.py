@@ -1,0 +1,268 @@
+"""The toolkit's own file of a run: Parquet, one row a query, written and read a block of queries at a time.
+
+It keeps scores to the bit and the true rank of each doc, so that positives can stand below the top that
+was kept. Pages carry checksums, which are verified when the file is read.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pandas.api.types import union_categoricals
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.parquet_runs import guarded, is_parquet, open_parquet
+from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.kernels import as_input, compiled
+from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
+from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
+from fire_toolkit.tables import Run
+from fire_toolkit.tables.checks import are_ids
+from fire_toolkit.tables.columns import has_repeat_within
+
+_KEY = b"fire_toolkit.run"
+_VERSION = 1
+_BLOCK_ROWS = 1 << 20  # of a Run, in a row group
+_BLOCK_BYTES = 32 << 20  # of a row group's pages, in a block
+_DOCS = "doc_ids.list.element"
+_NO_IDS = pd.Index([], dtype="str")
+_MOST_IDS_BYTES = 1 << 30  # of a block's doc ids, which stand in the file once a block
+
+
+def run_bytes(run: Run) -> bytes:
+    """Return a Run of one run as the toolkit's Parquet file: the same run gives the same bytes.
+
+    One row a query, sorted: query_id, doc_ids, ranks (int32), scores (float32 where that is exact, else
+    float64), in row groups of about a million docs. The run's id is in the file's metadata.
+    """
+    from pyarrow import parquet
+
+    block = block_of(run)
+    block = replace(block, score=_narrowed(block.score))
+    about = {"version": _VERSION, "run_id": str(run["run_id"].iloc[0]) if len(run) else ""}
+    lists = np.flatnonzero(np.diff(block.start))
+    step = max(1, _BLOCK_ROWS * len(lists) // max(len(run), 1))
+    groups = [lists[start : start + step] for start in range(0, len(lists), step)]
+    tables = (_table(block, queries) for queries in groups or [lists])
+    first = next(tables)
+    out = io.BytesIO()
+    with parquet.ParquetWriter(
+        out,
+        first.schema,
+        compression="zstd",
+        write_page_checksum=True,
+        store_schema=False,
+        use_dictionary=[_DOCS, "ranks.list.element"],
+        dictionary_pagesize_limit=_MOST_IDS_BYTES,
+        use_byte_stream_split=["scores.list.element"],
+    ) as writer:
+        writer.add_key_value_metadata({_KEY: json.dumps(about, ensure_ascii=False).encode()})
+        for table in itertools.chain([first], tables):
+            writer.write_table(table)
+    return out.getvalue()
+
+
+def _narrowed(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    narrow = scores.astype(np.float32)
+    return narrow if (narrow.astype(np.float64) == scores).all() else scores
+
+
+def _table(block: RunBlock, queries: npt.NDArray[Any]) -> Any:
+    """Return queries that follow one another, each with its list, as an Arrow table with their docs alone."""
+    import pyarrow as pa
+
+    starts = np.append(block.start[queries], block.start[queries[-1] + 1] if len(queries) else 0)
+    rows, offsets = slice(starts[0], starts[-1]), pa.array(starts - starts[0], type=pa.int32())
+    is_used = np.zeros(len(block.docs), dtype=bool)
+    is_used[block.doc[rows]] = True
+    place = np.cumsum(is_used, dtype=np.int32) - 1
+    docs = pa.DictionaryArray.from_arrays(
+        pa.array(place[block.doc[rows]], type=pa.int32()), _strings(block.docs[is_used])
+    )
+    lists = {
+        "doc_ids": docs,
+        "ranks": pa.array(block.rank[rows], type=pa.int32()),
+        "scores": block.score[rows],
+    }
+    columns = {name: pa.ListArray.from_arrays(offsets, pa.array(values)) for name, values in lists.items()}
+    return pa.table({"query_id": _strings(block.queries[queries]), **columns})
+
+
+def _strings(ids: pd.Index[str]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(ids.astype(object), type=pa.string())
+
+
+def is_own_run(start: bytes, path: Path) -> bool:
+    """Whether the file is a run that this toolkit wrote."""
+    return is_parquet(start, path) and _KEY in _metadata(open_parquet(path))
+
+
+def _metadata(file: Any) -> dict[bytes, bytes]:
+    return file.metadata.metadata or {}
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """A run of the toolkit's own in a file, which is read a block of queries at a time.
+
+    run_id: the one in the file, unless another is given. own_items: the doc of each query that is left
+    out of its list; tell: told of them when the whole run was read.
+    """
+
+    path: Path
+    run_id: str
+    own_items: OwnItems | None = None
+    tell: Tell | None = None
+
+    def without_own_items(self, own_items: OwnItems, tell: Tell) -> OwnRun:
+        """Return the run without each query's own item."""
+        return replace(self, own_items=own_items, tell=tell)
+
+    def blocks(self) -> Iterator[RunBlock]:
+        """Yield the lists, about a million docs at a time; nothing where the run is empty.
+
+        Raises:
+            FormatError: damaged: a page's checksum; ids, ranks or scores that no run has.
+        """
+        if self.own_items is None:
+            yield from self._blocks()
+            return
+        left_out = LeftOut()
+        for block in self._blocks():
+            block, more = leave_out_own(block, self.own_items)
+            left_out += more
+            yield block
+        if self.tell is not None:
+            self.tell(left_out)
+
+    def _blocks(self) -> Iterator[RunBlock]:
+        file = open_parquet(self.path, read_dictionary=[_DOCS])
+        n_left, n_rows = file.metadata.num_rows, 0
+        before = RunBlock(_NO_IDS, _NO_IDS, *np.zeros((4, 0), dtype=np.int32))
+        for batch in _batches(self.path, file):
+            n_left -= len(batch)
+            block = guarded(self.path, partial(_block, batch, before, is_last=not n_left))
+            n_rows += block.doc.size
+            compiled(n_rows)  # the loops are loaded where the blocks add up to large work
+            problem = _problem(block, before)
+            if problem:
+                raise FormatError(f"{self.path}: {problem}; write the run again with `fire-toolkit add-run`")
+            before = block
+            yield block
+        if n_left:
+            raise FormatError(f"{self.path}: {n_left:,} queries fewer than it says; copy it again")
+
+
+def open_own_run(path: Path, *, run_id: str | None = None) -> OwnRun:
+    """Return the run in a file that this toolkit wrote; the lists are read when they are asked for.
+
+    Raises:
+        FormatError: not such a file, damaged, or of a newer version.
+    """
+    file = open_parquet(path)
+    about = guarded(path, lambda: json.loads(_metadata(file)[_KEY]))
+    if not isinstance(about, dict) or not isinstance(about.get("run_id"), str):
+        raise FormatError(f"{path}: damaged run file; write it again with `fire-toolkit add-run`")
+    if about.get("version") != _VERSION:
+        raise FormatError(f"{path}: run file of version {about.get('version')}, expected {_VERSION}")
+    return OwnRun(path, run_id or about["run_id"])
+
+
+def read_own_run(path: Path, key: str | None = None) -> Listed:
+    """Return a run of the toolkit's own, whole, with the ranks it holds.
+
+    Raises:
+        FormatError: as for `open_own_run` and `OwnRun.blocks`.
+    """
+    run = open_own_run(path)
+    blocks = list(run.blocks())
+    queries = pd.Index([], dtype="str").append([block.queries for block in blocks])
+    lengths = np.concatenate([np.empty(0, dtype=np.int64), *(np.diff(block.start) for block in blocks)])
+    docs = [pd.Categorical.from_codes(block.doc, block.docs, validate=False) for block in blocks]
+    scored = pd.DataFrame(
+        {
+            "query_id": pd.Categorical.from_codes(np.repeat(np.arange(len(lengths)), lengths), queries),
+            "doc_id": union_categoricals(docs) if docs else pd.Categorical(pd.Index([], dtype="str")),
+            "rank": np.concatenate([np.empty(0, dtype=np.int64), *(block.rank for block in blocks)]),
+            "score": np.concatenate([np.empty(0), *(block.score for block in blocks)]),
+        },
+        copy=False,
+    )
+    return Listed(scored, run.run_id, has_ranks=True)
+
+
+def _batches(path: Path, file: Any) -> Iterator[Any]:
+    """Yield the rows of each row group, in parts where it is large."""
+    for number in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(number)
+        size = max(1, _BLOCK_BYTES * group.num_rows // max(group.total_byte_size, 1))
+        parts = guarded(path, partial(file.iter_batches, size, row_groups=[number], use_threads=False))
+        while (batch := guarded(path, partial(next, parts, None))) is not None:
+            if len(batch):
+                yield batch
+
+
+def _block(batch: Any, before: RunBlock, *, is_last: bool) -> RunBlock:
+    """Return rows of the file as a block, which shares its docs with the block before where it can."""
+    batch.validate(full=True)  # lengths, offsets, and that text is UTF-8
+    columns = {name: batch.column(name) for name in ("query_id", "doc_ids", "ranks", "scores")}
+    flat = {name: column.flatten() for name, column in columns.items() if name != "query_id"}
+    docs = flat["doc_ids"]
+    if any(each.null_count for each in (*columns.values(), *flat.values(), docs.dictionary)):
+        raise ValueError("a value is missing")
+    lengths = [columns[name].value_lengths().to_numpy() for name in flat]
+    if not all((lengths[0] == other).all() for other in lengths[1:]):
+        raise ValueError("lists of different lengths")
+    doc_ids = pd.Index(docs.dictionary.to_pandas(), dtype="str")
+    return RunBlock(
+        queries=pd.Index(columns["query_id"].to_pandas(), dtype="str"),
+        docs=before.docs if doc_ids.equals(before.docs) else doc_ids,
+        start=np.append(0, np.cumsum(lengths[0], dtype=np.int64)),
+        doc=as_input(docs.indices.to_numpy(), np.int32),
+        rank=flat["ranks"].to_numpy(),
+        score=flat["scores"].to_numpy(),
+        is_last=is_last,
+    )
+
+
+def _problem(block: RunBlock, before: RunBlock) -> str:
+    """Return what about a block no run has, in words; `before` is the block before it."""
+    queries = [*before.queries[-1:], *block.queries.tolist()]
+    docs = [] if block.docs is before.docs else block.docs.tolist()
+    rank, score = block.rank, block.score
+    if not (are_ids(queries) and are_ids(docs) and len(set(docs)) == len(docs)):
+        return "ids that no run has"
+    if not all(map(operator.lt, queries, queries[1:])):
+        return "queries that are not sorted"
+    if rank.dtype.kind != "i" or score.dtype.kind != "f":
+        return f"ranks and scores of {rank.dtype} and {score.dtype}"
+    first, last = block.start[:-1], block.start[1:] - 1
+    if (last < first).any():
+        return "a query without a doc"
+    follows = (rank[1:] > rank[:-1]) & (score[1:] <= score[:-1])
+    follows[last[:-1]] = True
+    ends = np.isfinite(score[first]) & np.isfinite(score[last]) & (rank[first] >= 1)
+    if not (follows.all() and ends.all()):
+        return "ranks that do not follow the scores"
+    if has_repeat_within(block.doc, block.start[:-1]):
+        return "a doc twice under a query"
+    return ""
+
+
+READER = RunReader(
+    "run", "a run of fire-toolkit", "Parquet with fire_toolkit.run in its metadata", is_own_run, read_own_run
+)

@@ -1,0 +1,78 @@
+"""Long tables in Parquet that other tools wrote, and how any Parquet file is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.names import DOC, QUERY, find_name
+from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.runs.table_runs import listed_table
+from fire_toolkit.ids import id_texts
+
+PARQUET_MAGIC = b"PAR1"
+_MOST_ROWS = 500_000_000
+_MOST_BYTES = 64 << 30
+_T = TypeVar("_T")
+
+
+def is_parquet(start: bytes, path: Path) -> bool:
+    """Whether the file begins as Parquet does."""
+    return start.startswith(PARQUET_MAGIC)
+
+
+def read_parquet(path: Path, key: str | None = None) -> Listed:
+    """Return a long Parquet table (columns as in `table_runs`) as ranked lists.
+
+    Raises:
+        FormatError: damaged, without the columns, an id that is no text or whole number.
+    """
+    file = open_parquet(path)
+    table = guarded(path, file.read)
+    guarded(path, lambda: table.validate(full=True))  # lengths, offsets, and that text is UTF-8
+    names = [str(name) for name in table.column_names]
+    ids = {find_name(names, wanted) for wanted in (QUERY, DOC)}
+    frame = guarded(path, partial(table.to_pandas, ignore_metadata=True))  # an index is columns like others
+    for name in ids - {None}:
+        dtype = frame[name].dtype
+        if pd.api.types.is_integer_dtype(dtype):
+            frame[name] = frame[name].astype("str")
+        elif not isinstance(dtype, pd.StringDtype | pd.CategoricalDtype):
+            frame[name] = pd.Series(id_texts(frame[name].tolist(), f"{path}: column {name}"), dtype="str")
+    return listed_table(frame, str(path), key)
+
+
+def open_parquet(path: Path, **options: Any) -> Any:
+    """Return a Parquet file, opened; pages are checked as they are read.
+
+    Raises:
+        FormatError: it is damaged, or larger than a run can be.
+    """
+    from pyarrow import parquet
+
+    file = guarded(path, lambda: parquet.ParquetFile(path, page_checksum_verification=True, **options))
+    about = file.metadata
+    n_bytes = sum(about.row_group(i).total_byte_size for i in range(min(about.num_row_groups, 100_000)))
+    if about.num_rows > _MOST_ROWS or n_bytes > _MOST_BYTES:
+        raise FormatError(f"{path}: {about.num_rows:,} rows of {n_bytes:,} bytes, more than a run can have")
+    return file
+
+
+def guarded(path: Path, read: Callable[[], _T]) -> _T:
+    """Return what `read` returns; the library's errors become one line."""
+    import pyarrow as pa
+
+    try:
+        return read()
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        reason = str(error).split("\n", 1)[0][:200]
+        raise FormatError(f"{path}: damaged Parquet file ({reason}); copy it again") from None
+
+
+READER = RunReader("parquet", "a Parquet table", "begins with PAR1", is_parquet, read_parquet)

@@ -1,0 +1,193 @@
+"""Ranked docs by index, and what is counted on the way to them: oddities of scores, ties, equal lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.formats.runs.matrix import Array, Ints
+from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, Oddities
+from fire_toolkit.kernels import as_input, load_loops
+
+_LARGE_CELLS = 32_000_000
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Ranked docs by index: query, doc, rank (1-based, true over all docs) and score, by query, then rank."""
+
+    query: Ints
+    doc: Ints
+    rank: Ints
+    score: npt.NDArray[np.float64]
+    oddities: Oddities
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of query and doc by index that are kept at any rank, sorted; which of them are positives."""
+
+    query: Ints
+    doc: Ints
+    is_positive: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, positives: tuple[Ints, Ints] | None, others: tuple[Ints, Ints] | None) -> Pairs:
+        """Return both kinds together."""
+        none = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        parts = positives or none, others or none
+        query, doc = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order = np.lexsort((doc, query))
+        return cls(query[order], doc[order], order < len(parts[0][0]))
+
+
+def loops_for(n_cells: int) -> ModuleType | None:
+    """Return the compiled loops over matrices; None where a matrix is too small to pay for loading them.
+
+    Loading takes .7 s, and 10 s where no machine code is kept from before; NumPy does 32 million cells in
+    about a second.
+    """
+    if n_cells < _LARGE_CELLS or not load_loops():
+        return None
+    from fire_toolkit.kernels import dense_loops
+
+    return dense_loops
+
+
+def all_finite(block: Array, loops: ModuleType | None = None) -> bool:
+    """Whether no score of a block is NaN or infinite."""
+    if loops is None:
+        return bool(np.isfinite(block.min()) and np.isfinite(block.max()))
+    flat = as_input(block, block.dtype.type).reshape(-1)
+    return bool(loops.all_finite(flat, np.finfo(block.dtype).max))
+
+
+def extremes_of(
+    lines: Array, loops: ModuleType | None = None
+) -> tuple[Array, Array, Ints, npt.NDArray[np.bool_]]:
+    """Return each row's lowest and highest score, how many cells hold the lowest, and whether all are finite.
+
+    Of a row that is not finite the other three mean nothing.
+    """
+    if loops is None:
+        low, high = lines.min(axis=1), lines.max(axis=1)
+        return low, high, (lines == low[:, None]).sum(axis=1), np.isfinite(low) & np.isfinite(high)
+    low, high = np.empty(len(lines), lines.dtype), np.empty(len(lines), lines.dtype)
+    at_low, is_finite = np.empty(len(lines), dtype=np.int64), np.empty(len(lines), dtype=np.bool_)
+    inputs = as_input(lines, lines.dtype.type), np.finfo(lines.dtype).max
+    loops.extremes_of_rows(*inputs, low, high, at_low, is_finite)
+    return low, high, at_low, is_finite
+
+
+def without_oddities(lines: Array, queries: Ints, oddities: Oddities, *, first_doc: int = 0) -> Array:
+    """Return queries × docs with every cell that is no finite number at minus infinity, counted."""
+    for kind, found in (
+        ("nan", np.isnan(lines)),
+        ("minus_inf", lines == -np.inf),
+        ("plus_inf", lines == np.inf),
+    ):
+        n_found = int(np.count_nonzero(found))
+        if n_found:
+            setattr(oddities, f"n_{kind}", getattr(oddities, f"n_{kind}") + n_found)
+            line, place = divmod(int(np.argmax(found)), lines.shape[1])
+            oddities.note(kind, (int(queries[line]), place + first_doc))
+    return np.asarray(np.where(np.isfinite(lines), lines, -np.inf), dtype=lines.dtype)
+
+
+def count_shapes(
+    oddities: Oddities, low: Array, high: Array, at_low: Ints, n_docs: int, start: int
+) -> npt.NDArray[np.bool_]:
+    """Count constant and flooded queries; return which are flooded."""
+    constant = (low == high) & (at_low == n_docs) & (n_docs >= CONSTANT_DOCS)
+    flooded = (low < high) & (at_low >= FLOOD_DOCS) & (2 * at_low >= n_docs)
+    for kind, found in (("constant", constant), ("flood", flooded)):
+        n_found = int(np.count_nonzero(found))
+        if n_found:
+            setattr(oddities, kind, getattr(oddities, kind) + n_found)
+            oddities.note(kind, (start + int(np.argmax(found)), 0))
+    return np.asarray(flooded, dtype=np.bool_)
+
+
+def count_ties(oddities: Oddities, rows: Ints, ranks: Ints, scores: Array, depth: int) -> None:
+    """Count the queries with ties among the first `depth`, and those with a tie across the cut."""
+    equal = np.zeros(len(rows), dtype=bool)
+    equal[1:] = (rows[1:] == rows[:-1]) & (scores[1:] == scores[:-1])
+    oddities.tied_in_top += len(np.unique(rows[equal & (ranks <= depth)]))
+    oddities.tied_at_cut += int(np.count_nonzero(equal & (ranks == depth + 1)))
+
+
+def places_of(rows: Ints) -> Ints:
+    """Return 1, 2, ... within each stretch of equal values."""
+    places = np.arange(len(rows))
+    is_first = np.ones(len(rows), dtype=bool)
+    is_first[1:] = rows[1:] != rows[:-1]
+    return np.asarray(places - np.maximum.accumulate(np.where(is_first, places, 0)) + 1, dtype=np.int64)
+
+
+def in_order(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """Return query, doc, rank and score of the parts together, each pair once, by query, then rank."""
+    columns = [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
+    order = np.lexsort((columns[2], columns[0]))
+    query, rank = columns[0][order], columns[2][order]
+    once = np.ones(len(order), dtype=bool)
+    once[1:] = (query[1:] != query[:-1]) | (rank[1:] != rank[:-1])
+    order = order[once]
+    query, doc, rank, score = (column[order] for column in columns)
+    return query.astype(np.int32), doc.astype(np.int32), rank.astype(np.int32), score
+
+
+def ranked_of(parts: list[tuple[Array, ...]], oddities: Oddities, depth: int) -> Ranked:
+    """Return parts that are in order, one after the other, and count lists that are alike.
+
+    The list of parts is emptied, so that they and what is made of them are not held at once.
+    """
+    pieces = [list(column) for column in zip(*parts, strict=True)]
+    parts.clear()
+    query, doc, rank = (np.concatenate(pieces.pop(0), dtype=np.int64) for _ in range(3))
+    ranked = Ranked(query, doc, rank, np.concatenate(pieces.pop(), dtype=np.float64), oddities)
+    count_duplicates(ranked, depth)
+    return ranked
+
+
+def count_duplicates(ranked: Ranked, depth: int) -> None:
+    """Count the queries whose first `depth` docs and scores are an earlier query's."""
+    starts = np.flatnonzero(places_of(ranked.query) == 1)
+    stops = np.append(starts[1:], len(ranked.query))
+    may_repeat = _repeated(_list_hashes(ranked, starts, depth))
+    seen: dict[bytes, int] = {}
+    for start, stop in zip(starts[may_repeat].tolist(), stops[may_repeat].tolist(), strict=True):
+        stop = start + int(np.searchsorted(ranked.rank[start:stop], depth, side="right"))
+        if start == stop:
+            continue
+        content = ranked.doc[start:stop].tobytes() + ranked.score[start:stop].tobytes()
+        query = int(ranked.query[start])
+        earlier = seen.setdefault(content, query)
+        if earlier != query:
+            ranked.oddities.duplicates += 1
+            ranked.oddities.note("duplicates", (query, earlier))
+
+
+def _list_hashes(ranked: Ranked, starts: Ints, depth: int) -> npt.NDArray[np.uint64]:
+    """Return a number for each list, the same for lists whose first `depth` are the same."""
+    if not len(starts):
+        return np.empty(0, dtype=np.uint64)
+    mixed = ranked.doc.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= ranked.score.view(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed[ranked.rank > depth] = 0
+    return np.add.reduceat(mixed, starts)
+
+
+def _repeated(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return for each value whether another place holds it too."""
+    order = np.argsort(values, kind="stable")
+    same = values[order][1:] == values[order][:-1]
+    found = np.zeros(len(values), dtype=bool)
+    found[order] = np.r_[same, False] | np.r_[False, same] if len(values) else False
+    return found

@@ -1,0 +1,230 @@
+"""A run from any file this toolkit reads, recognised by its content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.arrays import choose_matrix
+from fire_toolkit.formats.runs import native as own_runs
+from fire_toolkit.formats.runs import trec
+from fire_toolkit.formats.runs.axis_ids import IdFile, check_ids, ids_beside, own_or_given
+from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
+from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
+from fire_toolkit.formats.runs.list_pass import run_of_lists
+from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.matrix import Matrix, n_rows_columns
+from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored, refuse_missing
+from fire_toolkit.formats.runs.native import OwnRun
+from fire_toolkit.formats.runs.ranked import Ranked
+from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.runs.readers import find_reader
+from fire_toolkit.matching.ranking import top
+from fire_toolkit.tables import Run, check_run
+
+_Given = str | Path | IdFile | None
+
+
+def read_run(
+    path: str | Path,
+    *,
+    run_id: str | None = None,
+    query_ids: _Given = None,
+    doc_ids: _Given = None,
+    depth: int | None = None,
+) -> Run:
+    """Return the run in a file of any format in `readers`; a matrix is queries × docs.
+
+    Args:
+        path: the file; `-` is TREC text on standard input.
+        run_id: the run's id; by default the one in the file, or the file's name.
+        query_ids: for a matrix: a file with one id a row, of any form that `read_ids` knows; it names the
+            places in lists of places, and lists of ids have no use for it.
+        doc_ids: for a matrix: a file with one id a column, of the same forms.
+            By default `NAME.query_ids.txt` and `NAME.doc_ids.txt` beside the matrix (or `.npy`, `.json`).
+        depth: keep this many docs a query; None keeps all.
+
+    Raises:
+        FormatError: the file cannot be read as what it is.
+        TableError: its rows make no run (a doc twice under a query, an id with white space).
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "a.run"
+        >>> _ = file.write_text("q Q0 d1 1 2.0 a\\nq Q0 d2 2 1.0 a\\n")
+        >>> read_run(file, depth=1)
+          run_id query_id doc_id  rank  score
+        0      a        q     d1     1    2.0
+    """
+    if str(path) == "-":
+        run = trec.read_trec_run(path, run_id=run_id)
+        return top(run, depth) if depth else run
+    path = Path(path)
+    reader = find_reader(path)
+    if reader is None or reader is trec.READER:  # what nobody knows is told what is wrong with it as TREC
+        run = trec.read_trec_run(path, run_id=run_id)
+    elif reader.read_lists is not None:
+        listed = reader.read_lists(path, None)
+        if listed.has_places:
+            listed = named_by_place(listed, path, *_ids_of(_id_files(path, query_ids, doc_ids), is_used=True))
+        elif query_ids is not None or doc_ids is not None:
+            listed = _named(listed, path, _id_files(path, query_ids, doc_ids))
+        run = run_of_lists(listed, path, run_id=run_id)
+    else:
+        return _read_matrix(path, reader, run_id or path.stem, query_ids, doc_ids, depth)
+    return top(run, depth) if depth else run
+
+
+def open_run(
+    path: str | Path,
+    *,
+    run_id: str | None = None,
+    query_ids: _Given = None,
+    doc_ids: _Given = None,
+) -> Run | OwnRun | MatrixRun:
+    """Return the run in a file for `score_runs`: the same as `read_run` gives, read when it is scored.
+
+    That holds for the toolkit's own files and for matrices; others are read whole.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "a.run"
+        >>> _ = file.write_text("q Q0 d1 1 2.0 a\\n")
+        >>> run_id_of(open_run(file))
+        'a'
+    """
+    path = Path(path)
+    reader = find_reader(path) if path.is_file() else None
+    if reader is own_runs.READER:
+        return own_runs.open_own_run(path, run_id=run_id)
+    if reader is not None and reader.read_arrays is not None:
+        arrays = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
+        run = MatrixRun(path, run_id or path.stem, *arrays)
+        if can_be_scored(run):
+            return run
+    return read_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids)
+
+
+def run_id_of(run: Run | OwnRun | MatrixRun) -> str:
+    """Return the id of one run, empty where it has no row."""
+    if isinstance(run, pd.DataFrame):
+        return str(run["run_id"].iloc[0]) if len(run) else ""
+    return run.run_id
+
+
+def renamed(run: Run | OwnRun | MatrixRun, run_id: str) -> Any:
+    """Return one run under another id."""
+    if isinstance(run, pd.DataFrame):
+        return Run(run.assign(run_id=run["run_id"].cat.rename_categories([run_id])))
+    return replace(run, run_id=run_id)
+
+
+def _read_matrix(
+    path: Path,
+    reader: RunReader,
+    run_id: str,
+    query_ids: _Given,
+    doc_ids: _Given,
+    depth: int | None,
+) -> Run:
+    matrix, queries, docs = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
+    ranked = rank_matrix(
+        matrix, orientation=QUERIES_ROWS, n_queries=len(queries), docs=docs, depth=depth or len(docs)
+    )
+    refuse_missing(path, ranked.oddities, queries, docs)
+    return run_of_ranked(ranked, run_id, queries, docs, where=str(path))
+
+
+def open_matrix(
+    path: Path,
+    reader: RunReader,
+    *,
+    query_ids: _Given = None,
+    doc_ids: _Given = None,
+) -> tuple[Matrix, list[str], list[str]]:
+    """Return the matrix of queries × docs in a file, and the ids of both; arguments as for `read_run`.
+
+    Raises:
+        FormatError: the file holds no matrix, or no ids that fit it.
+        UsageError: ids were given, and the file has others of its own.
+    """
+    if reader.read_arrays is None:
+        raise FormatError(f"{path}: {reader.what} holds no run")
+    arrays = reader.read_arrays(path)
+    files = _id_files(path, query_ids, doc_ids)
+    asked = [name for name, file in files.items() if file is not None and file.is_asked]
+    given = _ids_of(files)
+    queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), given, asked=asked)
+    for file, ids in zip(files.values(), (queries, docs), strict=True):
+        if file is not None and ids is not None:
+            file.is_used |= list(ids) == file.ids
+    shapes: set[tuple[int, ...]] = {(len(queries), len(docs))} if queries and docs else set()
+    matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
+    rows, columns = n_rows_columns(matrix)
+    shape = (columns, rows) if matrix.is_flipped else (rows, columns)
+    return matrix, *check_ids(path, matrix.shape if len(matrix.shape) != 2 else shape, queries, docs)
+
+
+def _id_files(path: Path, query_ids: _Given, doc_ids: _Given) -> dict[str, IdFile | None]:
+    """Return the files of ids for a run: those asked for, else those beside it, else those that stand by."""
+    given = {"query_ids": query_ids, "doc_ids": doc_ids}
+    return {name: _id_file(path, name, file) for name, file in given.items()}
+
+
+def _id_file(path: Path, name: str, given: _Given) -> IdFile | None:
+    if isinstance(given, IdFile):
+        beside = None if given.is_asked else ids_beside(path, name)
+        return given if beside is None else IdFile(beside, name.removesuffix("s"), is_asked=False)
+    file = given or ids_beside(path, name)
+    return IdFile(Path(file), name.removesuffix("s"), is_asked=given is not None) if file else None
+
+
+def _ids_of(
+    files: Mapping[str, IdFile | None], *, is_used: bool = False
+) -> tuple[list[str] | None, list[str] | None]:
+    """Return the ids in the files, None where there is no file; `is_used`: whether they are all needed."""
+    for file in files.values():
+        if file is not None:
+            file.is_used |= is_used
+    queries, docs = (None if file is None else file.ids for file in files.values())
+    return queries, docs
+
+
+def _named(listed: Listed, path: Path, files: Mapping[str, IdFile | None]) -> Listed:
+    """Return lists with the ids of those files that name their places."""
+    for name, file in files.items():
+        if file is not None:
+            ids = file.ids
+            named = named_where_places(listed, path, (ids, None) if name == "query_ids" else (None, ids))
+            file.is_used |= len(named.notes) > len(listed.notes)
+            listed = named
+    return listed
+
+
+def run_of_ranked(ranked: Ranked, run_id: str, queries: list[str], docs: list[str], *, where: str) -> Run:
+    """Return ranked indices as a Run of the ids at those indices."""
+    ids: dict[str, tuple[npt.NDArray[Any], list[str]]] = {
+        "run_id": (np.zeros(len(ranked.query), dtype=np.int8), [run_id]),
+        "query_id": (ranked.query, queries),
+        "doc_id": (ranked.doc, docs),
+    }
+    table = pd.DataFrame(
+        {
+            **{
+                name: pd.Categorical.from_codes(codes, pd.Index(known, dtype="str"), validate=False)
+                for name, (codes, known) in ids.items()
+            },
+            "rank": ranked.rank,
+            "score": ranked.score,
+        }
+    )
+    return check_run(table, where=where)

@@ -1,0 +1,31 @@
+"""What a reader of predictions is; every format's file makes one, and `readers` lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fire_toolkit.formats.arrays.arrays import Arrays
+from fire_toolkit.formats.runs.listed import Listed
+
+
+@dataclass(frozen=True)
+class RunReader:
+    """A format of predictions.
+
+    Attributes:
+        name: one word, for manifests.
+        what: the format, in words.
+        evidence: by what it is recognised, in words.
+        sniff: whether the first bytes (unpacked, where they are gzip) and the path are of this format.
+        read_lists: for ranked lists: from a path and the key of a part.
+        read_arrays: for arrays of scores or vectors.
+    """
+
+    name: str
+    what: str
+    evidence: str
+    sniff: Callable[[bytes, Path], bool]
+    read_lists: Callable[[Path, str | None], Listed] | None = None
+    read_arrays: Callable[[Path], Arrays] | None = None

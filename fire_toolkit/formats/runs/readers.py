@@ -1,0 +1,101 @@
+"""The readers of predictions, recognised by content, first come first served.
+
+A new format is a file that makes a `RunReader`, and a line here, or comes from a plug-in: those of plug-ins
+are asked about a file that no built-in reader knows.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import check_regular
+from fire_toolkit.formats.arrays import hdf5, npy, pickle_files, torch_files
+from fire_toolkit.formats.arrays.arrays import Arrays
+from fire_toolkit.formats.runs import index_lists, json_runs, native, parquet_runs, table_runs, trec
+from fire_toolkit.formats.runs.hints import not_a_run
+from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.tables import trecvid
+from fire_toolkit.plugins import Registry
+
+HEAD_BYTES = 1 << 16
+_GZIP_MAGIC = b"\x1f\x8b"
+
+READERS: Registry[RunReader] = Registry(
+    "run_formats",
+    "run format",
+    RunReader,
+    name_of=lambda reader: reader.name,
+    returns={"read_lists": Listed, "read_arrays": Arrays},
+)
+for _reader in (
+    torch_files.READER,
+    npy.NPZ,
+    npy.NPY,
+    hdf5.READER,
+    pickle_files.READER,
+    native.READER,
+    parquet_runs.READER,
+    trecvid.READER,
+    json_runs.JSONL,
+    json_runs.JSON,
+    table_runs.READER,
+    index_lists.READER,
+    trec.READER,
+):
+    READERS.add(_reader.name, _reader)
+
+
+def recognise(path: Path) -> RunReader:
+    """Return the reader of a file's format, by its content; the suffix plays no part.
+
+    Raises:
+        FormatError: there is no such file, or no reader knows it.
+    """
+    reader = find_reader(path)
+    if reader is None:
+        start, _ = _start(path)
+        if guess := not_a_run(start):
+            raise FormatError(f"{path}: {guess}")
+        shown = repr(start[:24].decode("utf-8", errors="replace"))
+        raise FormatError(
+            f"{path}: begins with {shown}, which no reader knows; expected "
+            + "; ".join(known.what for known in READERS.values())
+        )
+    return reader
+
+
+def find_reader(path: Path) -> RunReader | None:
+    """Return the reader of a file's format, or None where no reader knows it.
+
+    Raises:
+        FormatError: the file cannot be opened, is empty, is damaged gzip, or is of arrays within gzip.
+    """
+    start, is_packed = _start(path)
+    reader = next((known for known in READERS.one_by_one() if known.sniff(start, path)), None)
+    if reader is not None and is_packed and reader.read_arrays is not None:
+        raise FormatError(f"{path}: {reader.what} within gzip; unpack it with gunzip first")
+    return reader
+
+
+def _start(path: Path) -> tuple[bytes, bool]:
+    """Return the first bytes of a file, unpacked where they are gzip, and whether they were packed."""
+    try:
+        check_regular(path)
+        with path.open("rb") as stream:
+            start = stream.read(HEAD_BYTES)
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    if not start:
+        raise FormatError(f"{path}: empty file, expected at least one line")
+    if not start.startswith(_GZIP_MAGIC):
+        return start, False
+    try:
+        head = zlib.decompressobj(wbits=31).decompress(start, HEAD_BYTES)
+    except zlib.error as error:
+        raise FormatError(f"{path}: damaged gzip file ({error}); copy it again from its source") from None
+    return head, True

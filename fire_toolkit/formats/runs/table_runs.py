@@ -1,0 +1,82 @@
+"""Runs as CSV or TSV with a header: query_id, doc_id, and score or rank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed
+from fire_toolkit.formats.runs.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
+from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.tables.delimited import read_delimited
+
+
+def is_table(start: bytes, path: Path) -> bool:
+    """Whether the first line is a header that names a query and a doc."""
+    line = start.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    if "," not in line and "\t" not in line:
+        return False
+    names = [name.strip(' "\r') for name in line.split("\t" if "\t" in line else ",")]
+    return all(find_name(names, wanted) for wanted in (QUERY, DOC))
+
+
+def read_table(path: Path, key: str | None = None) -> Listed:
+    """Return a CSV or TSV file as ranked lists; with a score, a rank is not used.
+
+    Raises:
+        FormatError: no score and no rank, a score that is no number (with its line), several runs and no
+            `key`, which names one.
+    """
+    return listed_table(read_delimited(path), str(path), key)
+
+
+def listed_table(table: pd.DataFrame, where: str, key: str | None) -> Listed:
+    """Return a frame with columns of the known names as ranked lists."""
+    names = [str(name) for name in table.columns]
+    query, doc = needed_name(names, QUERY, where), needed_name(names, DOC, where)
+    score, rank, run = (find_name(names, wanted) for wanted in (SCORE, RANK, RUN))
+    if score is None and rank is None:
+        raise FormatError(f"{where}: columns {', '.join(names)}; expected score or rank among them")
+    run_id = None
+    if run is not None:
+        run_id = _one_run(table[run], where, key)
+        table = table[table[run].astype(str) == run_id]
+    if table.empty:
+        raise FormatError(f"{where}: no row below the header, expected a query with a ranked doc")
+    numbers = _numbers(table[score or rank], where, score or rank or "")
+    scored = pd.DataFrame(
+        {
+            "query_id": table[query].to_numpy(),
+            "doc_id": table[doc].to_numpy(),
+            "score": numbers if score else -numbers,
+        }
+    )
+    return Listed(scored, run_id, () if score else (FROM_RANKS,))
+
+
+def _one_run(runs: Any, where: str, key: str | None) -> str:
+    found = sorted(map(str, runs.unique()))
+    if key is None and len(found) == 1:
+        return found[0]
+    if key in found:
+        return str(key)
+    raise FormatError(f"{where}: {len(found)} runs; choose one with --key: {', '.join(found[:8])}")
+
+
+def _numbers(values: Any, where: str, name: str) -> Any:
+    numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    text = values.astype(str).str.strip().str.lower().to_numpy()
+    bad = np.isnan(numbers) & (text != "nan")
+    if bad.any():
+        place = int(np.argmax(bad))
+        raise FormatError(f"{where}: row {place + 1}: {name} {text[place][:40]!r} is no number")
+    return numbers
+
+
+READER = RunReader(
+    "table", "CSV or TSV with a header", "the header names query_id and doc_id", is_table, read_table
+)

@@ -1,0 +1,1 @@
+"""The toolkit's own tables as files, and tables of other tools."""

@@ -1,0 +1,142 @@
+"""CSV and TSV with a header line: every field is text to the letter until its table is checked.
+
+`007` stays `007`, and `NA`, `null` and the empty field are text. CSV is quoted as in RFC 4180; TSV is
+not quoted at all, so that a caption that begins with a quote does not swallow the next line.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import read_bytes, text_of, without_mark
+from fire_toolkit.formats.tables.columns_text import Texts, changed, data_of, field_texts, joined_lines
+from fire_toolkit.formats.tables.delimited_columns import well_formed_columns
+
+_LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_ROWS_AT_ONCE = 1 << 16
+_QUOTED = (b",", b'"', b"\r", b"\n")
+_BROKEN = re.compile(rb"[\t-\r\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
+
+
+def read_delimited(path: str | Path, *, required: Sequence[str] = ()) -> pd.DataFrame:
+    """Return a CSV or TSV file as a frame of text; the header's line decides which of the two it is.
+
+    Args:
+        path: a file with a header line (`-`: standard input; gzip by content).
+        required: columns that the header must name; others are kept.
+
+    Raises:
+        FormatError: no header, a name twice, a required column absent, a line with too few or too
+            many fields, a quote that is not closed: each with path and line.
+    """
+    raw = without_mark(read_bytes(path))
+    table = well_formed_columns(raw)
+    if table is not None and set(required) <= set(table.columns):
+        return table
+    return _read_carefully(text_of(raw, path), path, required)
+
+
+def _read_carefully(text: str, path: str | Path, required: Sequence[str]) -> pd.DataFrame:
+    delimiter = "\t" if "\t" in text.split("\n", 1)[0] else ","
+    rows = _rows(text, delimiter, path)
+    header = [name.strip() for name in next(rows)[1]]
+    check_header(header, required, path)
+    parts = list(_columns(rows, header, path))
+    names = enumerate(header)
+    return pd.DataFrame(
+        {name: pd.concat([part[n] for part in parts], ignore_index=True) for n, name in names}
+    )
+
+
+def _columns(
+    rows: Iterator[tuple[int, list[str]]], header: Sequence[str], path: str | Path
+) -> Iterator[list[pd.Series]]:
+    """Yield the columns of stretches of rows, so that fields are not held one by one for long."""
+    while True:
+        found = []
+        for line, fields in islice(rows, _ROWS_AT_ONCE):
+            if len(fields) != len(header):
+                raise FormatError(
+                    f"{path}:{line}: {len(fields)} fields, expected {len(header)} ({','.join(header)})"
+                )
+            found.append(fields)
+        columns = zip(*found, strict=True) if found else [()] * len(header)
+        yield [pd.Series(list(values), dtype="str") for values in columns]
+        if len(found) < _ROWS_AT_ONCE:
+            return
+
+
+def _rows(text: str, delimiter: str, path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row with the number of the line it begins on, leaving out blank lines."""
+    lines = (found[0] for found in _LINE.finditer(text))
+    if delimiter == "\t":
+        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
+    else:
+        reader = csv.reader(lines, strict=True)
+    line = 1
+    try:
+        for fields in reader:
+            if fields:
+                yield line, fields
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise FormatError(f"{path}:{line}: {error}; expected CSV with a header line") from None
+
+
+def check_header(header: Sequence[str], required: Sequence[str], path: str | Path) -> None:
+    """Raise `FormatError` unless the header names every required column, and none twice."""
+    absent = [name for name in required if name not in header]
+    if absent:
+        raise FormatError(
+            f"{path}:1: no column {', '.join(absent)}; found {', '.join(header)}; "
+            f"expected a header line that names {', '.join(required)}"
+        )
+    twice = sorted({name for name in header if list(header).count(name) > 1})
+    if twice:
+        raise FormatError(f"{path}:1: column {', '.join(twice)} stands twice in the header")
+
+
+def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> str:
+    """Return `table` as `delimited_bytes` does, as text."""
+    return delimited_bytes(table, delimiter=delimiter, nan=nan).decode()
+
+
+def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> bytes:
+    """Return `table` as CSV (or TSV) in UTF-8 with a header line and `\\n` line ends.
+
+    Floats are written with the fewest digits that read back equal; a missing value is an empty
+    field, NaN in a float column is `nan`. TSV has no quoting: tabs and line ends in text become spaces.
+    """
+    quote, marked = (_quoted, _all_quoted) if delimiter == "," else (_flat, _all_flat)
+    header = delimiter.join(quote(str(name)) for name in table.columns) + "\n"
+    if table.empty:
+        return header.encode()
+    columns = [field_texts(values, nan=nan, marked=marked) for _, values in table.items()]
+    parts = [part for column in columns for part in (delimiter, column)]
+    return b"".join([header.encode(), *joined_lines(parts[1:])])
+
+
+def _all_quoted(texts: Texts) -> Texts:
+    data = data_of(texts)
+    return changed(texts, _quoted) if any(mark in data for mark in _QUOTED) else texts
+
+
+def _quoted(field: str) -> str:
+    if not any(mark in field for mark in ',"\r\n'):
+        return field
+    return '"' + field.replace('"', '""') + '"'
+
+
+def _all_flat(texts: Texts) -> Texts:
+    return changed(texts, _flat) if _BROKEN.search(data_of(texts)) else texts
+
+
+def _flat(field: str) -> str:
+    return " ".join(field.splitlines()).replace("\t", " ")

@@ -1,0 +1,134 @@
+"""Judgments as the JSON of FIRE's release: what reads that JSON reads this too."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.errors import JoinError
+from fire_toolkit.formats.tables.fire_release import LICENCE, VOTE_ORDER, WHOLE_NUMBERS
+from fire_toolkit.tables import Disputes, Judgments, Labels, Queries
+
+_PAIR = ["query_id", "doc_id"]
+_VOTES = {
+    "annotator_ids": "annotator_id",
+    "annotator_labels": "label",
+    "response_ids": "response_id",
+    "queue_ids": "queue_id",
+}
+_Entry = dict[str, Any]
+
+
+def fire_release_json(
+    judgments: Judgments,
+    labels: Labels,
+    disputes: Disputes,
+    queries: Queries,
+    *,
+    provenance: pd.DataFrame | None = None,
+    dataset: str = "",
+    licence: str = LICENCE,
+    about: Mapping[str, Any] | None = None,
+) -> str:
+    """Return judgments in the shape of FIRE's release.
+
+    Args:
+        judgments, labels, disputes: of the same pairs; columns response_id and queue_id are kept, and
+            answers stand in the order of vote_order where the table has it.
+        queries: gives each entry its text. Captions of one text that were all judged alike share one entry;
+            any other entry also says its `query_id`.
+        provenance: query_id, doc_id, model.
+        dataset: the name in every entry.
+        licence: of the judgments.
+        about: further fields at the top (creator, website, created_ds), in the order given; what a release
+            that was read had there (`Release.about`) stands over what would be computed.
+
+    Returns:
+        JSON text with one line end at its end; the same tables give the same bytes.
+
+    Raises:
+        JoinError: a judged query has no text.
+    """
+    texts = dict(zip(queries["query_id"], queries["text"], strict=True))
+    textless = sorted({*labels["query_id"], *disputes["query_id"]} - set(texts))
+    if textless:
+        raise JoinError(
+            f"{len(textless)} judged queries have no text ({', '.join(textless[:3])}); expected "
+            "the queries of the same collection"
+        )
+    given = dict(about or {})
+    whole = set(given.pop(WHOLE_NUMBERS, ()))
+    models, votes = _models(provenance), _votes(judgments)
+
+    def entry(pair: tuple[str, str]) -> _Entry:
+        answers = votes.get(pair, {name: [] for name in _VOTES})
+        own = {"query": texts[pair[0]], "video_id": pair[1], **answers}
+        numbered = {name: _as_numbers(value) if name in whole else value for name, value in own.items()}
+        return {**numbered, "models": sorted(models.get(pair, [])), "dataset": dataset}
+
+    labelled = zip(labels["query_id"], labels["doc_id"], labels["label"], strict=True)
+    annotations = [
+        (query_id, entry((query_id, doc_id)) | {"label": label}) for query_id, doc_id, label in labelled
+    ]
+    pairs = zip(disputes["query_id"], disputes["doc_id"], strict=True)
+    disagreements = [(pair[0], entry(pair)) for pair in pairs]
+    n_of_text = Counter(queries["text"])
+    content = {
+        "annotations": _one_a_text(annotations, n_of_text),
+        "disagreements": _one_a_text(disagreements, n_of_text),
+    }
+    digest = hashlib.md5(json.dumps(content).encode(), usedforsecurity=False).hexdigest()
+    named = {"source_data_md5": digest, "license": licence, "datasets": [dataset]}
+    top = {**content, **named, **given, "license": licence}
+    return json.dumps(top, ensure_ascii=False, indent=1) + "\n"
+
+
+def _as_numbers(value: Any) -> Any:
+    """Return ids as whole numbers, where they are written as numbers are."""
+    if isinstance(value, list):
+        return [_as_numbers(each) for each in value]
+    return int(value) if value.removeprefix("-").isdecimal() and str(int(value)) == value else value
+
+
+def _one_a_text(entries: list[tuple[str, _Entry]], n_of_text: Mapping[str, int]) -> list[_Entry]:
+    """Return one entry for all captions of a text that were judged alike; others say their caption's id."""
+    alike: dict[str, list[str]] = {}
+    for query_id, entry in entries:
+        alike.setdefault(json.dumps(entry), []).append(query_id)
+    written = []
+    for query_id, entry in entries:
+        sharing = alike[json.dumps(entry)]
+        if len(sharing) == 1 or len(sharing) < n_of_text[entry["query"]]:
+            written.append({"query_id": query_id, **entry})
+        elif query_id == sharing[0]:
+            written.append(entry)
+    return written
+
+
+def _models(provenance: pd.DataFrame | None) -> dict[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    if provenance is not None:
+        for query_id, doc_id, model in provenance[[*_PAIR, "model"]].itertuples(index=False):
+            found.setdefault((query_id, doc_id), []).append(model)
+    return found
+
+
+def _votes(judgments: Judgments) -> dict[tuple[str, str], dict[str, list[str]]]:
+    """Return the answers of each pair, as lists of equal length."""
+    ordered: pd.DataFrame = judgments
+    if VOTE_ORDER in judgments:
+        place = pd.to_numeric(judgments[VOTE_ORDER], errors="coerce")
+        ordered = judgments.iloc[place.argsort(kind="stable")]
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    columns = [ordered[name].tolist() if name in ordered else None for name in _VOTES.values()]
+    for row, pair in enumerate(zip(ordered["query_id"], ordered["doc_id"], strict=True)):
+        answers = found.setdefault(pair, {name: [] for name in _VOTES})
+        for answer, column in zip(answers.values(), columns, strict=True):
+            if column is not None:
+                answer.append(column[row])
+    return found

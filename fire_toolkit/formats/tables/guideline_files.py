@@ -1,0 +1,140 @@
+"""A guideline from its folder: `guideline.md`, `labels.toml`, `label_config.xml`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import read_text
+from fire_toolkit.guidelines.label_config import parse_label_config
+from fire_toolkit.guidelines.model import Guideline, GuidelineFlag, GuidelineLabel, check_guideline
+from fire_toolkit.syntax import parse_toml
+
+DEFAULT_GUIDELINE = "caption-relevance-v1"
+Value = TypeVar("Value", str, int)
+
+
+def list_guidelines() -> tuple[str, ...]:
+    """Return the names of the guidelines that come with the toolkit, sorted.
+
+    Examples:
+        >>> "caption-relevance-v1" in list_guidelines()
+        True
+    """
+    root = _shipped()
+    return tuple(sorted(path.parent.name for path in root.glob("*/labels.toml"))) if root else ()
+
+
+def read_guideline(name_or_path: str | Path) -> Guideline:
+    """Return the guideline of that name, or of that folder.
+
+    Args:
+        name_or_path: a name of `list_guidelines`, or a folder with the three files. A bare name
+            means the toolkit's own guideline before a folder of that name.
+
+    Raises:
+        FormatError: no such guideline, a file is missing, is not TOML or XML, or a key is missing
+            or of another type.
+        TableError: the three files do not agree (`guidelines.check_guideline`).
+
+    Examples:
+        >>> read_guideline("caption-relevance-v1").grades
+        {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
+    """
+    folder = _folder(name_or_path)
+    entries = _read_toml(folder / "labels.toml")
+    config_path = folder / "label_config.xml"
+    guideline = _guideline(
+        entries,
+        where=str(folder / "labels.toml"),
+        text=_unix(read_text(folder / "guideline.md")),
+        label_config=_unix(read_text(config_path)),
+    )
+    config = parse_label_config(guideline.label_config, where=str(config_path))
+    check_guideline(guideline, config, where=str(folder))
+    return guideline
+
+
+def _shipped() -> Path | None:
+    """Return the folder of the toolkit's own guidelines: in the wheel, else beside the package."""
+    package = Path(__file__).resolve().parents[2]
+    roots = (package / "guidelines_data", package.parent / "guidelines")
+    return next((root for root in roots if root.is_dir()), None)
+
+
+def _folder(name_or_path: str | Path) -> Path:
+    names = list_guidelines()
+    root = _shipped()
+    if root and str(name_or_path) in names:
+        return root / name_or_path
+    path = Path(name_or_path)
+    if str(name_or_path) and path.is_dir():
+        return path
+    is_path = path.is_absolute() or len(path.parts) > 1 or str(name_or_path).endswith(os.sep)
+    what = "no such folder" if is_path else "no guideline of that name"
+    raise FormatError(
+        f"{name_or_path}: {what}; known are {', '.join(names) or 'none'}; or give a folder with "
+        "guideline.md, labels.toml and label_config.xml"
+    )
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    return parse_toml(_unix(read_text(path)), str(path))
+
+
+def _guideline(entries: Mapping[str, Any], *, where: str, text: str, label_config: str) -> Guideline:
+    _only(entries, ("name", "version", "title", "item_kind", "question", "labels", "flags"), where)
+    return Guideline(
+        name=_value(entries, "name", str, where),
+        version=_value(entries, "version", int, where),
+        title=_value(entries, "title", str, where),
+        item_kind=_value(entries, "item_kind", str, where),
+        question=_value(entries, "question", str, where),
+        labels=tuple(_label(entry, place) for entry, place in _entries(entries, "labels", where)),
+        flags=tuple(_flag(entry, place) for entry, place in _entries(entries, "flags", where)),
+        text=text,
+        label_config=label_config,
+    )
+
+
+def _label(entry: Mapping[str, Any], where: str) -> GuidelineLabel:
+    _only(entry, ("name", "relevance", "hotkey", "description"), where)
+    return GuidelineLabel(
+        name=_value(entry, "name", str, where),
+        relevance=_value(entry, "relevance", int, where) if "relevance" in entry else None,
+        hotkey=_value(entry, "hotkey", str, where),
+        description=_value(entry, "description", str, where),
+    )
+
+
+def _flag(entry: Mapping[str, Any], where: str) -> GuidelineFlag:
+    _only(entry, ("name", "hotkey", "description"), where)
+    return GuidelineFlag(*(_value(entry, key, str, where) for key in ("name", "hotkey", "description")))
+
+
+def _entries(entries: Mapping[str, Any], key: str, where: str) -> list[tuple[Mapping[str, Any], str]]:
+    found = entries.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise FormatError(f"{where}: {key} is no list of tables; write each as [[{key}]]")
+    return [(entry, f"{where}: {key} {place}") for place, entry in enumerate(found, start=1)]
+
+
+def _only(entry: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    unknown = [key for key in entry if key not in known]
+    if unknown:
+        raise FormatError(f"{where}: unknown key {', '.join(unknown)}; expected {', '.join(known)}")
+
+
+def _value(entry: Mapping[str, Any], key: str, kind: type[Value], where: str) -> Value:
+    value = entry.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool) or value == "":
+        expected = {str: "text", int: "a whole number"}[kind]
+        raise FormatError(f"{where}: {key} is {value!r}, expected {expected}")
+    return value

@@ -1,0 +1,203 @@
+"""The tables' own files: CSV (or TSV) in, checked; CSV out. Qrels are TREC text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.runs.trec import read_trec_qrels
+from fire_toolkit.formats.tables.delimited import check_header, read_delimited
+from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.results import Result
+from fire_toolkit.tables import (
+    JUDGMENTS,
+    LABELS,
+    POOL,
+    POOL_SOURCES,
+    Items,
+    Judgments,
+    Labels,
+    Pool,
+    PoolSources,
+    Qrels,
+    Queries,
+    check_items,
+    check_labels,
+    check_pool,
+    check_pool_sources,
+    check_queries,
+)
+from fire_toolkit.tables.checks import Column, TableSpec, check_table
+
+_ROUND = re.compile("[1-9][0-9]*")
+
+
+def _read(path: str | Path, spec: TableSpec) -> pd.DataFrame:
+    return read_delimited(path, required=[c.name for c in spec.columns if not (c.optional or c.rare)])
+
+
+def read_queries(path: str | Path) -> Queries:
+    """Return a file with columns query_id and text (and any others) as Queries.
+
+    Queries that are seen, not read, have media_url in the place of text.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "queries.tsv"
+        >>> _ = file.write_text("query_id\\ttext\\n007\\ta dog runs\\n")
+        >>> read_queries(file)
+          query_id        text
+        0      007  a dog runs
+    """
+    return check_queries(_read_either(path, "query_id", "text", "media_url"), where=str(path))
+
+
+def has_column(path: str | Path, name: str) -> bool:
+    """Whether the header of a CSV or TSV file names a column."""
+    header = read_text(path).split("\n", 1)[0]
+    return name in (field.strip(' "\r\ufeff') for field in header.replace("\t", ",").split(","))
+
+
+def read_items(path: str | Path) -> Items:
+    """Return a file with columns doc_id, media_url (and start_s, end_s, any others) as Items.
+
+    Items that are captions have text in the place of media_url.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "items.csv"
+        >>> _ = file.write_text("doc_id,media_url\\nv1,v1.mp4\\n")
+        >>> read_items(file)[["doc_id", "media_url"]]
+          doc_id media_url
+        0     v1    v1.mp4
+    """
+    return check_items(_read_either(path, "doc_id", "media_url", "text"), where=str(path))
+
+
+def _read_either(path: str | Path, key: str, usual: str, other: str) -> pd.DataFrame:
+    """Return a table that has `usual`, or `other` and an empty `usual`."""
+    table = read_delimited(path)
+    if key in table.columns and other in table.columns and usual not in table.columns:
+        return table.assign(**{usual: ""})
+    check_header(list(table.columns), (key, usual), path)
+    return table
+
+
+def read_pool(path: str | Path) -> Pool:
+    """Return a pool: `pool.csv`, or the folder that holds it; query_id and doc_id are enough.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "pool.csv"
+        >>> _ = file.write_text("query_id,doc_id\\nq,d1\\n")
+        >>> read_pool(file)[["query_id", "doc_id", "round"]]
+          query_id doc_id  round
+        0        q     d1      1
+    """
+    file = Path(path) / "pool.csv" if Path(path).is_dir() else path
+    return check_pool(_read(file, POOL), where=str(file))
+
+
+def read_pool_sources(path: str | Path) -> PoolSources:
+    """Return `pool_sources.csv` as PoolSources.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "pool_sources.csv"
+        >>> _ = file.write_text("query_id,doc_id,run_id,rank\\nq,d1,a,1\\n")
+        >>> read_pool_sources(file)
+          query_id doc_id run_id  rank
+        0        q     d1      a     1
+    """
+    return check_pool_sources(_read(path, POOL_SOURCES), where=str(path))
+
+
+def read_labels(path: str | Path) -> Labels:
+    """Return labels: `labels.csv`, or the folder that holds it.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "labels.csv"
+        >>> _ = file.write_text("query_id,doc_id,label,relevance\\nq,d1,relevant,1\\n")
+        >>> read_labels(file)[["query_id", "doc_id", "label", "relevance"]]
+          query_id doc_id     label  relevance
+        0        q     d1  relevant          1
+    """
+    file = Path(path) / "labels.csv" if Path(path).is_dir() else path
+    return check_labels(_read(file, LABELS), where=str(file))
+
+
+def read_judged_pairs(path: str | Path) -> pd.DataFrame:
+    """Return the pairs that a file calls judged: columns query_id, doc_id and round.
+
+    Judgments, labels and pools (CSV or TSV with those columns) count whole; of TREC qrels the pairs
+    with a relevance of 0 or more. round: the first in which a pair stands, 1 where the file has no rounds.
+    """
+    from fire_toolkit.files import read_text
+
+    pair = ["query_id", "doc_id"]
+    names = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
+    if not set(pair) <= {name.strip() for name in names}:
+        qrels: Qrels = read_trec_qrels(path)
+        return qrels.loc[qrels["relevance"] >= 0, pair].assign(round=1)
+    table = read_delimited(path, required=pair)
+    if "round" not in table.columns or not table["round"].str.fullmatch("[1-9][0-9]{0,8}").all():
+        return table[pair].drop_duplicates().assign(round=1)
+    rounds = table[pair].assign(round=table["round"].astype("int64"))
+    return rounds.groupby(pair, sort=False)["round"].min().reset_index()
+
+
+class _ReadJudgments(NamedTuple):
+    judgments: Judgments
+    n_superseded: int
+
+
+class ReadJudgments(_ReadJudgments, Result):
+    """What `read_judgments` returns: the judgments that count, and how many a later one replaced."""
+
+    __slots__ = ()
+
+
+def read_judgments(path: str | Path) -> ReadJudgments:
+    """Return a judgments file, and how many answers were left out as superseded by a later one.
+
+    Columns query_id, doc_id, annotator_id and label are needed. Of several answers by one annotator
+    to one pair the latest by created_at counts, without dates the last row. The columns round and
+    inclusion_probability are numbers where they are there.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "judgments.csv"
+        >>> _ = file.write_text("query_id,doc_id,annotator_id,label\\nq,d1,ann,relevant\\n")
+        >>> read_judgments(file).judgments[["query_id", "doc_id", "annotator_id", "label"]]
+          query_id doc_id annotator_id     label
+        0        q     d1          ann  relevant
+    """
+    latest, superseded = latest_judgments(_read(path, JUDGMENTS), where=str(path))
+    return ReadJudgments(typed_judgments(latest, where=str(path)), len(superseded))
+
+
+def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:
+    """Return judgments with the columns round and inclusion_probability, where they are there, as numbers.
+
+    A round that is no whole number is somebody's own word and stays text.
+    """
+    own: list[Column] = []
+    if "round" in judgments.columns and all(map(_ROUND.fullmatch, map(str, judgments["round"].unique()))):
+        own.append(Column("round", "int", minimum=1))
+    if "inclusion_probability" in judgments.columns:
+        own.append(Column("inclusion_probability", "float", missing=True))
+    known = replace(JUDGMENTS, columns=tuple(own), key=(), order=())
+    numbers = check_table(known, judgments[[column.name for column in own]], where=where)
+    return Judgments(judgments.assign(**{name: numbers[name].array for name in numbers.columns}))

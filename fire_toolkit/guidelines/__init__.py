@@ -1,0 +1,1 @@
+"""What annotators are asked: guidelines, their labels and grades, and the labeling page."""

@@ -1,0 +1,323 @@
+"""What annotators are asked: the question, its labels and their grades, in one checked object.
+
+A guideline lives in three files that must agree: `guideline.md` for people, `labels.toml` for this
+toolkit, `label_config.xml` for Label Studio. `check_guideline` holds them to that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
+
+from fire_toolkit.errors import TableError
+from fire_toolkit.tables.checks import is_id
+
+RELEVANCE = "relevance"
+FLAGS = "flags"
+COMMENT = "comment"
+CAPTION = "caption"
+ITEM_KINDS = ("video", "image")
+
+Grade = int | float
+Grades = dict[str, Grade | None]
+
+
+@dataclass(frozen=True)
+class GuidelineLabel:
+    """One answer: its name, its grade (None: an answer that is no vote), its key and what it means."""
+
+    name: str
+    relevance: int | None
+    hotkey: str
+    description: str
+
+
+@dataclass(frozen=True)
+class GuidelineFlag:
+    """A remark beside the answer: its name, its key and what it means."""
+
+    name: str
+    hotkey: str
+    description: str
+
+
+@dataclass(frozen=True)
+class Guideline:
+    """A version of the question that annotators answer.
+
+    labels: in the order of their grades, which is the order of ordinal statistics; text: the
+    instructions (Markdown); label_config: the labeling page (XML of Label Studio).
+    """
+
+    name: str
+    version: int
+    title: str
+    item_kind: str
+    question: str
+    labels: tuple[GuidelineLabel, ...]
+    flags: tuple[GuidelineFlag, ...]
+    text: str
+    label_config: str
+
+    @property
+    def grades(self) -> Grades:
+        """The grade of each label, in the guideline's order; None: an answer that is no vote."""
+        return {label.name: label.relevance for label in self.labels}
+
+    @property
+    def media_key(self) -> str:
+        """The key under which a task holds the item's address, and the name of the item on the page."""
+        return self.item_kind
+
+    @property
+    def hotkeys(self) -> dict[str, str]:
+        """The key of each label and flag."""
+        entries: tuple[GuidelineLabel | GuidelineFlag, ...] = (*self.labels, *self.flags)
+        return {entry.name: entry.hotkey for entry in entries}
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all that the guideline says, in hex; the same on every machine."""
+        content = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(content.encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A choices control of a labeling page: the object it is about, how it behaves, its hotkeys."""
+
+    to_name: str
+    multiple: bool
+    required: bool
+    hotkeys: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class LabelConfig:
+    """What a labeling page shows and asks.
+
+    headers: the values of its headings; objects: tag and value (`$key`) of each object by its name;
+    choices: each choices control by its name; controls: the tag of every control by its name.
+    """
+
+    headers: tuple[str, ...] = ()
+    objects: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    choices: Mapping[str, Choices] = field(default_factory=dict)
+    controls: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The keys of a task's data that the page shows, sorted."""
+        return tuple(sorted(value[1:] for _, value in self.objects.values() if value.startswith("$")))
+
+
+def check_guideline(guideline: Guideline, config: LabelConfig, *, where: str = "") -> None:
+    """Raise `TableError` unless labels.toml, label_config.xml and guideline.md say the same.
+
+    Args:
+        guideline: labels and text.
+        config: the parsed form of `guideline.label_config`.
+        where: what the guideline is called in an error; by default its name.
+
+    The labels: at least two with grades, rising; names and hotkeys without white space, none twice.
+    The page: the question as a heading; `$caption` in a text named caption; the item in an object named
+    after its kind; choices `relevance` (single, required) and `flags` (multiple) about the item, with
+    the labels', flags' names and hotkeys; a text area `comment`. The text: the title as its heading, the
+    question, a table row that starts with `hotkey` and `name` in code font for each label and
+    flag, and nothing else in code font.
+    """
+    problems = [
+        *_label_problems(guideline),
+        *_config_problems(guideline, config),
+        *_text_problems(guideline),
+    ]
+    if problems:
+        raise TableError(f"{where or guideline.name}: {'; '.join(problems)}")
+
+
+def _label_problems(guideline: Guideline) -> Iterator[str]:
+    if not guideline.name.endswith(f"-v{guideline.version}"):
+        yield f"name {guideline.name!r} does not end in -v{guideline.version}, its version"
+    if guideline.item_kind not in ITEM_KINDS:
+        yield f"item_kind {guideline.item_kind!r} is none of {', '.join(ITEM_KINDS)}"
+    entries: list[GuidelineLabel | GuidelineFlag] = [*guideline.labels, *guideline.flags]
+    for what, words in (("name", [entry.name for entry in entries]), ("hotkey", [e.hotkey for e in entries])):
+        yield from (f"{what} {word!r} is given twice" for word, times in Counter(words).items() if times > 1)
+    bad = [name for name in (guideline.name, *guideline.hotkeys) if not is_id(name) or ";" in name]
+    yield from (f"name {name!r} is empty or holds white space or ';'" for name in bad)
+    grades = [label.relevance for label in guideline.labels if label.relevance is not None]
+    if len(grades) < 2 or grades != sorted(set(grades)) or grades[0] < 0:
+        yield f"relevance of the labels is {grades}, expected two or more whole numbers from 0, rising"
+
+
+def _config_problems(guideline: Guideline, config: LabelConfig) -> Iterator[str]:
+    page = "label_config.xml"
+    kind = guideline.item_kind
+    if guideline.question not in config.headers:
+        yield f"{page} has no Header {guideline.question!r}"
+    for name, expected in ((CAPTION, ("Text", "$caption")), (kind, (kind.title(), f"${kind}"))):
+        if config.objects.get(name) != expected:
+            found = config.objects.get(name, "no such object")
+            yield f"{page}: {name} is {found}, expected a {expected[0]} of {expected[1]}"
+    labels = {label.name: label.hotkey for label in guideline.labels}
+    flags = {flag.name: flag.hotkey for flag in guideline.flags}
+    for name, hotkeys in ((RELEVANCE, labels), (FLAGS, flags)):
+        if hotkeys or name in config.choices:
+            expected_choices = Choices(kind, name == FLAGS, name == RELEVANCE, hotkeys)
+            yield from _choices_problems(f"{page}: {name}", config.choices.get(name), expected_choices)
+    if config.controls.get(COMMENT) != "TextArea":
+        yield f"{page} has no TextArea named {COMMENT}"
+
+
+def _choices_problems(where: str, found: Choices | None, expected: Choices) -> Iterator[str]:
+    if found is None:
+        yield f"{where}: no such Choices"
+        return
+    if found.to_name != expected.to_name:
+        yield f"{where} is about {found.to_name!r}, expected {expected.to_name!r}"
+    if found.multiple != expected.multiple:
+        yield f"{where}: expected {'several choices' if expected.multiple else 'a single choice'}"
+    if found.required != expected.required:
+        yield f"{where}: expected required={'true' if expected.required else 'false'}"
+    if dict(found.hotkeys) != dict(expected.hotkeys):
+        yield (
+            f"{where} has choices and hotkeys {dict(found.hotkeys)}, labels.toml has {dict(expected.hotkeys)}"
+        )
+
+
+_CODE = re.compile(r"`([^`]*)`")
+_KEY_ROW = re.compile(r"^\| *`([^`]*)` *\| *`([^`]*)` *\|", re.MULTILINE)
+
+
+def _text_problems(guideline: Guideline) -> Iterator[str]:
+    page = "guideline.md"
+    if guideline.text.split("\n", 1)[0].strip() != f"# {guideline.title}":
+        yield f"{page} does not start with the title '# {guideline.title}'"
+    if guideline.question not in guideline.text.partition("\n")[2]:
+        yield f"{page} does not ask {guideline.question!r}"
+    rows = sorted((name, key) for key, name in _KEY_ROW.findall(guideline.text))
+    expected = sorted(guideline.hotkeys.items())
+    if rows != expected:
+        yield f"{page} explains answers and hotkeys {rows}, labels.toml has {expected}"
+    known = {*guideline.hotkeys, *guideline.hotkeys.values()}
+    unknown = sorted(set(_CODE.findall(guideline.text)) - known)
+    if unknown:
+        yield f"{page} names {', '.join(unknown)} in code font, which labels.toml does not know"
+
+
+def label_grades(labels: Iterable[str], guideline: Guideline | None) -> Grades:
+    """Return the grade of each label, lowest grade first; None for an answer that is no vote.
+
+    Args:
+        labels: label names as they stand in judgments; any number of times each.
+        guideline: the guideline they were given under; None if nobody named one: then each label must be a
+            number, which is its own grade.
+
+    Returns:
+        With a guideline all its labels in its order; without one the given labels in numeric order.
+
+    Raises:
+        TableError: a label that the guideline does not have, or that is no number, with counts; two
+            labels that are the same number.
+
+    Examples:
+        >>> label_grades(["2", "0", "1.5"], None)
+        {'0': 0, '1.5': 1.5, '2': 2}
+    """
+    counts = Counter(labels)
+    if guideline is None:
+        return _numeric_grades(counts)
+    return _known(counts, guideline.name, guideline.grades)
+
+
+def _known(counts: Mapping[str, int], name: str, grades: Grades) -> Grades:
+    unknown = {label: n for label, n in counts.items() if label not in grades}
+    if unknown:
+        raise TableError(
+            f"labels that guideline {name} does not have: {_counted(unknown)}; it has "
+            f"{', '.join(grades)}; name the guideline they were given under, or correct them"
+        )
+    return grades
+
+
+def choose_grades(
+    labels: Mapping[str, int] | Iterable[str], *, guideline: Guideline | None, default: Guideline
+) -> Grades | None:
+    """Return the grades that fit `labels` when a guideline may or may not have been named.
+
+    Args:
+        labels: label names as they stand in judgments, any number of times each; or how often each stands.
+        guideline: the one that the user named, or None.
+        default: the one to try when none was named.
+
+    Returns:
+        The named guideline's grades. Else, if every label is a number, each its own grade; else the
+        default's grades if it has every label (also when there is no label); else, if it has none
+        of them, None: the labels are categories without grades.
+
+    Raises:
+        TableError: as `label_grades`; or the default has some of the labels and not others.
+    """
+    counts = Counter(labels)
+    if guideline is not None:
+        return label_grades(counts, guideline)
+    return _usual(counts, default.name, default.grades)
+
+
+# Of the default guideline; a test holds the two together.
+DEFAULT_NAME = "caption-relevance-v1"
+DEFAULT_GRADES: Grades = {"irrelevant": 0, "relevant": 1, "ambiguous": None}
+
+
+def usual_grades(labels: Iterable[str]) -> Grades | None:
+    """Return the grades of labels whose guideline nobody named, as `choose_grades` with the default one.
+
+    Raises:
+        TableError: as `choose_grades`.
+
+    Examples:
+        >>> usual_grades(["relevant", "relevant"])
+        {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
+        >>> usual_grades(["yes", "no"]) is None
+        True
+    """
+    return _usual(Counter(labels), DEFAULT_NAME, DEFAULT_GRADES)
+
+
+def _usual(counts: Mapping[str, int], name: str, grades: Grades) -> Grades | None:
+    if counts and all(_NUMBER.fullmatch(label) for label in counts):
+        return _numeric_grades(counts)
+    if counts and not any(label in grades for label in counts):
+        return None
+    return _known(counts, name, grades)
+
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
+
+
+def _numeric_grades(counts: Mapping[str, int]) -> Grades:
+    words = {label: n for label, n in counts.items() if not _NUMBER.fullmatch(label)}
+    if words:
+        raise TableError(
+            f"labels that are no numbers: {_counted(words)}; name the guideline they were given under"
+        )
+    grades = {label: float(label) if "." in label else int(label) for label in counts}
+    ordered = sorted(grades, key=lambda label: (grades[label], label))
+    for label, following in pairwise(ordered):
+        if grades[label] == grades[following]:
+            raise TableError(
+                f"labels {label!r} and {following!r} are the same number; write it one way in every row"
+            )
+    return {label: grades[label] for label in ordered}
+
+
+def _counted(counts: Mapping[str, int], limit: int = 5) -> str:
+    """Return the most frequent labels with how often they stand, for an error message."""
+    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    named = ", ".join(f"{label!r} ({n})" for label, n in most[:limit])
+    return named if len(most) <= limit else f"{named} and {len(most) - limit} more"

@@ -1,0 +1,36 @@
+"""What corrected labels mean: scores with their bounds and intervals, and differences that hold."""
+
+from fire_toolkit.inference.binomial import clopper_pearson, mcnemar, wilson
+from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference.contributions import Contributions, contributions
+from fire_toolkit.inference.coverage import Coverage, coverage
+from fire_toolkit.inference.differences import Differences, holm, score_differences, sign_flip_p
+from fire_toolkit.inference.honest import Honest, honest_scores
+from fire_toolkit.inference.leave_out import LeftOut, leave_out
+from fire_toolkit.inference.orders import Orders, compare_orders, kendall_p, kendall_tau, tau_ap
+
+__all__ = [
+    "Contributions",
+    "Coverage",
+    "Differences",
+    "Honest",
+    "LeftOut",
+    "Orders",
+    "clopper_pearson",
+    "compare_orders",
+    "contributions",
+    "coverage",
+    "holm",
+    "honest_scores",
+    "is_bounded",
+    "kendall_p",
+    "kendall_tau",
+    "leave_out",
+    "mcnemar",
+    "score_bounds",
+    "score_differences",
+    "sign_flip_p",
+    "tau_ap",
+    "why_unbounded",
+    "wilson",
+]

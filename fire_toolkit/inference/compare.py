@@ -1,0 +1,291 @@
+"""How alike the rankings of runs are, pair by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.inference.overlap import (
+    Floats,
+    Ints,
+    RankedLists,
+    compare_lists,
+    measure_names,
+)
+from fire_toolkit.inference.tied_lists import VARIANTS, TiedLists, tied_lists, tied_measures
+from fire_toolkit.matching.ranking import LEAST_SHARED, ranked_lengths, split_runs
+from fire_toolkit.results import Result
+from fire_toolkit.tables import Comparisons, Run
+from fire_toolkit.tables.columns import starts_of_groups
+
+
+class _Compared(NamedTuple):
+    comparisons: Comparisons
+    notes: tuple[str, ...]
+
+
+class Compared(_Compared, Result):
+    """Comparisons, and sentences on runs that do not have the same queries or equally long lists."""
+
+    __slots__ = ()
+
+
+Bools = npt.NDArray[np.bool_]
+AnyInts = npt.NDArray[Any]
+
+BROKEN = "broken"
+
+
+def compare_runs(
+    runs: Run | Sequence[Run],
+    *,
+    depth: int | Sequence[int] = 10,
+    rbo_p: float | Sequence[float] = 0.9,
+    ties: str = BROKEN,
+    per_query: bool = False,
+) -> Compared:
+    """Return overlap and rank-biased overlap of the top `depth` of every two runs.
+
+    Args:
+        runs: two or more, as one table or several.
+        depth: how many docs of a ranking are compared, 1 or more. Where l is the length of the longer of
+            the two lists and l < depth, the query is compared at depth l. One or several. A ranking that
+            is known for some docs only below a gap is compared down to the gap.
+        rbo_p: persistence of rank-biased overlap, strictly between 0 and 1; one or several.
+        ties: `broken`: `rank` orders all docs; `w`, `a`, `b`: docs of equal score are tied, see
+            `comparison.ties`; the measures' names then say so, as in `RBO_ext(p=0.9,ties=a)@10`. A
+            group that `depth` cuts keeps the docs that stand within it.
+        per_query: whether each query's values follow those of `all`.
+
+    Returns:
+        comparisons, with columns run_a, run_b, query_id, measure, value, and notes: sentences on two
+        runs that do not have the same queries, or lists of different lengths. Two runs stand in the order
+        given; query_id `all` is the mean over the queries that both have; then, if asked for, each of
+        those queries.
+        Measures, for each depth, and for each p where one is named:
+
+        - `overlap@k`: docs in both top k / k;
+        - `average_overlap@k`: its mean over depths 1 to k;
+        - `RBO_truncated(p=…)@k`: (1 − p) Σ p^(d−1) · overlap@d over depths d up to k;
+        - `RBO_ext`, `RBO_min`, `RBO_res`: the extrapolated value, the least that any continuation of the
+          lists allows, and how much above that another continuation may lie.
+
+    Raises:
+        UsageError: fewer than two runs; depth, rbo_p or ties out of range.
+        JoinError: two runs have fewer than half of the longer one's queries in common.
+
+    Source: Webber, Moffat and Zobel, A Similarity Measure
+    for Indefinite Rankings (2010), eqs. 7, 11, 30 and 32, lists of uneven length included.
+
+    Examples:
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> scored = [(r, "q", d, -i) for r, docs in {"m1": "abc", "m2": "bad"}.items()
+        ...           for i, d in enumerate(docs)]
+        >>> run = rank_run(pd.DataFrame(scored, columns=["run_id", "query_id", "doc_id", "score"]))
+        >>> compare_runs(run, depth=2).comparisons[["query_id", "measure", "value"]].head(2)
+          query_id            measure  value
+        0      all          overlap@2    1.0
+        1      all  average_overlap@2    0.5
+    """
+    depths = list(dict.fromkeys(depth)) if isinstance(depth, Sequence) else [depth]
+    persistences = list(dict.fromkeys(rbo_p)) if isinstance(rbo_p, Sequence) else [rbo_p]
+    _check_arguments(depths, persistences, ties)
+    by_id = split_runs(runs)
+    if len(by_id) < 2:
+        raise UsageError(f"found {len(by_id)} run(s); expected two or more to compare")
+    coded = _code(list(by_id.values()), max(depths))
+    names = [name for k in depths for name in _names(k, persistences, ties)]
+    lists = [coded.lists(k, ties) for k in depths]
+    has = [rows.length > 0 for rows in coded.rows]
+    blocks: list[tuple[int, int, Any, Floats]] = []
+    notes: list[str] = []
+    for a, b in combinations(range(len(by_id)), 2):
+        pair = list(by_id)[a], list(by_id)[b]
+        common = _common_queries(pair, (has[a], has[b]), coded.queries)
+        notes += _left_out(pair, (has[a], has[b]))
+        notes += _uneven(pair, coded.rows[a].length[common], coded.rows[b].length[common])
+        values = [_values(each, a, b, common, persistences) for each in lists]
+        means = np.concatenate([each.mean(axis=1, keepdims=True) for each in values])
+        blocks.append((a, b, ["all"], means))
+        if per_query:
+            blocks.append((a, b, coded.queries[common], np.concatenate(values)))
+    return Compared(_table(blocks, list(by_id), names), tuple(notes))
+
+
+def _check_arguments(depths: list[int], persistences: list[float], ties: str) -> None:
+    if not depths or not persistences:
+        raise UsageError("no depth or no rbo_p given; expected at least one of each")
+    for depth in depths:
+        if depth < 1:
+            raise UsageError(f"depth is {depth}; expected 1 or more")
+    for p in persistences:
+        if not 0 < p < 1:
+            raise UsageError(f"rbo_p is {p}; expected a number strictly between 0 and 1")
+    if ties not in (BROKEN, *VARIANTS):
+        raise UsageError(f"ties is {ties!r}; expected {BROKEN} or one of {', '.join(VARIANTS)}")
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """The top docs of every run at one depth: ranked when ties are broken, else with their groups."""
+
+    ranked: list[RankedLists]
+    tied: list[TiedLists]
+    ties: str
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A run's rows as codes of the ids of all runs, and the length of each query's list."""
+
+    query: AnyInts
+    doc: AnyInts
+    rank: Ints
+    score: Floats
+    length: Ints
+
+    @classmethod
+    def known(cls, query: AnyInts, doc: AnyInts, rank: Ints, score: Floats, *, n_queries: int) -> _Rows:
+        """Return the rows down to where each query's ranking has its first gap."""
+        start = starts_of_groups(query)
+        length: Ints = np.zeros(n_queries, dtype=np.int64)
+        own = np.diff(start, append=len(query))
+        length[query[start]] = own
+        rows = cls(query, doc, rank, score, length)
+        if (rank[start + own - 1] == own).all():
+            return rows
+        return rows._select(rank <= np.repeat(ranked_lengths(rank, start, start + own), own))
+
+    def top(self, depth: int) -> _Rows:
+        """Return the rows of rank 1 to `depth`."""
+        return self if self.length.max(initial=0) <= depth else self._select(self.rank <= depth)
+
+    def _select(self, kept: Bools) -> _Rows:
+        columns = (self.query[kept], self.doc[kept], self.rank[kept], self.score[kept])
+        return _Rows(*columns, np.bincount(columns[0], minlength=len(self.length)))
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """The queries of all runs, ascending, how many docs there are, and the rows of each run."""
+
+    queries: pd.Index
+    n_docs: int
+    rows: Sequence[_Rows]
+
+    def lists(self, depth: int, ties: str) -> _Lists:
+        """Return the top `depth` of each run."""
+        cut = [rows.top(depth) for rows in self.rows]
+        if ties == BROKEN:
+            ranked = [RankedLists.from_lengths(rows.doc, rows.length, n_docs=self.n_docs) for rows in cut]
+            return _Lists(ranked, [], ties)
+        sizes = {"n_queries": len(self.queries), "n_docs": self.n_docs}
+        return _Lists(
+            [], [tied_lists(r.query.astype(np.int64), r.doc, r.rank, r.score, **sizes) for r in cut], ties
+        )
+
+
+def _code(runs: list[Run], depth: int) -> _Coded:
+    """Return the top `depth` of runs as codes."""
+    queries, query = _common_codes([run["query_id"].array for run in runs])
+    docs, doc = _common_codes([run["doc_id"].array for run in runs])
+    rows = [
+        _Rows.known(
+            query[place],
+            doc[place],
+            run["rank"].to_numpy(dtype=np.int64),
+            run["score"].to_numpy(),
+            n_queries=len(queries),
+        ).top(depth)
+        for place, run in enumerate(runs)
+    ]
+    return _Coded(queries, len(docs), rows)
+
+
+def _names(depth: int, persistences: list[float], ties: str) -> list[str]:
+    names = list(measure_names(depth, persistences[0])[:2])
+    for p in persistences:
+        names += measure_names(depth, p)[2:]
+    if ties == BROKEN:
+        return names
+    return [
+        name.replace(")@", f",ties={ties})@") if "(" in name else name.replace("@", f"(ties={ties})@")
+        for name in names
+    ]
+
+
+def _common_codes(ids: list[Any]) -> tuple[pd.Index, list[AnyInts]]:
+    """Return the union of the categories, ascending, and each categorical's codes in it."""
+    union = ids[0].categories
+    if all(values.categories.equals(union) for values in ids):
+        return union, [values.codes for values in ids]
+    names = {name for values in ids for name in values.categories.to_numpy(dtype=object)}
+    union = pd.Index(sorted(names), dtype="str")
+    codes = [union.get_indexer(values.categories).astype(np.int32)[values.codes] for values in ids]
+    return union, codes
+
+
+def _common_queries(pair: tuple[str, str], has: tuple[Bools, Bools], queries: pd.Index) -> Ints:
+    common = np.flatnonzero(has[0] & has[1])
+    most = max(int(side.sum()) for side in has)
+    if len(common) and len(common) >= LEAST_SHARED * most:
+        return common
+    first = [next(iter(queries[side]), "none") for side in has]
+    raise JoinError(
+        f"runs {pair[0]!r} and {pair[1]!r} have {len(common):,} of {most:,} queries in common (first "
+        f"queries: {first[0]!r} and {first[1]!r}), expected half or more; are they for different splits?"
+    )
+
+
+def _left_out(pair: tuple[str, str], has: tuple[Bools, Bools]) -> list[str]:
+    a, b = has
+    only_a, only_b, both = (int(each.sum()) for each in (a & ~b, b & ~a, a & b))
+    if not only_a + only_b:
+        return []
+    return [
+        f"{pair[0]} and {pair[1]} are compared on the {both} queries that both have; "
+        f"left out: {only_a} that only {pair[0]} has, {only_b} that only {pair[1]} has"
+    ]
+
+
+def _uneven(pair: tuple[str, str], one: Ints, other: Ints) -> list[str]:
+    n = int(np.count_nonzero(one != other))
+    if not n:
+        return []
+    return [
+        f"{pair[0]} and {pair[1]}: {n} of {len(one)} queries have lists of different lengths (shortest "
+        f"{one.min()} and {other.min()}); overlap and truncated RBO count what a list lacks as not shared"
+    ]
+
+
+def _values(lists: _Lists, a: int, b: int, common: Ints, persistences: list[float]) -> Floats:
+    """Return (overlap, average overlap, then four RBO for each persistence) × queries."""
+    if not lists.tied:
+        return compare_lists(lists.ranked[a], lists.ranked[b], common, persistences)
+    own = [lists.tied[run].within(common) for run in (a, b)]
+    columns = [tied_measures(own[0], own[1], p=p, variant=lists.ties) for p in persistences]
+    return np.concatenate([columns[0], *(values[2:] for values in columns[1:])])
+
+
+def _table(
+    blocks: Sequence[tuple[int, int, Any, Floats]], run_ids: list[str], names: list[str]
+) -> Comparisons:
+    """Return blocks of (run a, run b, query ids, values of measures × queries) as rows."""
+    sizes = [values.size for *_, values in blocks]
+    runs, measures = pd.Index(run_ids, dtype="str"), pd.Index(names, dtype="str")
+    queries = [pd.Index(ids, dtype="str").repeat(len(names)) for _, _, ids, _ in blocks]
+    columns: dict[str, Any] = {
+        "run_a": runs.take(np.repeat([a for a, *_ in blocks], sizes)),
+        "run_b": runs.take(np.repeat([b for _, b, *_ in blocks], sizes)),
+        "query_id": queries[0].append(queries[1:]),
+        "measure": measures.take(np.tile(np.arange(len(names)), sum(sizes) // len(names))),
+        "value": np.concatenate([values.T.ravel() for *_, values in blocks]),
+    }
+    return Comparisons(pd.DataFrame(columns))

@@ -1,0 +1,165 @@
+"""A new run: how much of it is judged, how far its score can move, and what settling it would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference.judged_pairs import (
+    Bools,
+    Floats,
+    Joined,
+    Labelling,
+    join_runs,
+    parse_measures,
+    values_of,
+)
+from fire_toolkit.matching.ranking import split_runs
+from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures.defaults import judged_at
+from fire_toolkit.results import Result
+from fire_toolkit.tables import Qrels, Run
+
+SUMMARY = ["run_id", "measure", "augmented", "lower", "upper", "judged", "n_open", "n_pairs", "n_least"]
+SUMMARY += ["hours"]
+
+
+class _Coverage(NamedTuple):
+    summary: pd.DataFrame
+    judged: pd.DataFrame
+    pairs: pd.DataFrame
+
+
+class Coverage(_Coverage, Result):
+    """What `coverage` returns.
+
+    summary: run_id, measure, augmented, lower, upper, judged (share of what the measure reads), n_open
+    (queries that unjudged docs could move), n_pairs (docs to judge so that none can), n_least (judgments
+    that suffice if the first asked of each query is a positive, where that settles it; else n_pairs),
+    hours (of n_pairs; nan when no duration is known).
+    judged: run_id, k, judged.
+    pairs: run_id, measure, query_id, doc_id, rank: the docs to judge, best rank first in each query.
+    """
+
+    __slots__ = ()
+
+
+def coverage(
+    runs: Run | Sequence[Run],
+    original: Qrels,
+    augmented: Qrels,
+    measures: Sequence[str | Measure],
+    *,
+    depths: Sequence[int] = (1, 5, 10),
+    seconds: float = float("nan"),
+    labels_per_pair: float = 1.0,
+) -> Coverage:
+    """Return what is judged of runs, the bounds of their scores, and the pairs that would settle them.
+
+    Args:
+        runs: one Run table or several; they need not have been pooled.
+        original, augmented: qrels; the queries of `original` count.
+        measures: those with bounds, see `is_bounded`.
+        depths: at which Judged@k is given, each 1 or more.
+        seconds: that one judgment takes, for the hours.
+        labels_per_pair: judgments for each pair, 1 or more (1.1 where a tenth is judged twice).
+
+    Returns:
+        `Coverage`; runs and measures as given. A query is open when its value and bounds differ.
+
+    Raises:
+        UsageError: a measure without bounds, a number out of range.
+        JoinError: as `join_runs`.
+
+    Examples:
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
+        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
+        >>> found = coverage(runs, original, original, ["C@1"])
+        >>> found.summary[["run_id", "augmented", "lower", "upper", "n_open"]]
+          run_id  augmented  lower  upper  n_open
+        0      a        1.0    1.0    1.0       0
+        1      b        0.0    0.0    1.0       1
+    """
+    parsed = parse_measures(measures)
+    for measure in parsed:
+        if not is_bounded(measure):
+            raise UsageError(f"{measure.name} has no bounds: it {why_unbounded(measure)}; take another "
+                             "measure, such as C@10 or nDCG@10")  # fmt: skip
+    if seconds < 0 or labels_per_pair < 1:
+        raise UsageError(
+            f"{seconds} seconds and {labels_per_pair} labels a pair; expected 0 or more and 1 or more"
+        )
+    joined = join_runs(runs, original, augmented)
+    after = joined.label(augmented)
+    cost = labels_per_pair * seconds / 3600
+    summary, judged, pairs = [], [], []
+    for run_id, run in split_runs(runs).items():
+        ranking = joined.ranking(run_id, after)
+        judged += [(run_id, k, _share_judged(ranking, k)) for k in depths]
+        unjudged = _unjudged(joined, run, ranking, after)
+        for measure in parsed:
+            row, found = _settle(ranking, measure, unjudged)
+            summary.append((run_id, measure.name, *row, len(found) * cost))
+            pairs.append(found[["query_id", "doc_id", "rank"]].assign(run_id=run_id, measure=measure.name))
+    to_judge = pd.concat(pairs, ignore_index=True)[["run_id", "measure", "query_id", "doc_id", "rank"]]
+    return Coverage(
+        pd.DataFrame(summary, columns=SUMMARY),
+        pd.DataFrame(judged, columns=["run_id", "k", "judged"]),
+        to_judge,
+    )
+
+
+def _settle(
+    ranking: JudgedRanking, measure: Measure, unjudged: pd.DataFrame
+) -> tuple[tuple[float, ...], pd.DataFrame]:
+    """Return score, lower, upper, judged, n_open, n_pairs and n_least, and the docs to judge."""
+    low, high = score_bounds(ranking, measure)
+    values = values_of(ranking, measure)
+    is_open = np.maximum(high, values) - np.minimum(low, values) > 1e-12
+    found = unjudged[_needed(unjudged, is_open, measure, ranking.first_positive)]
+    n_least = found["query"].nunique() if measure.definition.by_first_positive else len(found)
+    score = measure.aggregate(values)
+    judged = _share_judged(ranking, measure.depth or max(ranking.worst_rank - 1, 1))
+    bounds = (measure.aggregate(low), measure.aggregate(high))
+    return (score, *bounds, judged, int(is_open.sum()), len(found), int(n_least)), found
+
+
+def _share_judged(ranking: JudgedRanking, k: int) -> float:
+    share = judged_at(k)
+    return share.aggregate(values_of(ranking, share))
+
+
+def _unjudged(joined: Joined, run: Run, ranking: JudgedRanking, labelling: Labelling) -> pd.DataFrame:
+    """Return the rows of a run's top whose pairs are not judged, with the code of their query."""
+    query = joined.queries.get_indexer(run["query_id"].cat.categories)[run["query_id"].cat.codes]
+    rows = pd.DataFrame(
+        {
+            "query_id": run["query_id"].astype("str"),
+            "doc_id": run["doc_id"].astype("str"),
+            "rank": run["rank"],
+            "query": query,
+        }
+    )
+    in_top = (query >= 0) & (rows["rank"].to_numpy() <= ranking.n_retrieved[query])
+    rows = rows[in_top].reset_index(drop=True)
+    place = joined.pairs_of(rows)
+    is_judged = (place >= 0) & (labelling.relevance[place] >= 0)
+    return rows[~is_judged].sort_values(["query_id", "rank"], kind="stable").reset_index(drop=True)
+
+
+def _needed(unjudged: pd.DataFrame, is_open: Bools, measure: Measure, first_positive: Floats) -> Bools:
+    """Return which unjudged docs can move the measure."""
+    query, rank = unjudged["query"].to_numpy(), unjudged["rank"].to_numpy()
+    depth = measure.depth
+    needed = is_open[query] & (rank <= (np.inf if depth is None else depth))
+    if measure.definition.by_first_positive:
+        needed &= rank < first_positive[query]
+    return np.asarray(needed, dtype=bool)

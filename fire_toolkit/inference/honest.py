@@ -1,0 +1,260 @@
+"""The honest row: a score with all that a reader must know to believe it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference.intervals import (
+    are_medians,
+    bootstrap_means,
+    code_clusters,
+    exact_limits,
+    is_share_of_queries,
+    of_means,
+    percentiles,
+    terms_of,
+)
+from fire_toolkit.inference.judged_pairs import (
+    Bools,
+    Floats,
+    Ints,
+    Joined,
+    Labelling,
+    Tell,
+    join_runs,
+    own_pairs,
+    parse_measures,
+    silent,
+    values_of,
+)
+from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures.defaults import judged_at
+from fire_toolkit.measures.stored_runs import AnyRun
+from fire_toolkit.qrels import augment_qrels, change_counts
+from fire_toolkit.results import Result
+from fire_toolkit.tables import Labels, PoolSources, Qrels
+
+HONEST_COLUMNS = {
+    "policy": "str",
+    "run_id": "str",
+    "pooled": "str",
+    "measure": "str",
+    "original": "float64",
+    "augmented": "float64",
+    "delta": "float64",
+    "low": "float64",
+    "high": "float64",
+    "interval": "str",
+    "delta_low": "float64",
+    "delta_high": "float64",
+    "condensed": "float64",
+    "lower": "float64",
+    "upper": "float64",
+    "bounds": "str",
+    "judged": "float64",
+    "without_own": "float64",
+    "own_change": "float64",
+    "n_queries": "int64",
+    "confirmed": "int64",
+    "rejected": "int64",
+    "never_judged": "int64",
+    "new": "int64",
+}
+
+
+class _Honest(NamedTuple):
+    scores: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+class Honest(_Honest, Result):
+    """What `honest_scores` returns: the table and sentences on what it does not say."""
+
+    __slots__ = ()
+
+
+def honest_scores(
+    runs: AnyRun | Sequence[AnyRun],
+    original: Qrels,
+    labels: Labels,
+    measures: Sequence[str | Measure],
+    *,
+    sources: PoolSources | None = None,
+    policies: Sequence[str] = ("union",),
+    clusters: pd.Series | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    tell: Tell = silent,
+) -> Honest:
+    """Return one row for each policy, run and measure, with what is uncertain beside the score.
+
+    Args:
+        runs: as in `join_runs`.
+        original: the benchmark's qrels; their queries are the universe.
+        labels: the resolved labels of judged pairs.
+        measures: names or measures.
+        sources: which run pooled which pair; without it `pooled`, `without_own` and `own_change` are
+            empty or nan.
+        policies: see `augment_qrels`; rows are made for each.
+        clusters: index query_id, values the cluster of the query; intervals then resample clusters.
+        confidence: of the intervals, strictly between 0 and 1.
+        n_resamples, seed: of the bootstrap.
+        tell: is told what is being worked on, for those who wait.
+
+    Returns:
+        `scores`, in the order policy, run, measure as given, with the columns
+
+        - policy, run_id, pooled (`yes`: the run fed the pool; `no`; empty: not known), measure;
+        - original, augmented, delta: the score by the original and the augmented qrels, and the gain;
+        - low, high, interval: limits of the augmented score and how they were made (`exact`:
+          Clopper–Pearson, for C@k; `bootstrap` over queries; `clusters`), delta_low, delta_high: of
+          the gain (bootstrap);
+        - condensed: the augmented score with unjudged docs left out;
+        - lower, upper: over everything the unjudged docs that the measure reads might be; bounds:
+          `exact`, or why there is none (nan), see `why_unbounded`;
+        - judged: the share of those docs that is judged, mean over queries;
+        - without_own, own_change: the augmented score without the judgments that only this run
+          contributed (originals stay), and what that changes; FIRE's Table 4 calls it New;
+        - n_queries; and of the original positives how many were confirmed, rejected and never_judged;
+          new: pairs that became positive. Confirmations are not among the new.
+
+    Raises:
+        UsageError, JoinError, TableError: see `join_runs`, `augment_qrels`, `code_clusters`.
+
+    Examples:
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
+        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
+        >>> from fire_toolkit.tables import check_labels
+        >>> pairs = {"query_id": "q", "doc_id": ["d2"], "label": "x", "relevance": 1}
+        >>> labels = check_labels(pd.DataFrame(pairs))
+        >>> found = honest_scores(runs, original, labels, ["C@1"], n_resamples=10)
+        >>> found.scores[["run_id", "original", "augmented", "delta"]]
+          run_id  original  augmented  delta
+        0      a       1.0        1.0    0.0
+        1      b       0.0        1.0    1.0
+    """
+    parsed = parse_measures(measures)
+    if not policies:
+        raise UsageError("no policy given; expected some of union, override, drop")
+    joined = join_runs(runs, original, labels)
+    codes = code_clusters(joined.queries, clusters)
+    before = joined.label(original)
+    labellings = [before]
+    rows: list[dict[str, Any]] = []
+    n_rows = len(set(policies)) * len(joined.places) * len(parsed)
+    for policy in dict.fromkeys(policies):
+        augmented, changes = augment_qrels(original, labels, policy=policy)
+        counts = change_counts(changes)
+        counted = {name: counts[name] for name in ("confirmed", "rejected", "new")}
+        counted["never_judged"] = counts["original"]
+        after = joined.label(augmented)
+        labellings.append(after)
+        for run_id in joined.places:
+            without, pooled = _without_own(joined, run_id, before, after, sources)
+            views = {
+                "original": joined.ranking(run_id, before),
+                "augmented": joined.ranking(run_id, after),
+                "without_own": joined.ranking(run_id, without) if without else None,
+            }
+            values = _score_all(views, parsed)
+            tell(f"{n_resamples:,} resamples: {run_id}")
+            drawn = _limits(values, parsed, codes, confidence, n_resamples, seed)
+            for measure, limits in zip(parsed, drawn, strict=True):
+                tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")
+                row = {"policy": policy, "run_id": run_id, "pooled": pooled, "measure": measure.name}
+                row |= _scores(views["augmented"], measure, values[measure.name]) | limits | counted
+                rows.append(row | {"n_queries": len(joined.queries)})
+    table = pd.DataFrame(rows, columns=list(HONEST_COLUMNS)).astype(HONEST_COLUMNS)
+    return Honest(table, (*joined.note_depths(labellings, parsed), *_notes(table, parsed)))
+
+
+def _without_own(
+    joined: Joined, run_id: str, before: Labelling, after: Labelling, sources: PoolSources | None
+) -> tuple[Labelling | None, str]:
+    """Return the labelling without what only this run contributed, and whether the run was pooled."""
+    if sources is None:
+        return None, ""
+    own: Bools = own_pairs(joined, sources, {run_id})
+    pooled = "yes" if (sources["run_id"] == run_id).any() else "no"
+    return after.reverted(before, own), pooled
+
+
+def _score_all(
+    views: dict[str, JudgedRanking | None], measures: list[Measure]
+) -> dict[str, dict[str, Floats]]:
+    """Return measure → view → the value of each query."""
+    return {
+        measure.name: {name: values_of(view, measure) for name, view in views.items() if view is not None}
+        for measure in measures
+    }
+
+
+def _limits(
+    values: dict[str, dict[str, Floats]],
+    measures: list[Measure],
+    codes: Ints | None,
+    confidence: float,
+    n_resamples: int,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Return the limits of each measure; one set of draws serves all measures and the gains."""
+    columns = [(m, values[m.name][name]) for m in measures for name in ("original", "augmented")]
+    both = [measure for measure, _ in columns]
+    stacked = terms_of(np.column_stack([column for _, column in columns]), both)
+    is_median = are_medians(both)
+    draws = bootstrap_means(stacked, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
+    draws = of_means(draws, both)
+    low, high = percentiles(draws[:, 1::2], confidence=confidence)
+    gain_low, gain_high = percentiles(draws[:, 1::2] - draws[:, ::2], confidence=confidence)
+    method = "bootstrap" if codes is None else "clusters"
+    limits: list[dict[str, Any]] = []
+    for place, measure in enumerate(measures):
+        row: dict[str, Any] = {"low": low[place], "high": high[place], "interval": method}
+        row |= {"delta_low": gain_low[place], "delta_high": gain_high[place]}
+        if codes is None and is_share_of_queries(measure):
+            exact = exact_limits(values[measure.name]["augmented"], confidence=confidence)
+            row |= {"low": exact[0], "high": exact[1], "interval": "exact"}
+        limits.append(row)
+    return limits
+
+
+def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, Floats]) -> dict[str, Any]:
+    assert ranking is not None
+    score = {name: measure.aggregate(each) for name, each in values.items()}
+    lower, upper = score_bounds(ranking, measure)
+    k = measure.depth or max(ranking.worst_rank - 1, 1)  # beyond the top Judged@k reads the top
+    judged = judged_at(k)
+    return {
+        "original": score["original"],
+        "augmented": score["augmented"],
+        "delta": score["augmented"] - score["original"],
+        "condensed": measure.aggregate(measure.per_query(measure.view(ranking.condensed()))),
+        "lower": measure.aggregate(lower),
+        "upper": measure.aggregate(upper),
+        "bounds": why_unbounded(measure) or "exact",
+        "judged": judged.aggregate(values_of(ranking, judged)),
+        "without_own": score.get("without_own", np.nan),
+        "own_change": score.get("without_own", np.nan) - score["augmented"],
+    }
+
+
+def _notes(table: pd.DataFrame, measures: list[Measure]) -> tuple[str, ...]:
+    notes = [f"{m.name}: no bounds; it {why_unbounded(m)}" for m in measures if not is_bounded(m)]
+    notes += [m.caution for m in measures if m.caution]
+    fresh = table.loc[table["pooled"] == "no", "run_id"].unique()
+    if len(fresh):
+        notes.append(
+            f"{', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its scores are "
+            "not comparable with those of pooled runs: see lower, upper and judged"
+        )
+    return tuple(notes)

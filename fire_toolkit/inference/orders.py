@@ -1,0 +1,266 @@
+"""The order of runs under several labellings: how alike the orders are, and which swaps are chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.intervals import are_medians, bootstrap_means, code_clusters, of_means, terms_of
+from fire_toolkit.inference.judged_pairs import (
+    Bools,
+    Floats,
+    Joined,
+    Labelling,
+    Tell,
+    join_runs,
+    parse_measures,
+    silent,
+    values_of,
+)
+from fire_toolkit.measures import Measure
+from fire_toolkit.measures.stored_runs import AnyRun
+from fire_toolkit.results import Result
+from fire_toolkit.tables import Qrels
+
+FEWEST_FOR_P = 5
+
+
+class _Orders(NamedTuple):
+    scores: pd.DataFrame
+    agreement: pd.DataFrame
+    swaps: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+class Orders(_Orders, Result):
+    """What `compare_orders` returns.
+
+    scores: labelling, measure, run_id, value, place (1 is best; equal values share the better place).
+    agreement: measure, labelling_a, labelling_b, n_runs, tau (Kendall's tau-b), tau_p (exact, two-sided;
+    nan below five runs or with ties), tau_ap, n_swaps.
+    swaps: measure, run_a, run_b, labelling_a, labelling_b, difference_a, difference_b (a − b, positive
+    where a is better), swapped, p_swap (bootstrap share in which the two labellings order the pair
+    differently), p_reversed_a, p_reversed_b (in which a labelling orders it otherwise than on all
+    queries; ties count half).
+    """
+
+    __slots__ = ()
+
+
+def compare_orders(
+    runs: AnyRun | Sequence[AnyRun],
+    labellings: Mapping[str, Qrels],
+    measures: Sequence[str | Measure],
+    *,
+    clusters: pd.Series | None = None,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+    tell: Tell = silent,
+) -> Orders:
+    """Return how the order of runs changes from one labelling to another, and how sure the changes are.
+
+    Args:
+        runs: two or more, as in `join_runs`.
+        labellings: name → qrels, two or more: original and augmented, or one for each rule by which
+            judgments were resolved. The queries of the first count.
+        measures: names or measures.
+        clusters: index query_id, values the cluster; whole clusters are then drawn.
+        n_resamples, seed: of the bootstrap; all labellings, runs and measures share the draws.
+        tell: is told what is being worked on, for those who wait.
+
+    Returns:
+        `Orders`; every two labellings stand in the order given, every two runs as given.
+
+    Raises:
+        UsageError: fewer than two runs or labellings.
+        JoinError: as `score_differences`.
+
+    With few runs tau has few values (of three runs the smallest two-sided p is .33), so its p is not
+    given below five; p_swap is.
+
+    Examples:
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = {"run_id": ["a", "a", "b", "b"], "query_id": "q", "doc_id": ["d1", "d2"] * 2}
+        >>> runs = rank_run(pd.DataFrame(scored | {"score": [2.0, 1.0, 1.0, 2.0]}))
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "relevance": 1}))
+        >>> both = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"], "relevance": 1}))
+        >>> found = compare_orders(runs, {"original": original, "both": both}, ["R@1"], n_resamples=10)
+        >>> found.scores
+          labelling measure run_id  value  place
+        0  original     R@1      a    1.0      1
+        1  original     R@1      b    0.0      2
+        2      both     R@1      a    0.5      1
+        3      both     R@1      b    0.5      1
+    """
+    parsed = parse_measures(measures)
+    if len(labellings) < 2:
+        raise UsageError(f"found {len(labellings)} labelling; expected two or more qrels to compare")
+    first, *others = labellings.values()
+    joined = join_runs(runs, first, *others)
+    if len(joined.places) < 2:
+        raise UsageError(f"found {len(joined.places)} run; expected two or more to order")
+    labels_of = {name: joined.label(qrels) for name, qrels in labellings.items()}
+    values = _values(joined, labels_of, parsed)  # queries × (labelling, measure, run)
+    shape = (len(labellings), len(parsed), len(joined.places))
+    of_column = [measure for measure in parsed for _ in joined.places] * len(labellings)
+    values, is_median = terms_of(values, of_column), are_medians(of_column)
+    means = of_means(_aggregate(values, is_median)[None], of_column).reshape(shape)
+    codes = code_clusters(joined.queries, clusters)
+    tell(f"{n_resamples:,} resamples of {shape[2]} runs under {shape[0]} qrels")
+    draws = bootstrap_means(values, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
+    draws = of_means(draws, of_column).reshape(-1, *shape)
+    signs = np.array([1.0 if m.definition.larger_is_better else -1.0 for m in parsed])
+    names = list(labellings)
+    agreement, swaps = [], []
+    for place, measure in enumerate(parsed):
+        tell(f"orders by {measure.name} ({place + 1} of {len(parsed)})")
+        for a, b in combinations(range(len(names)), 2):
+            pair = (signs[place] * means[a, place], signs[place] * means[b, place])
+            drawn = (signs[place] * draws[:, a, place], signs[place] * draws[:, b, place])
+            found = _swaps(list(joined.places), pair, drawn)
+            labels = {"labelling_a": names[a], "labelling_b": names[b]}
+            swaps += [{"measure": measure.name, **row, **labels} for row in found]
+            agreement.append({"measure": measure.name, **labels, **_agreement(*pair)}
+                             | {"n_swaps": sum(row["swapped"] for row in found)})  # fmt: skip
+    return Orders(
+        _scores(means, names, parsed, list(joined.places)),
+        pd.DataFrame(agreement),
+        pd.DataFrame(swaps),
+        (*joined.note_depths(labels_of.values(), parsed), *_notes(len(joined.places))),
+    )
+
+
+def _values(joined: Joined, labellings: Mapping[str, Labelling], measures: list[Measure]) -> Floats:
+    rankings = {
+        name: {run_id: joined.ranking(run_id, labelling) for run_id in joined.places}
+        for name, labelling in labellings.items()
+    }
+    return np.column_stack(
+        [
+            values_of(ranking, measure)
+            for by_run in rankings.values()
+            for measure in measures
+            for ranking in by_run.values()
+        ]
+    )
+
+
+def _aggregate(values: Floats, is_median: Bools) -> Floats:
+    """Return the mean, rounded once, or the median of each column."""
+    means = np.array([math.fsum(column) / len(column) for column in values.T])
+    return np.where(is_median, np.median(values, axis=0), means)
+
+
+def _scores(means: Floats, names: list[str], measures: list[Measure], run_ids: list[str]) -> pd.DataFrame:
+    rows = []
+    for a, name in enumerate(names):
+        for m, measure in enumerate(measures):
+            sign = 1 if measure.definition.larger_is_better else -1
+            for r, run_id in enumerate(run_ids):
+                place = 1 + int(np.count_nonzero(sign * means[a, m] > sign * means[a, m, r]))
+                rows.append((name, measure.name, run_id, float(means[a, m, r]), place))
+    return pd.DataFrame(rows, columns=["labelling", "measure", "run_id", "value", "place"])
+
+
+def _agreement(a: Floats, b: Floats) -> dict[str, Any]:
+    return {"n_runs": len(a), "tau": kendall_tau(a, b), "tau_p": kendall_p(a, b), "tau_ap": tau_ap(a, b)}
+
+
+def _swaps(
+    run_ids: list[str], means: tuple[Floats, Floats], draws: tuple[Floats, Floats]
+) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for i, j in combinations(range(len(run_ids)), 2):
+        observed = [float(side[i] - side[j]) for side in means]
+        signs = [np.sign(side[:, i] - side[:, j]) for side in draws]
+        rows.append(
+            {
+                "run_a": run_ids[i],
+                "run_b": run_ids[j],
+                "difference_a": observed[0],
+                "difference_b": observed[1],
+                "swapped": bool(observed[0] * observed[1] < 0),
+                "p_swap": float(np.mean((1 - signs[0] * signs[1]) / 2)),
+                "p_reversed_a": float(np.mean((1 - signs[0] * np.sign(observed[0])) / 2)),
+                "p_reversed_b": float(np.mean((1 - signs[1] * np.sign(observed[1])) / 2)),
+            }
+        )
+    return rows
+
+
+def kendall_tau(a: Sequence[float] | Floats, b: Sequence[float] | Floats) -> float:
+    """Return Kendall's tau-b of two score lists: ties count for neither side; nan when one is all ties.
+
+    Examples:
+        >>> kendall_tau([3, 2, 1], [3, 1, 2])
+        0.3333333333333333
+    """
+    signs_a, signs_b = _pair_signs(np.asarray(a)), _pair_signs(np.asarray(b))
+    untied = math.sqrt(float(np.count_nonzero(signs_a)) * float(np.count_nonzero(signs_b)))
+    return float((signs_a * signs_b).sum()) / untied if untied else math.nan
+
+
+def _pair_signs(values: Floats) -> Floats:
+    i, j = np.triu_indices(len(values), k=1)
+    return np.asarray(np.sign(values[i] - values[j]), dtype=np.float64)
+
+
+def kendall_p(a: Sequence[float] | Floats, b: Sequence[float] | Floats) -> float:
+    """Return the exact two-sided p of tau; nan below five runs, where it can say nothing, or with ties.
+
+    The number of orders with a given number of discordant pairs is counted (Kendall 1938).
+
+    Examples:
+        >>> round(kendall_p([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]), 4)
+        0.0167
+    """
+    signs = _pair_signs(np.asarray(a)) * _pair_signs(np.asarray(b))
+    if len(a) < FEWEST_FOR_P or not signs.all():
+        return math.nan
+    counts = [1]
+    for n in range(2, len(a) + 1):
+        counts = [sum(counts[max(0, k - n + 1) : k + 1]) for k in range(len(counts) + n - 1)]
+    n_discordant = int(np.count_nonzero(signs < 0))
+    fewer = sum(counts[: min(n_discordant, len(signs) - n_discordant) + 1])
+    return min(1.0, 2 * fewer / math.factorial(len(a)))
+
+
+def tau_ap(reference: Sequence[float] | Floats, other: Sequence[float] | Floats) -> float:
+    """Return the tau of Yilmaz, Aslam and Robertson (SIGIR 2008), in which the top counts more.
+
+    2 / (N − 1) Σ_{i≥2} C(i) / (i − 1) − 1 over the order by `other`, C(i) of the runs above place i
+    standing above that run by `reference` too; a tie in either counts half. nan for fewer than two runs.
+
+    Examples:
+        >>> tau_ap([4, 3, 2, 1], [4, 3, 1, 2])
+        0.7777777777777777
+    """
+    first, second = np.asarray(reference, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    if len(first) < 2:
+        return math.nan
+    total = 0.0
+    for i in range(len(first)):
+        above = second > second[i]
+        level: Bools = second == second[i]
+        level[i] = False
+        weight = above + level / 2
+        if weight.sum() == 0:
+            continue
+        correct = (first > first[i]) + (first == first[i]) / 2
+        agreed = np.where(level, 0.5, correct)
+        total += float((weight * agreed).sum() / weight.sum())
+    n_counted = len(first) - int(np.count_nonzero(second == second.max()) == 1)
+    return 2 * total / n_counted - 1
+
+
+def _notes(n_runs: int) -> list[str]:
+    if n_runs >= FEWEST_FOR_P:
+        return []
+    return [f"{n_runs} runs are too few for a p-value of tau; read p_swap instead"]

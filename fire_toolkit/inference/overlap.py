@@ -1,0 +1,136 @@
+"""Overlap of two ranked lists and the family of rank-biased overlap, over all queries at once.
+
+X_d is the number of docs that both lists have in their first d, s and l the lengths of the shorter and
+the longer list. A doc at ranks a and b is in X_d from d = max(a, b) on; so every sum over depths of
+w_d X_d is a sum over shared docs of a suffix sum of w, and C below is the only table needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.arrays import find_judged
+from fire_toolkit.kernels import as_input, compiled
+
+Codes = npt.NDArray[np.int32]
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RankedLists:
+    """The docs of each query's list, by query, then rank: 1, 2, 3, ...
+
+    start, length: the first row and the length of each list; n_docs: how many doc codes there are.
+    """
+
+    doc: Codes
+    start: Ints
+    length: Ints
+    n_docs: int
+
+    @classmethod
+    def from_lengths(cls, doc: npt.NDArray[Any], length: Ints, *, n_docs: int) -> RankedLists:
+        """Return lists from the codes of their docs, which stand by query, then rank."""
+        return cls(as_input(doc, np.int32), np.cumsum(length) - length, length, n_docs)
+
+    def shared(self, other: RankedLists) -> tuple[Ints, Ints]:
+        """Return, for each doc that both lists of a query hold, the query and the worse of its two ranks."""
+        rows = (self.start, self.start + self.length)
+        starts = np.append(other.start, len(other.doc))
+        in_order: Ints = np.empty(0, dtype=np.int64)
+        other_rank = np.arange(1, len(other.doc) + 1) - np.repeat(other.start, other.length)
+        query, rank, other_rank = find_judged(
+            self.doc, in_order, rows, other.doc, other_rank, starts, self.n_docs
+        )
+        return query, np.maximum(rank.astype(np.int64), other_rank)
+
+
+def measure_names(depth: int, p: float) -> tuple[str, ...]:
+    """Return the names of the columns of `overlap_measures` for one p, in order."""
+    rbo = tuple(f"RBO_{form}(p={p:g})@{depth}" for form in ("truncated", "ext", "min", "res"))
+    return (f"overlap@{depth}", f"average_overlap@{depth}", *rbo)
+
+
+def compare_lists(a: RankedLists, b: RankedLists, queries: Ints, persistences: Sequence[float]) -> Floats:
+    """Return overlap, average overlap, then RBO truncated, ext, min and res for each persistence.
+
+    Args:
+        a, b: the lists of two runs, with the same codes.
+        queries: those that both have, ascending.
+        persistences: each strictly between 0 and 1.
+
+    Returns:
+        (2 + 4 for each persistence) × queries, see `overlap_measures`.
+    """
+    if compiled(len(a.doc) + len(b.doc)) is not None:
+        return _compare_compiled(a, b, queries, persistences)
+    query, worse = a.shared(b)
+    place = np.zeros(len(a.length), dtype=np.int64)
+    place[queries] = np.arange(len(queries))
+    lengths = (a.length[queries], b.length[queries])
+    columns = [overlap_measures(place[query], worse, lengths, p=p) for p in persistences]
+    return np.concatenate([columns[0], *(values[2:] for values in columns[1:])])
+
+
+def _compare_compiled(a: RankedLists, b: RankedLists, queries: Ints, persistences: Sequence[float]) -> Floats:
+    from fire_toolkit.kernels import comparison_loops
+
+    deepest = int(a.length.max(initial=0) + b.length.max(initial=0))
+    tables = [_cumulated(deepest, p) for p in persistences]
+    weights, powers = (np.stack([table[place] for table in tables]) for place in (0, 1))
+    whole = np.array([_whole(p) for p in persistences])
+    values = np.empty((2 + 4 * len(persistences), len(queries)))
+    lists = ((a.doc, a.start, a.length), (b.doc, b.start, b.length))
+    comparison_loops.compare_lists(*lists, queries, a.n_docs, (weights, powers, tables[0][2], whole), values)
+    return values
+
+
+def overlap_measures(query: Ints, worse: Ints, lengths: tuple[Ints, Ints], *, p: float) -> Floats:
+    """Return overlap, average overlap and RBO truncated, ext, min and res for each query.
+
+    Args:
+        query, worse: as `RankedLists.shared` gives them.
+        lengths: of the two lists of each query, each 1 or more.
+        p: persistence, strictly between 0 and 1.
+
+    Returns:
+        6 × queries, in the order of `measure_names`.
+
+    Webber, Moffat and Zobel, A Similarity Measure for Indefinite Rankings (2010): min by eq. 11 with
+    l for k, res by eq. 30, ext by eq. 32; truncated is the sum of eq. 7 up to depth l.
+    """
+    s, l = np.minimum(*lengths), np.maximum(*lengths)  # noqa: E741
+    n_queries = len(s)
+    weights, powers, harmonic = _cumulated(int(2 * l.max(initial=0)), p)
+    whole = _whole(p)
+    x_l = np.bincount(query, minlength=n_queries)
+    x_s = np.bincount(query[worse <= s[query]], minlength=n_queries)
+    before = np.bincount(query, weights[worse - 1], minlength=n_queries)
+    average = (x_l * harmonic[l] - np.bincount(query, harmonic[worse - 1], minlength=n_queries)) / l
+    truncated = x_l * weights[l] - before
+    extension: Any = powers[s] - powers[l] - s * (weights[l] - weights[s])
+    ext = truncated + x_s / s * extension + ((x_l - x_s) / l + x_s / s) * powers[l]
+    f = l + s - x_l
+    tail = s * (weights[f] - weights[s]) + l * (weights[f] - weights[l]) + x_l * (whole - weights[f])
+    res = powers[s] + powers[l] - powers[f] - tail
+    return np.stack([x_l / l, average, truncated, ext, x_l * whole - before, res])
+
+
+def _cumulated(deepest: int, p: float) -> tuple[Floats, Floats, Floats]:
+    """Return C, C[d] = (1 − p) Σ_{j≤d} p^(j−1) / j, the powers of p and the harmonic numbers, from d = 0."""
+    d = np.arange(1, deepest + 1)
+    terms = (1 - p) * p ** (d - 1) / d
+    powers = np.power(p, np.arange(deepest + 1, dtype=np.float64))
+    return np.concatenate([[0.0], np.cumsum(terms)]), powers, np.concatenate([[0.0], np.cumsum(1 / d)])
+
+
+def _whole(p: float) -> float:
+    """Return C of infinity."""
+    return (1 - p) / p * -math.log1p(-p)

@@ -1,0 +1,224 @@
+"""Resampling of queries, the same draws for every column: bootstrap sums and sign-flip sums.
+
+Values enter as multiples of a power of two, so fine (2^-36 and less for a million queries) that every
+sum is exact in float64: no order of addition, and so no number of threads, changes a result, and ties
+with what was observed are ties. Queries with equal values in all columns are drawn together, which
+leaves the distribution as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.judged_pairs import Floats, Ints
+from fire_toolkit.kernels import compiled
+
+_CELLS = 1 << 17  # draws held at a time
+_ONE_THREAD = 1 << 18  # products of this many steps start no second thread
+_WORD_BITS = 64
+_HALF_BITS = 6
+_TABLE_BITS = 2 * _HALF_BITS
+_N_TABLES = 5
+_SIGNS = _N_TABLES * _TABLE_BITS  # of a word of 64 bits, 60 are signs
+_FEW = 24  # rows alike up to their sign: up to here their signs are drawn one by one
+_STEP = 1000  # signs that take as long as a step of `kernels.compiled`
+
+
+def summable(values: Floats) -> Floats:
+    """Return values as multiples of a power of two whose sums, also of resamples, are exact.
+
+    Examples:
+        >>> float(summable(np.array([[0.5], [0.25]])).sum())
+        0.75
+    """
+    largest = float(np.abs(values).max(initial=0.0)) * max(len(values), 1)
+    if largest == 0:
+        return np.zeros(values.shape)
+    scale = 2.0 ** (51 - math.ceil(math.log2(largest)))
+    return np.rint(values * scale) / scale
+
+
+def bootstrap_sums(values: Floats, *, n_resamples: int, seed: int, by_pattern: bool = True) -> Floats:
+    """Return the column sums of resamples: as many rows as there are, drawn with replacement.
+
+    Args:
+        values: (n_units, n_columns), see `summable`.
+        n_resamples: 1 or more.
+        seed: 0 or more; the same seed and values give the same sums.
+        by_pattern: whether equal rows may be drawn together, which is faster.
+
+    Returns:
+        (n_resamples, n_columns). Each row of counts is multinomial, exactly; all columns share it.
+    """
+    sums = np.empty((n_resamples, values.shape[1]))
+    for part, counts, rows in _draws(values, n_resamples, seed, by_pattern):
+        sums[part] = _small_products(counts, rows)
+    return sums
+
+
+def bootstrap_medians(
+    values: Floats, columns: Ints, *, n_resamples: int, seed: int, members: tuple[Ints, Floats] | None = None
+) -> Floats:
+    """Return the medians of some columns under the draws of `bootstrap_sums` with the same values.
+
+    Args:
+        values, n_resamples, seed: as for `bootstrap_sums`.
+        columns: which columns.
+        members: where units are clusters: the unit of each query, and (n_queries, len(columns)), the
+            values whose medians are asked for. The draws are then those without `by_pattern`.
+
+    Returns:
+        (n_resamples, len(columns)); of an even number the mean of the two in the middle.
+    """
+    medians = np.empty((n_resamples, len(columns)))
+    for part, counts, rows in _draws(values, n_resamples, seed, members is None):
+        unit, own = members or (np.arange(len(rows)), rows[:, columns])
+        for place, column in enumerate(own.T):
+            medians[part, place] = _weighted_medians(counts, unit, column)
+    return medians
+
+
+def _weighted_medians(counts: Floats, unit: Ints, column: Floats) -> Floats:
+    """Return for each row of `counts` the median of the column, each value as often as its unit is drawn."""
+    levels, level = np.unique(column, return_inverse=True)
+    weight = [np.bincount(level, weights=row.take(unit), minlength=len(levels)) for row in counts]
+    reached = np.cumsum(weight, axis=1)
+    total = reached[:, -1:]
+    middle = [levels[(reached <= half).sum(axis=1)] for half in ((total - 1) // 2, total // 2)]
+    return np.asarray((middle[0] + middle[1]) / 2)
+
+
+def _draws(
+    values: Floats, n_resamples: int, seed: int, by_pattern: bool
+) -> Iterator[tuple[slice, Floats, Floats]]:
+    """Yield stretches of resamples: which they are, how often each row is drawn, and the rows."""
+    check_draws(n_resamples, seed)
+    rng = np.random.default_rng(seed)
+    n_units = len(values)
+    patterns, count = _patterns(values) if by_pattern else (values, np.ones(n_units, dtype=np.int64))
+    if 20 * len(patterns) <= n_units:
+        counts = rng.multinomial(n_units, count / n_units, size=n_resamples)
+        yield slice(n_resamples), counts.astype(np.float64), patterns
+        return
+    rows = np.asfortranarray(values)
+    step = max(1, _CELLS // n_units)
+    for start in range(0, n_resamples, step):
+        part = slice(start, min(start + step, n_resamples))
+        drawn = rng.integers(0, n_units, size=(part.stop - part.start, n_units))
+        yield (
+            part,
+            np.stack([np.bincount(each, minlength=n_units) for each in drawn]).astype(np.float64),
+            rows,
+        )
+
+
+def _small_products(counts: Floats, columns: Floats) -> Floats:
+    """Return counts @ columns in parts that BLAS leaves on one thread; the sums are exact in any order."""
+    step = max(1, _ONE_THREAD // max(1, len(counts) * columns.shape[1]))
+    total = np.zeros((len(counts), columns.shape[1]))
+    for start in range(0, len(columns), step):
+        total += counts[:, start : start + step] @ columns[start : start + step]
+    return total
+
+
+def flipped_sums(differences: Floats, *, n_resamples: int, seed: int) -> Floats:
+    """Return the column sums of `differences` with each row's sign drawn anew.
+
+    Args:
+        differences: (n_units, n_columns), see `summable`; a row's columns keep their signs together.
+        n_resamples: 1 or more.
+        seed: 0 or more.
+
+    Returns:
+        (n_resamples, n_columns). Of g rows that are equal up to their sign, the number left as they are
+        is binomial (g, 1/2): the bits set in g random bits. Rows that are like few others take a bit of
+        a random word each; ten or twelve at a time, they go through a table of the sums that their signs
+        can give.
+    """
+    check_draws(n_resamples, seed)
+    rng = np.random.default_rng(seed)
+    patterns, count = _patterns(_upright(differences[(differences != 0).any(axis=1)]))
+    is_shared = count > _FEW
+    sums = np.zeros((differences.shape[1], n_resamples))
+    for pattern, number in zip(patterns[is_shared], count[is_shared], strict=True):
+        n_kept = _random_bits_set(rng, int(number), n_resamples)
+        sums += (2 * n_kept - number) * pattern[:, None]
+    rest = np.repeat(patterns[~is_shared], count[~is_shared], axis=0)
+    if len(rest):
+        _add_flipped(sums, rest, int(rng.integers(0, 1 << 63)))
+    return sums.T
+
+
+def _patterns(values: Floats) -> tuple[Floats, Ints]:
+    """Return the distinct rows, in a fixed order, and how often each stands."""
+    order = np.lexsort(values.T[::-1]) if values.shape[1] else np.arange(len(values))
+    ordered = values[order]
+    is_first = np.ones(len(ordered), dtype=bool)
+    is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    first = np.flatnonzero(is_first)
+    return ordered[first], np.diff(np.append(first, len(ordered))).astype(np.int64)
+
+
+def _upright(rows: Floats) -> Floats:
+    """Return each row, or its negative, so that its first column that is not 0 is positive."""
+    leading = rows[np.arange(len(rows)), (rows != 0).argmax(axis=1)]
+    return np.asarray(rows * np.sign(leading)[:, None] + 0.0)
+
+
+def _random_bits_set(rng: np.random.Generator, n_bits: int, size: int) -> Ints:
+    """Return `size` draws from the binomial distribution (n_bits, 1/2)."""
+    n_words, rest = divmod(n_bits, _WORD_BITS)
+    total = np.zeros(size, dtype=np.int64)
+    for _ in range(n_words):
+        total += np.bitwise_count(rng.integers(0, 1 << 64, size=size, dtype=np.uint64))
+    if rest:
+        words = rng.integers(0, 1 << 64, size=size, dtype=np.uint64) >> np.uint64(_WORD_BITS - rest)
+        total += np.bitwise_count(words)
+    return total
+
+
+def _add_flipped(sums: Floats, rows: Floats, key: int) -> None:
+    """Add to each of `sums` (columns × resamples) the rows with random signs.
+
+    Row i takes its sign from bit i mod 60 of a word, which the key and the numbers of the 60 rows and of
+    the resample make: in whatever order words are made, they are the same.
+    """
+    if compiled(rows.size * sums.shape[1] // _STEP) is not None:
+        from fire_toolkit.kernels import comparison_loops
+
+        for total, column in zip(sums, np.ascontiguousarray(rows.T), strict=True):
+            comparison_loops.add_flipped(total, column, key)
+        return
+    n_columns, n_resamples = sums.shape
+    n_blocks = -(-len(rows) // _SIGNS)
+    padded = np.zeros((n_blocks * _SIGNS, n_columns))
+    padded[: len(rows)] = rows
+    signs = 1.0 - 2.0 * (np.arange(1 << _HALF_BITS)[:, None] >> np.arange(_HALF_BITS) & 1)
+    for block, own in enumerate(padded.reshape(n_blocks, _N_TABLES, 2, _HALF_BITS, n_columns)):
+        low, high = (signs @ own[:, half] for half in (0, 1))
+        tables = (high[:, :, None] + low[:, None]).reshape(_N_TABLES, -1, n_columns)
+        words = _random_words(key, block * n_resamples, n_resamples)
+        for place, table in enumerate(tables):
+            codes = (words >> (place * _TABLE_BITS)) & ((1 << _TABLE_BITS) - 1)
+            for total, column in zip(sums, np.ascontiguousarray(table.T), strict=True):
+                total += column.take(codes, mode="clip")
+
+
+def _random_words(key: int, start: int, size: int) -> Ints:
+    """Return the words from `start` on of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) seeded by `key`."""
+    z = np.arange(start, start + size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))).view(np.int64)
+
+
+def check_draws(n_resamples: int, seed: int) -> None:
+    """Raise a UsageError for a number of resamples below 1 or a seed below 0."""
+    if n_resamples < 1:
+        raise UsageError(f"{n_resamples} resamples; expected 1 or more (10000 is usual)")
+    if seed < 0:
+        raise UsageError(f"seed {seed}; expected 0 or more")

@@ -1,0 +1,178 @@
+"""Overlap and rank-biased overlap of lists with ties, depth by depth, over all queries at once.
+
+A doc of a group of tied docs on ranks t to b contributes c_d to the first d docs: of the variant w all
+of it from d = t on; of a and b (d − t + 1) / (b − t + 1) from t to b, then all of it. With X_d the sum
+over docs of the products of the two lists' contributions, the agreement at depth d is
+
+- w: X_d over the mean number of docs present in either list (ties say that docs are equal);
+- a: X_d / d, the mean over all ways to break the ties (ties say that the order is not known);
+- b: X_d over the root of the product of both lists' Σ c_d², so that a list agrees with itself wholly.
+
+Source: Corsi and Urbano, The Treatment of Ties in Rank-Biased Overlap, SIGIR 2024. Without ties all
+three are the measures of Webber, Moffat and Zobel (2010).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.inference.overlap import Floats, Ints
+
+VARIANTS = ("w", "a", "b")
+
+
+@dataclass(frozen=True)
+class TiedLists:
+    """The docs of each query's list, by query and doc, with the ranks t to b of their group.
+
+    key: query × number of docs + doc, ascending; top, bottom: ranks from 1; length: of each list.
+    """
+
+    key: Ints
+    query: Ints
+    top: Ints
+    bottom: Ints
+    length: Ints
+
+    def select(self, kept: Ints) -> TiedLists:
+        """Return the docs at the places `kept`."""
+        return TiedLists(self.key[kept], self.query[kept], self.top[kept], self.bottom[kept], self.length)
+
+    def within(self, queries: Ints) -> TiedLists:
+        """Return the lists of `queries` (codes, ascending), which become 0, 1, ..."""
+        place = np.full(len(self.length), -1, dtype=np.int64)
+        place[queries] = np.arange(len(queries))
+        kept = self.select(np.flatnonzero(place[self.query] >= 0))
+        return replace(kept, query=place[kept.query], length=self.length[queries])
+
+
+def tied_lists(
+    query: Ints, doc: npt.NDArray[Any], rank: Ints, score: Floats, *, n_queries: int, n_docs: int
+) -> TiedLists:
+    """Return lists in which docs of equal score are tied; rows stand by query, then rank."""
+    is_first = np.ones(len(query), dtype=bool)
+    is_first[1:] = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
+    group = np.cumsum(is_first) - 1
+    size = np.bincount(group)
+    top = rank[np.flatnonzero(is_first)][group] if len(query) else rank
+    key: Ints = query * n_docs + doc
+    order = np.argsort(key, kind="stable")
+    lists = TiedLists(key, query, top, top + size[group] - 1, np.bincount(query, minlength=n_queries))
+    return lists.select(order)
+
+
+def tied_measures(a: TiedLists, b: TiedLists, *, p: float, variant: str) -> Floats:
+    """Return overlap, average overlap and RBO truncated, ext, min and res for each query.
+
+    Args:
+        a, b: lists of the same queries and docs; a query without docs in both has no meaning.
+        p: persistence, strictly between 0 and 1.
+        variant: `w`, `a` or `b`.
+
+    Returns:
+        6 × queries, in the order of `measure_names`. Past the end of the shorter list its unseen
+        docs count as untied.
+    """
+    short, long = _by_length(a, b)
+    s, l = short.length, long.length  # noqa: E741
+    n_queries, deepest = len(s), int(l.max(initial=0))
+    shared_short, shared_long, alone = _matched(short, long)
+    x_l = np.bincount(shared_short.query, minlength=n_queries).astype(np.float64)
+    at_s, average, truncated, ext, greatest = np.zeros((5, n_queries))
+    for d in range(1, deepest + 1):
+        products = _contribution(shared_short, d, variant) * _contribution(shared_long, d, variant)
+        norm = _norm(short, long, d, variant)
+        agreement = np.bincount(shared_short.query, products, minlength=n_queries) / norm
+        at_s = np.where(d == s, agreement, at_s)
+        mean_open, most_open = _open_contributions(alone, d, s, variant)
+        is_past = d > s
+        weight = np.where(d <= l, (1 - p) * p ** (d - 1), 0.0)
+        average += np.where(d <= l, agreement / l, 0.0)
+        truncated += weight * agreement
+        ext += weight * (agreement + np.where(is_past, (d - s) * at_s * mean_open, 0.0) / norm)
+        greatest += weight * (agreement + np.where(is_past, most_open, 0.0) / norm)
+    least_tail, greatest_tail = _tails(x_l, s, l, p)
+    ext += (x_l + (l - s) * at_s) / l * p**l
+    least = truncated + least_tail
+    return np.stack([x_l / l, average, truncated, ext, least, greatest + greatest_tail - least])
+
+
+def _by_length(a: TiedLists, b: TiedLists) -> tuple[TiedLists, TiedLists]:
+    """Return for each query the shorter and the longer of its two lists."""
+    is_a = a.length <= b.length
+    parts = []
+    for first, second in ((a, b), (b, a)):
+        kept = [np.flatnonzero(is_a[first.query]), np.flatnonzero(~is_a[second.query])]
+        both = (first.select(kept[0]), second.select(kept[1]))
+        key = np.concatenate([part.key for part in both])
+        order = np.argsort(key, kind="stable")
+        query, highest, lowest = (
+            np.concatenate([getattr(part, name) for part in both])[order]
+            for name in ("query", "top", "bottom")
+        )
+        length = np.where(is_a, first.length, second.length)
+        parts.append(TiedLists(key[order], query, highest, lowest, length))
+    return parts[0], parts[1]
+
+
+def _matched(short: TiedLists, long: TiedLists) -> tuple[TiedLists, TiedLists, TiedLists]:
+    """Return the docs that both lists hold, as each has them, and those of the longer list alone."""
+    _, in_short, in_long = np.intersect1d(short.key, long.key, assume_unique=True, return_indices=True)
+    is_alone = np.ones(len(long.key), dtype=bool)
+    is_alone[in_long] = False
+    return short.select(in_short), long.select(in_long), long.select(np.flatnonzero(is_alone))
+
+
+def _contribution(lists: TiedLists, d: int, variant: str) -> Floats:
+    if variant == "w":
+        return (lists.top <= d).astype(np.float64)
+    share: Floats = (d - lists.top + 1) / (lists.bottom - lists.top + 1)
+    return np.clip(share, 0.0, 1.0)
+
+
+def _norm(short: TiedLists, long: TiedLists, d: int, variant: str) -> Floats:
+    n_queries = len(short.length)
+    if variant == "a":
+        return np.full(n_queries, float(d))
+    sizes = []
+    for lists in (short, long):
+        squares = _contribution(lists, d, variant) ** 2
+        size = np.bincount(lists.query, squares, minlength=n_queries)
+        sizes.append(np.where(d > lists.length, float(d), size))
+    mean = (sizes[0] + sizes[1]) / 2 if variant == "w" else np.sqrt(sizes[0] * sizes[1])
+    return np.asarray(mean, dtype=np.float64)
+
+
+def _open_contributions(alone: TiedLists, d: int, s: Ints, variant: str) -> tuple[Floats, Floats]:
+    """Return for each query, over the docs of the longer list alone, what unseen docs may match.
+
+    The mean contribution of those present at depth d, and the sum of the first d − s of them.
+    """
+    n_queries = len(s)
+    values = _contribution(alone, d, variant)
+    total = np.bincount(alone.query, values, minlength=n_queries)
+    count = np.bincount(alone.query[values > 0], minlength=n_queries)
+    mean = np.divide(total, count, out=np.zeros(n_queries), where=count > 0)
+    order = np.lexsort((alone.top, alone.query))
+    query = alone.query[order]
+    start = np.searchsorted(query, np.arange(n_queries))
+    is_open = np.arange(len(query)) - start[query] < (d - s)[query]
+    most = np.bincount(query[is_open], values[order][is_open], minlength=n_queries)
+    return mean, most.astype(np.float64)
+
+
+def _tails(x_l: Floats, s: Ints, l: Ints, p: float) -> tuple[Floats, Floats]:  # noqa: E741
+    """Return the least and the most that depths past the longer list add (Webber et al., eqs. 11, 30)."""
+    deepest = int((l + s).max(initial=0))
+    d = np.arange(1, deepest + 1)
+    harmonic = np.concatenate([[0.0], np.cumsum(p**d / d)])
+    powers = np.concatenate([[0.0], np.cumsum(p**d)])
+    f = (l + s - x_l).astype(np.int64)
+    least = x_l * (-math.log1p(-p) - harmonic[l])
+    most = 2 * (powers[f] - powers[l]) - (l + s - x_l) * (harmonic[f] - harmonic[l]) + p ** (f + 1) / (1 - p)
+    return least * (1 - p) / p, most * (1 - p) / p

@@ -1,0 +1,1 @@
+"""The one order of docs, and runs joined with qrels once, as integer codes."""

@@ -1,0 +1,96 @@
+"""Runs as integers before they meet qrels: a run is some blocks of lists, and need not fit in memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.arrays import Codes, Ints
+from fire_toolkit.kernels import as_input
+from fire_toolkit.matching.own_items import LeftOut, OwnItems, close_up, count_left_out, places_of
+from fire_toolkit.tables import Run
+
+
+@dataclass(frozen=True, eq=False)
+class RunBlock:
+    """The lists of some queries of one run, each whole, as integers.
+
+    queries: ids, sorted, each once; docs: ids, each once; start: the first row of each query, and at last
+    the number of rows; doc: of each row, its place in `docs`; rank: of each row, ascending within a query;
+    score: of each row, float32 or float64; is_last: no block of the run follows.
+    """
+
+    queries: pd.Index[str]
+    docs: pd.Index[str]
+    start: Ints
+    doc: Codes
+    rank: npt.NDArray[Any]
+    score: npt.NDArray[Any]
+    is_last: bool = True
+
+    @property
+    def first_pair(self) -> tuple[str, str]:
+        """Return query and doc of the first row, empty where there is none."""
+        if not self.doc.size:
+            return "", ""
+        return self.queries[int(np.searchsorted(self.start, 0, side="right")) - 1], self.docs[self.doc[0]]
+
+    def stop_in(self, universe: pd.Index[str], place: int) -> int:
+        """Return one past the last of the universe's queries, sorted, that this block can hold.
+
+        place: of the first query after those of the blocks before.
+        """
+        return len(universe) if self.is_last else bisect_right(universe, self.queries[-1], lo=place)
+
+
+class StoredRun(Protocol):
+    """One run that is read a block at a time, as often as it is asked for."""
+
+    @property
+    def run_id(self) -> str:
+        """Return its id."""
+        ...
+
+    def blocks(self) -> Iterable[RunBlock]:
+        """Yield its lists; the queries of each block sort after those of the block before."""
+        ...
+
+
+def block_of(run: Run) -> RunBlock:
+    """Return `run`, which holds one run, as one block."""
+    query, doc = (run[name].array for name in ("query_id", "doc_id"))  # `.cat.codes` would copy
+    codes = query.codes
+    ends = np.append(np.flatnonzero(codes[1:] != codes[:-1]) + 1, codes.size)
+    start = np.zeros(len(query.categories) + 1, dtype=np.int64)
+    if codes.size:
+        start[codes[ends - 1] + 1] = ends
+    return RunBlock(
+        queries=query.categories,
+        docs=doc.categories,
+        start=np.maximum.accumulate(start),
+        doc=as_input(doc.codes, np.int32),
+        rank=run["rank"].to_numpy(),
+        score=run["score"].to_numpy(),
+    )
+
+
+def leave_out_own(block: RunBlock, own_items: OwnItems) -> tuple[RunBlock, LeftOut]:
+    """Return `block` without each query's own item, ranks closed up, and what was left out."""
+    lengths = np.diff(block.start)
+    lists = np.repeat(np.arange(lengths.size), lengths)
+    has_own, own = places_of(own_items, block.queries, block.docs)
+    is_own, rank = close_up(lists, block.doc, block.rank, own)
+    left_out = count_left_out(lists, block.rank, is_own, has_own)
+    if not is_own.any():
+        return block, left_out
+    kept = ~is_own
+    start = np.append(0, np.cumsum(np.bincount(lists[kept], minlength=lengths.size)))
+    return replace(
+        block, start=start, doc=block.doc[kept], rank=rank[kept], score=block.score[kept]
+    ), left_out

@@ -1,0 +1,289 @@
+"""Qrels and runs as integers: ids are looked up once, and what follows is arithmetic on arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.arrays import Codes, Ints, count_by_query
+from fire_toolkit.kernels import as_input
+from fire_toolkit.matching.blocks import RunBlock, block_of
+from fire_toolkit.matching.ideal import IdealRanking
+from fire_toolkit.matching.ranking import ranked_lengths
+from fire_toolkit.tables import Qrels, Run
+
+_FEW_GRADES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """The parts of the pool that pairs belong to, as codes from 0 that all queries share.
+
+    of_entry: of each entry of a ranking; query, of_pair, relevance: of every pair of the qrels.
+    """
+
+    of_entry: Ints
+    query: Ints
+    of_pair: Ints
+    relevance: Ints
+
+    def at(self, entries: npt.NDArray[Any]) -> Strata:
+        """Return the strata of a ranking with these of the entries, in this order."""
+        return replace(self, of_entry=self.of_entry[entries])
+
+    def of(self, queries: Ints, place: Ints) -> Strata:
+        """Return the strata of a ranking of some queries, each of which is now called its `place`."""
+        kept = np.isin(self.query, queries)
+        return replace(
+            self,
+            query=place[self.query[kept]],
+            of_pair=self.of_pair[kept],
+            relevance=self.relevance[kept],
+        )
+
+    def with_level(self, level: int) -> Strata:
+        """Return the strata in which positives below grade `level` count as judged not relevant."""
+        return replace(self, relevance=at_level(self.relevance, level))
+
+    def judged(self) -> Strata:
+        """Return the strata of the judged pairs alone."""
+        kept = self.relevance >= 0
+        return replace(
+            self, query=self.query[kept], of_pair=self.of_pair[kept], relevance=self.relevance[kept]
+        )
+
+
+def at_level(relevance: Ints, level: int) -> Ints:
+    """Return relevances in which those below grade `level` are at most 0."""
+    return np.where(relevance >= level, relevance, np.minimum(relevance, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class CodedQrels:
+    """Qrels as integers: made once, joined with many runs.
+
+    queries: the universe, sorted ids; docs: the ids of the qrels; pairs: `query * len(docs) + doc`,
+    ascending; relevance: of each pair; stratum: of each pair, None where the qrels have none.
+    """
+
+    queries: pd.Index[str]
+    docs: pd.Index[str]
+    pairs: Ints
+    relevance: Ints
+    stratum: Ints | None = None
+
+    def strata_at(self, places: Ints) -> Strata | None:
+        """Return the strata of a ranking whose entries are the pairs at `places`, None without strata."""
+        if self.stratum is None:
+            return None
+        return Strata(self.stratum[places], self.query, self.stratum, self.relevance)
+
+    def between(self, first: int, last: int) -> CodedQrels:
+        """Return the qrels of the queries from place `first` to before `last`."""
+        if (first, last) == (0, len(self.queries)):
+            return self
+        kept = slice(self.start[first], self.start[last])
+        return CodedQrels(
+            self.queries[first:last],
+            self.docs,
+            self.pairs[kept] - first * len(self.docs),
+            self.relevance[kept],
+            None if self.stratum is None else self.stratum[kept],
+        )
+
+    @cached_property
+    def query(self) -> Ints:
+        """Return the index in `queries` of each pair."""
+        return self.pairs // max(len(self.docs), 1)
+
+    @cached_property
+    def doc(self) -> Ints:
+        """Return the index in `docs` of each pair."""
+        return self.pairs - self.query * len(self.docs)
+
+    @cached_property
+    def start(self) -> Ints:
+        """Return where each query's pairs begin, and at last their number."""
+        counts = count_by_query(self.query, len(self.queries))
+        return np.concatenate([[0], np.cumsum(counts)])
+
+    @cached_property
+    def ideal(self) -> IdealRanking:
+        """Return the positives of each query, the highest grade first."""
+        query, (place, grades) = self.positives.query, self.positives.grades
+        if len(grades) > _FEW_GRADES:
+            grade = self.positives.relevance
+            order = np.lexsort((-grade, query))
+            return IdealRanking(query[order], grade[order], len(self.queries))
+        best = np.argsort(-grades)
+        keys = query * len(best) + np.argsort(best)[place]
+        counts = np.bincount(keys, minlength=len(self.queries) * len(best))
+        grade = np.repeat(np.tile(grades[best], len(self.queries)), counts)
+        return IdealRanking(query, grade, len(self.queries))
+
+    @cached_property
+    def positives(self) -> CodedQrels:
+        """Return the positives alone."""
+        kept = self.relevance >= 1
+        if kept.all():
+            return self
+        return CodedQrels(self.queries, self.docs, self.pairs[kept], self.relevance[kept])
+
+    @cached_property
+    def most_positives(self) -> int:
+        """Return the largest number of positives of a query."""
+        return int(np.diff(self.positives.start).max(initial=0))
+
+    @cached_property
+    def grades(self) -> tuple[Codes, Ints]:
+        """Return of each pair the place of its relevance among those there are, and these."""
+        place, grades = pd.factorize(self.relevance)
+        return place.astype(np.int32), np.asarray(grades, dtype=np.int64)
+
+    @cached_property
+    def n_nonrelevant(self) -> Ints:
+        """Return how many docs of each query were judged not relevant."""
+        return count_by_query(self.query[self.relevance == 0], len(self.queries))
+
+    @cached_property
+    def n_undrawn(self) -> Ints:
+        """Return how many docs of each query were pooled but not drawn for judging."""
+        return count_by_query(self.query[self.relevance < 0], len(self.queries))
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRun:
+    """A run, or a block of one, as integers over the queries and docs of some qrels: judged by many.
+
+    doc: (n_rows,) the run's own code of each row's doc; rank, score: of each row; start, stop: the rows of
+    each query of `queries`, none where the run lacks it; docs: the run's doc ids by code; qrels_docs,
+    to_run: the doc ids of the qrels, and each one's code in the run, -1 where the run does not have it;
+    n_extra_queries: queries of the run that the qrels do not hold.
+    """
+
+    queries: pd.Index[str]
+    docs: pd.Index[str]
+    qrels_docs: pd.Index[str]
+    to_run: Codes
+    doc: Codes
+    rank: npt.NDArray[Any]
+    score: npt.NDArray[Any]
+    start: Ints
+    stop: Ints
+    n_extra_queries: int
+
+    @cached_property
+    def last_rank(self) -> Ints:
+        """Return the deepest rank of each query, 0 where it has no row."""
+        last = np.zeros(self.stop.size, dtype=np.int64)
+        has_rows = self.stop > self.start
+        last[has_rows] = self.rank[self.stop[has_rows] - 1]
+        return last
+
+    @cached_property
+    def worst_rank(self) -> int:
+        """Return one past the deepest rank of any query of the qrels."""
+        return int(self.last_rank.max(initial=0)) + 1
+
+    @cached_property
+    def gapped_rank(self) -> Ints:
+        """Return the rank of each row; nothing where the ranks of every query are 1, 2, 3, ..."""
+        has_gap = (self.last_rank != self.stop - self.start).any()
+        return as_input(self.rank if has_gap else self.rank[:0], np.int64)
+
+    @cached_property
+    def n_ranked(self) -> Ints:
+        """Return how many docs of each query were ranked, see `ranking.ranked_lengths`."""
+        if not self.gapped_rank.size:
+            return self.stop - self.start
+        return ranked_lengths(self.rank, self.start, self.stop)
+
+    @cached_property
+    def has_known_doc(self) -> bool:
+        """Return whether any doc of the run is one of the qrels, under whatever query."""
+        is_used = np.zeros(len(self.docs) + 1, dtype=bool)
+        is_used[self.doc] = True
+        return bool(is_used[self.to_run].any())
+
+    def codes_of(self, coded: CodedQrels) -> Codes:
+        """Return the run's code of the doc of each pair of `coded`, -1 where the run does not have it."""
+        made_for, codes = self._codes.get(id(coded), (None, None))
+        if made_for is not coded or codes is None:
+            same = coded.docs is self.qrels_docs
+            to_run = self.to_run if same else self.docs.get_indexer(coded.docs).astype(np.int32)
+            codes = to_run[coded.doc]
+            self._codes[id(coded)] = (coded, codes)
+        return codes
+
+    @cached_property
+    def _codes(self) -> dict[int, tuple[CodedQrels, Codes]]:
+        return {}
+
+
+def code_qrels(
+    qrels: Qrels, *, queries: pd.Index[str] | None = None, docs: pd.Index[str] | None = None
+) -> CodedQrels:
+    """Return `qrels` as integers, over the universe `queries` (sorted; by default its own).
+
+    Args:
+        qrels: pairs of queries outside the universe are left out.
+        queries: the universe.
+        docs: ids that include those of `qrels`: qrels that share them are joined with a run sooner.
+    """
+    place, universe = _places_of(qrels["query_id"], queries)
+    doc, docs = _places_of(qrels["doc_id"], docs)
+    is_kept = slice(None) if queries is None else place >= 0
+    pairs = place[is_kept] * len(docs) + doc[is_kept]
+    order = np.argsort(pairs, kind="stable")
+    relevance = qrels["relevance"].to_numpy(dtype=np.int64)[is_kept]
+    stratum = None
+    if "stratum" in qrels:
+        codes = pd.factorize(qrels["stratum"])[0]
+        stratum = codes[is_kept][order].astype(np.int64)
+    return CodedQrels(universe, docs, pairs[order], relevance[order], stratum)
+
+
+def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, pd.Index[str]]:
+    """Return the place of each id in `known`, -1 where it is not there, or among the ids in their order.
+
+    Ids that repeat from row to row are looked up once a stretch.
+    """
+    values = ids.array
+    is_first = np.ones(len(ids), dtype=bool)
+    is_first[1:] = np.asarray(values[1:] != values[:-1], dtype=bool)
+    n_stretches = np.count_nonzero(is_first)
+    firsts = ids[is_first] if 2 * n_stretches < len(ids) else ids
+    own_codes, own = pd.factorize(firsts)
+    codes: Ints = own_codes.astype(np.int64)
+    if firsts is not ids:
+        codes = np.repeat(codes, np.diff(np.flatnonzero(is_first), append=len(ids)))
+    if known is None:
+        return codes, pd.Index(own)
+    return known.get_indexer(own)[codes].astype(np.int64), known
+
+
+def code_run(run: Run | RunBlock, coded: CodedQrels) -> CodedRun:
+    """Return `run`, one run or a block of one, as integers over the queries and docs of `coded`."""
+    block = run if isinstance(run, RunBlock) else block_of(run)
+    place = coded.queries.get_indexer(block.queries)
+    first, last = block.start[:-1], block.start[1:]
+    is_known = place >= 0
+    start, stop = np.zeros((2, len(coded.queries)), dtype=np.int64)
+    start[place[is_known]], stop[place[is_known]] = first[is_known], last[is_known]
+    return CodedRun(
+        queries=coded.queries,
+        docs=block.docs,
+        qrels_docs=coded.docs,
+        to_run=block.docs.get_indexer(coded.docs).astype(np.int32),
+        doc=as_input(block.doc, np.int32),
+        rank=block.rank,
+        score=block.score,
+        start=start,
+        stop=stop,
+        n_extra_queries=int(np.count_nonzero(last[~is_known] > first[~is_known])),
+    )

@@ -1,0 +1,70 @@
+"""The ideal ranking of each query: its positives, the highest grade first. It depends on the qrels alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, sum_by_query
+
+Discount = Callable[[npt.NDArray[Any]], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class IdealRanking:
+    """The positives of the qrels, retrieved or not, by query, then grade descending.
+
+    query, grade: of each positive; n_queries: how many queries there are, those without a positive too.
+    """
+
+    query: Ints
+    grade: Ints
+    n_queries: int
+
+    @cached_property
+    def n_positives(self) -> Ints:
+        """Return |G| of each query."""
+        return count_by_query(self.query, self.n_queries)
+
+    @cached_property
+    def place(self) -> Ints:
+        """Return 1, 2, ... for each query's positives."""
+        before = np.cumsum(self.n_positives) - self.n_positives
+        return np.arange(1, self.query.size + 1) - np.repeat(before, self.n_positives)
+
+    def gain(self, discount: Discount, k: int | None) -> Floats:
+        """Return Σ grade / discount(place) over each query's first k positives (all of them, without k)."""
+        if (discount, k) not in self._gains:
+            is_in = self.place <= (np.inf if k is None else k)
+            discounted = self.grade[is_in] / at_ranks(self.place[is_in], discount)
+            self._gains[discount, k] = sum_by_query(self.query[is_in], discounted, self.n_queries)
+        return self._gains[discount, k]
+
+    @cached_property
+    def _gains(self) -> dict[tuple[Discount, int | None], Floats]:
+        return {}
+
+    def of(self, is_chosen: Bools) -> IdealRanking:
+        """Return the ideal rankings of the queries chosen, which become 0, 1, ..."""
+        number = np.cumsum(is_chosen) - 1
+        kept = is_chosen[self.query]
+        return IdealRanking(number[self.query[kept]], self.grade[kept], int(is_chosen.sum()))
+
+    def at_level(self, level: int) -> IdealRanking:
+        """Return the ideal rankings of the positives of grade `level` or more."""
+        kept = self.grade >= level
+        return IdealRanking(self.query[kept], self.grade[kept], self.n_queries)
+
+
+def at_ranks(rank: npt.NDArray[Any], discount: Discount) -> Floats:
+    """Return the discount of each rank, computed once for each where ranks are whole and repeat."""
+    deepest = int(rank.max(initial=0))
+    codes = rank.astype(np.int64)
+    if 4 * deepest > rank.size or (codes != rank).any():
+        return discount(rank)
+    return discount(np.arange(deepest + 1))[codes]

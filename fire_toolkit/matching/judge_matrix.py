@@ -1,0 +1,219 @@
+"""A matrix of scores joined with qrels: the ranks of the judged docs, counted, without sorting anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.arrays import Ints
+from fire_toolkit.errors import JoinError
+from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.own_items import OwnItems, places_of
+from fire_toolkit.matching.ranking import ranks_in_rows
+from fire_toolkit.matching.ties import TiedRanking, places_in_order
+
+
+def judge_matrix(
+    scores: npt.NDArray[Any],
+    coded: CodedQrels,
+    *,
+    query_ids: Sequence[str],
+    doc_ids: Sequence[str],
+    depth: int | None = None,
+) -> JudgedRanking:
+    """Return where the docs of the qrels stand when each row of `scores` is ranked by the one rule.
+
+    Equal to `judge_run` of the run that `rank_run` makes of all cells, or of its top `depth`.
+
+    Args:
+        scores: (len(query_ids), len(doc_ids)) floats, finite.
+        coded: the qrels; queries that the matrix lacks have an empty ranking, its others are counted.
+        query_ids, doc_ids: of the rows and columns, each once.
+        depth: ranks below it count as not retrieved; None keeps all.
+
+    Raises:
+        JoinError: the shape does not fit the ids, an id stands twice, or a score is not finite.
+
+    Examples:
+        >>> from fire_toolkit.matching.coded import code_qrels
+        >>> from fire_toolkit.tables import check_qrels
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
+        >>> scores = np.array([[0.7, 0.5, 0.5]])
+        >>> judge_matrix(scores, code_qrels(qrels), query_ids=["q"], doc_ids=["a", "b", "c"]).first_positive
+        array([3.])
+    """
+    rows, columns = pd.Index(list(query_ids), dtype="str"), pd.Index(list(doc_ids), dtype="str")
+    _check(scores, rows, columns)
+    held = [(scores, np.full(len(rows), -np.inf, dtype=scores.dtype))]
+    ranks = rank_pairs(held, coded, query_ids=rows, doc_ids=columns)
+    if depth is not None:
+        n_retrieved = np.minimum(ranks.n_retrieved, depth)
+        ranks = replace(ranks, rank=np.where(ranks.rank <= depth, ranks.rank, 0), n_retrieved=n_retrieved)
+    return ranks.under(coded).ranking
+
+
+@dataclass(frozen=True, eq=False)
+class PairRanks:
+    """Where pairs of a query and a doc stand when each row of a matrix is ranked.
+
+    pairs: as in `CodedQrels`; rank: of each, 0 where it is not retrieved; first, last: ranks of the first
+    and the last doc of its score; n_retrieved: of each query of the universe; n_extra_queries: rows with a
+    score whose queries are not in it; has_known_doc: whether any doc of the matrix is one of the qrels;
+    n_own_items: rows whose own item had a score and was left out.
+    """
+
+    pairs: Ints
+    rank: Ints
+    first: Ints
+    last: Ints
+    n_retrieved: Ints
+    n_extra_queries: int
+    has_known_doc: bool
+    n_own_items: int = 0
+
+    def under(self, coded: CodedQrels) -> TiedRanking:
+        """Return the rankings as the qrels see them, which hold some of the pairs, with their tied docs."""
+        at = np.searchsorted(self.pairs, coded.pairs)
+        place = np.flatnonzero(self.rank[at] > 0)
+        place = place[np.lexsort((self.rank[at[place]], coded.query[place]))]
+        at = at[place]
+        ranking = JudgedRanking(
+            query=coded.query[place],
+            rank=self.rank[at].astype(np.float64),
+            relevance=coded.relevance[place],
+            n_retrieved=self.n_retrieved,
+            ideal=coded.ideal,
+            n_nonrelevant=coded.n_nonrelevant,
+            n_undrawn=coded.n_undrawn,
+            worst_rank=int(self.n_retrieved.max(initial=0)) + 1,
+            last_rank=self.n_retrieved,
+            strata=coded.strata_at(place),
+            n_extra_queries=self.n_extra_queries,
+        )
+        return TiedRanking(ranking, self.first[at], self.last[at])
+
+
+@runtime_checkable
+class MatrixSource(Protocol):
+    """A matrix of all docs' scores as one run, of which the ranks of pairs are counted."""
+
+    @property
+    def run_id(self) -> str:
+        """Return its id."""
+        ...
+
+    @property
+    def first_pair(self) -> tuple[str, str]:
+        """Return query and doc of the first cell."""
+        ...
+
+    def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
+        """Return where the pairs of `coded` stand."""
+        ...
+
+
+def rank_pairs(
+    blocks: Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]],
+    coded: CodedQrels,
+    *,
+    query_ids: pd.Index[str],
+    doc_ids: pd.Index[str],
+    doc_order: Sequence[str] | None = None,
+    run_id: str = "",
+    own_items: OwnItems | None = None,
+) -> PairRanks:
+    """Return where the pairs of `coded` stand in a matrix that comes in blocks of rows.
+
+    Args:
+        blocks: rows × docs, finite, and for each row the score at or below which a doc is not retrieved.
+        coded: the pairs, and the universe.
+        query_ids, doc_ids: of the rows of all blocks, and of the columns, each once.
+        doc_order: docs of equal score stand in this order; None takes doc ids descending.
+        run_id: what the matrix is called in an error.
+        own_items: the doc of each query that is left out of its ranking.
+
+    Raises:
+        UsageError, JoinError: `doc_order` is no order of the docs, see `places_in_order`.
+    """
+    codes = np.empty(len(doc_ids), dtype=np.int64)
+    if doc_order is None:
+        codes[np.argsort(doc_ids.to_numpy(dtype=object), kind="stable")] = np.arange(len(doc_ids))
+    else:
+        first_to_last = np.argsort(places_in_order(doc_ids, doc_order, run_id=run_id))
+        codes[first_to_last[::-1]] = np.arange(len(doc_ids))
+    row_of, column_of = query_ids.get_indexer(coded.queries), doc_ids.get_indexer(coded.docs)
+    row, column = row_of[coded.query], column_of[coded.doc]
+    by_row = np.flatnonzero((row >= 0) & (column >= 0))
+    by_row = by_row[np.argsort(row[by_row], kind="stable")]
+    rank, first, last = np.zeros((3, coded.pairs.size), dtype=np.int64)
+    n_found, begin = np.zeros(len(query_ids), dtype=np.int64), 0
+    left_out = places_of(own_items, query_ids, doc_ids)[1] if own_items is not None else None
+    n_own_items = 0
+    for scores, cut in blocks:
+        end = begin + len(scores)
+        n_found[begin:end] = _count_above(scores, cut)
+        if left_out is not None:
+            scores, is_found = _without_one(scores, cut, left_out[begin:end])
+            n_found[begin:end] -= is_found
+            n_own_items += int(is_found.sum())
+        own = by_row[slice(*np.searchsorted(row[by_row], (begin, end)))]
+        rows, columns = row[own] - begin, column[own]
+        is_real = scores[rows, columns] > cut[rows]
+        own, rows, columns = own[is_real], rows[is_real], columns[is_real]
+        rank[own], n_equal = ranks_in_rows(scores, rows, columns, codes)
+        tied = np.flatnonzero(n_equal > 1)
+        first[own], last[own] = rank[own], rank[own]
+        mirrored, _ = ranks_in_rows(scores, rows[tied], columns[tied], len(codes) - 1 - codes)
+        first[own[tied]] = (rank[own[tied]] + mirrored - n_equal[tied] + 1) // 2
+        last[own[tied]] = first[own[tied]] + n_equal[tied] - 1
+        begin = end
+    is_known = np.zeros(len(query_ids), dtype=bool)
+    is_known[row_of[row_of >= 0]] = True
+    return PairRanks(
+        coded.pairs,
+        rank,
+        first,
+        last,
+        np.where(row_of >= 0, n_found[row_of], 0),
+        int(np.count_nonzero(n_found[~is_known])),
+        bool((column_of >= 0).any()),
+        n_own_items,
+    )
+
+
+def _without_one(
+    scores: npt.NDArray[Any], cut: npt.NDArray[Any], column: Ints
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return scores in which a column of each row, if it has one, is no score, and where it was one."""
+    rows = np.flatnonzero(column >= 0)
+    is_found = np.zeros(len(scores), dtype=bool)
+    is_found[rows] = scores[rows, column[rows]] > cut[rows]
+    scores = scores.copy()
+    scores[rows, column[rows]] = -np.inf
+    return scores, is_found
+
+
+def _count_above(scores: npt.NDArray[Any], cut: npt.NDArray[Any]) -> Ints:
+    counts = np.full(len(scores), scores.shape[1], dtype=np.int64)
+    flooded = np.flatnonzero(np.isfinite(cut))
+    counts[flooded] = (scores[flooded] > cut[flooded, None]).sum(axis=1)
+    return counts
+
+
+def _check(scores: npt.NDArray[Any], rows: pd.Index[str], docs: pd.Index[str]) -> None:
+    if scores.shape != (len(rows), len(docs)):
+        raise JoinError(
+            f"scores of shape {scores.shape}, expected ({len(rows)}, {len(docs)}): a row for each query id, "
+            "a column for each doc id"
+        )
+    for name, ids in (("query", rows), ("doc", docs)):
+        if not ids.is_unique:
+            raise JoinError(f"{name} id {ids[ids.duplicated()][0]!r} is given twice; expected each once")
+    if scores.dtype.kind != "f" or not np.isfinite(scores.sum(dtype=np.float64) if scores.size else 0.0):
+        raise JoinError("scores that are NaN or infinite, or no floats; expected finite numbers")

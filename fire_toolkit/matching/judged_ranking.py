@@ -1,0 +1,274 @@
+"""A run joined with qrels: where the docs of the qrels stand in each query's ranking.
+
+This is all that a measure sees. Docs that the qrels do not hold leave no entry; how many there are
+follows from the number retrieved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fire_toolkit.arrays import (
+    Bools,
+    Floats,
+    Ints,
+    count_by_query,
+    find_judged,
+    running_count,
+    take_positives,
+)
+from fire_toolkit.matching.coded import CodedQrels, CodedRun, Strata, at_level, code_run
+from fire_toolkit.matching.ideal import IdealRanking
+from fire_toolkit.tables import Run
+
+
+@dataclass(frozen=True, eq=False)
+class FoundPositives:
+    """The positives that stand in the rankings, sorted by query, then rank.
+
+    query, rank and grade of each; place: 1 for the first positive of a ranking, 2 for the second, ...
+    """
+
+    query: Ints
+    rank: Floats
+    grade: Ints
+    place: Ints
+
+    def to(self, k: int | None) -> FoundPositives:
+        """Return those at rank k or better; all of them when k is None."""
+        if k is None:
+            return self
+        if k not in self._cut:
+            kept = np.flatnonzero(self.rank <= k)
+            self._cut[k] = FoundPositives(
+                self.query[kept], self.rank[kept], self.grade[kept], self.place[kept]
+            )
+        return self._cut[k]
+
+    @cached_property
+    def _cut(self) -> dict[int, FoundPositives]:
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRanking:
+    """For each query of the qrels, the ranks and relevances of the qrels' docs in a run.
+
+    Attributes:
+        query: (n_entries,) index of the query; entries are sorted by query, then rank.
+        rank: (n_entries,) 1-based; whole numbers unless tied docs share their mean rank.
+        relevance: (n_entries,) below 0: pooled but not judged; 0: judged not relevant; from 1: positive.
+        n_retrieved: (n_queries,) how many docs were ranked, which is how far the ranking is known without a
+            gap; 0 for a query missing from the run.
+        last_rank: (n_queries,) the deepest rank that is known. Between `n_retrieved` and it stand positives
+            that the run kept at their true ranks, and docs of which nothing is known.
+        ideal: the qrels' positives, retrieved or not.
+        n_nonrelevant: (n_queries,) docs judged not relevant, retrieved or not.
+        n_undrawn: (n_queries,) docs pooled but not drawn for judging, retrieved or not.
+        worst_rank: one past the deepest rank: a lower bound for the rank of what was not retrieved.
+        n_extra_queries: queries of the run that the qrels do not hold; they are ignored.
+        strata: the parts of the pool, where the qrels tell them.
+    """
+
+    query: Ints
+    rank: Floats
+    relevance: Ints
+    n_retrieved: Ints
+    ideal: IdealRanking
+    n_nonrelevant: Ints
+    n_undrawn: Ints
+    worst_rank: int
+    last_rank: Ints
+    n_extra_queries: int = 0
+    strata: Strata | None = None
+
+    @property
+    def n_queries(self) -> int:
+        """Return the size of the universe: the queries of the qrels."""
+        return self.n_retrieved.size
+
+    @cached_property
+    def n_positives(self) -> Ints:
+        """Return |G| of each query."""
+        return self.ideal.n_positives
+
+    @cached_property
+    def is_judged(self) -> Bools:
+        """Return for each entry whether its doc was judged (relevance 0 or more)."""
+        return self.relevance >= 0
+
+    @cached_property
+    def is_positive(self) -> Bools:
+        """Return for each entry whether its doc is a positive (relevance 1 or more)."""
+        return self.relevance >= 1
+
+    @cached_property
+    def found(self) -> FoundPositives:
+        """Return the positives that stand in the rankings."""
+        return FoundPositives(*take_positives(self.query, self.rank, self.relevance))
+
+    @cached_property
+    def first_positive(self) -> Floats:
+        """Return the rank of each query's first positive; infinite when none was retrieved."""
+        rank = np.full(self.n_queries, np.inf)
+        is_first = np.flatnonzero(self.found.place == 1)
+        rank[self.found.query[is_first]] = self.found.rank[is_first]
+        return rank
+
+    def entries_of(self, queries: Ints) -> Ints:
+        """Return the entries of some queries."""
+        return np.flatnonzero(_are_chosen(queries, self.n_queries)[self.query])
+
+    def of(self, queries: Ints) -> JudgedRanking:
+        """Return the rankings of some queries (ascending), which become 0, 1, ..."""
+        if queries.size == self.n_queries:
+            return self
+        place = np.zeros(self.n_queries, dtype=np.int64)
+        place[queries] = np.arange(queries.size)
+        kept = self.entries_of(queries)
+        return replace(
+            self,
+            query=place[self.query[kept]],
+            rank=self.rank[kept],
+            relevance=self.relevance[kept],
+            n_retrieved=self.n_retrieved[queries],
+            last_rank=self.last_rank[queries],
+            ideal=self.ideal.of(_are_chosen(queries, self.n_queries)),
+            n_nonrelevant=self.n_nonrelevant[queries],
+            n_undrawn=self.n_undrawn[queries],
+            strata=self.strata and self.strata.at(kept).of(queries, place),
+        )
+
+    def with_level(self, level: int) -> JudgedRanking:
+        """Return the ranking in which positives below grade `level` count as judged not relevant."""
+        ideal = self.ideal.at_level(level)
+        return replace(
+            self,
+            relevance=at_level(self.relevance, level),
+            strata=self.strata and self.strata.with_level(level),
+            ideal=ideal,
+            n_nonrelevant=self.n_nonrelevant + self.n_positives - ideal.n_positives,
+        )
+
+    @cached_property
+    def is_in_top(self) -> Bools:
+        """Return for each entry whether it stands above the first gap of its ranking."""
+        return self.rank <= self.n_retrieved[self.query]
+
+    @cached_property
+    def top(self) -> JudgedRanking:
+        """Return the ranking down to its first gap, without the positives that were kept below it."""
+        kept = self.is_in_top
+        if kept.all():
+            return self
+        return replace(
+            self,
+            query=self.query[kept],
+            rank=self.rank[kept],
+            relevance=self.relevance[kept],
+            strata=self.strata and self.strata.at(kept),
+            last_rank=self.n_retrieved,
+        )
+
+    def condensed(self) -> JudgedRanking:
+        """Return the top's judged docs alone, the others left out and the ranks closed up.
+
+        Below the top it is not known which judged docs stand above a positive, so it ends there.
+
+        Source: Sakai, Alternatives to Bpref, SIGIR 2007; trec_eval's -J.
+        """
+        kept = self.is_judged & self.is_in_top
+        query = self.query[kept]
+        rank = running_count(query, np.ones(query.size, dtype=bool))
+        length = count_by_query(query, self.n_queries)
+        return replace(
+            self,
+            query=query,
+            rank=rank.astype(np.float64),
+            relevance=self.relevance[kept],
+            n_undrawn=np.zeros_like(self.n_undrawn),
+            strata=self.strata and self.strata.at(kept).judged(),
+            n_retrieved=length,
+            last_rank=length,
+            worst_rank=int(rank.max(initial=0)) + 1,
+        )
+
+
+def _are_chosen(queries: Ints, n_queries: int) -> Bools:
+    is_chosen = np.zeros(n_queries, dtype=bool)
+    is_chosen[queries] = True
+    return is_chosen
+
+
+def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
+    """Return where the docs of the qrels stand in `run`, which holds one run.
+
+    Ranks are the run's own (score descending, doc id descending). A query that the run lacks has an
+    empty ranking; the run's queries outside the universe are ignored and counted.
+
+    Args:
+        run: a Run; or a CodedRun made for the universe of `coded`, which is judged sooner.
+        coded: the qrels.
+
+    Examples:
+        >>> import pandas as pd
+        >>> from fire_toolkit.matching.coded import code_qrels
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> scored = pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [2, 1]})
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
+        >>> judge_run(rank_run(scored), code_qrels(qrels)).first_positive
+        array([2.])
+    """
+    coded_run = run if isinstance(run, CodedRun) else code_run(run, coded)
+    wanted = coded.relevance if coded.stratum is None else np.arange(coded.pairs.size, dtype=np.int64)
+    query, rank, found = find_judged(
+        coded_run.doc,
+        coded_run.gapped_rank,
+        (coded_run.start, coded_run.stop),
+        coded_run.codes_of(coded),
+        wanted,
+        coded.start,
+        len(coded_run.docs),
+    )
+    return JudgedRanking(
+        query=query,
+        rank=rank,
+        relevance=found if coded.stratum is None else coded.relevance[found],
+        n_retrieved=coded_run.n_ranked,
+        ideal=coded.ideal,
+        n_nonrelevant=coded.n_nonrelevant,
+        n_undrawn=coded.n_undrawn,
+        worst_rank=coded_run.worst_rank,
+        last_rank=coded_run.last_rank,
+        n_extra_queries=coded_run.n_extra_queries,
+        strata=coded.strata_at(found),
+    )
+
+
+def join_rankings(parts: Sequence[JudgedRanking], coded: CodedQrels) -> JudgedRanking:
+    """Return the rankings of stretches of queries, in their order, as the one of all queries of `coded`."""
+    if len(parts) == 1:
+        return parts[0]
+    n_before = np.cumsum([0, *(part.n_queries for part in parts)])
+    strata = None
+    if coded.stratum is not None:
+        of_entry = np.concatenate([part.strata.of_entry for part in parts if part.strata is not None])
+        strata = Strata(of_entry, coded.query, coded.stratum, coded.relevance)
+    return JudgedRanking(
+        query=np.concatenate([part.query + n_before[place] for place, part in enumerate(parts)]),
+        rank=np.concatenate([part.rank for part in parts]),
+        relevance=np.concatenate([part.relevance for part in parts]),
+        n_retrieved=np.concatenate([part.n_retrieved for part in parts]),
+        ideal=coded.ideal,
+        n_nonrelevant=coded.n_nonrelevant,
+        n_undrawn=coded.n_undrawn,
+        worst_rank=max(part.worst_rank for part in parts),
+        last_rank=np.concatenate([part.last_rank for part in parts]),
+        n_extra_queries=sum(part.n_extra_queries for part in parts),
+        strata=strata,
+    )

@@ -1,0 +1,291 @@
+"""The one ordering rule: score descending, then doc id descending (trec_eval's rule).
+
+Every run, pool and measure orders by it. Ids are compared by code point, which is the byte order of
+their UTF-8 form. The rank that a file gives is never used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, TableError
+from fire_toolkit.kernels import as_input, compiled
+from fire_toolkit.tables import RUN, Run, check_run
+from fire_toolkit.tables.columns import starts_of_groups
+
+Ints = npt.NDArray[np.int64]
+_CHUNK_CELLS = 1 << 20
+_COMPILED_DEPTH = 128
+LEAST_SHARED = 0.5  # a run with fewer of the queries than this share is a run for something else
+
+
+def rank_run(scored: pd.DataFrame, *, where: str = "run") -> Run:
+    """Return `scored` as a Run: ranks 1..n by score descending, ties by doc id descending.
+
+    Args:
+        scored: columns run_id, query_id, doc_id (text or category) and score (finite); a column
+            rank is ignored.
+        where: what the table is called in an error.
+
+    Raises:
+        TableError: a score is NaN or infinite, a doc stands twice under a query, an id is not text.
+
+    Examples:
+        >>> rank_run(pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": [1, 1]}))
+          run_id query_id doc_id  rank  score
+        0      m        q      b     1    1.0
+        1      m        q      a     2    1.0
+    """
+    checked = check_run(scored.assign(rank=1), where=where)
+    starts = starts_of_groups(checked["run_id"].array.codes, checked["query_id"].array.codes)
+    lengths = np.diff(starts, append=len(checked))
+    order = _order_within(starts, lengths, checked["score"].to_numpy(), checked["doc_id"].array.codes)
+    if order is not None:
+        checked = checked.iloc[order].reset_index(drop=True)
+    rank = np.arange(1, len(checked) + 1) - np.repeat(starts, lengths)
+    return Run(pd.DataFrame({**{name: checked[name] for name in RUN.names}, "rank": rank}, copy=False))
+
+
+def _order_within(starts: Ints, lengths: Ints, score: npt.NDArray[Any], doc: npt.NDArray[Any]) -> Ints | None:
+    """Return the rows in rank order, stretch by stretch; None where they stand so. Others are not sorted."""
+    is_out = (score[1:] > score[:-1]) | ((score[1:] == score[:-1]) & (doc[1:] > doc[:-1]))
+    is_out[starts[1:] - 1] = False
+    if not is_out.any():
+        return None
+    stretch = np.repeat(np.arange(len(starts)), lengths)
+    is_sorted = np.ones(len(starts), dtype=bool)
+    is_sorted[stretch[1:][is_out]] = False
+    rows = np.flatnonzero(~is_sorted[stretch])
+    order = np.arange(len(score))
+    order[rows] = rows[np.lexsort([-doc[rows].astype(np.int64), -score[rows], stretch[rows]])]
+    return order
+
+
+def top(run: Run, depth: int) -> Run:
+    """Return the rows of `run` whose rank is at most `depth` (1 or more), above their list's first gap."""
+    rank = run["rank"].to_numpy()
+    start = starts_of_groups(run["run_id"].array.codes, run["query_id"].array.codes)
+    stop = np.append(start[1:], len(rank))
+    kept = rank <= depth
+    if (rank[stop - 1] != stop - start).any():
+        kept &= rank <= np.repeat(ranked_lengths(rank, start, stop), stop - start)
+    return run if kept.all() else Run(run[kept].reset_index(drop=True))
+
+
+def ranked_lengths(rank: npt.NDArray[Any], start: Ints, stop: Ints) -> Ints:
+    """Return how many docs of each list were ranked: those at the ranks 1, 2, 3, ... before the first gap.
+
+    This is the one place where it is decided how deep a list is. A run may hold positives at their exact
+    ranks below its top; what stands between them is not known.
+
+    Args:
+        rank: of each row, ascending within a list.
+        start, stop: the first row of each list, and one past its last.
+
+    Examples:
+        >>> ranked_lengths(np.array([1, 2, 3, 7, 1, 2]), np.array([0, 4]), np.array([4, 6]))
+        array([3, 2])
+    """
+    lengths = stop - start
+    n_before = np.cumsum(lengths) - lengths
+    row = np.arange(lengths.sum()) - np.repeat(n_before - start, lengths)
+    is_in_place = rank[row] == row - np.repeat(start, lengths) + 1
+    lists = np.repeat(np.arange(lengths.size), lengths)
+    return np.bincount(lists[is_in_place], minlength=lengths.size).astype(np.int64)
+
+
+def run_depth(n_ranked: Ints, last_rank: Ints) -> int:
+    """Return the depth of a run: its longest list or, where positives stand below its top, the top.
+
+    The top is the median of the lists' lengths: a positive right below it makes a list longer by one.
+
+    Args:
+        n_ranked: of each list, see `ranked_lengths`; 0 where the run lacks the query.
+        last_rank: of each list.
+    """
+    if (n_ranked == last_rank).all():
+        return int(n_ranked.max(initial=0))
+    ranked = n_ranked[n_ranked > 0]
+    return int(np.median(ranked)) if ranked.size else 0
+
+
+def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:
+    """Return each run by its id, in the order given; a Run table may hold several.
+
+    Raises:
+        TableError: two tables hold a run of the same id.
+    """
+    tables = [runs] if isinstance(runs, pd.DataFrame) else list(runs)
+    found: dict[str, Run] = {}
+    for table in tables:
+        for run_id in table["run_id"].cat.categories:
+            if run_id in found:
+                refuse_twice(run_id)
+            if len(table["run_id"].cat.categories) == 1:
+                found[run_id] = table
+            else:
+                found[run_id] = Run(table[table["run_id"] == run_id].reset_index(drop=True))
+    return found
+
+
+def refuse_twice(run_id: str) -> NoReturn:
+    """Raise the TableError for two runs of one id."""
+    raise TableError(f"run {run_id!r} is given twice; give each run an id of its own")
+
+
+def check_run_fits(
+    run_id: str,
+    queries: pd.Index[str],
+    *,
+    first: tuple[str, str],
+    n_shared: int,
+    has_known_doc: bool,
+) -> None:
+    """Raise a JoinError for a run of another split or collection; one rule wherever runs meet qrels.
+
+    Args:
+        run_id: of the run.
+        queries: of the qrels.
+        first: query and doc of its first row.
+        n_shared: how many of the queries the run has; at least half of them are expected.
+        has_known_doc: whether any of its docs is in the qrels, under whatever query.
+    """
+    if n_shared < LEAST_SHARED * len(queries):
+        raise JoinError(
+            f"run {run_id}: has {n_shared:,} of the {len(queries):,} queries of the qrels (its first: "
+            f"{first[0]!r}, theirs: {queries[0]!r}), expected half or more; is it a run for another split?"
+        )
+    if not has_known_doc:
+        raise JoinError(
+            f"run {run_id}: none of its docs ({first[1]!r}, ...) is in the qrels; is it a run for another "
+            "collection?"
+        )
+
+
+def top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[Ints, Ints]:
+    """Return row and column indices of the `depth` best columns of each row, in rank order.
+
+    Args:
+        scores: queries × docs, finite or minus infinity.
+        depth: how many columns a row keeps (all, when the matrix has fewer).
+        tie_codes: one different integer from 0 a column, or one a cell; among equal scores the higher
+            code comes first.
+
+    Exact under ties. The depth-th largest of the maxima of groups of columns bounds the depth-th largest
+    score from below; what reaches the bound is sorted.
+    """
+    if scores.dtype.kind != "f":
+        scores = scores.astype(np.float64)
+    n_docs = scores.shape[1]
+    depth = min(depth, n_docs)
+    if depth == 0:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    loops = compiled(scores.size)
+    if loops is not None and depth <= _COMPILED_DEPTH and tie_codes.ndim == 1 and scores.itemsize >= 4:
+        return _top_compiled(loops, scores, depth, tie_codes)
+    return _top_of_rows(scores, depth, tie_codes)
+
+
+def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints) -> tuple[Ints, Ints]:
+    """Return the rank of each cell in its row, and how many cells of the row equal it, itself included.
+
+    Args:
+        scores: queries × docs, finite or minus infinity.
+        rows, columns: of the cells.
+        tie_codes: one different integer a column; among equal scores the higher code comes first.
+    """
+    loops = compiled(rows.size * scores.shape[1])
+    if loops is not None and scores.dtype.kind == "f" and scores.itemsize >= 4:
+        inputs = (as_input(scores, scores.dtype.type), as_input(rows, np.int64), as_input(columns, np.int64))
+        ranked: tuple[Ints, Ints] = loops.ranks_in_rows(*inputs, as_input(tie_codes, np.int64))
+        return ranked
+    rank, n_equal = np.empty(rows.size, dtype=np.int64), np.empty(rows.size, dtype=np.int64)
+    step = max(1, _CHUNK_CELLS // max(1, scores.shape[1]))
+    for start in range(0, rows.size, step):
+        part = slice(start, start + step)
+        lines, column = scores[rows[part]], columns[part]
+        score = lines[np.arange(len(column)), column][:, None]
+        equal = lines == score
+        is_above = tie_codes[None, :] > tie_codes[column][:, None]
+        rank[part] = 1 + (lines > score).sum(axis=1) + (equal & is_above).sum(axis=1)
+        n_equal[part] = equal.sum(axis=1)
+    return rank, n_equal
+
+
+def _top_compiled(
+    loops: ModuleType, scores: npt.NDArray[Any], depth: int, tie_codes: Ints
+) -> tuple[Ints, Ints]:
+    scores = as_input(scores, scores.dtype.type)
+    columns = np.empty((len(scores), depth), dtype=np.int64)
+    undone = loops.top_of_rows(scores, depth, as_input(tie_codes, np.int64), columns)
+    if len(undone):
+        columns[undone] = _top_of_rows(scores[undone], depth, tie_codes)[1].reshape(-1, depth)
+    return np.repeat(np.arange(len(scores)), depth), columns.ravel()
+
+
+def _top_of_rows(scores: npt.NDArray[Any], depth: int, tie_codes: Ints) -> tuple[Ints, Ints]:
+    n_docs = scores.shape[1]
+    if depth == n_docs:
+        rows, columns = (index.ravel() for index in np.indices(scores.shape))
+    else:
+        is_candidate = scores >= _lower_bounds(scores, depth)[:, None]
+        rows, columns = np.divmod(np.flatnonzero(is_candidate.ravel()), n_docs)
+    codes = tie_codes[columns] if tie_codes.ndim == 1 else tie_codes[rows, columns]
+    values = scores[rows, columns] + scores.dtype.type(0)  # -0.0 equals 0.0 and becomes it
+    order = best_of_rows(rows, values, codes, n_rows=len(scores), depth=depth)
+    return rows[order], columns[order]
+
+
+def _lower_bounds(scores: npt.NDArray[Any], depth: int) -> npt.NDArray[Any]:
+    """Return for each row a value that at least `depth` of its scores reach."""
+    n_docs = scores.shape[1]
+    n_groups = next((depth * each for each in (8, 4, 2) if n_docs >= 3 * depth * each), n_docs)
+    width = n_docs // n_groups
+    if width > 1:
+        whole = scores[:, : width * n_groups].reshape(len(scores), width, n_groups)
+        scores = np.maximum(whole.max(axis=1), _padded(scores[:, width * n_groups :], n_groups))
+    bounds: npt.NDArray[Any] = np.partition(scores, -depth, axis=1)[:, -depth]
+    return bounds
+
+
+def _padded(rest: npt.NDArray[Any], width: int) -> npt.NDArray[Any]:
+    return np.pad(rest, ((0, 0), (0, width - rest.shape[1])), constant_values=-np.inf)
+
+
+def best_of_rows(
+    rows: Ints, values: npt.NDArray[Any], codes: Ints, *, n_rows: int, depth: int
+) -> npt.NDArray[np.intp]:
+    """Return the places of the `depth` best entries of each row, rows in order, best first.
+
+    Args:
+        rows: ascending, the row of each entry.
+        values: the score of each entry, without NaN and -0.0.
+        codes: from 0; among equal scores of a row the higher comes first.
+        n_rows: how many rows there are; some may have no entry.
+        depth: how many entries a row keeps, fewer where it has fewer.
+
+    Rows of about equally many float32 entries are sorted together, score and code packed into one
+    integer; others one entry at a time.
+    """
+    counts = np.bincount(rows, minlength=n_rows)
+    widest = int(counts.max(initial=0))
+    is_ragged = n_rows * widest > 4 * len(rows) + 64 * n_rows
+    if values.dtype != np.float32 or is_ragged or int(codes.max(initial=0)) >= 2**32:
+        order = np.lexsort([-codes, -values.astype(np.float64), rows])
+        place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.asarray(order[place < depth], dtype=np.intp)
+    starts = np.cumsum(counts) - counts
+    place = np.arange(len(rows)) - np.repeat(starts, counts)
+    bits = values.view(np.uint32)
+    ordered = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
+    keys = np.zeros((n_rows, widest), dtype=np.uint64)  # below every key of a number
+    keys[rows, place] = (ordered << np.uint64(32)) | codes.astype(np.uint64)
+    best = np.argsort(keys, axis=1)[:, : -min(depth, widest) - 1 : -1]
+    kept = best < counts[:, None]
+    return np.asarray((starts[:, None] + best)[kept], dtype=np.intp)

@@ -1,0 +1,200 @@
+"""Rules for docs of equal score, by name, where a run's own order (doc id descending) is not wanted.
+
+`index` puts tied docs in the collection's order, as a stable sort of a score matrix does. The others
+move the docs of the qrels within their group of tied docs, whose first and last rank are f and l:
+`optimistic` puts positives first (higher grades before lower), docs judged not relevant last and what
+was not judged between them; `pessimistic` is its mirror; `average` gives the i-th of a group's p
+positives its expected rank f − 1 + i (l − f + 2) / (p + 1), which for one positive is the mean rank.
+`expected` moves nothing: a score is then its mean over all orders of the tied docs, which a rank between
+the places of a group does not give (C@1 of a positive at rank 1.5 is 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.matching.blocks import RunBlock
+from fire_toolkit.matching.coded import CodedRun
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+
+TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic", "expected")
+SETTLING_RULES = TIE_RULES[2:5]  # `expected` takes the mean over all orders; the first two, that of the run
+
+
+@dataclass(frozen=True, eq=False)
+class TiedRanking:
+    """A joined ranking, and for each of its entries the first and last rank of the docs of its score."""
+
+    ranking: JudgedRanking
+    first: Ints
+    last: Ints
+
+    @property
+    def has_ties(self) -> bool:
+        """Return whether any doc of the qrels is tied."""
+        return bool((self.first < self.last).any())
+
+    @cached_property
+    def tied_queries(self) -> Ints:
+        """Return the queries of which a doc of the qrels is tied, ascending."""
+        return np.unique(self.ranking.query[self.first < self.last])
+
+    def of(self, queries: Ints) -> TiedRanking:
+        """Return the rankings of some queries (ascending), which become 0, 1, ..."""
+        kept = self.ranking.entries_of(queries)
+        return TiedRanking(self.ranking.of(queries), self.first[kept], self.last[kept])
+
+    @classmethod
+    def joined(cls, parts: Sequence[TiedRanking], ranking: JudgedRanking) -> TiedRanking:
+        """Return the rankings of stretches of queries, in their order, as the one that `ranking` joins."""
+        first, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "last"))
+        return cls(ranking, first, last)
+
+    def condensed(self, ranking: JudgedRanking) -> TiedRanking:
+        """Return `ranking`, this one without its unjudged docs, with the ties that are left."""
+        is_judged = self.ranking.is_judged & self.ranking.is_in_top
+        group = _numbered(self.ranking.query[is_judged], self.first[is_judged])
+        count = np.bincount(group)
+        first = np.asarray(ranking.rank, dtype=np.int64)[np.cumsum(count) - count][group]
+        return TiedRanking(ranking, first, first + count[group] - 1)
+
+    def settled(self, rule: str) -> JudgedRanking:
+        """Return the ranking with its ties settled by one of `SETTLING_RULES`."""
+        group = _numbered(self.ranking.query, self.first)
+        return _settled(self.ranking, group, self.first, self.last, rule)
+
+
+def find_ties(run: CodedRun, ranking: JudgedRanking) -> TiedRanking:
+    """Return `ranking`, which `judge_run` returned for `run`, with the tied group of each entry.
+
+    Of docs that the run left out nothing is known: a group that goes on below the end of a list counts as
+    far as the list goes.
+    """
+    rows = _rows_of(run, ranking)
+    goes_on = np.zeros(run.score.size + 1, dtype=bool)  # whether a row is tied with the one above it
+    goes_on[1:-1] = run.score[1:] == run.score[:-1]
+    goes_on[run.start] = False
+    goes_on[run.stop] = False
+    first, last = rows.copy(), rows.copy()
+    tied = np.flatnonzero(goes_on[rows] | goes_on[rows + 1])
+    if tied.size:
+        starts = np.flatnonzero(~goes_on)
+        group = np.searchsorted(starts, rows[tied], side="right")
+        first[tied], last[tied] = starts[group - 1], starts[group] - 1
+    return TiedRanking(ranking, run.rank[first].astype(np.int64), run.rank[last].astype(np.int64))
+
+
+def _rows_of(run: CodedRun, ranking: JudgedRanking) -> Ints:
+    """Return the row of each entry of a ranking."""
+    rank = ranking.rank.astype(np.int64)
+    if not run.gapped_rank.size:
+        return np.asarray(run.start[ranking.query] + rank - 1, dtype=np.int64)
+    width = int(run.rank.max(initial=0)) + 1
+    lengths = run.stop - run.start
+    query = np.repeat(np.arange(lengths.size), lengths)
+    place = np.arange(query.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = run.start[query] + place
+    at = np.searchsorted(query * width + run.rank[rows], ranking.query * width + rank)
+    return np.asarray(rows[at], dtype=np.int64)
+
+
+def places_in_order(doc_ids: pd.Index[str], order: Sequence[str], *, run_id: str) -> Ints:
+    """Return the place of each doc of a run in the collection's order.
+
+    Raises:
+        UsageError: a doc stands twice in `order`.
+        JoinError: a doc of the run is not in `order`.
+    """
+    docs = pd.Index(order)
+    if not docs.is_unique:
+        twice = docs[docs.duplicated()][0]
+        raise UsageError(f"order of the docs: {twice!r} stands twice, expected each doc once")
+    place = docs.get_indexer(doc_ids)
+    if (place < 0).any():
+        absent = doc_ids[place < 0]
+        raise JoinError(
+            f"run {run_id}: {len(absent):,} docs are not in the order of the docs ({absent[0]}); expected "
+            "the list of the whole collection"
+        )
+    return np.asarray(place, dtype=np.int64)
+
+
+def order_by_index(block: RunBlock, docs: Sequence[str], *, run_id: str) -> RunBlock:
+    """Return `block` with docs of equal score in the order of `docs`, as `places_in_order` has it.
+
+    Args:
+        block: in any order of ties.
+        docs: every doc of the block, each once, in the collection's order.
+        run_id: what the run is called in an error.
+
+    Examples:
+        >>> from fire_toolkit.matching.blocks import block_of
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> run = rank_run(pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": ["a", "b"], "score": 1}))
+        >>> block = order_by_index(block_of(run), ["a", "b"], run_id="m")
+        >>> list(block.docs[block.doc])
+        ['a', 'b']
+    """
+    place = places_in_order(block.docs, docs, run_id=run_id)
+    query = np.repeat(np.arange(len(block.queries)), np.diff(block.start))
+    return replace(block, doc=block.doc[np.lexsort((place[block.doc], -block.score, query))])
+
+
+def _settled(ranking: JudgedRanking, group: Ints, first: Ints, last: Ints, rule: str) -> JudgedRanking:
+    """Return the ranking with the entries of each group (numbered, in order) where the rule puts them."""
+    if rule == "average":
+        rank = _expected(group, first, last, ranking.relevance)
+        order = np.lexsort((rank, ranking.query))
+        rank = rank[order]
+    else:
+        rank, order = _extreme(group, first, last, ranking.relevance, is_optimistic=rule == "optimistic")
+    return replace(
+        ranking,
+        query=ranking.query[order],
+        rank=rank,
+        relevance=ranking.relevance[order],
+        strata=ranking.strata and ranking.strata.at(order),
+    )
+
+
+def _expected(group: Ints, first: Ints, last: Ints, relevance: Ints) -> Floats:
+    rank = np.empty(group.size)
+    for is_of_kind in (relevance >= 1, relevance == 0, relevance < 0):
+        kept = np.flatnonzero(is_of_kind)
+        place, count = _places(group[kept])
+        rank[kept] = first[kept] - 1 + place * (last[kept] - first[kept] + 2) / (count + 1)
+    return rank
+
+
+def _extreme(
+    group: Ints, first: Ints, last: Ints, relevance: Ints, *, is_optimistic: bool
+) -> tuple[Floats, Ints]:
+    """Return ranks, and the entries in their order; docs without an entry stand as unjudged ones do."""
+    merit = np.where(relevance < 0, 0.5, relevance)
+    order = np.lexsort((-merit if is_optimistic else merit, group))
+    place, count = _places(group)
+    is_late = (relevance[order] == 0) == is_optimistic
+    rank = np.where(is_late, last - count + place, first - 1 + place)
+    return rank.astype(np.float64), order
+
+
+def _numbered(*keys: Ints) -> Ints:
+    """Return 0, 1, ... for each stretch of entries that agree in all keys."""
+    is_first = np.zeros(keys[0].size, dtype=bool)
+    for key in keys:
+        is_first[1:] |= key[1:] != key[:-1]
+    return np.cumsum(is_first, dtype=np.int64)
+
+
+def _places(group: Ints) -> tuple[Ints, Ints]:
+    """Return 1, 2, ... within each group of entries in order, and the size of the group of each."""
+    count = np.bincount(group)
+    start = np.cumsum(count) - count
+    return np.arange(1, group.size + 1) - start[group], count[group]

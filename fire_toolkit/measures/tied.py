@@ -1,0 +1,46 @@
+"""What measures see of rankings with tied docs: each by its own level, condensed or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fire_toolkit.arrays import Floats
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import SETTLING_RULES, TiedRanking
+from fire_toolkit.measures.definition import Measure
+
+
+def settled_view(measure: Measure, tied: TiedRanking, rule: str) -> JudgedRanking:
+    """Return the ranking as the measure's modifiers have it, ties settled after them.
+
+    Args:
+        measure: its level and whether lists are condensed.
+        tied: the ranking with its ties.
+        rule: one of `TIE_RULES`; those not in `SETTLING_RULES` leave the order of the run.
+    """
+    if rule not in SETTLING_RULES or not tied.has_ties:
+        return measure.view(tied.ranking)
+    return tied_view(tied, measure).settled(rule)
+
+
+def tied_view(tied: TiedRanking, measure: Measure) -> TiedRanking:
+    """Return the ranking as the measure's modifiers have it, with its ties."""
+    ranking = measure.view(tied.ranking)
+    return tied.condensed(ranking) if measure.condensed else replace(tied, ranking=ranking)
+
+
+def expected_values(tied: TiedRanking, measures: Sequence[Measure]) -> Floats:
+    """Return the mean of each measure over all orders of tied docs: measures × queries.
+
+    Queries without tied docs have the value of their one order.
+    """
+    with_ties = tied.of(tied.tied_queries)
+    rows = []
+    for measure in measures:
+        values = measure.per_query(measure.view(tied.ranking)).copy()
+        values[tied.tied_queries] = measure.expected(tied_view(with_ties, measure))
+        rows.append(values)
+    return np.stack(rows)

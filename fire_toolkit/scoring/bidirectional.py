@@ -1,0 +1,239 @@
+"""Retrieval in both directions, as image–text and text–video papers print it, whole or over folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.measures import parse_measure, restrict_run
+from fire_toolkit.measures.defaults import DIRECTION, DIRECTION_CUTOFFS
+from fire_toolkit.scoring import Note, Scoring, score_runs
+from fire_toolkit.tables import Qrels, Run, Scores, check_qrels
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A part of a collection that is scored by itself: its docs, and the qrels between them and texts.
+
+    back: the qrels from items (query_id) to texts (doc_id), where they are not `qrels` the other way round.
+    """
+
+    docs: tuple[str, ...]
+    qrels: Qrels
+    augmented: Qrels | None = None
+    back: Qrels | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """Return the ids of the fold's texts, sorted."""
+        return sorted({*self.qrels["query_id"], *([] if self.back is None else self.back["doc_id"])})
+
+
+def score_directions(
+    text_to_item: Run,
+    item_to_text: Run,
+    qrels: Qrels,
+    *,
+    augmented: Qrels | None = None,
+    back: Qrels | None = None,
+    item: str = "i",
+) -> Scoring:
+    """Return R@1, 5, 10, MedR and MnR from texts to items and from items to texts, R@Sum and mR.
+
+    R@K of either direction is C@K: whether any positive of the query stands in the top K. Of an image
+    with five captions the best-ranked one counts. A collection may have any number of texts an item, and
+    of items a text.
+
+    Args:
+        text_to_item: one run whose queries are texts and whose docs are items.
+        item_to_text: one run whose queries are items and whose docs are texts.
+        qrels: texts (query_id) and their items (doc_id); read the other way round for `item_to_text`.
+            The queries of each direction are those that stand in them.
+        augmented: the corrected qrels; not together with `back`.
+        back: items (query_id) and their texts (doc_id), where these are not `qrels` the other way round: as
+            in ECCV Caption, whose images have positives among all captions, and whose queries are some.
+        item: a letter for the item in the names of measures: `i` gives t2i_R@1, `v` t2v_R@1.
+
+    Returns:
+        `scores` as `score_runs` has them, without values per query, under the id of `text_to_item`, in
+        the order t2i_R@1, …, t2i_MnR, i2t_R@1, …, i2t_MnR, R@Sum, mR. R@Sum is the sum of the six R@K
+        as shares (times 100, it is the sum of percentages that papers print), mR is R@Sum / 6.
+
+    Raises:
+        UsageError: a table holds no run or several; `augmented` and `back` are both given.
+        JoinError: as `score_runs`; nothing is positive; without `back`, texts are ranked that `qrels` does
+            not hold, so that an item's own text would count as not relevant.
+
+    Source: Faghri et al., VSE++ (BMVC 2018), for R@K of both directions; R@Sum as in SCAN (ECCV 2018).
+
+    Examples:
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> forth = pd.DataFrame({"run_id": "a", "query_id": ["t"], "doc_id": ["i"], "score": [1.0]})
+        >>> back = pd.DataFrame({"run_id": "a", "query_id": ["i"], "doc_id": ["t"], "score": [1.0]})
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["t"], "doc_id": ["i"], "relevance": 1}))
+        >>> scores = score_directions(rank_run(forth), rank_run(back), qrels).scores
+        >>> scores[["measure", "value"]].head(2)
+           measure  value
+        0  t2i_R@1    1.0
+        1  t2i_R@5    1.0
+    """
+    _check_one(text_to_item, item_to_text)
+    if back is not None and augmented is not None:
+        raise UsageError("qrels of the other direction do not go with augmented qrels; score without one")
+    if back is None:
+        refuse_unheld_texts(item_to_text["doc_id"].unique(), qrels)
+    parts, notes = [], []
+    turned, turned_notes = _turned_augmented(qrels, augmented)
+    ways = (
+        (f"t2{item}", text_to_item, qrels, augmented),
+        (f"{item}2t", item_to_text, turn_qrels(qrels) if back is None else back, turned),
+    )
+    for way, run, own, corrected in ways:
+        scores, own_notes = score_runs(run, own, list(DIRECTION.values()), augmented=corrected)
+        names = scores["measure"].map({measure: name for name, measure in DIRECTION.items()})
+        parts.append(scores.assign(measure=way + "_" + names))
+        notes += [Note(n.kind, n.run_id, n.qrels, n.n, f"{way}: {n.text}") for n in own_notes]
+    scores = pd.concat(parts, ignore_index=True).assign(run_id=str(text_to_item["run_id"].iloc[0]))
+    return Scoring(Scores(pd.concat([scores, *_sums(scores)], ignore_index=True)), (*notes, *turned_notes))
+
+
+def is_share(measure: str) -> bool:
+    """Whether a measure of `score_directions` is a share, or a sum or mean of shares, and no rank.
+
+    Examples:
+        >>> is_share("t2i_R@1"), is_share("R@Sum"), is_share("i2t_MedR")
+        (True, True, False)
+    """
+    own = DIRECTION.get(measure.partition("_")[2])
+    return own is None or parse_measure(own).definition.unit == "share"
+
+
+def refuse_unheld_texts(texts: Iterable[str], qrels: Qrels) -> None:
+    """Raise a JoinError when texts are ranked of which the qrels do not say where they belong.
+
+    Where the qrels hold none of them, the run is another's, which scoring refuses in its own words.
+    """
+    held = set(qrels["query_id"])
+    ranked = list(texts)
+    unheld = [text for text in ranked if text not in held]
+    if 0 < len(unheld) < len(ranked):
+        raise JoinError(
+            f"{len(unheld):,} texts are ranked that are no queries of the qrels ({', '.join(unheld[:3])}): "
+            "an item's own text among them would count as wrong. Give the qrels from items to texts "
+            "(--qrels2), or rank the texts of the qrels alone"
+        )
+
+
+def turn_qrels(qrels: Qrels) -> Qrels:
+    """Return the qrels the other way round: docs as queries, queries as docs."""
+    return check_qrels(qrels.rename(columns={"query_id": "doc_id", "doc_id": "query_id"}))
+
+
+def make_folds(
+    qrels: Qrels,
+    docs: Sequence[str],
+    n_folds: int,
+    *,
+    augmented: Qrels | None = None,
+    back: Qrels | None = None,
+) -> list[Fold]:
+    """Return the collection in `n_folds` parts of consecutive docs, with the texts that belong to them.
+
+    A text is in the fold of its positives, once in each where they lie in several. COCO 1K is the mean
+    over five folds of the 5,000 test images in the order of the split.
+
+    Args:
+        qrels: the original qrels, which say where a text belongs.
+        docs: every doc, in the collection's order; those without a text are in the way of others' texts.
+        n_folds: 1 or more; where it does not divide the docs, the first folds have one doc more.
+        augmented: the corrected qrels; pairs across folds are left out.
+        back: the qrels from items to texts; pairs across folds are left out.
+
+    Raises:
+        UsageError: more folds than docs, or a doc given twice.
+        JoinError: a doc of a positive pair is not among `docs`; a fold has no text.
+    """
+    if not 1 <= n_folds <= len(docs) or len(set(docs)) < len(docs):
+        raise UsageError(
+            f"{n_folds} folds of {len(docs)} docs ({len(set(docs))} different); expected each doc once, and "
+            "at most as many folds as docs"
+        )
+    absent = sorted(set(qrels.loc[qrels["relevance"] >= 1, "doc_id"]) - set(docs))
+    if absent:
+        raise JoinError(f"{len(absent):,} docs of the qrels are not in the order of the docs ({absent[0]})")
+    size, more = divmod(len(docs), n_folds)
+    starts = [n * size + min(n, more) for n in range(n_folds + 1)]
+    return [_fold(qrels, tuple(docs[starts[n] : starts[n + 1]]), augmented, back) for n in range(n_folds)]
+
+
+def _fold(qrels: Qrels, docs: tuple[str, ...], augmented: Qrels | None, back: Qrels | None) -> Fold:
+    positive = qrels[(qrels["relevance"] >= 1) & qrels["doc_id"].isin(docs)]
+    if positive.empty:
+        raise JoinError(f"the fold from {docs[0]} to {docs[-1]} has no text; expected fewer folds")
+    texts = set(positive["query_id"])
+    if back is not None:
+        texts |= set(back.loc[(back["relevance"] >= 1) & back["query_id"].isin(docs), "doc_id"])
+
+    def own(table: Qrels, text: str = "query_id", item: str = "doc_id") -> Qrels:
+        return Qrels(table[table[text].isin(texts) & table[item].isin(docs)].reset_index(drop=True))
+
+    return Fold(
+        docs,
+        own(qrels),
+        None if augmented is None else own(augmented),
+        None if back is None else own(back, "doc_id", "query_id"),
+    )
+
+
+def fold_runs(text_to_item: Run, item_to_text: Run, fold: Fold) -> tuple[Run, Run]:
+    """Return both runs with the fold's queries and docs alone, ranks closed up."""
+    texts, docs = fold.texts, list(fold.docs)
+    both = []
+    for run, queries, answers in ((text_to_item, texts, docs), (item_to_text, docs, texts)):
+        is_in = run["query_id"].isin(queries) & run["doc_id"].isin(answers)
+        both.append(restrict_run(run, is_in.to_numpy(dtype=bool)))
+    return both[0], both[1]
+
+
+def mean_of_folds(scorings: Sequence[Scoring]) -> Scoring:
+    """Return the mean of every score over folds (of MedR, the mean of medians), and all notes."""
+    if len(scorings) == 1:
+        return scorings[0]
+    first = scorings[0].scores
+    value = sum(scoring.scores["value"] for scoring in scorings) / len(scorings)
+    notes = [
+        Note(note.kind, note.run_id, note.qrels, note.n, f"fold {n}: {note.text}")
+        for n, scoring in enumerate(scorings, start=1)
+        for note in scoring.notes
+    ]
+    return Scoring(Scores(first.assign(value=value)), tuple(notes))
+
+
+def _check_one(*runs: Run) -> None:
+    for run in runs:
+        ids = list(run["run_id"].cat.categories)
+        if len(ids) != 1:
+            raise UsageError(f"{len(ids)} runs in one table ({', '.join(ids[:3])}), expected one a direction")
+
+
+def _turned_augmented(qrels: Qrels, augmented: Qrels | None) -> tuple[Qrels | None, list[Note]]:
+    """Return the corrected qrels turned, over the items that the originals hold."""
+    if augmented is None:
+        return None, []
+    is_known = augmented["doc_id"].isin(set(qrels["doc_id"]))
+    n = int(augmented.loc[~is_known, "doc_id"].nunique())
+    text = f"{n:,} items that only the augmented qrels hold are no queries: no text belongs to them"
+    turned = turn_qrels(Qrels(augmented[is_known]))
+    return turned, [Note("extra", "", "augmented", n, text)] if n else []
+
+
+def _sums(scores: pd.DataFrame) -> list[pd.DataFrame]:
+    recalls = scores[scores["measure"].str.contains("_R@", regex=False)]
+    total = recalls.groupby(["run_id", "qrels", "query_id"], as_index=False, sort=False)["value"].sum()
+    shares = (("R@Sum", 1), ("mR", 2 * len(DIRECTION_CUTOFFS)))
+    rows = [total.assign(measure=name, value=total["value"] / by) for name, by in shares]
+    return [table[list(scores.columns)] for table in rows]

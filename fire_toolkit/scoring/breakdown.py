@@ -1,0 +1,86 @@
+"""Scores broken down by what a column of the queries says: one score for each of its values."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Ints
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.measures import parse_measure
+from fire_toolkit.scoring.score import ALL
+from fire_toolkit.tables import Queries, Scores
+
+AspectScores = NewType("AspectScores", pd.DataFrame)
+SEPARATOR = ";"
+
+
+def score_aspects(scores: Scores, queries: Queries, *, column: str) -> AspectScores:
+    """Return each score over the queries of each value of `column` alone.
+
+    Args:
+        scores: what `score_runs` returned with `per_query=True`.
+        queries: every query of the scores; text in `column`. A value that holds `;` is several, and the
+            query counts in each (CIRCO's semantic_aspects); an empty one is a value like others.
+        column: of `queries`.
+
+    Returns:
+        Columns aspect, n_queries (how many queries have it), then those of Scores with query_id `all`;
+        ordered by aspect, then as `scores`. Ranks of queries without a positive found are those of the
+        whole. Each value is the mean or median over the aspect's queries; delta is augmented minus original.
+
+    Raises:
+        UsageError: the queries have no such column.
+        JoinError: a query of the scores is not in `queries`; the scores hold no single queries.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_queries
+        >>> rows = [("m", "original", "all", "RR", 0.5), ("m", "original", "q1", "RR", 1.0)]
+        >>> names = ["run_id", "qrels", "query_id", "measure", "value"]
+        >>> scores = Scores(pd.DataFrame([*rows, ("m", "original", "q2", "RR", 0.0)], columns=names))
+        >>> table = pd.DataFrame({"query_id": ["q1", "q2"], "text": "a", "kind": ["x;y", "y"]})
+        >>> score_aspects(scores, check_queries(table), column="kind")[["aspect", "n_queries", "value"]]
+          aspect  n_queries  value
+        0      x          1    1.0
+        1      y          2    0.5
+    """
+    if column not in queries.columns:
+        raise UsageError(f"queries have no column {column!r}; found {', '.join(queries.columns)}")
+    run_ids, query_ids, measures, names = (
+        list(dict.fromkeys(scores[key])) for key in ("run_id", "query_id", "measure", "qrels")
+    )
+    if query_ids == [ALL]:
+        raise JoinError("scores: no values per query, which a breakdown needs; score with per_query")
+    values = scores["value"].to_numpy().reshape(len(run_ids), len(query_ids), len(measures), len(names))
+    parsed = [parse_measure(name) for name in measures]
+    whole = scores[scores["query_id"] == ALL].reset_index(drop=True)
+    parts = []
+    for aspect, own in _queries_of(query_ids[1:], queries, column).items():
+        of_own = values[:, 1 + own][..., : min(2, len(names))]
+        found = np.array([[[m.aggregate(of_own[r, :, i, n]) for n in range(of_own.shape[-1])]
+                           for i, m in enumerate(parsed)] for r in range(len(run_ids))])  # fmt: skip
+        if len(names) > 1:
+            found = np.concatenate([found, found[..., 1:] - found[..., :1]], axis=-1)
+        part = whole.assign(value=found.ravel())
+        part.insert(0, "aspect", aspect)
+        part.insert(1, "n_queries", own.size)
+        parts.append(part)
+    return AspectScores(pd.concat(parts, ignore_index=True))
+
+
+def _queries_of(query_ids: list[str], queries: Queries, column: str) -> dict[str, Ints]:
+    """Return the places of each value's queries among `query_ids`, values sorted."""
+    values = dict(zip(queries["query_id"], queries[column].astype("str"), strict=True))
+    absent = [query_id for query_id in query_ids if query_id not in values]
+    if absent:
+        raise JoinError(
+            f"queries: {len(absent):,} queries of the qrels are not among them ({absent[0]}); expected the "
+            "queries of this collection"
+        )
+    found: dict[str, list[int]] = {}
+    for place, query_id in enumerate(query_ids):
+        for value in dict.fromkeys(part.strip() for part in values[query_id].split(SEPARATOR)):
+            found.setdefault(value, []).append(place)
+    return {value: np.array(found[value], dtype=np.int64) for value in sorted(found)}

@@ -1,0 +1,1 @@
+"""A workspace: its settings, its stages, and the manifests beside what they wrote."""

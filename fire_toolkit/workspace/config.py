@@ -1,0 +1,157 @@
+"""A workspace: a folder with a `fire.toml` that says what the commands need not be told.
+
+The file names inputs and parameters; the places of what the stages write are fixed, so that every
+stage finds the one before it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import read_bytes, read_text
+from fire_toolkit.syntax import parse_toml
+
+CONFIG = "fire.toml"
+
+# Each section's keys with their defaults; a value in fire.toml has the type of its default.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "collection": {
+        "queries": "collection/queries.tsv",
+        "items": "collection/items.tsv",
+        "qrels": "collection/qrels.txt",
+    },
+    "runs": {"files": ["runs/*"], "query_ids": "", "doc_ids": ""},
+    "pool": {"depth": 10, "include_originals": False},
+    "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "seed": 0},
+    "import": {"exports": ["exports/*.json"]},
+    "agree": {"level": "nominal"},
+    "resolve": {"rule": "fire"},
+    "augment": {"policy": "union"},
+    "score": {"measures": ["C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10"]},
+    "compare": {"depth": 10, "rbo_p": 0.9},
+}
+
+MAY_LACK = {("collection", "items")}
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder, and the settings of its `fire.toml` over the defaults."""
+
+    root: Path
+    settings: Mapping[str, Mapping[str, Any]]
+
+    def setting(self, section: str, key: str) -> Any:
+        """Return one setting."""
+        return self.settings[section][key]
+
+    def path(self, section: str, key: str) -> Path | None:
+        """Return a setting that is a path, from the workspace's folder.
+
+        None where it is empty, or is the default of a file that a workspace may lack and this one does.
+        """
+        text = self.settings[section][key]
+        path = self.root / text
+        is_absent = (section, key) in MAY_LACK and text == SETTINGS[section][key] and not path.is_file()
+        return None if not text or is_absent else path
+
+    def paths(self, section: str, key: str) -> list[Path]:
+        """Return the files that a setting's patterns match, sorted, each once.
+
+        Raises:
+            FormatError: one is no pattern of paths below the workspace.
+        """
+        found = {
+            path
+            for pattern in self.settings[section][key]
+            for path in self._matching(section, key, pattern)
+            if path.is_file() and not path.name.startswith(".") and not _is_beside(path)
+        }
+        return sorted(found)
+
+    def _matching(self, section: str, key: str, pattern: str) -> list[Path]:
+        try:
+            return list(self.root.glob(pattern))
+        except (ValueError, NotImplementedError) as error:
+            where = f"{self.root / CONFIG}: [{section}] {key} = {pattern!r}"
+            raise FormatError(f"{where}: {error}; expected a pattern such as runs/*") from None
+
+
+def _is_beside(path: Path) -> bool:
+    """Whether a file lies beside runs or exports and is none: ids, a manifest, a note."""
+    return path.name.endswith((".manifest.json", "query_ids.txt", "doc_ids.txt", ".md"))
+
+
+def find_workspace(start: Path) -> Workspace | None:
+    """Return the workspace that holds `start`: the nearest folder upwards with a fire.toml, or None."""
+    for folder in (start, *start.parents):
+        if (folder / CONFIG).is_file():
+            return read_workspace(folder)
+    return None
+
+
+def read_workspace(root: Path) -> Workspace:
+    """Return the workspace in the folder `root`.
+
+    Raises:
+        FormatError: fire.toml is no TOML, or has a section, key or type that is not known.
+    """
+    path = root / CONFIG
+    written = parse_toml(_text(path), str(path))
+    settings = {section: dict(defaults) for section, defaults in SETTINGS.items()}
+    for section, values in written.items():
+        _known(path, "section", section, settings)
+        if not isinstance(values, dict):
+            raise FormatError(f"{path}: {section} = …, expected a section [{section}]")
+        for key, value in values.items():
+            _known(path, f"key in [{section}]", key, settings[section])
+            settings[section][key] = _typed(path, section, key, value)
+    return Workspace(root, settings)
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file that may be empty: all of its settings are then the defaults."""
+    return read_text(path) if read_bytes(path).strip() else ""
+
+
+def _known(path: Path, what: str, name: str, known: Mapping[str, Any]) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(known)}"
+        raise FormatError(f"{path}: no {what} is called {name!r}; {hint}")
+
+
+def _typed(path: Path, section: str, key: str, value: Any) -> Any:
+    default = SETTINGS[section][key]
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    is_text_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if type(value) is not type(default) or (isinstance(default, list) and not is_text_list):
+        raise FormatError(f"{path}: [{section}] {key} = {value!r}, expected a value like {default!r}")
+    return value
+
+
+def config_text(values: Mapping[str, Mapping[str, Any]] | None = None) -> str:
+    """Return a fire.toml with every setting, defaults where `values` names none."""
+    lines = ["# Paths are relative to this file. What is not written here has the default shown.\n"]
+    for section, defaults in SETTINGS.items():
+        lines.append(f"[{section}]")
+        given = (values or {}).get(section, {})
+        lines += [f"{key} = {_toml(given.get(key, default))}" for key, default in defaults.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)

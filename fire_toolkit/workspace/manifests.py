@@ -1,0 +1,259 @@
+"""Outputs and their manifest: written so that a kill leaves the old files or the new, never a mix.
+
+Each output goes to a temporary file in its own folder and is flushed to disk; then a commit record
+names all of them, each is renamed, and the record is removed. A record found later is carried to its
+end by whoever comes next. The manifest says what made the files, and from what; a file that is no
+longer what its manifest says is refused. Nothing that depends on the clock or the machine is written,
+so the same inputs give the same bytes.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fire_toolkit.errors import FireError, FormatError, StaleError
+from fire_toolkit.files import read_text, sha256_of
+from fire_toolkit.syntax import parse_json
+
+SCHEMA_VERSION = 1
+MANIFEST = "manifest.json"
+_SUFFIX = ".manifest.json"
+_RECORD = ".fire-commit-"
+_LONGEST_NAME = 255  # bytes
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What made a stage's files: parameters, sha256 of each input and output, counts."""
+
+    stage: str
+    tool_version: str
+    parameters: dict[str, Any]
+    inputs: dict[str, str]
+    outputs: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, Any] = field(default_factory=dict)
+    schema_version: int = SCHEMA_VERSION
+
+
+def manifest_path(out: Path, *, is_folder: bool) -> Path:
+    """Return where the manifest of an output lies: in the folder, or beside the file under its name."""
+    return out / MANIFEST if is_folder else out.with_name(out.name + _SUFFIX)
+
+
+def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Path) -> None:
+    """Write a stage's files and its manifest as one change.
+
+    Files of the same manifest that an earlier run wrote and this one does not are removed.
+
+    Args:
+        texts: path → content; all in the folder of the manifest.
+        manifest: without outputs: their hashes are filled in here.
+        at: the manifest's path.
+
+    Raises:
+        FireError: the folder cannot be made or written, or the disk is full; the old files stand.
+    """
+    earlier = read_manifest(at).outputs if at.is_file() else {}
+    contents = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
+    outputs = {path.name: _sha256(content) for path, content in sorted(contents.items())}
+    filled = replace(manifest, outputs=outputs)
+    contents[at] = (json.dumps(asdict(filled), indent=1, ensure_ascii=False) + "\n").encode()
+    write_files(contents)
+    for name in earlier.keys() - outputs.keys():
+        at.with_name(name).unlink(missing_ok=True)
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write files of one folder as one change: after a kill all are old or, on the next look, all new.
+
+    Raises:
+        FireError: the folder cannot be made or written, or the disk is full; the old files stand.
+    """
+    folder = next(iter(contents)).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        finish_interrupted(folder)
+        if len(contents) == 1:
+            _write_one(*next(iter(contents.items())))
+        else:
+            _carry_out(_prepare(folder, contents))
+    except OSError as error:
+        needed = sum(map(len, contents.values()))
+        hint = f"; {needed:,} bytes are needed: free some space" if error.errno == errno.ENOSPC else ""
+        raise FireError(f"{error.filename or folder}: cannot be written: {error.strerror}{hint}") from None
+
+
+def _write_one(path: Path, content: bytes) -> None:
+    """Write one file, whose renaming is the whole change and needs no record."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        _write_through(part, content)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _flush_folder(path.parent)
+
+
+def _prepare(folder: Path, contents: Mapping[Path, bytes]) -> Path:
+    """Write the temporary files and, last, the commit record: from then on the change is made."""
+    parts = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
+    record = folder / f"{_RECORD}{os.getpid()}.json"
+    part_of_record = folder / f"{_RECORD}{os.getpid()}.tmp"
+    try:
+        for path, content in contents.items():
+            _write_through(parts[path], content)
+        renames = {part.name: path.name for path, part in parts.items()}
+        _write_through(part_of_record, json.dumps(renames).encode())
+        _flush_folder(folder)
+        part_of_record.replace(record)
+    except BaseException:
+        for part in (*parts.values(), part_of_record):
+            part.unlink(missing_ok=True)
+        raise
+    return record
+
+
+def finish_interrupted(folder: Path) -> None:
+    """Carry every commit record in `folder` to its end, and remove what killed writers left behind."""
+    for record in sorted(folder.glob(f"{_RECORD}*.json")):
+        _carry_out(record)
+    for part in folder.glob(".*.tmp"):
+        if not _is_alive(part.name.split(".")[-2].rpartition("-")[2]):
+            part.unlink(missing_ok=True)
+
+
+def _is_alive(process: str) -> bool:
+    if not process.isdigit():
+        return True  # somebody else's file
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _carry_out(record: Path) -> None:
+    for part, name in _renames(record).items():
+        _replace_if_there(record.with_name(part), record.with_name(name))
+    _flush_folder(record.parent)
+    record.unlink(missing_ok=True)
+
+
+def _renames(record: Path) -> dict[str, str]:
+    """Return what a commit record asks for; nothing when another process has carried it out."""
+    try:
+        renames = parse_json(record.read_text(encoding="utf-8"), "record")
+        names = [name for pair in renames.items() for name in pair]
+        if not all(name and Path(name).name == name and "\0" not in name for name in names):
+            raise ValueError("a name that leads out of the folder, or is none")
+        if any(len(os.fsencode(name)) > _LONGEST_NAME for name in names):
+            raise ValueError("a name longer than a file can have")
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, AttributeError, FormatError) as error:
+        raise FormatError(f"{record}: damaged commit record ({error}); delete it") from None
+    return dict(renames)
+
+
+def _replace_if_there(part: Path, path: Path) -> None:
+    try:
+        part.replace(path)
+    except FileNotFoundError:
+        return  # renamed before the interruption
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    with path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _flush_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest at `path`.
+
+    Raises:
+        FormatError: it is no manifest, or of a newer schema than this version knows.
+    """
+    found = parse_json(read_text(path), str(path))
+    try:
+        if found["schema_version"] > SCHEMA_VERSION:
+            raise FormatError(
+                f"{path}: schema {found['schema_version']}, this version knows {SCHEMA_VERSION}"
+            )
+        manifest = Manifest(**found)
+    except (TypeError, KeyError) as error:
+        raise _damaged(path, str(error)) from None
+    for name, kind in _KINDS.items():
+        if type(value := getattr(manifest, name)) is not kind:
+            raise _damaged(path, f"{name} is a {type(value).__name__}")
+    hashes = (*manifest.inputs.values(), *manifest.outputs.values())
+    if not all(isinstance(text, str) for text in hashes):
+        raise _damaged(path, "a hash that is no text")
+    return manifest
+
+
+_KINDS = {"stage": str, "tool_version": str, "schema_version": int} | dict.fromkeys(
+    ("parameters", "inputs", "outputs", "counts"), dict
+)
+
+
+def _damaged(path: Path, reason: str) -> FormatError:
+    return FormatError(f"{path}: damaged manifest ({reason}); delete it and run the stage again")
+
+
+def verify(path: Path) -> None:
+    """Refuse `path` if a manifest beside it says that other bytes were written; pass it otherwise.
+
+    A file without a manifest is somebody's own and passes.
+
+    Raises:
+        StaleError: the bytes are not those that the stage wrote.
+    """
+    finish_interrupted(path.parent)
+    found = _manifest_of(path)
+    if found is not None and found[1].outputs[path.name] != sha256_of(path):
+        at, manifest = found
+        raise StaleError(
+            f"{path}: changed since `fire-toolkit {manifest.stage}` wrote it; run that again, or delete "
+            f"{at.name} to keep the file as it is"
+        )
+
+
+def writer_of(path: Path) -> Manifest | None:
+    """Return the manifest of the stage that wrote `path`; None for a file of somebody's own.
+
+    Raises:
+        FormatError: the manifest beside it is damaged.
+    """
+    found = _manifest_of(path)
+    return None if found is None else found[1]
+
+
+def _manifest_of(path: Path) -> tuple[Path, Manifest] | None:
+    for at in (path.with_name(path.name + _SUFFIX), path.with_name(MANIFEST)):
+        if at.is_file() and path.name in (manifest := read_manifest(at)).outputs:
+            return at, manifest
+    return None

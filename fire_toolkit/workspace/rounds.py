@@ -1,0 +1,71 @@
+"""The rounds in which a workspace asks people: one series of numbers, whoever begins a round.
+
+Round 1 is the first pool. A later round is the new pairs of a later model, or pairs that are asked again.
+A round is begun by its tasks (`tasks/tasks.json`, `tasks/round-N/tasks.json`) or by a campaign
+(`campaign/round-N`); `plan/round-N` is one that has not begun.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+
+_FOLDER = re.compile(r"round-([1-9][0-9]*)")
+
+
+def tasks_file(root: Path, number: int) -> Path:
+    """Return where the tasks of a round lie in the workspace `root`.
+
+    Examples:
+        >>> tasks_file(Path("work"), 2).as_posix()
+        'work/tasks/round-2/tasks.json'
+    """
+    folder = root / "tasks"
+    return folder / "tasks.json" if number == 1 else folder / f"round-{number}" / "tasks.json"
+
+
+def handed_out(root: Path) -> dict[int, Path]:
+    """Return the files of tasks that were made in their places in a workspace, by round."""
+    numbers = [1, *_numbers(root / "tasks", "tasks.json")]
+    files = {number: tasks_file(root, number) for number in sorted(numbers)}
+    return {number: path for number, path in files.items() if path.is_file()}
+
+
+def begun_rounds(root: Path) -> set[int]:
+    """Return the numbers of all rounds that were begun in a workspace, by tasks or by a campaign."""
+    return {*handed_out(root), *_numbers(root / "campaign", "*.csv")}
+
+
+def planned_rounds(root: Path) -> set[int]:
+    """Return the numbers of the rounds that `next-round` has planned in a workspace."""
+    return set(_numbers(root / "plan", "*.csv"))
+
+
+def next_round_number(root: Path, *, judged: int = 0) -> int:
+    """Return the number that pairs to be asked again get: after all that was begun, pooled or judged.
+
+    Args:
+        root: the workspace.
+        judged: the latest round of its judgments, 0 where there are none.
+    """
+    pooled = pool_counts(root).get("round", 1)
+    return 1 + max({1, judged, pooled if isinstance(pooled, int) else 1, *begun_rounds(root)})
+
+
+def pool_counts(root: Path) -> dict[str, Any]:
+    """Return what the workspace's pool counted, as its manifest says; nothing where there is none."""
+    at = manifest_path(root / "pool", is_folder=True)
+    try:
+        return read_manifest(at).counts if at.is_file() else {}
+    except FireError:
+        return {}
+
+
+def _numbers(folder: Path, pattern: str) -> list[int]:
+    """Return the numbers of the folders round-N in `folder` that hold a file of that pattern."""
+    found = [(path, _FOLDER.fullmatch(path.name)) for path in folder.glob("round-*") if path.is_dir()]
+    return [int(name[1]) for path, name in found if name and any(path.glob(pattern))]

@@ -1,0 +1,220 @@
+"""The stages of a workspace in their order, and whether each is done, stale or still to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.files import sha256_of
+from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
+from fire_toolkit.workspace.rounds import handed_out, pool_counts
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage: its command, where it writes, what it reads (settings `section.key`, or places, with `*`).
+
+    recalls: what it takes into account where it is there, and need not be run again for.
+    """
+
+    name: str
+    out: str
+    is_folder: bool
+    needs: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    recalls: tuple[str, ...] = ()
+
+
+_JUDGED = ("judgments/judgments.csv", "labels/labels.csv")
+
+STAGES = (
+    Stage("pool", "pool", True, ("runs.files", "collection.qrels"), recalls=_JUDGED),
+    Stage("tasks", "tasks/tasks.json", False, ("pool/pool.csv", "collection.queries"), ("collection.items",)),
+    Stage("import", "judgments/judgments.csv", False, ("import.exports",)),
+    Stage("agree", "agreement/agreement.csv", False, ("judgments/judgments.csv",)),
+    Stage("resolve", "labels", True, ("judgments/judgments.csv",)),
+    Stage("augment", "augmented/qrels.txt", False, ("collection.qrels", "labels/labels.csv")),
+    Stage("score", "scores/scores.csv", False, ("runs.files", "collection.qrels"), ("augmented/qrels.txt",)),
+    Stage("compare", "comparison/comparison.csv", False, ("runs.files",)),
+)
+
+# What stands in the place of `import` once a campaign has begun.
+CAMPAIGN = (
+    Stage(
+        "push",
+        "campaign",
+        True,
+        (),
+        ("tasks/tasks.json", "tasks/round-*/tasks.json", "campaign/round-*/assignments.csv"),
+    ),
+    Stage("pull", "judgments/judgments.csv", False, (), ("ledger/*.parquet",)),
+)
+_POOL = "pool/pool.csv"
+_SHOWN = 3
+_Hash = Callable[[Path], str]
+
+
+@dataclass(frozen=True)
+class StageState:
+    """A stage's state (`done`, `stale`, `ready`, `waiting`) and the reason, in words."""
+
+    stage: Stage
+    state: str
+    reason: str
+
+
+def stage_states(workspace: Workspace) -> list[StageState]:
+    """Return the state of every stage.
+
+    `done`: written, and nothing it was made from has changed; `stale`: something has; `ready`: not
+    written, and all it needs is there; `waiting`: something it needs is not there.
+    """
+    once = cache(sha256_of)  # most files stand in the manifests of several stages
+    return [StageState(stage, *_state(stage, workspace, once)) for stage in stages_of(workspace)]
+
+
+def stages_of(workspace: Workspace) -> list[Stage]:
+    """Return a workspace's stages in their order; in a campaign `push` and `pull` bring the judgments."""
+    if not (workspace.root / "campaign" / "campaign.json").is_file():
+        return list(STAGES)
+    place = next(number for number, stage in enumerate(STAGES) if stage.name == "import")
+    return [*STAGES[:place], *CAMPAIGN, *STAGES[place + 1 :]]
+
+
+def _state(stage: Stage, workspace: Workspace, hash_of: _Hash) -> tuple[str, str]:
+    inputs, absent = _inputs(stage, workspace)
+    at = manifest_path(workspace.root / stage.out, is_folder=stage.is_folder)
+    if stage.name == "tasks":
+        at = _latest_tasks(workspace, at)
+    if not at.is_file():
+        return ("waiting", f"needs {', '.join(absent)}") if absent else ("ready", "not done yet")
+    try:
+        manifest = read_manifest(at)
+    except FireError as error:
+        return "stale", str(error)
+    if stage.name == "tasks" and (told := _tasks_state(manifest, at, workspace)):
+        return told
+    reasons = _changed_files(manifest, at, workspace, hash_of)
+    reasons += _changed_inputs(manifest, inputs, stage, workspace, hash_of)
+    reasons += _changed_parameters(manifest, stage, workspace)
+    if reasons and stage.name == "tasks" and _has_begun(workspace):
+        return "done", f"{_counts(manifest)}; handed out, and since then {_in_words(reasons)}"
+    if not reasons and stage.name in ("import", "pull") and (late := _unanswered(manifest, workspace)):
+        return "waiting", f"no answer yet to round {late[0]} ({late[1].relative_to(workspace.root)})"
+    return ("stale", _in_words(reasons)) if reasons else ("done", _counts(manifest))
+
+
+def _latest_tasks(workspace: Workspace, first: Path) -> Path:
+    """Return the manifest of the tasks made last, which are of the workspace's pool where any are."""
+    found = {n: manifest_path(path, is_folder=False) for n, path in handed_out(workspace.root).items()}
+    there = [found[number] for number in sorted(found, reverse=True) if found[number].is_file()]
+    pool = workspace.root / _POOL
+    now = sha256_of(pool) if pool.is_file() else ""
+    return next((at for at in there if _inputs_of(at).get(_POOL) == now), there[0] if there else first)
+
+
+def _inputs_of(at: Path) -> dict[str, str]:
+    try:
+        return read_manifest(at).inputs
+    except FireError:
+        return {}
+
+
+def _tasks_state(manifest: Manifest, at: Path, workspace: Workspace) -> tuple[str, str] | None:
+    """Return the state of tasks that were made of an earlier pool: what the present one leaves to ask."""
+    pool = workspace.root / _POOL
+    if not pool.is_file() or manifest.inputs.get(_POOL) == sha256_of(pool):
+        return None
+    to_ask = pool_counts(workspace.root).get("to_ask")
+    if to_ask is None:
+        return None
+    return ("stale", f"{to_ask:,} pairs to ask") if to_ask else ("done", "nothing new to ask")
+
+
+def _has_begun(workspace: Workspace) -> bool:
+    """Whether people have answered, or a campaign has been pushed: their tasks are not made again."""
+    places = ("judgments/judgments.csv", "campaign/campaign.json")
+    return any((workspace.root / place).is_file() for place in places)
+
+
+def _unanswered(manifest: Manifest, workspace: Workspace) -> tuple[int, Path] | None:
+    """Return the first round after those of the judgments whose tasks were handed out, and its tasks."""
+    latest = manifest.counts.get("round", 1)
+    later = [(number, path) for number, path in handed_out(workspace.root).items() if number > latest]
+    return later[0] if later else None
+
+
+def _in_words(reasons: list[str]) -> str:
+    more = [f"{len(reasons) - _SHOWN} more"] if len(reasons) > _SHOWN else []
+    return "; ".join(reasons[:_SHOWN] + more)
+
+
+def _inputs(stage: Stage, workspace: Workspace) -> tuple[list[Path], list[str]]:
+    """Return the files a stage reads now, and what is missing."""
+    found: list[Path] = []
+    absent: list[str] = []
+    for need in (*stage.needs, *stage.optional):
+        paths = _resolved(need, workspace)
+        found += [path for path in paths if path.is_file()]
+        if need in stage.needs:
+            absent += [str(path.relative_to(workspace.root)) for path in paths if not path.is_file()]
+            if not paths and need in ("runs.files", "import.exports"):
+                section, key = need.split(".")
+                absent.append(" ".join(workspace.setting(section, key)))
+    return found, absent
+
+
+def _resolved(need: str, workspace: Workspace) -> list[Path]:
+    if "*" in need:
+        return sorted(workspace.root.glob(need))
+    if "/" in need:
+        return [workspace.root / need]
+    section, key = need.split(".")
+    if isinstance(workspace.setting(section, key), list):
+        return workspace.paths(section, key)
+    path = workspace.path(section, key)
+    return [path] if path else []
+
+
+def _changed_files(manifest: Manifest, at: Path, workspace: Workspace, hash_of: _Hash) -> list[str]:
+    changed = []
+    for name, wanted in manifest.outputs.items():
+        path = at.with_name(name)
+        if not path.is_file():
+            changed.append(f"{path.relative_to(workspace.root)} is gone")
+        elif hash_of(path) != wanted:
+            changed.append(f"{path.relative_to(workspace.root)} was changed by hand")
+    return changed
+
+
+def _changed_inputs(
+    manifest: Manifest, inputs: list[Path], stage: Stage, workspace: Workspace, hash_of: _Hash
+) -> list[str]:
+    now = {path.relative_to(workspace.root).as_posix(): path for path in inputs}
+    reasons = [f"{name} is new" for name in now if name not in manifest.inputs]
+    for name, wanted in manifest.inputs.items():
+        path = workspace.root / name
+        if name in stage.recalls:
+            continue
+        if not path.is_file():
+            reasons.append(f"{name} is gone")
+        elif hash_of(path) != wanted:
+            reasons.append(f"{name} has changed")
+    return reasons
+
+
+def _changed_parameters(manifest: Manifest, stage: Stage, workspace: Workspace) -> list[str]:
+    settings = workspace.settings.get(stage.name, {})
+    return [
+        f"{key} is {settings[key]!r} in fire.toml, was {value!r}"
+        for key, value in manifest.parameters.items()
+        if key in settings and settings[key] != value
+    ]
+
+
+def _counts(manifest: Manifest) -> str:
+    return ", ".join(f"{name} {n:,}" for name, n in manifest.counts.items() if isinstance(n, int))
