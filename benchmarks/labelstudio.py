@@ -35,6 +35,7 @@ from typing import Any
 import httpx
 import pandas as pd
 
+from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.ledger_rows import KEPT
 from fire_toolkit.campaign.queues import assign_tasks
 from fire_toolkit.campaign.records import Campaign, Round
@@ -44,8 +45,9 @@ from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection, read_connection
-from fire_toolkit.labelstudio.pull import LOOK_BACK_S, Pulled, pull_answers
-from fire_toolkit.labelstudio.push import make_queues, project_settings, push_queues
+from fire_toolkit.labelstudio.projects import project_settings
+from fire_toolkit.labelstudio.pull import LOOK_BACK_S, pull_answers
+from fire_toolkit.labelstudio.push import make_queues, push_queues
 from fire_toolkit.tables import Tasks, check_pool, check_qrels, check_queries
 
 BATCH = 1000
@@ -216,7 +218,7 @@ def main() -> int:
                 settings = project_settings(bare, queue.name, guideline)
                 projects.append(raw.push(settings, queue.tasks))
 
-        def pull(folder: Path, marks: Mapping[str, str], *, is_full: bool = False) -> Pulled:
+        def pull(folder: Path, marks: Mapping[str, str], *, is_full: bool = False) -> Fetched:
             now = time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
             return pull_answers(
                 api, campaign, folder, names={}, marks=marks, now=lambda: now, is_full=is_full
@@ -261,7 +263,7 @@ def main() -> int:
 
         n_pulls = 12 * given.repeats  # each takes a fifth of a second
         copies = [shutil.copytree(ledger, Path(place) / f"copy-{n}") for n in range(2 * n_pulls)]
-        found: list[Pulled] = []
+        found: list[Fetched] = []
         for look_back_s, what in ((LOOK_BACK_S, ""), (0, " (no look-back)")):
             both = in_turn(
                 lambda: found.append(pull(copies.pop(), marks)),

@@ -87,7 +87,7 @@ def test_the_base_stands_on_itself(path: Path) -> None:
 
 
 # The campaign keeps records and a ledger; what it computes touches no file.
-KEEPERS = {"ledger", "ledger_index", "records", "task_files"}
+KEEPERS = {"carrier", "ledger", "ledger_index", "records", "task_files"}
 CAMPAIGN = sorted((PACKAGE / "campaign").glob("*.py"))
 
 
@@ -103,6 +103,7 @@ def test_what_a_campaign_computes_touches_no_file_or_clock(path: Path) -> None:
 
 def test_every_room_has_its_place() -> None:
     edges = {"files", "syntax", "formats", "workspace", "labelstudio", "media", "campaign", "serving"}
+    edges |= {"folder"}
     placed = BASE | set(STAGES) | edges | {"arguments", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed
 

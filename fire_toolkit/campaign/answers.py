@@ -98,14 +98,14 @@ def _task_answers(task: object, place: str, known: Mapping[str, tuple[str, str]]
         _refuse_other_form(record, place)
     pair = _pair(_record(record.get("data"), f"{place}: data"), place, known)
     project = record.get("project")
-    asked = _round(record.get(META))
+    asked = round_of(record.get(META))
     for which, annotation in enumerate(_list(record, "annotations", place), start=1):
         yield _annotation(annotation, pair, project, asked, f"{place}, annotation {which}")
     for which, draft in enumerate(_list(record, "drafts", place), start=1):
         yield _draft(draft, pair, asked, f"{place}, draft {which}")
 
 
-def _round(meta: object) -> int:
+def round_of(meta: object) -> int:
     """Return the round that a task of this toolkit names; 1 where there is none, or somebody else's word."""
     found = meta.get(ROUND) if isinstance(meta, dict) else None
     return found if type(found) is int and 1 <= found < _MAX_ID else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -22,6 +23,11 @@ TaskKey = tuple[str, str]
 
 # A segment of its own for each handful of answers would cost more than reading them from a server.
 _AT_ONCE = 1000
+
+
+def time_now() -> str:
+    """Return the time now as the ledger writes it: UTC, microseconds, `Z`."""
+    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 class LedgerIndex:
@@ -55,6 +61,11 @@ class LedgerIndex:
         return states
 
     @cached_property
+    def answers(self) -> dict[str, str]:
+        """For each answer what its last version says."""
+        return dict(zip(self._ledger["annotation"].tolist(), self._ledger["answer"].tolist(), strict=True))
+
+    @cached_property
     def _places(self) -> dict[tuple[str, str, str, str], set[str]]:
         """For each source, project, task and pair the answers that were seen there."""
         names = ("annotation", "source", "project", "task", "pair_id")
@@ -82,6 +93,7 @@ class LedgerIndex:
         if new.empty:
             return
         append_rows(self._folder, new)
+        self.answers.update(zip(new["annotation"], new["answer"], strict=True))
         self._known.update(new["row_id"])
         columns = (new[name].tolist() for name in ("annotation", "updated_at", "state"))
         for annotation, updated_at, state in zip(*columns, strict=True):

@@ -12,6 +12,7 @@ from fire_toolkit.campaign.answers import Answer, one_line, read_answers
 from fire_toolkit.campaign.ledger import DELETED, RESTORED, Ledger, latest_answers
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round, queue_named
+from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
 from fire_toolkit.guidelines.model import Guideline
@@ -65,7 +66,8 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
 
     Args:
         latest: one row for each answer.
-        rounds: what was asked of whom.
+        rounds: what was asked of whom; an answer to what none of them asks has no kind, and the round that
+            its task named.
     """
     assigned = {
         (entry.number, name, pair): kind
@@ -74,9 +76,14 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
             *(entry.assignments[column] for column in ("annotator_id", "pair_id", "kind")), strict=True
         )
     }
+    numbers = [entry.number for entry in rounds]
+    asked = {pair for _, _, pair in assigned}
+    columns = (latest[name] for name in ("queue", "annotator_id", "pair_id", "answer"))
     told = [
-        _classified(queue, name, pair, assigned, [entry.number for entry in rounds])
-        for queue, name, pair in zip(latest["queue"], latest["annotator_id"], latest["pair_id"], strict=True)
+        _classified(queue, name, pair, assigned, numbers)
+        if queue or pair in asked
+        else (int(json.loads(answer).get(ROUND, 1)), "")
+        for queue, name, pair, answer in zip(*columns, strict=True)
     ]
     return latest.assign(round=[number for number, _ in told], kind=[kind for _, kind in told])
 
@@ -87,7 +94,7 @@ def _classified(
     wanted = queue_named(queue)
     if wanted is None:
         found = [(n, assigned[n, name, pair]) for n in numbers if (n, name, pair) in assigned]
-        return found[-1] if found else (1, UNASSIGNED if assigned else "")
+        return found[-1] if found else (1, UNASSIGNED)
     kind = assigned.get((wanted.round, wanted.annotator_id, pair), UNASSIGNED)
     is_other = name not in ("", wanted.annotator_id) and not wanted.is_shared
     return wanted.round, UNASSIGNED if is_other and kind not in (TRAINING, CONTROL) else kind

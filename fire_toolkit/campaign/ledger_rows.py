@@ -91,10 +91,15 @@ def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str
                 "task": str(task.get("id", "")),
                 "queue": origin.queue,
                 "annotator_id": "" if author is None else origin.names.get(str(author), str(author)),
-                "answer": json.dumps(kept, sort_keys=True, separators=(",", ":")),
+                "answer": answer_text(kept),
             }
         )
     return rows
+
+
+def answer_text(content: Json) -> str:
+    """Return an answer as the ledger writes it."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
 def _account(value: object) -> int | None:

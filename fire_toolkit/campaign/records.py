@@ -25,11 +25,12 @@ from fire_toolkit.workspace.manifests import finish_interrupted, write_files
 
 FOLDER = "campaign"
 LEDGER_FOLDER = "ledger"
+BY_SERVER = "labelstudio"
+BY_HAND = "folder"
 SHARED = "shared"
 SHARED_OVERLAP = "shared-overlap"
+_CARRIER = "carrier.json"
 _ROUND = re.compile(r"round-([1-9][0-9]*)")
-_MARK = re.compile(r"fire-toolkit campaign (?P<key>\S+) round (?P<round>\d+) queue (?P<annotator>\S+)")
-_MAX_TITLE = 50
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,13 @@ class Campaign:
 
 @dataclass(frozen=True)
 class Round:
-    """What a round asks of whom: each pair once in `tasks`, who has it in `assignments`."""
+    """What a round asks of whom: each pair once in `tasks`, who has it in `assignments`; what carries it."""
 
     number: int
     tasks: Tasks
     assignments: Assignments
     controls: Qrels
+    carrier: str = BY_SERVER
 
 
 @dataclass(frozen=True)
@@ -74,24 +76,6 @@ def queue_named(text: str) -> QueueName | None:
     """Return the queue that `str` of it names; None for any other text."""
     number, slash, annotator_id = text.partition("/")
     return QueueName(int(number), annotator_id) if slash and number.isdigit() and annotator_id else None
-
-
-def project_mark(campaign: Campaign, queue: QueueName) -> str:
-    """Return the description by which a project is known again as the one of a queue."""
-    return f"fire-toolkit campaign {campaign.key} round {queue.round} queue {queue.annotator_id}"
-
-
-def marked_queue(campaign: Campaign, description: object) -> QueueName | None:
-    """Return the queue of this campaign that a project's description names; None if it is not ours."""
-    found = _MARK.search(description) if isinstance(description, str) else None
-    if found is None or found["key"] != campaign.key:
-        return None
-    return QueueName(int(found["round"]), found["annotator"])
-
-
-def project_title(campaign: Campaign, queue: QueueName) -> str:
-    """Return a title that tells annotators which project is theirs, and nothing of where pairs come from."""
-    return f"{queue.annotator_id} · round {queue.round} · {campaign.guideline}"[:_MAX_TITLE]
 
 
 def share_queues(assignments: Assignments) -> Assignments:
@@ -158,34 +142,63 @@ def _read_round(root: Path, number: int) -> Round:
         check_tasks(tables["tasks"], where=where["tasks"]),
         check_assignments(tables["assignments"], where=where["assignments"]),
         check_qrels(tables["controls"], where=where["controls"]),
+        _carrier_of(folder),
     )
+
+
+def _carrier_of(folder: Path) -> str:
+    path = folder / _CARRIER
+    if not path.is_file():
+        return BY_SERVER
+    content = parse_json(read_text(path), str(path))
+    name = content.get("carrier") if isinstance(content, dict) else None
+    if name not in (BY_SERVER, BY_HAND):
+        raise FormatError(f"{path}: carrier is {name!r}, expected {BY_SERVER} or {BY_HAND}")
+    return str(name)
 
 
 def write_round(root: Path, entry: Round) -> None:
     """Write a round; one that is there already stays, and must be the same.
 
+    A round by hand that is written again for the server is the server's from then on.
+
     Raises:
         UsageError: another round of that number has begun.
     """
     folder = root / FOLDER / f"round-{entry.number}"
+    contents = _contents(folder, entry)
+    if _has_begun(folder):
+        refuse_other_round(root, entry)
+        if entry.carrier == BY_SERVER:
+            (folder / _CARRIER).unlink(missing_ok=True)
+        return
+    if entry.carrier != BY_SERVER:
+        contents[folder / _CARRIER] = (json.dumps({"carrier": entry.carrier}) + "\n").encode()
+    write_files(contents)
+
+
+def refuse_other_round(root: Path, entry: Round) -> None:
+    """Raise `UsageError` if another round of that number has begun."""
+    folder = root / FOLDER / f"round-{entry.number}"
+    contents = _contents(folder, entry) if _has_begun(folder) else {}
+    changed = [path.name for path, content in contents.items() if path.read_bytes() != content]
+    if changed:
+        raise UsageError(
+            f"{folder}: round {entry.number} was assigned otherwise ({', '.join(changed)} would change); "
+            "push without new inputs to continue it, or begin another campaign in a workspace of its own"
+        )
+
+
+def _contents(folder: Path, entry: Round) -> dict[Path, bytes]:
     tables: Mapping[str, tuple[pd.DataFrame, tuple[str, ...]]] = {
         "tasks": (entry.tasks, TASKS.names),
         "assignments": (entry.assignments, ASSIGNMENTS.names),
         "controls": (entry.controls, ("query_id", "doc_id", "relevance")),
     }
-    contents = {
+    return {
         folder / f"{name}.csv": delimited_text(table[list(columns)]).encode()
         for name, (table, columns) in tables.items()
     }
-    if _has_begun(folder):
-        changed = [path.name for path, content in contents.items() if path.read_bytes() != content]
-        if changed:
-            raise UsageError(
-                f"{folder}: round {entry.number} was assigned otherwise ({', '.join(changed)} would change); "
-                "push without new inputs to continue it, or begin another campaign in a workspace of its own"
-            )
-        return
-    write_files(contents)
 
 
 def read_marks(root: Path) -> dict[str, str]:

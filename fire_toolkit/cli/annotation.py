@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, loads_of
 from fire_toolkit.cli.common import (
     Inputs,
     chosen,
@@ -24,9 +25,13 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.fetching import derive_judgments, read_files
 from fire_toolkit.cli.judged_files import latest_round
 
 if TYPE_CHECKING:
+    from fire_toolkit.campaign.records import Campaign, Round
+    from fire_toolkit.cli.asking import Asked
+    from fire_toolkit.guidelines.model import Guideline
     from fire_toolkit.tables import Pool, Queries
 
 
@@ -44,8 +49,8 @@ if TYPE_CHECKING:
 @click.option(
     "--annotators",
     metavar="A,B,C",
-    help="Also a file for each person, for those who work by hand: the queues that `push` would give "
-    "(NAME=2: twice the tasks).",
+    help="Also a file and a sheet for each person, in the queues that `push` would give (NAME=2: twice the "
+    "tasks): a campaign by hand.",
 )
 @click.option(
     "--out",
@@ -75,8 +80,8 @@ def tasks(
     """
     from fire_toolkit.campaign.task_json import task_lines
     from fire_toolkit.campaign.tasks import make_tasks
-    from fire_toolkit.cli.asking import kept, queue_tasks, what_to_ask
-    from fire_toolkit.cli.push import loads_of
+    from fire_toolkit.cli.asking import by_hand, kept, what_to_ask
+    from fire_toolkit.folder.carrier import queue_files
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.formats.tables.table_files import read_items, read_queries
 
@@ -102,25 +107,33 @@ def tasks(
     stem = file.name.removesuffix(".json")
     names = {1: file.name, 2: f"{stem}.overlap.json"}
     texts = {names[batch]: lines for batch, lines in task_lines(made, rules).items()}
-    own = queue_tasks(made, loads_of(annotators.split(",")), seed) if annotators else {}
-    texts |= {f"{stem}.{name}.json": task_lines(queue, rules)[1] for name, queue in own.items()}
+    entry = by_hand(made, loads_of(annotators.split(",")), seed) if annotators else None
+    own = queue_files(entry, rules, stem=stem) if entry else {}
+    for files in own.values():
+        texts |= files
     parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256, "overlap": share, "seed": seed}
     texts = texts if out else kept(file, texts)
+    begins = None if out else _campaign_for(entry, rules)
     write_outputs(file, texts, stage="tasks", parameters=parameters, inputs=inputs, counts=counts)
-    words = f"{n_of(counts['tasks'], 'task')} in {file}"
+    if entry and begins:
+        begin(*begins, [entry])
+    summarise(counts, _words(counts, asked, has_items=bool(items_file)), as_json=as_json)
+    if entry:
+        _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
+    say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
+    _say_next_of_tasks()
+
+
+def _words(counts: Mapping[str, int], asked: Asked, *, has_items: bool) -> str:
+    from fire_toolkit.campaign.task_files import overlap_file
+
+    words = f"{n_of(counts['tasks'], 'task')} in {asked.file}"
     if counts["doubled"]:
-        second = file.with_name(f"{stem}.overlap.json")
+        second = overlap_file(asked.file)
         words += f"; {counts['doubled']:,} of them again in {second}, for a second annotator"
     if asked.n_left:
         words += f"; {_left_out(asked.n_left)}"
-    if not items_file:
-        words += "; no items given, so each doc id stands for its media URL"
-    summarise(counts, words, as_json=as_json)
-    if own:
-        files = (f"{file.with_name(f'{stem}.{name}.json')} ({len(queue):,})" for name, queue in own.items())
-        say(f"for each person: {', '.join(files)}; together they are {file.name} and its .overlap.json")
-    say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
-    _say_next_of_tasks()
+    return words if has_items else f"{words}; no items given, so each doc id stands for its media URL"
 
 
 def _without_own_items(pairs: Pool, queries: Queries) -> Pool:
@@ -137,9 +150,31 @@ def _left_out(n_pairs: int) -> str:
     return f"{n_of(n_pairs, 'pair')} judged or asked before left out"
 
 
-def _say_next_of_tasks() -> None:
+def _campaign_for(entry: Round | None, rules: Guideline) -> tuple[Path, Campaign] | None:
+    """Return workspace and campaign in which a round by hand is about to begin; None where none is.
+
+    Raises:
+        UsageError: another round of its number has begun, or a campaign with another page.
+    """
+    from fire_toolkit.campaign.records import refuse_other_round
+
     workspace = here()
-    if workspace and (workspace.root / "campaign" / "campaign.json").is_file():
+    if entry is None or workspace is None:
+        return None
+    refuse_other_round(workspace.root, entry)
+    return workspace.root, campaign_of(workspace.root, rules)
+
+
+def _say_files(entry: Round, files: Sequence[Path], file: Path) -> None:
+    loads = entry.assignments["annotator_id"].value_counts(sort=False)
+    named = (f"{path} ({n:,})" for path, n in zip(files, loads, strict=True))
+    say(f"for each person: {', '.join(named)}; together they are {file.name} and its .overlap.json")
+    say("each beside a .csv to fill in without Label Studio; what comes back goes into exports/, so named")
+
+
+def _say_next_of_tasks() -> None:
+    campaign = begun_here()
+    if campaign and not campaign.is_by_hand:
         say_next("push")
     else:
         say_next("import", "EXPORT.json --out judgments.csv")
@@ -175,12 +210,16 @@ def guideline(name: str | None, part: str) -> None:
 
 
 @click.command(name="import")
-@click.argument("exports", nargs=-1, metavar="EXPORT.json...")
+@click.argument("exports", nargs=-1, metavar="EXPORT...")
 @click.option("--guideline", metavar="NAME", help="The guideline judged by. [default: caption-relevance-v1]")
 @click.option("--out", metavar="FILE", help="The judgments (CSV); dropped.csv is written beside it.")
 @json_option
 def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as_json: bool) -> None:
     """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
+
+    In a campaign (begun by `tasks --annotators` or `push`) answers go into its ledger, and judgments are
+    made from that: a file read twice doubles nothing, and sheets (CSV) that were filled in by hand are read
+    too. Whose answers a file holds, its name says (tasks.A01.json), or the queue that they are from.
 
     What is no judgment (skips, drafts, answers that a later one replaced) goes to dropped.csv with
     its reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
@@ -193,9 +232,17 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
 
     file = chosen_path(out, workspace_path("judgments/judgments.csv"), "--out")
     inputs = Inputs()
-    paths = list(exports) or _workspace_exports()
+    paths = list(map(Path, exports)) or workspace_exports()
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
+    campaign = None if out else begun_here()
+    if campaign:
+        files = Inputs()
+        paths = [files.use(path) for path in dict.fromkeys(map(Path, paths))]
+        added = read_files(campaign.root, paths)
+        derive_judgments(campaign.root, added, stage="import", exports=files, as_json=as_json)
+        say_next("agree")
+        return
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
     parsed = ((str(path), parse_export(read_text(inputs.use(path)), where=str(path))) for path in paths)
     with _without_collection():
@@ -237,6 +284,7 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _workspace_exports() -> list[Path]:
+def workspace_exports() -> list[Path]:
+    """Return the exports that the workspace names."""
     workspace = here()
     return [shown(path) for path in workspace.paths("import", "exports")] if workspace else []

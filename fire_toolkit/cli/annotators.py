@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fire_toolkit.cli.campaigns import begun_here, handed_to
 from fire_toolkit.cli.common import FireGroup, drawn, json_option, say, say_next
 from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fire_toolkit.cli.campaigns import Begun
     from fire_toolkit.labelstudio.accounts import Accounts
     from fire_toolkit.labelstudio.annotators import Annotator
 
@@ -86,11 +88,32 @@ def list_(emails: bool, url: str | None, token_file: Path | None, as_json: bool)
 def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_json: bool) -> None:
     """Let annotators answer no more; everything they answered stays theirs.
 
-    Their account is shut, not deleted: deleting one in Label Studio takes the author off its answers.
+    An account is shut, not deleted: deleting one in Label Studio takes the author off its answers.
+    Who works with files gets no further ones.
     """
+    from fire_toolkit.labelstudio.annotators import read_register
+
+    campaign = begun_here()
+    if campaign and not read_register(private_folder()) and campaign.by_hand:
+        _retire_by_hand(campaign, names)
+        return
     rows = _accounts(url, token_file).retire(names)
     _print(rows, ("pseudonym", "state"), as_json=as_json)
     say_next("pull")
+
+
+def _retire_by_hand(campaign: Begun, names: Sequence[str]) -> None:
+    """Give annotators no further files."""
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.folder.carrier import Folder
+
+    active = handed_to(campaign)
+    for name in names:
+        if name not in active:
+            raise UsageError(f"no annotator is called {name!r}; active: {', '.join(active) or 'none'}")
+    Folder(campaign.root, campaign.guideline).retire(names)
+    say(f"{', '.join(names)}: no further files; what is answered stays, also what is still to come back")
+    say_next("next-round")
 
 
 def _print(rows: Sequence[Annotator], keys: tuple[str, ...], *, as_json: bool) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fire_toolkit.cli.common import Inputs, chosen_path, here, shown, workspace_path
 
 if TYPE_CHECKING:
+    from fire_toolkit.campaign.records import Round
     from fire_toolkit.tables import Pool, Tasks
 
 
@@ -121,22 +122,15 @@ def _campaign_keys(root: Path) -> set[str]:
     return keys
 
 
-def queue_tasks(made: Tasks, loads: Mapping[str, float], seed: int) -> dict[str, Tasks]:
-    """Return the tasks of each annotator, in the queues that `push` would give."""
+def by_hand(made: Tasks, loads: Mapping[str, float], seed: int) -> Round:
+    """Return the round of tasks that files carry, in the queues that `push` would give."""
+    from fire_toolkit.campaign.records import BY_HAND
     from fire_toolkit.campaign.rounds import first_round
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.tables import Tasks
+    from fire_toolkit.folder.carrier import refuse_file_names
 
-    bad = [name for name in loads if "/" in name or "\\" in name or name == "overlap"]
-    if bad:
-        raise UsageError(f"annotator {bad[0]!r}: cannot be part of a file's name; give another name")
-    entry = first_round(int(made["round"].max()) if len(made) else 1, made, loads, seed=seed)
-    queues = {name: entry.assignments[entry.assignments["annotator_id"] == name] for name in loads}
-    contents = entry.tasks.drop(columns="position")
-    return {
-        name: Tasks(queue[["pair_id", "position"]].sort_values("position").merge(contents, on="pair_id"))
-        for name, queue in queues.items()
-    }
+    refuse_file_names(loads)
+    number = int(made["round"].max()) if len(made) else 1
+    return replace(first_round(number, made, loads, seed=seed), carrier=BY_HAND)
 
 
 def kept(file: Path, texts: Mapping[str, bytes]) -> dict[str, bytes]:

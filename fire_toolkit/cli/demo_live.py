@@ -113,21 +113,16 @@ def _wait(media: MediaServer) -> None:
 
 def _queues() -> list[tuple[str, str]]:
     """Return each annotator with the address at which their tasks come one after another."""
-    from fire_toolkit.campaign.records import read_campaign
-    from fire_toolkit.labelstudio.api import Api
+    from fire_toolkit.campaign.records import read_campaign, read_rounds
+    from fire_toolkit.labelstudio.carrier import LabelStudio
     from fire_toolkit.labelstudio.connection import read_connection
-    from fire_toolkit.labelstudio.push import campaign_projects
 
-    campaign = read_campaign(Path.cwd())
+    root = Path.cwd()
+    campaign = read_campaign(root)
     if campaign is None:
         return []
-    connection = read_connection(Path.cwd(), environ={})
-    with Api(connection) as api:
-        found = campaign_projects(api, campaign)
-    return [
-        (queue.annotator_id, f"{connection.url}/projects/{projects[0]['id']}/data?labeling=1")
-        for queue, projects in sorted(found.items(), key=lambda entry: str(entry[0]))
-    ]
+    found = LabelStudio(read_connection(root, environ={}), root).where(campaign, read_rounds(root))
+    return [(queue.annotator_id, found[queue]) for queue in sorted(found, key=str)]
 
 
 def _show_tables(ctx: click.Context) -> None:

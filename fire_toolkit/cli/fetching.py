@@ -1,61 +1,87 @@
-"""What `pull`, `pull --listen` and `progress` share: answers into the ledger, judgments out of it."""
+"""Answers into the ledger, and the ledger to judgments.csv: what pull, import and progress share."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fire_toolkit.cli.common import Inputs, chosen, say, shown, summarise, write_outputs
 from fire_toolkit.cli.judged_files import latest_round
 from fire_toolkit.cli.meter import Meter
-from fire_toolkit.cli.server_options import connection_from, private_folder
+from fire_toolkit.cli.server_options import connection_from
 
 if TYPE_CHECKING:
-    from fire_toolkit.labelstudio.pull import Pulled
+    from collections.abc import Sequence
+
+    from fire_toolkit.campaign.carrier import Fetched
+    from fire_toolkit.guidelines.model import Guideline
 
 
-def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False) -> Pulled:
+def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False) -> Fetched:
     """Bring the ledger up to what the server has."""
-    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_marks, write_marks
+    from fire_toolkit.campaign.records import BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.accounts import Accounts
-    from fire_toolkit.labelstudio.annotators import pseudonyms
-    from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.pull import pull_answers
+    from fire_toolkit.labelstudio.carrier import LabelStudio
 
-    campaign = read_campaign(root)
-    if campaign is None:
-        raise UsageError("nothing was pushed from this workspace; push first, or give --from-export")
-    connection = connection_from(url, token_file)
-    names = pseudonyms(Accounts(connection, private_folder()).refresh())
-    with Api(connection) as api, Meter("tasks read", None) as meter:
-        return pull_answers(
-            api,
-            campaign,
-            root / LEDGER_FOLDER,
-            names=names,
-            marks=read_marks(root),
-            now=now,
-            is_full=is_full,
-            report=meter,
-            keep=lambda marks: write_marks(root, marks),
-        )
+    campaign, rounds = read_campaign(root), read_rounds(root)
+    if campaign is None or (rounds and all(entry.carrier != BY_SERVER for entry in rounds)):
+        files = "" if campaign is None else "; `fire-toolkit import` takes answers from files"
+        raise UsageError(f"nothing was pushed from this workspace; push first, or give --from-export{files}")
+    server = LabelStudio(connection_from(url, token_file), root)
+    with Meter("tasks read", None) as meter:
+        return server.fetch(campaign, rounds, root / LEDGER_FOLDER, is_full=is_full, report=meter)
 
 
-def derive_judgments(root: Path, pulled: Pulled, *, as_json: bool) -> None:
-    """Write judgments.csv and dropped.csv from the ledger, and say what was pulled."""
-    from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
+    """Add the answers in exports and filled-in sheets to the ledger."""
     from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_rounds
-    from fire_toolkit.formats.tables.delimited import delimited_text
+    from fire_toolkit.folder.carrier import Folder
+    from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
+    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+
+    names = pseudonyms(read_register(root / SERVER_FOLDER))
+    folder = Folder(root, _guideline(root), exports=paths, names=names)
+    with Meter("answers read", None) as meter:
+        return folder.fetch(read_campaign(root), read_rounds(root), root / LEDGER_FOLDER, report=meter)
+
+
+def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Sequence[Path]) -> None:
+    """Bring the ledger up to what every carrier of the campaign has."""
+    from fire_toolkit.campaign.records import BY_HAND, read_rounds
+
+    carriers = {entry.carrier for entry in read_rounds(root)}
+    if BY_HAND in carriers:
+        read_files(root, exports)
+    if carriers != {BY_HAND}:
+        pull_once(root, url, token_file)
+
+
+def _guideline(root: Path) -> Guideline:
+    from fire_toolkit.campaign.records import read_campaign
     from fire_toolkit.formats.tables.guideline_files import read_guideline
 
+    campaign = read_campaign(root)
+    return read_guideline(campaign.guideline if campaign else chosen(None, "tasks", "guideline"))
+
+
+def derive_judgments(
+    root: Path, added: Fetched, *, stage: str = "pull", exports: Inputs | None = None, as_json: bool
+) -> None:
+    """Write judgments.csv and dropped.csv from the ledger, and say what came in.
+
+    exports: the files that were read; those of earlier imports stay in the manifest.
+    """
+    from fire_toolkit.campaign.ledger import read_ledger
+    from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_rounds
+    from fire_toolkit.formats.tables.delimited import delimited_text
+
+    out = shown(root / "judgments" / "judgments.csv")
     inputs = Inputs()
+    inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
     for segment in sorted((root / LEDGER_FOLDER).glob("*.parquet")):
         inputs.use(shown(segment))
-    campaign = read_campaign(root)
-    rules = read_guideline(campaign.guideline if campaign else chosen(None, "tasks", "guideline"))
+    rules = _guideline(root)
     result = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
     reasons = result.dropped["reason"].value_counts().sort_index()
     counts: dict[str, Any] = {
@@ -67,18 +93,24 @@ def derive_judgments(root: Path, pulled: Pulled, *, as_json: bool) -> None:
         "judgments.csv": delimited_text(result.judgments),
         "dropped.csv": delimited_text(result.dropped),
     }
-    out = shown(root / "judgments" / "judgments.csv")
     parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256}
-    write_outputs(out, texts, stage="pull", parameters=parameters, inputs=inputs, counts=counts)
-    changes = pulled.counts
+    write_outputs(out, texts, stage=stage, parameters=parameters, inputs=inputs, counts=counts)
+    changes = added.counts
     words = ", ".join(f"{n:,} {what}" for what, n in changes.items()) + f"; {counts['judgments']:,} judgments"
     if counts["dropped"]:
         words += "; dropped: " + ", ".join(f"{n:,} {reason}" for reason, n in counts["dropped"].items())
     summarise({**changes, **counts}, words, as_json=as_json)
-    for note in result.notes:
+    for note in (*added.notes, *result.notes):
         say(f"note: {note}")
 
 
-def now() -> str:
-    """Return the time in UTC, to the microsecond."""
-    return datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+def _exports_before(judgments: Path) -> dict[str, str]:
+    """Return the files that earlier imports read into the ledger, with their hashes."""
+    from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+
+    at = manifest_path(judgments, is_folder=False)
+    manifest = read_manifest(at) if at.is_file() else None
+    found = manifest.inputs if manifest else {}
+    if not any(name.startswith("ledger/") for name in found):
+        return {}
+    return {name: sha for name, sha in found.items() if not name.startswith("ledger/")}

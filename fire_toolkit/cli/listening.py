@@ -14,10 +14,10 @@ from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.server_options import connection_from, private_folder
 
 if TYPE_CHECKING:
+    from fire_toolkit.campaign.carrier import Fetched
     from fire_toolkit.campaign.records import Campaign
     from fire_toolkit.labelstudio.connection import Connection
     from fire_toolkit.labelstudio.hooks import HintListener
-    from fire_toolkit.labelstudio.pull import Pulled
 
 QUIET_S = 1.0  # answers come in handfuls: those of a second are pulled together
 
@@ -119,7 +119,7 @@ class _Hooks:
         from fire_toolkit.errors import ServerError
         from fire_toolkit.labelstudio.api import Api, status_of
         from fire_toolkit.labelstudio.hooks import add_hooks
-        from fire_toolkit.labelstudio.push import campaign_projects
+        from fire_toolkit.labelstudio.projects import campaign_projects
 
         if self._is_refused:
             return
@@ -147,7 +147,7 @@ class _Hooks:
                 f"the server keeps hooks of this campaign ({error}); the next `pull --listen` removes them"
             )
 
-    def weigh(self, pulled: Pulled, *, is_hinted: bool) -> None:
+    def weigh(self, pulled: Fetched, *, is_hinted: bool) -> None:
         """Say once that hints do not come, if there were answers and no hint of them."""
         n_unseen = sum(pulled.counts.values())
         if n_unseen and not (is_hinted or self._is_refused or self._is_silent):

@@ -209,7 +209,7 @@ def _pushed_projects(connection: Connection) -> list[int]:
     from fire_toolkit.campaign.records import read_campaign
     from fire_toolkit.errors import UsageError
     from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.push import campaign_projects
+    from fire_toolkit.labelstudio.projects import campaign_projects
 
     workspace = here()
     campaign = read_campaign(workspace.root) if workspace else None

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from fire_toolkit.cli.campaigns import (
+    Begun,
+    active_annotators,
+    begin,
+    begun_here,
+    give_out_files,
+    handed_to,
+)
 from fire_toolkit.cli.common import (
     Inputs,
     chosen,
     chosen_path,
     drawn,
     formatted,
-    here,
     json_option,
     n_of,
     say,
@@ -32,7 +38,6 @@ from fire_toolkit.cli.judged_files import judgments_from, known_grades, next_num
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fire_toolkit.campaign.ledger import Ledger
     from fire_toolkit.campaign.records import Round
     from fire_toolkit.resolution import RoundPlan
 
@@ -67,7 +72,8 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     "annotators",
     multiple=True,
     metavar="NAME",
-    help="In a campaign: who can be asked. [default: everybody active in `annotators list`]",
+    help="In a campaign: who can be asked. [default: everybody active in `annotators list`; by hand, who has "
+    "files]",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of the random order and the queues. [default: 0]")
 @click.option("--guideline", metavar="NAME", help="The guideline judged by, as for `resolve`.")
@@ -96,15 +102,15 @@ def next_round(
     of the rest. pool.csv has the stratum of each pair and the probability with which it was drawn, by which
     `agree --join` weighs it. Shown is what each stratum holds, costs and is expected to buy.
 
-    Where `push` has begun a campaign, the pairs become its next round: those that wait for an answer are
-    left out, nobody gets a pair twice, and the answers are marked (columns round and kind), so that
-    agreement is of the first, blind round alone. Elsewhere `tasks` makes tasks of pool.csv.
+    Where `push` or `tasks --annotators` has begun a campaign, the pairs become its next round: those that
+    wait for an answer are left out, nobody gets a pair twice, and the answers are marked (columns round and
+    kind), so that agreement is of the first, blind round alone. Elsewhere `tasks` makes tasks of pool.csv.
     """
     asked = _asked(ask, budget, random_share, low_posterior)
     path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "--judgments")
     labels_folder = chosen_path(folder, workspace_path("labels"), "--labels")
     inputs = Inputs()
-    campaign = _campaign()
+    campaign = begun_here()
     if annotators and campaign is None:
         raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
     table = judgments_from(inputs.use(path))
@@ -123,26 +129,26 @@ def next_round(
         *_resolved(labels_folder, inputs),
         grades=known_grades(table, guideline, path),
         original=_original(qrels, inputs),
-        waiting=campaign.waiting() if campaign else None,
+        waiting=_waiting(campaign) if campaign else None,
         round=number,
         **numbers,
     )
-    entry = campaign.next_round(planned.pool, annotators, number, seed) if campaign else None
+    entry = _given_out(campaign, planned.pool, annotators, number, seed) if campaign else None
     if not dry_run and len(planned.pool):
         _write(place, planned, numbers | {"ask": list(asked)}, inputs)
         if campaign and entry:
-            campaign.write(entry)
+            begin(campaign.root, campaign.campaign, [entry])
     _show(planned, number, campaign, entry, as_json=as_json)
     if "random" in asked and numbers["random_share"]:
         _warn_of_chosen_pairs(planned)
     if dry_run:
         say("nothing was written")
-    elif len(planned.pool):
+        return
+    is_by_hand = give_out_files()
+    if len(planned.pool):
         known = f"--queries {named('QUERIES', beside=inputs.hashes)} --out {place / 'tasks.json'}"
-        if campaign:
-            say_next("push")
-        else:
-            say_next(f"tasks {place} --overlap 0", known)
+        carried = "import" if is_by_hand else "push"
+        say_next(*([carried] if campaign else [f"tasks {place} --overlap 0", known]))
 
 
 def _asked(
@@ -159,44 +165,27 @@ def _asked(
     return tuple(name for name in STRATA if name in asked)
 
 
-@dataclass(frozen=True)
-class _Campaign:
-    """The campaign of the workspace: its rounds and its ledger."""
+def _given_out(
+    campaign: Begun, pairs: pd.DataFrame, annotators: tuple[str, ...], number: int, seed: int
+) -> Round | None:
+    """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
+    from fire_toolkit.campaign.records import BY_HAND
+    from fire_toolkit.campaign.rounds import assign_next_round
+    from fire_toolkit.folder.carrier import refuse_file_names
 
-    root: Path
-    rounds: Sequence[Round]
-    ledger: Ledger
-
-    def waiting(self) -> pd.DataFrame:
-        from fire_toolkit.campaign.rounds import waiting_pairs
-
-        return waiting_pairs(self.rounds, self.ledger)
-
-    def next_round(
-        self, pairs: pd.DataFrame, annotators: tuple[str, ...], number: int, seed: int
-    ) -> Round | None:
-        from fire_toolkit.campaign.rounds import assign_next_round
-        from fire_toolkit.cli.push import active_annotators
-
-        names = list(annotators or active_annotators())
-        return assign_next_round(pairs, self.rounds, self.ledger, names, number=number, seed=seed)
-
-    def write(self, entry: Round) -> None:
-        from fire_toolkit.campaign.records import write_round
-
-        write_round(self.root, entry)
+    carrier = campaign.rounds[-1].carrier
+    known = handed_to(campaign) if carrier == BY_HAND and not annotators else ()
+    names = list(annotators or known or active_annotators())
+    if carrier == BY_HAND:
+        refuse_file_names(names)
+    entry = assign_next_round(pairs, campaign.rounds, campaign.ledger, names, number=number, seed=seed)
+    return replace(entry, carrier=carrier) if entry else None
 
 
-def _campaign() -> _Campaign | None:
-    """Return the campaign that `push` has begun in this workspace, None without one."""
-    from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_rounds
+def _waiting(campaign: Begun) -> pd.DataFrame:
+    from fire_toolkit.campaign.rounds import waiting_pairs
 
-    workspace = here()
-    rounds = read_rounds(workspace.root) if workspace else ()
-    if not workspace or not rounds:
-        return None
-    return _Campaign(workspace.root, rounds, read_ledger(workspace.root / LEDGER_FOLDER))
+    return waiting_pairs(campaign.rounds, campaign.ledger)
 
 
 def _planned(judgments: Any, labels: Any, disputes: Any, **options: Any) -> RoundPlan:
@@ -231,12 +220,12 @@ def _write(place: Path, planned: RoundPlan, parameters: dict[str, Any], inputs: 
 
 
 def _show(
-    planned: RoundPlan, number: int, campaign: _Campaign | None, entry: Round | None, *, as_json: bool
+    planned: RoundPlan, number: int, campaign: Begun | None, entry: Round | None, *, as_json: bool
 ) -> None:
     from fire_toolkit.campaign.progress import load_of
 
     loads = {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
-    n_waiting = len(campaign.waiting()) if campaign else 0
+    n_waiting = len(_waiting(campaign)) if campaign else 0
     if as_json:
         counts: dict[str, Any] = {"round": number, "pairs": len(planned.pool), "waiting": n_waiting}
         plan = json.loads(formatted(planned.strata, "json"))

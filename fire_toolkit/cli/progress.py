@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fire_toolkit.cli.campaigns import begun_here
 from fire_toolkit.cli.common import drawn, json_option, say
 from fire_toolkit.cli.meter import workspace_root
 from fire_toolkit.cli.server_options import connection_options
@@ -32,38 +33,37 @@ def progress(
 
     Counts what the ledger holds: `pull` first, or use --pull.
     """
-    from fire_toolkit.cli.fetching import pull_once
+    from fire_toolkit.cli.annotation import workspace_exports
+    from fire_toolkit.cli.fetching import fetch_all
     from fire_toolkit.errors import ServerError
 
     root = workspace_root()
     while True:
         if pulls or watch:
             try:
-                pull_once(root, url, token_file)
+                fetch_all(root, url, token_file, workspace_exports())
             except ServerError as error:
                 if not watch:
                     raise
                 say(f"note: {error}")
         if watch and not as_json:
             click.clear()
-        _show(root, as_json=as_json)
+        _show(as_json=as_json)
         if not watch:
             return
         time.sleep(every)
 
 
-def _show(root: Path, *, as_json: bool) -> None:
-    from fire_toolkit.campaign.ledger import read_ledger
+def _show(*, as_json: bool) -> None:
     from fire_toolkit.campaign.progress import measure_progress, total_progress
-    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_rounds
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.formats.tables.guideline_files import read_guideline
 
-    campaign, rounds = read_campaign(root), read_rounds(root)
-    if campaign is None or not rounds:
-        raise UsageError("nothing was pushed from this workspace; push first")
-    rules = read_guideline(campaign.guideline)
-    queues = measure_progress(rounds, read_ledger(root / LEDGER_FOLDER), guideline=rules)
+    campaign = begun_here()
+    if campaign is None:
+        raise UsageError(
+            "nothing was pushed from this workspace; push first, or hand out files (tasks --annotators A,B)"
+        )
+    queues = measure_progress(campaign.rounds, campaign.ledger, guideline=campaign.guideline)
     both = [*queues, total_progress(queues)]
     if as_json:
         click.echo(json.dumps([_plain(queue) for queue in both]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.common import drawn, here, json_option, say, say_next
+from fire_toolkit.cli.common import drawn, here, json_option, n_of, say, say_next
 
 if TYPE_CHECKING:
     from fire_toolkit.workspace.stages import StageState
@@ -54,6 +54,7 @@ def status(as_json: bool) -> None:
     else:
         table = [[s.stage.name, s.state, s.reason] for s in states]
         click.echo(drawn(table, ["stage", "state", "why"], "table", align="left"), nl=False)
+        _say_progress()
     following = next((s for s in states if s.state in ("stale", "ready")), None)
     waiting = next((s for s in states if s.state == "waiting"), None)
     if waiting and (not following or states.index(waiting) < states.index(following)):
@@ -62,6 +63,25 @@ def status(as_json: bool) -> None:
         say_next(following.stage.name)
     elif not waiting:
         say("all is done")
+
+
+def _say_progress() -> None:
+    """Say how far everybody is in a campaign, and where tasks that were handed out as files lie."""
+    from fire_toolkit.campaign.progress import measure_progress
+    from fire_toolkit.campaign.records import QueueName
+    from fire_toolkit.cli.campaigns import begun_here
+    from fire_toolkit.folder.carrier import Folder
+
+    campaign = begun_here()
+    if campaign is None:
+        return
+    folder = Folder(campaign.root, campaign.guideline)
+    places = folder.where(campaign.campaign, campaign.by_hand)
+    for queue in measure_progress(campaign.rounds, campaign.ledger, guideline=campaign.guideline):
+        place = places.get(QueueName(queue.round, queue.annotator_id), "")
+        where = f" ({place})" if place and queue.n_left else ""
+        who = f"{queue.annotator_id}, round {queue.round}"
+        say(f"{who}: {queue.n_done + queue.n_skipped:,} of {n_of(queue.n_tasks, 'task')}{where}")
 
 
 def _with_news(state: StageState) -> StageState:

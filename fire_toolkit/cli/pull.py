@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from fire_toolkit.cli.common import json_option, say, say_next
-from fire_toolkit.cli.fetching import derive_judgments, now, pull_once
+from fire_toolkit.cli.fetching import derive_judgments, pull_once, read_files
 from fire_toolkit.cli.meter import workspace_root
-from fire_toolkit.cli.server_options import connection_options, private_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fire_toolkit.labelstudio.pull import Pulled
+from fire_toolkit.cli.server_options import connection_options
 
 
 @click.command()
@@ -69,25 +63,7 @@ def pull(
             raise click.UsageError("--listen goes without --full and --from-export")
         listen(root, url, token_file, host=host, port=port, hook_url=hook_url, every=every, as_json=as_json)
         return
-    pulled = _add_exports(root, exports) if exports else pull_once(root, url, token_file, is_full=is_full)
+    pulled = read_files(root, exports) if exports else pull_once(root, url, token_file, is_full=is_full)
     derive_judgments(root, pulled, as_json=as_json)
     say_next("progress")
     say("when all is judged: fire-toolkit agree")
-
-
-def _add_exports(root: Path, exports: Sequence[Path]) -> Pulled:
-    from fire_toolkit.campaign.records import LEDGER_FOLDER
-    from fire_toolkit.campaign.votes import parse_export
-    from fire_toolkit.files import read_text
-    from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
-    from fire_toolkit.labelstudio.pull import Pulled, add_export
-
-    names = pseudonyms(read_register(private_folder()))
-    totals = Pulled()
-    for path in exports:
-        content = parse_export(read_text(path), where=str(path))
-        added = add_export(
-            content, root / LEDGER_FOLDER, source=f"file:{path.name}", names=names, seen_at=now()
-        )
-        totals = totals.plus(added)
-    return totals

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fire_toolkit.cli.campaigns import active_annotators, begin, campaign_of, loads_of
 from fire_toolkit.cli.common import (
     Inputs,
     chosen,
@@ -23,7 +24,7 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.meter import Meter, workspace_root
-from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
+from fire_toolkit.cli.server_options import connection_from, connection_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +95,7 @@ def push(
     root = workspace_root()
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
     begun = read_rounds(root)
-    campaign = _campaign(root, rules, is_shared=is_shared)
+    campaign = campaign_of(root, rules, is_shared=is_shared)
     inputs = Inputs()
     is_told = bool(annotators or training or controls)
     entries = [
@@ -105,7 +106,8 @@ def push(
     if dry_run:
         _say_loads(root, rounds, seconds, as_json=as_json)
         return
-    _begin(root, campaign, entries)
+    rounds = _on_server(root, rounds, entries)
+    begin(root, campaign, entries)
     pushed = _push(connection_from(url, token_file), root, campaign, rounds, rules)
     _note_pushed(root, inputs, pushed)
     _say_pushed(pushed, as_json=as_json)
@@ -125,41 +127,6 @@ def _files_to_begin(root: Path, begun: Sequence[Round], given: Path | None, *, i
     if new or (begun and not is_told):
         return new
     return [files[max(files)] if files else shown(tasks_file(root, 1))]
-
-
-def _campaign(root: Path, rules: Guideline, *, is_shared: bool) -> Campaign:
-    """Return the workspace's campaign, or a new one (not yet written)."""
-    import uuid
-
-    from fire_toolkit.campaign.records import Campaign, read_campaign
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.guidelines.label_config import config_sha256
-
-    found = read_campaign(root)
-    digest = config_sha256(rules.label_config)
-    if found is None:
-        key = uuid.uuid4().hex[:12]
-        return Campaign(key, rules.name, rules.sha256, digest, rules.label_config, is_shared)
-    if found.guideline != rules.name or found.config_sha256 != digest:
-        raise UsageError(
-            f"the campaign was begun with another page (guideline {found.guideline}, now {rules.name}); "
-            "answers to two pages cannot be mixed: use that guideline, or a workspace of its own"
-        )
-    if is_shared and not found.is_shared:
-        raise UsageError(
-            "the campaign was begun with a project for each annotator; a shared one needs a workspace "
-            "of its own"
-        )
-    return found
-
-
-def _begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
-    """Write down what is about to be sent; what is there already must be the same."""
-    from fire_toolkit.campaign.records import write_campaign, write_round
-
-    for entry in entries:
-        write_round(root, entry)
-    write_campaign(root, campaign)
 
 
 def _new_round(
@@ -227,34 +194,6 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
     return made, answers
 
 
-def loads_of(annotators: Sequence[str]) -> dict[str, float]:
-    """Return the load of each annotator in texts NAME or NAME=LOAD."""
-    loads: dict[str, float] = {}
-    for text in annotators:
-        name, equals, load = text.partition("=")
-        try:
-            weight = float(load) if equals else 1.0
-        except ValueError:
-            raise click.BadParameter(f"{text!r}: expected NAME or NAME=LOAD, a number") from None
-        if name in loads:
-            raise click.BadParameter(f"{name} is named twice")
-        loads[name] = weight
-    return loads
-
-
-def active_annotators() -> dict[str, float]:
-    """Return everybody whose account is active, with equal loads."""
-    from fire_toolkit.labelstudio.annotators import ACTIVE, read_register
-
-    names = [row.pseudonym for row in read_register(private_folder()) if row.state == ACTIVE]
-    if not names:
-        raise click.UsageError(
-            "no annotator is known: make accounts with `fire-toolkit annotators add A01 A02`, "
-            "or give --annotator"
-        )
-    return dict.fromkeys(names, 1.0)
-
-
 def _say_loads(root: Path, rounds: Sequence[Round], seconds: float | None, *, as_json: bool) -> None:
     from fire_toolkit.campaign.ledger import read_ledger
     from fire_toolkit.campaign.progress import judgment_seconds, load_of
@@ -290,19 +229,50 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) -> list[Round]:
+    """Return the rounds that the server carries; those by hand stay so, unless `entries` sends them.
+
+    Raises:
+        UsageError: every round is by hand, or one of `entries` has answers from files already.
+    """
+    from fire_toolkit.campaign.ledger import read_ledger
+    from fire_toolkit.campaign.records import BY_SERVER, LEDGER_FOLDER, queue_named, read_rounds
+    from fire_toolkit.errors import UsageError
+
+    by_hand = {entry.number for entry in read_rounds(root) if entry.carrier != BY_SERVER}
+    rows = read_ledger(root / LEDGER_FOLDER) if by_hand else None
+    columns = (rows[name] for name in ("queue", "source")) if rows is not None else ((), ())
+    answered = {
+        name.round
+        for queue, source in zip(*columns, strict=True)
+        if source.startswith("file:") and (name := queue_named(queue))
+    }
+    for number in sorted(by_hand & answered & {entry.number for entry in entries}):
+        raise UsageError(
+            f"round {number} was handed out as files, and answers came back; go on with `fire-toolkit import`"
+        )
+    there = [entry for entry in rounds if entry.carrier == BY_SERVER]
+    for entry in rounds:
+        if entry.carrier != BY_SERVER and there:
+            say(f"note: round {entry.number} was handed out as files and is not sent")
+    if rounds and not there:
+        raise UsageError(
+            "all was handed out as files, and `fire-toolkit import` takes the answers; as long as nobody has "
+            "answered, `push --annotator NAME` for each of the same people sends the tasks to a server"
+        )
+    return there
+
+
 def _push(
     connection: Connection, root: Path, campaign: Campaign, rounds: Sequence[Round], rules: Guideline
 ) -> list[Pushed]:
     from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.progress import answered_pairs
     from fire_toolkit.campaign.records import LEDGER_FOLDER
-    from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.push import make_queues, push_queues
+    from fire_toolkit.labelstudio.carrier import LabelStudio
 
-    done = answered_pairs(read_ledger(root / LEDGER_FOLDER), rounds)
-    queues = [queue for entry in rounds for queue in make_queues(entry, rules, done=done)]
-    with Api(connection) as api, Meter("tasks", sum(len(queue.tasks) for queue in queues)) as meter:
-        return list(push_queues(api, campaign, queues, guideline=rules, report=meter))
+    ledger = read_ledger(root / LEDGER_FOLDER)
+    with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
+        return LabelStudio(connection, root).give_out(campaign, rounds, rules, ledger, report=meter)
 
 
 def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Pushed]) -> None:

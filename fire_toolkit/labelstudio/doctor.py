@@ -247,7 +247,7 @@ def _examine_projects(
     """Yield whether each project of the workspace's campaign still shows the campaign's page."""
     from fire_toolkit.campaign.records import read_campaign
     from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.push import campaign_projects, check_config
+    from fire_toolkit.labelstudio.projects import campaign_projects, check_config
 
     campaign = read_campaign(root) if root else None
     if campaign is None:

@@ -3,57 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-from fire_toolkit.campaign.ledger import ANSWERED, DELETED, EDITED, RESTORED, Ledger
+from fire_toolkit.campaign.carrier import Fetched, fetched
+from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.ledger_rows import KEPT, Origin, answer_rows, gone_rows, pair_of
 from fire_toolkit.campaign.records import Campaign, queue_named
-from fire_toolkit.errors import FormatError, ServerError
+from fire_toolkit.errors import ServerError
 from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.api import Api, Filter, Task
-from fire_toolkit.labelstudio.push import campaign_projects, check_config
+from fire_toolkit.labelstudio.projects import campaign_projects, check_config
 from fire_toolkit.labelstudio.sweep import sweep_tasks
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
 _INCLUDE = ("data", "annotations", *KEPT)
-
-
-@dataclass(frozen=True)
-class Pulled:
-    """What a pull found.
-
-    n_new: answers not seen before; n_edited; n_deleted; n_restored; n_projects; marks: for each project the
-    time up to which its changes have been read.
-    """
-
-    n_new: int = 0
-    n_edited: int = 0
-    n_deleted: int = 0
-    n_restored: int = 0
-    n_projects: int = 0
-    marks: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many rows of each state were added."""
-        numbers = (self.n_new, self.n_edited, self.n_deleted, self.n_restored)
-        return dict(zip(("new", "edited", "deleted", "restored"), numbers, strict=True))
-
-    def plus(self, other: Pulled) -> Pulled:
-        """Return what both found together."""
-        return Pulled(
-            self.n_new + other.n_new,
-            self.n_edited + other.n_edited,
-            self.n_deleted + other.n_deleted,
-            self.n_restored + other.n_restored,
-            self.n_projects + other.n_projects,
-            {**self.marks, **other.marks},
-        )
 
 
 def pull_answers(
@@ -67,7 +34,7 @@ def pull_answers(
     is_full: bool = False,
     report: Callable[[int], None] = lambda n: None,
     keep: Callable[[Mapping[str, str]], None] = lambda marks: None,
-) -> Pulled:
+) -> Fetched:
     """Add to the ledger what has changed on the server since `marks`, and return how much that was.
 
     Args:
@@ -75,7 +42,7 @@ def pull_answers(
         campaign: whose projects are read.
         folder: the ledger.
         names: account number → pseudonym.
-        marks: project → the time up to which its changes have been read (`Pulled.marks`). A project that is
+        marks: project → the time up to which its changes have been read (`Fetched.marks`). A project that is
             there with its number and birth also tells that this is the server it was read from.
         now: the time of reading, UTC.
         is_full: read everything again; what the ledger has and the server has not is recorded as deleted.
@@ -104,14 +71,7 @@ def pull_answers(
     index.write()
     if kept != dict(marks):
         keep(kept)
-    return _pulled(index, n_projects=len(projects), marks=kept)
-
-
-def _pulled(index: LedgerIndex, *, n_projects: int, marks: Mapping[str, str]) -> Pulled:
-    n_new, n_edited, n_deleted, n_restored = (
-        index.counts[state] for state in (ANSWERED, EDITED, DELETED, RESTORED)
-    )
-    return Pulled(n_new, n_edited, n_deleted, n_restored, n_projects, marks)
+    return fetched(index.counts, n_projects=len(projects), marks=kept)
 
 
 @dataclass(frozen=True)
@@ -208,39 +168,3 @@ def _note_gone_projects(index: LedgerIndex, source: str, there: set[str], seen_a
         rows = index.missing(source, project, seen=())
         is_ours = [queue_named(queue) is not None for queue in rows["queue"]]
         index.append(gone_rows(Ledger(rows[is_ours]), seen_at))
-
-
-def add_export(
-    content: object, folder: Path, *, source: str, names: Mapping[str, str], seen_at: str
-) -> Pulled:
-    """Add the answers of a parsed JSON export to the ledger.
-
-    Args:
-        content: the list of tasks of a JSON export.
-        folder: the ledger.
-        source: what the export is called.
-        names: account number → pseudonym.
-        seen_at: the time of reading, UTC.
-
-    Raises:
-        FormatError: not such an export.
-    """
-    if not isinstance(content, list) or not all(
-        isinstance(task, dict) and isinstance(task.get("annotations"), list) for task in content
-    ):
-        raise FormatError(
-            f"{source}: expected the list of tasks of a JSON export, each with its annotations; export as "
-            "JSON (JSON_MIN and CSV lose skips and who answered)"
-        )
-    rows: list[dict[str, str]] = []
-    for task in content:
-        origin = Origin(source, _project_of(task), "", seen_at, names)
-        rows += answer_rows(task, origin, where=source)
-    index = LedgerIndex(folder)
-    index.add_answers(rows)
-    index.write()
-    return _pulled(index, n_projects=len({row["project"] for row in rows}), marks={})
-
-
-def _project_of(task: Mapping[str, Any]) -> str:
-    return str(task.get("project") or "")

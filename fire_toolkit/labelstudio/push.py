@@ -7,22 +7,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Any
 
+from fire_toolkit.campaign.carrier import GivenOut
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import (
     Campaign,
     QueueName,
     Round,
-    marked_queue,
-    project_mark,
-    project_title,
 )
 from fire_toolkit.campaign.task_json import PAIR_ID, tasks_to_json
 from fire_toolkit.errors import ServerError
-from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Uncertain, status_of
-from fire_toolkit.labelstudio.differences import config_difference
-from fire_toolkit.labelstudio.instructions import instructions_html
+from fire_toolkit.labelstudio.projects import GUARDED, campaign_projects, check_config, project_settings
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
 
 Payload = dict[str, Any]
@@ -44,19 +40,14 @@ class Queue:
 
 
 @dataclass(frozen=True)
-class Pushed:
+class Pushed(GivenOut):
     """What a push found and did in one project.
 
-    n_there: tasks that were there; n_added; n_held: tasks that wait for the training; duplicates: pairs that
-    are there more than once; n_foreign: tasks that are not of this queue or have no pair_id; twins: further
-    projects of the same queue; mended: settings that somebody had changed.
+    duplicates: pairs that are there more than once; n_foreign: tasks that are not of this queue or have no
+    pair_id; twins: further projects of the same queue; mended: settings that somebody had changed.
     """
 
-    queue: QueueName
-    project: int
-    n_there: int = 0
-    n_added: int = 0
-    n_held: int = 0
+    project: int = 0
     duplicates: Mapping[str, int] = field(default_factory=dict)
     n_foreign: int = 0
     twins: tuple[int, ...] = ()
@@ -120,7 +111,7 @@ def push_queues(
         duplicates = {key: n for key, n in there.items() if key and n > 1} | repeated
         yield Pushed(
             queue.name,
-            number,
+            project=number,
             n_there=len(keys) - len(missing),
             n_added=len(missing),
             n_held=queue.n_held,
@@ -129,36 +120,6 @@ def push_queues(
             twins=twins,
             mended=mended,
         )
-
-
-def campaign_projects(api: Api, campaign: Campaign) -> dict[QueueName, list[dict[str, Any]]]:
-    """Return the projects of each queue of the campaign on the server, lowest number first."""
-    found: dict[QueueName, list[dict[str, Any]]] = {}
-    for project in api.projects():
-        name = marked_queue(campaign, project.get("description"))
-        if name is not None:
-            found.setdefault(name, []).append(project)
-    return found
-
-
-def project_settings(campaign: Campaign, name: QueueName, guideline: Guideline) -> dict[str, Any]:
-    """Return the settings of a queue's project: blind, no empty answers, in our order."""
-    return {
-        "title": project_title(campaign, name),
-        "description": project_mark(campaign, name),
-        "label_config": guideline.label_config,
-        "expert_instruction": instructions_html(guideline.text),
-        "show_instruction": True,
-        **_GUARDED,
-        "maximum_annotations": 1,
-    }
-
-
-_GUARDED: dict[str, Any] = {
-    "show_collab_predictions": False,
-    "enable_empty_annotation": False,
-    "sampling": "Sequential sampling",
-}
 
 
 def _project(
@@ -174,22 +135,10 @@ def _project(
         return number, (), is_ours
     project = api.project(int(projects[0]["id"]))
     check_config(campaign, project)
-    changed = {key: value for key, value in _GUARDED.items() if project.get(key) != value}
+    changed = {key: value for key, value in GUARDED.items() if project.get(key) != value}
     if changed:
         api.update_project(int(project["id"]), changed)
     return int(project["id"]), tuple(changed), False
-
-
-def check_config(campaign: Campaign, project: Mapping[str, Any]) -> None:
-    """Raise `ServerError` unless a project shows the campaign's labeling page."""
-    shown = str(project.get("label_config") or "")
-    where = f"project {project.get('id')} ({project.get('title')})"
-    if config_sha256(shown or "<View/>", where=where) != campaign.config_sha256:
-        raise ServerError(
-            f"{where}: its labeling config was changed on the server, so answers may not mean what the "
-            f"guideline says: {config_difference(campaign.label_config, shown)}; put it back under Settings, "
-            "Labeling Interface (`fire-toolkit guideline --part config` prints it)"
-        )
 
 
 def _create(api: Api, campaign: Campaign, name: QueueName, guideline: Guideline) -> tuple[int, bool]:

@@ -37,7 +37,17 @@ def handed_out(root: Path) -> dict[int, Path]:
 
 def begun_rounds(root: Path) -> set[int]:
     """Return the numbers of all rounds that were begun in a workspace, by tasks or by a campaign."""
-    return {*handed_out(root), *_numbers(root / "campaign", "*.csv")}
+    return {*handed_out(root), *campaign_rounds(root)}
+
+
+def campaign_rounds(root: Path) -> set[int]:
+    """Return the numbers of the rounds that a campaign has begun."""
+    return set(_numbers(root / "campaign", "*.csv"))
+
+
+def rounds_by_hand(root: Path) -> set[int]:
+    """Return the numbers of the rounds of a campaign that files carry, not a server."""
+    return set(_numbers(root / "campaign", "carrier.json"))
 
 
 def planned_rounds(root: Path) -> set[int]:

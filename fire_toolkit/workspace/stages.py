@@ -11,7 +11,7 @@ from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
-from fire_toolkit.workspace.rounds import handed_out, pool_counts
+from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, pool_counts, rounds_by_hand, tasks_file
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ CAMPAIGN = (
     ),
     Stage("pull", "judgments/judgments.csv", False, (), ("ledger/*.parquet",)),
 )
+# What stands beside them, or in their place, where files carry rounds of a campaign.
+BY_HAND = Stage("import", "judgments/judgments.csv", False, ("import.exports",), ("ledger/*.parquet",))
 _POOL = "pool/pool.csv"
 _SHOWN = 3
 _Hash = Callable[[Path], str]
@@ -78,11 +80,13 @@ def stage_states(workspace: Workspace) -> list[StageState]:
 
 
 def stages_of(workspace: Workspace) -> list[Stage]:
-    """Return a workspace's stages in their order; in a campaign `push` and `pull` bring the judgments."""
+    """Return a workspace's stages in their order; in a campaign its carriers bring the judgments."""
     if not (workspace.root / "campaign" / "campaign.json").is_file():
         return list(STAGES)
+    begun, by_hand = (find(workspace.root) for find in (campaign_rounds, rounds_by_hand))
+    brought = [*(() if begun and begun == by_hand else CAMPAIGN), *((BY_HAND,) if by_hand else ())]
     place = next(number for number, stage in enumerate(STAGES) if stage.name == "import")
-    return [*STAGES[:place], *CAMPAIGN, *STAGES[place + 1 :]]
+    return [*STAGES[:place], *brought, *STAGES[place + 1 :]]
 
 
 def _state(stage: Stage, workspace: Workspace, hash_of: _Hash) -> tuple[str, str]:
@@ -144,7 +148,9 @@ def _has_begun(workspace: Workspace) -> bool:
 def _unanswered(manifest: Manifest, workspace: Workspace) -> tuple[int, Path] | None:
     """Return the first round after those of the judgments whose tasks were handed out, and its tasks."""
     latest = manifest.counts.get("round", 1)
-    later = [(number, path) for number, path in handed_out(workspace.root).items() if number > latest]
+    files = handed_out(workspace.root)
+    files |= {n: tasks_file(workspace.root, n).parent for n in rounds_by_hand(workspace.root) - files.keys()}
+    later = [(number, files[number]) for number in sorted(files) if number > latest]
     return later[0] if later else None
 
 
@@ -159,6 +165,9 @@ def _inputs(stage: Stage, workspace: Workspace) -> tuple[list[Path], list[str]]:
     absent: list[str] = []
     for need in (*stage.needs, *stage.optional):
         paths = _resolved(need, workspace)
+        if stage.name == "push":
+            sent_by_hand = rounds_by_hand(workspace.root)
+            paths = [path for path in paths if _round_of(path) not in sent_by_hand]
         found += [path for path in paths if path.is_file()]
         if need in stage.needs:
             absent += [str(path.relative_to(workspace.root)) for path in paths if not path.is_file()]
@@ -166,6 +175,12 @@ def _inputs(stage: Stage, workspace: Workspace) -> tuple[list[Path], list[str]]:
                 section, key = need.split(".")
                 absent.append(" ".join(workspace.setting(section, key)))
     return found, absent
+
+
+def _round_of(path: Path) -> int:
+    """Return the round whose folder holds a file; 1 where none is named."""
+    _, _, number = path.parent.name.partition("round-")
+    return int(number) if number.isdigit() else 1
 
 
 def _resolved(need: str, workspace: Workspace) -> list[Path]:

@@ -2,12 +2,17 @@
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner, Result
 
 from fire_toolkit.cli import main
+
+if TYPE_CHECKING:
+    from fake_api import FakeServer
 
 SAMPLE = Path(__file__).resolve().parents[2] / "pools" / "sample"
 RUNS = {
@@ -68,3 +73,22 @@ def sample(corrected: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     shutil.copytree(corrected, tmp_path / "pool")
     monkeypatch.chdir(tmp_path / "pool")
     return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> "FakeServer":
+    """A Label Studio in this process, to which all commands are connected."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "labelstudio")
+    from fake_api import TOKEN, URL, FakeServer
+
+    from fire_toolkit.labelstudio import accounts, api
+    from fire_toolkit.labelstudio.connection import open_client
+
+    fake = FakeServer()
+    opened = partial(open_client, transport=fake.transport())
+    monkeypatch.setattr(api, "open_client", lambda connection, timeout_s, transport: opened(connection))
+    monkeypatch.setattr(accounts, "open_client", lambda connection, transport: opened(connection))
+    monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", URL)
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_TOKEN", TOKEN)
+    return fake

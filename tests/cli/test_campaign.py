@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import httpx
@@ -25,26 +24,12 @@ from click.testing import CliRunner, Result
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
-from fake_api import TOKEN, URL, FakeServer
+from fake_api import TOKEN, FakeServer
 
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.cli import listening, main
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.labelstudio import accounts, api
-from fire_toolkit.labelstudio.connection import open_client
 from fire_toolkit.labelstudio.hooks import HintListener, hook_path
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> FakeServer:
-    fake = FakeServer()
-    opened = partial(open_client, transport=fake.transport())
-    monkeypatch.setattr(api, "open_client", lambda connection, timeout_s, transport: opened(connection))
-    monkeypatch.setattr(accounts, "open_client", lambda connection, transport: opened(connection))
-    monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
-    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", URL)
-    monkeypatch.setenv("FIRE_LABEL_STUDIO_TOKEN", TOKEN)
-    return fake
 
 
 @pytest.fixture

@@ -232,7 +232,7 @@ class FakeServer:
                 "project": project,
                 "data": entry["data"],
                 "updated_at": self._now(),
-                "meta": {},
+                "meta": entry.get("meta", {}),
             }
         return httpx.Response(201, json={"task_count": len(body)})
 

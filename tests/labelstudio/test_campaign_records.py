@@ -16,9 +16,6 @@ from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
 
 from fire_toolkit.campaign.records import (
     QueueName,
-    marked_queue,
-    project_mark,
-    project_title,
     queue_named,
     read_campaign,
     read_marks,
@@ -33,6 +30,7 @@ from fire_toolkit.campaign.task_json import tasks_to_json
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.labelstudio.differences import config_difference
 from fire_toolkit.labelstudio.instructions import instructions_html
+from fire_toolkit.labelstudio.projects import marked_queue, project_mark, project_title
 
 
 def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:

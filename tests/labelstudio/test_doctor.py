@@ -11,11 +11,12 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from fire_toolkit.campaign.records import Campaign, QueueName, project_mark, write_campaign
+from fire_toolkit.campaign.records import Campaign, QueueName, write_campaign
 from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio import doctor
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.doctor import Finding, check_way, examine, exit_code
+from fire_toolkit.labelstudio.projects import project_mark
 
 ENVIRON = {"FIRE_LABEL_STUDIO_URL": "http://127.0.0.1:1", "FIRE_LABEL_STUDIO_TOKEN": "t" * 40}
 Answer = Callable[[httpx.Request], httpx.Response]

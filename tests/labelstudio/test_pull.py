@@ -19,13 +19,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 from campaigns import CAMPAIGN, GUIDELINE, make_api, pairs_of, round_of, tasks_of
 from fake_api import FAULTS, FakeServer, Killed, choice, comment
 
+from fire_toolkit.campaign.carrier import Fetched
 from fire_toolkit.campaign.ledger import DELETED, EDITED, latest_answers, read_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export
 from fire_toolkit.errors import FormatError, ServerError
+from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio import api as api_module
-from fire_toolkit.labelstudio.pull import Pulled, add_export, pull_answers
+from fire_toolkit.labelstudio.pull import pull_answers
 from fire_toolkit.labelstudio.push import make_queues, push_queues
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}
@@ -53,7 +55,7 @@ class Site:
         clock = count(1)
         self._now: Callable[[], str] = lambda: f"2026-12-01T00:00:00.{next(clock):06d}Z"
 
-    def pull(self, server: FakeServer, *, is_full: bool = False) -> Pulled:
+    def pull(self, server: FakeServer, *, is_full: bool = False) -> Fetched:
         def keep(marks: object) -> None:
             self.marks = dict(marks)  # type: ignore[call-overload]
 
@@ -80,7 +82,7 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def counts(pulled: Pulled) -> tuple[int, int, int, int]:
+def counts(pulled: Fetched) -> tuple[int, int, int, int]:
     return pulled.n_new, pulled.n_edited, pulled.n_deleted, pulled.n_restored
 
 
@@ -353,14 +355,15 @@ def export_of(server: FakeServer) -> list[dict[str, object]]:
     return [server._shown(server.tasks[task], {"fields": "all"}) for task in sorted(answered)]
 
 
-def test_an_export_goes_into_the_ledger_by_the_same_code(site: Site) -> None:
+def test_an_export_goes_into_the_ledger_by_the_same_code(site: Site, tmp_path: Path) -> None:
     server = pushed_server()
     server.answer(task_for(server, "ann"), 2)
     server.answer(task_for(server, "bob"), 3, None)
     export = export_of(server)
-    now = "2026-12-02T00:00:00.000000Z"
-    first = add_export(export, site.folder, source="file:x.json", names=NAMES, seen_at=now)
-    again = add_export(export, site.folder, source="file:x.json", names=NAMES, seen_at=now)
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(export))
+    files = Folder(tmp_path, GUIDELINE, exports=[path], names=NAMES)
+    first, again = (files.fetch(None, [ROUND], site.folder) for _ in range(2))
     assert (counts(first), counts(again)) == ((2, 0, 0, 0), (0, 0, 0, 0))
     derived = site.derived()
     direct = judgments_from_export([("x", export)], guideline=GUIDELINE)
@@ -371,9 +374,11 @@ def test_an_export_goes_into_the_ledger_by_the_same_code(site: Site) -> None:
 
 
 @pytest.mark.parametrize("content", [{}, [1], [{"data": {}}], [{"annotations": [{}]}]])
-def test_what_is_no_export_is_refused(site: Site, content: object) -> None:
+def test_what_is_no_export_is_refused(site: Site, tmp_path: Path, content: object) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(content))
     with pytest.raises(FormatError, match=r"x\.json"):
-        add_export(content, site.folder, source="x.json", names={}, seen_at="")
+        Folder(tmp_path, GUIDELINE, exports=[path]).fetch(None, [ROUND], site.folder)
     assert not site.folder.exists()
 
 

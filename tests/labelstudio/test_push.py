@@ -22,6 +22,7 @@ from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio import push as pushing
 from fire_toolkit.labelstudio.api import Api, Uncertain
 from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.projects import project_settings
 from fire_toolkit.labelstudio.push import Pushed, make_queues, push_queues
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
 
@@ -251,7 +252,7 @@ def test_nothing_that_is_sent_tells_where_a_pair_comes_from() -> None:
     done = {(f"1/{name}", pair) for name in ("ann", "bob") for pair in pairs_of(entry.assignments, name)}
     push(server, entry, done)
     made, imported = server.bodies[0::2], server.bodies[1::2]
-    settings = set(pushing.project_settings(CAMPAIGN, QueueName(1, "ann"), GUIDELINE))
+    settings = set(project_settings(CAMPAIGN, QueueName(1, "ann"), GUIDELINE))
     for body in made:
         assert set(body) == settings
         assert body["description"] == f"fire-toolkit campaign k1 round 1 queue {body['title'].split()[0]}"

@@ -1,0 +1,100 @@
+"""What carries a campaign: its tasks to people, their answers back into the ledger.
+
+A server is one carrier (`labelstudio`), a folder of files another (`folder`). Who is asked what (`queues`,
+`rounds`), the ledger and all that is read from it are the campaign's own, whoever carries it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from fire_toolkit.campaign.ledger import ANSWERED, DELETED, EDITED, RESTORED, Ledger
+from fire_toolkit.campaign.records import Campaign, QueueName, Round
+from fire_toolkit.guidelines.model import Guideline
+
+Report = Callable[[int], None]
+
+
+def no_report(n: int) -> None:
+    """Count nothing."""
+
+
+@dataclass(frozen=True)
+class GivenOut:
+    """What was done for one queue.
+
+    n_there: tasks that people had before; n_added; n_held: tasks that wait for the training.
+    """
+
+    queue: QueueName
+    n_there: int = 0
+    n_added: int = 0
+    n_held: int = 0
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What came into the ledger.
+
+    n_new: answers not seen before; n_edited; n_deleted; n_restored; n_projects: projects or files read;
+    marks: for each project the time up to which its changes have been read; notes: sentences with counts.
+    """
+
+    n_new: int = 0
+    n_edited: int = 0
+    n_deleted: int = 0
+    n_restored: int = 0
+    n_projects: int = 0
+    marks: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows of each state were added."""
+        numbers = (self.n_new, self.n_edited, self.n_deleted, self.n_restored)
+        return dict(zip(("new", "edited", "deleted", "restored"), numbers, strict=True))
+
+
+def fetched(
+    states: Mapping[str, int], *, n_projects: int = 0, marks: Mapping[str, str] | None = None
+) -> Fetched:
+    """Return what came in, from how many rows of each state were added."""
+    n_new, n_edited, n_deleted, n_restored = (
+        states[state] for state in (ANSWERED, EDITED, DELETED, RESTORED)
+    )
+    return Fetched(n_new, n_edited, n_deleted, n_restored, n_projects, marks or {})
+
+
+class Carrier(Protocol):
+    """What a campaign asks of its carrier. Each step can be cut short and run again: nothing is doubled."""
+
+    def give_out(
+        self,
+        campaign: Campaign,
+        rounds: Sequence[Round],
+        guideline: Guideline,
+        ledger: Ledger,
+        *,
+        report: Report = no_report,
+    ) -> Sequence[GivenOut]:
+        """Bring every queue of `rounds` to its annotator, as far as it is not there."""
+
+    def fetch(
+        self,
+        campaign: Campaign | None,
+        rounds: Sequence[Round],
+        folder: Path,
+        *,
+        is_full: bool = False,
+        report: Report = no_report,
+    ) -> Fetched:
+        """Add to the ledger in `folder` what was answered since the last time (is_full: read all again)."""
+
+    def retire(self, names: Iterable[str]) -> None:
+        """Let annotators be asked no more; what they answered stays theirs."""
+
+    def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
+        """Return where each queue is judged, an address or a file; without those that are nowhere."""

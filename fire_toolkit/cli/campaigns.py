@@ -1,0 +1,156 @@
+"""The workspace's campaign, for the commands that ask people: its record, its rounds, who is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fire_toolkit.cli.common import here, n_of, say
+from fire_toolkit.cli.server_options import private_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fire_toolkit.campaign.ledger import Ledger
+    from fire_toolkit.campaign.records import Campaign, Round
+    from fire_toolkit.guidelines.model import Guideline
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A campaign that has begun: its record, its rounds and its ledger."""
+
+    root: Path
+    campaign: Campaign
+    rounds: Sequence[Round]
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """All rows of the ledger."""
+        from fire_toolkit.campaign.ledger import read_ledger
+        from fire_toolkit.campaign.records import LEDGER_FOLDER
+
+        return read_ledger(self.root / LEDGER_FOLDER)
+
+    @cached_property
+    def guideline(self) -> Guideline:
+        """The guideline that is judged by."""
+        from fire_toolkit.formats.tables.guideline_files import read_guideline
+
+        return read_guideline(self.campaign.guideline)
+
+    @property
+    def by_hand(self) -> list[Round]:
+        """The rounds that files carry."""
+        from fire_toolkit.campaign.records import BY_HAND
+
+        return [entry for entry in self.rounds if entry.carrier == BY_HAND]
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether files carry the latest round."""
+        return bool(self.by_hand) and self.rounds[-1] is self.by_hand[-1]
+
+
+def begun_here() -> Begun | None:
+    """Return the campaign of the workspace here; None where none has begun, or there is no workspace."""
+    from fire_toolkit.campaign.records import read_campaign, read_rounds
+
+    workspace = here()
+    campaign = read_campaign(workspace.root) if workspace else None
+    rounds = read_rounds(workspace.root) if workspace and campaign else []
+    return Begun(workspace.root, campaign, rounds) if workspace and campaign and rounds else None
+
+
+def campaign_of(root: Path, rules: Guideline, *, is_shared: bool = False) -> Campaign:
+    """Return the workspace's campaign, or a new one (not yet written)."""
+    import uuid
+
+    from fire_toolkit.campaign.records import Campaign, read_campaign
+    from fire_toolkit.errors import UsageError
+    from fire_toolkit.guidelines.label_config import config_sha256
+
+    found = read_campaign(root)
+    digest = config_sha256(rules.label_config)
+    if found is None:
+        key = uuid.uuid4().hex[:12]
+        return Campaign(key, rules.name, rules.sha256, digest, rules.label_config, is_shared)
+    if found.guideline != rules.name or found.config_sha256 != digest:
+        raise UsageError(
+            f"the campaign was begun with another page (guideline {found.guideline}, now {rules.name}); "
+            "answers to two pages cannot be mixed: use that guideline, or a workspace of its own"
+        )
+    if is_shared and not found.is_shared:
+        raise UsageError(
+            "the campaign was begun with a project for each annotator; a shared one needs a workspace "
+            "of its own"
+        )
+    return found
+
+
+def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
+    """Write down what is about to be given out; what is there already must be the same."""
+    from fire_toolkit.campaign.records import write_campaign, write_round
+
+    for entry in entries:
+        write_round(root, entry)
+    write_campaign(root, campaign)
+
+
+def give_out_files() -> bool:
+    """Write the files of rounds by hand that are not there; return whether the latest round is by hand."""
+    from fire_toolkit.folder.carrier import Folder
+
+    campaign = begun_here()
+    if campaign is None:
+        return False
+    folder = Folder(campaign.root, campaign.guideline)
+    record, rounds = campaign.campaign, campaign.by_hand
+    given = folder.give_out(record, rounds, campaign.guideline, campaign.ledger)
+    places = folder.where(record, rounds)
+    for entry in given:
+        if entry.n_added:
+            place = Path(places[entry.queue])
+            n_tasks = n_of(entry.n_added, "task")
+            say(f"for {entry.queue.annotator_id}: {place} or {place.with_suffix('.csv').name}, {n_tasks}")
+    return campaign.is_by_hand
+
+
+def loads_of(annotators: Sequence[str]) -> dict[str, float]:
+    """Return the load of each annotator in texts NAME or NAME=LOAD."""
+    loads: dict[str, float] = {}
+    for text in annotators:
+        name, equals, load = text.partition("=")
+        try:
+            weight = float(load) if equals else 1.0
+        except ValueError:
+            raise click.BadParameter(f"{text!r}: expected NAME or NAME=LOAD, a number") from None
+        if name in loads:
+            raise click.BadParameter(f"{name} is named twice")
+        loads[name] = weight
+    return loads
+
+
+def active_annotators() -> dict[str, float]:
+    """Return everybody whose account is active, with equal loads."""
+    from fire_toolkit.labelstudio.annotators import ACTIVE, read_register
+
+    names = [row.pseudonym for row in read_register(private_folder()) if row.state == ACTIVE]
+    if not names:
+        raise click.UsageError(
+            "no annotator is known: make accounts with `fire-toolkit annotators add A01 A02`, "
+            "or give --annotator"
+        )
+    return dict.fromkeys(names, 1.0)
+
+
+def handed_to(campaign: Begun) -> list[str]:
+    """Return everybody who has files of this campaign and is not retired, sorted."""
+    from fire_toolkit.folder.carrier import Folder
+
+    names = {name for entry in campaign.by_hand for name in entry.assignments["annotator_id"]}
+    return sorted(names - Folder(campaign.root, campaign.guideline).retired())

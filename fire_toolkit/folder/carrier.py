@@ -1,0 +1,196 @@
+"""Files as the carrier: a file of tasks and a sheet out for each annotator, exports and filled sheets in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fire_toolkit.campaign.answers import round_of
+from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, fetched, no_report
+from fire_toolkit.campaign.ledger import Ledger
+from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
+from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text, pair_of
+from fire_toolkit.campaign.records import FOLDER, Campaign, QueueName, Round
+from fire_toolkit.campaign.task_json import META, ROUND, task_lines
+from fire_toolkit.campaign.votes import judgments_from_export, parse_export
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import read_text
+from fire_toolkit.folder.owners import Queues, Row, with_owners
+from fire_toolkit.folder.sheets import read_sheet, says_the_same, sheet_of
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.tables import Tasks
+from fire_toolkit.workspace.manifests import write_files
+from fire_toolkit.workspace.rounds import tasks_file
+
+_RETIRED = "retired.txt"
+
+
+def queue_tasks(entry: Round, annotator_id: str) -> Tasks:
+    """Return the tasks of an annotator's queue, in its order."""
+    queue = entry.assignments[entry.assignments["annotator_id"] == annotator_id]
+    contents = entry.tasks.drop(columns="position")
+    return Tasks(queue[["pair_id", "position"]].sort_values("position").merge(contents, on="pair_id"))
+
+
+def refuse_file_names(annotators: Iterable[str]) -> None:
+    """Raise `UsageError` at an annotator's id that no file's name can hold."""
+    bad = [name for name in annotators if "/" in name or "\\" in name or name == "overlap"]
+    if bad:
+        raise UsageError(f"annotator {bad[0]!r}: cannot be part of a file's name; give another name")
+
+
+def queue_files(entry: Round, guideline: Guideline, *, stem: str = "tasks") -> dict[str, dict[str, bytes]]:
+    """Return for each annotator the files to hand out, by name: tasks for Label Studio, and a sheet."""
+    queues = {name: queue_tasks(entry, name) for name in dict.fromkeys(entry.assignments["annotator_id"])}
+    return {
+        name: {
+            f"{stem}.{name}.json": task_lines(queue, guideline)[1],
+            f"{stem}.{name}.csv": sheet_of(queue, guideline),
+        }
+        for name, queue in queues.items()
+    }
+
+
+class Folder:
+    """Files that carry the campaign of the workspace `root`: out in tasks/, in from `exports`.
+
+    names: account → annotator, as far as somebody wrote it down.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        guideline: Guideline,
+        *,
+        exports: Sequence[Path] = (),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self._root = root
+        self._guideline = guideline
+        self._exports = exports
+        self._names = names or {}
+
+    def give_out(
+        self,
+        campaign: Campaign,
+        rounds: Sequence[Round],
+        guideline: Guideline,
+        ledger: Ledger,
+        *,
+        report: Report = no_report,
+    ) -> list[GivenOut]:
+        """Write the files that are not there; what was handed out is never written over."""
+        given = []
+        for entry in rounds:
+            folder = tasks_file(self._root, entry.number).parent
+            for name, texts in queue_files(entry, guideline).items():
+                missing = {
+                    folder / file: text for file, text in texts.items() if not (folder / file).exists()
+                }
+                if missing:
+                    write_files(missing)
+                n_tasks = int((entry.assignments["annotator_id"] == name).sum())
+                counts = (0, n_tasks) if len(missing) == len(texts) else (n_tasks, 0)
+                given.append(GivenOut(QueueName(entry.number, name), *counts))
+                report(n_tasks)
+        return given
+
+    def fetch(
+        self,
+        campaign: Campaign | None,
+        rounds: Sequence[Round],
+        folder: Path,
+        *,
+        is_full: bool = False,
+        report: Report = no_report,
+    ) -> Fetched:
+        """Add the answers in the exports to the ledger, each file as a whole or not at all.
+
+        Raises:
+            FormatError: neither an export as JSON nor a sheet, or one that is damaged; an unknown label.
+            UsageError: it cannot be told whose the answers in a file are.
+        """
+        index, queues = LedgerIndex(folder), Queues(rounds)
+        for path in self._exports:
+            rows = self._rows(path, queues, index)
+            index.add_answers(rows)
+            index.write()
+            report(len(rows))
+        return fetched(index.counts, n_projects=len(self._exports))
+
+    def retire(self, names: Iterable[str]) -> None:
+        """Note that annotators get no further files."""
+        both = sorted({*self.retired(), *names})
+        write_files({self._root / FOLDER / _RETIRED: "".join(f"{name}\n" for name in both).encode()})
+
+    def retired(self) -> set[str]:
+        """Return the annotators that get no further files."""
+        path = self._root / FOLDER / _RETIRED
+        return set(read_text(path).split()) if path.is_file() and path.stat().st_size else set()
+
+    def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
+        """Return the file of each queue's tasks."""
+        files = {
+            QueueName(entry.number, name): tasks_file(self._root, entry.number).with_name(
+                f"tasks.{name}.json"
+            )
+            for entry in rounds
+            for name in dict.fromkeys(entry.assignments["annotator_id"])
+        }
+        return {queue: str(path.relative_to(self._root)) for queue, path in files.items() if path.is_file()}
+
+    def _rows(self, path: Path, queues: Queues, index: LedgerIndex) -> list[Row]:
+        text, seen_at = read_text(path), time_now()
+        if text.lstrip()[:1] in ("[", "{"):
+            rows = with_owners(self._export_rows(text, path, seen_at), queues, path, known=self._names)
+            return [_with_round(row) for row in rows]
+        if not _is_sheet(text):
+            parse_export(text, where=str(path))  # says what is wrong
+        rows = with_owners(read_sheet(path, self._guideline, seen_at=seen_at), queues, path, known={})
+        latest = index.answers
+        return [
+            row
+            for row in rows
+            if row["annotation"] not in latest or not says_the_same(row["answer"], latest[row["annotation"]])
+        ]
+
+    def _export_rows(self, text: str, path: Path, seen_at: str) -> list[Row]:
+        """Return a row for each answer of an export that can become judgments, under its account."""
+        where, source = str(path), f"file:{path.name}"
+        tasks = _tasks(parse_export(text, where=where), where)
+        rows = [
+            {**row, "round": str(round_of(task.get(META)))}
+            for task in tasks
+            for row in answer_rows(
+                task, Origin(source, str(task.get("project") or ""), "", seen_at, {}), where=where
+            )
+        ]
+        paired = [task for task in tasks if pair_of(task.get("data"))]
+        judgments_from_export([(where, paired)], guideline=self._guideline)
+        return rows
+
+
+def _tasks(content: object, where: str) -> list[dict[str, Any]]:
+    is_export = isinstance(content, list) and all(
+        isinstance(task, dict) and isinstance(task.get("annotations"), list) for task in content
+    )
+    if not isinstance(content, list) or not is_export:
+        raise FormatError(
+            f"{where}: expected the list of tasks of a JSON export, each with its annotations; export as "
+            "JSON (JSON_MIN and CSV lose skips and who answered)"
+        )
+    return content
+
+
+def _with_round(row: Row) -> Row:
+    """Return a row whose answer says the round that its task named, where no queue says it."""
+    if row["queue"] or row["round"] in ("", "1"):
+        return row
+    return {**row, "answer": answer_text(json.loads(row["answer"]) | {ROUND: int(row["round"])})}
+
+
+def _is_sheet(text: str) -> bool:
+    header = text.lstrip("\ufeff").split("\n", 1)[0].replace("\t", ",").strip().split(",")
+    return "label" in [name.strip().strip('"') for name in header]

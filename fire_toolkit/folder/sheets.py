@@ -1,0 +1,124 @@
+"""Sheets: a queue as a CSV to fill in with any spreadsheet, and back again as answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.campaign.ledger import ANSWERED
+from fire_toolkit.campaign.ledger_rows import answer_text
+from fire_toolkit.campaign.tasks import pair_id, split_pair_id
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.guidelines.model import CAPTION, COMMENT, FLAGS, RELEVANCE, Guideline
+from fire_toolkit.judgments import utc_time
+from fire_toolkit.tables import Tasks
+
+LABEL, PAIR = "label", "pair_id"
+
+
+def sheet_of(tasks: Tasks, guideline: Guideline) -> bytes:
+    """Return tasks, in their order, as a CSV with empty columns label and comment."""
+    shown = {PAIR: tasks["pair_id"], CAPTION: tasks["text"], guideline.media_key: tasks["media_url"]}
+    return delimited_bytes(pd.DataFrame({**shown, LABEL: "", COMMENT: ""}))
+
+
+def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[str, str]]:
+    """Return a row of the ledger for each row with a label; annotator_id: its column, or empty.
+
+    Args:
+        path: CSV or TSV with pair_id (or query_id and doc_id) and label; annotator_id, comment, flags (joined
+            by `;`), created_at and duration_s where they are there, and further columns.
+        guideline: has the labels.
+        seen_at: the time of reading, which is also the version of what a sheet says.
+
+    Raises:
+        FormatError: with path and row: no such table, an unknown label, a pair twice, no pair, no time, no
+            number of seconds.
+    """
+    table = read_delimited(path, required=[LABEL])
+    known = {label.name for label in guideline.labels}
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for number, record in _filled(table):
+        where = f"{path}: row {number}"
+        if record[LABEL] not in known:
+            raise FormatError(f"{where}: label {record[LABEL]!r}, expected one of {', '.join(sorted(known))}")
+        key = (record.get("annotator_id", "").strip(), _pair(record, where))
+        if key in found:
+            raise FormatError(f"{where}: the pair stands above already with a label; leave one of them")
+        found[key] = _row(record, key, number, where, path.name, seen_at)
+    return list(found.values())
+
+
+def _filled(table: pd.DataFrame) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield number and fields of each row that has a label; the row below the header is 1."""
+    for number, values in enumerate(table.itertuples(index=False), start=1):
+        record = dict(zip(table.columns, map(str, values), strict=True))
+        record[LABEL] = record[LABEL].strip()
+        if record[LABEL]:
+            yield number, record
+
+
+def _pair(record: Mapping[str, str], where: str) -> str:
+    try:
+        if PAIR in record:
+            split_pair_id(record[PAIR])
+            return record[PAIR]
+        return pair_id(record["query_id"], record["doc_id"])
+    except KeyError:
+        raise FormatError(f"{where}: no column {PAIR} (nor query_id and doc_id)") from None
+    except FireError as error:
+        raise FormatError(f"{where}: {error}") from None
+
+
+def _row(
+    record: Mapping[str, str], key: tuple[str, str], number: int, where: str, name: str, seen_at: str
+) -> dict[str, str]:
+    created_at = record.get("created_at", "")
+    if created_at and utc_time(created_at) is None:
+        raise FormatError(f"{where}: created_at is {created_at!r}, expected a time as in ISO 8601")
+    result = [_result(RELEVANCE, "choices", [record[LABEL]]) | {"origin": "manual"}]
+    flags = [flag.strip() for flag in record.get(FLAGS, "").split(";") if flag.strip()]
+    result += [_result(FLAGS, "choices", flags)] if flags else []
+    result += [_result(COMMENT, "text", [record[COMMENT]])] if record.get(COMMENT) else []
+    content: dict[str, Any] = {"id": number, "completed_by": None, "result": result, "updated_at": seen_at}
+    content |= {"created_at": created_at} if created_at else {}
+    content |= {"lead_time": _seconds(record["duration_s"], where)} if record.get("duration_s") else {}
+    return {
+        "source": f"file:{name}",
+        "project": "",
+        "annotation": f"{key[0]}#{key[1]}#{name}",
+        "updated_at": seen_at,
+        "state": ANSWERED,
+        "seen_at": seen_at,
+        "pair_id": key[1],
+        "task": "",
+        "queue": "",
+        "round": "",
+        "annotator_id": key[0],
+        "answer": answer_text(content),
+    }
+
+
+def _result(control: str, key: str, texts: list[str]) -> dict[str, Any]:
+    return {"from_name": control, "value": {key: texts}}
+
+
+def _seconds(text: str, where: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise FormatError(f"{where}: duration_s is {text!r}, expected seconds")
+    return seconds
+
+
+def says_the_same(answer: str, earlier: str) -> bool:
+    """Whether two answers of a sheet differ in nothing but when they were read and in which row."""
+    one, other = (json.loads(text) for text in (answer, earlier))
+    return all(one.get(key) == other.get(key) for key in ("result", "lead_time", "created_at"))

@@ -1,0 +1,87 @@
+"""Label Studio as the carrier of a campaign: queues to projects, answers to the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from fire_toolkit.campaign.carrier import Fetched, Report, no_report
+from fire_toolkit.campaign.ledger import Ledger
+from fire_toolkit.campaign.ledger_index import time_now
+from fire_toolkit.campaign.progress import answered_pairs
+from fire_toolkit.campaign.records import Campaign, QueueName, Round, read_marks, write_marks
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.accounts import Accounts
+from fire_toolkit.labelstudio.annotators import pseudonyms
+from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection
+from fire_toolkit.labelstudio.projects import campaign_projects
+from fire_toolkit.labelstudio.pull import pull_answers
+from fire_toolkit.labelstudio.push import Pushed, make_queues, push_queues
+
+
+class LabelStudio:
+    """A server that carries the campaign of the workspace `root`: a project for each queue."""
+
+    def __init__(self, connection: Connection, root: Path) -> None:
+        self._connection = connection
+        self._root = root
+
+    @property
+    def _accounts(self) -> Accounts:
+        return Accounts(self._connection, self._root / SERVER_FOLDER)
+
+    def give_out(
+        self,
+        campaign: Campaign,
+        rounds: Sequence[Round],
+        guideline: Guideline,
+        ledger: Ledger,
+        *,
+        report: Report = no_report,
+    ) -> list[Pushed]:
+        """Push every queue; what waits for a training that is done follows now."""
+        done = answered_pairs(ledger, rounds)
+        queues = [queue for entry in rounds for queue in make_queues(entry, guideline, done=done)]
+        with Api(self._connection) as api:
+            return list(push_queues(api, campaign, queues, guideline=guideline, report=report))
+
+    def fetch(
+        self,
+        campaign: Campaign,
+        rounds: Sequence[Round],
+        folder: Path,
+        *,
+        is_full: bool = False,
+        report: Report = no_report,
+    ) -> Fetched:
+        """Pull what has changed, under the pseudonyms of the register."""
+        names = pseudonyms(self._accounts.refresh())
+        with Api(self._connection) as api:
+            return pull_answers(
+                api,
+                campaign,
+                folder,
+                names=names,
+                marks=read_marks(self._root),
+                now=time_now,
+                is_full=is_full,
+                report=report,
+                keep=lambda marks: write_marks(self._root, marks),
+            )
+
+    def retire(self, names: Iterable[str]) -> None:
+        """Shut annotators' accounts."""
+        self._accounts.retire(names)
+
+    def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
+        """Return the address at which the tasks of each queue come one after another."""
+        numbers = {entry.number for entry in rounds}
+        with Api(self._connection) as api:
+            found = campaign_projects(api, campaign)
+        address = f"{self._connection.url}/projects/{{}}/data?labeling=1"
+        return {
+            queue: address.format(projects[0]["id"])
+            for queue, projects in found.items()
+            if queue.round in numbers
+        }

@@ -1,0 +1,78 @@
+"""A campaign's projects on a server: how they are known again, and how they are set up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fire_toolkit.campaign.records import Campaign, QueueName
+from fire_toolkit.errors import ServerError
+from fire_toolkit.guidelines.label_config import config_sha256
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.differences import config_difference
+from fire_toolkit.labelstudio.instructions import instructions_html
+
+_MARK = re.compile(r"fire-toolkit campaign (?P<key>\S+) round (?P<round>\d+) queue (?P<annotator>\S+)")
+_MAX_TITLE = 50
+
+# What nobody may change by hand: blind, no empty answers, in our order.
+GUARDED: dict[str, Any] = {
+    "show_collab_predictions": False,
+    "enable_empty_annotation": False,
+    "sampling": "Sequential sampling",
+}
+
+
+def project_mark(campaign: Campaign, queue: QueueName) -> str:
+    """Return the description by which a project is known again as the one of a queue."""
+    return f"fire-toolkit campaign {campaign.key} round {queue.round} queue {queue.annotator_id}"
+
+
+def marked_queue(campaign: Campaign, description: object) -> QueueName | None:
+    """Return the queue of this campaign that a project's description names; None if it is not ours."""
+    found = _MARK.search(description) if isinstance(description, str) else None
+    if found is None or found["key"] != campaign.key:
+        return None
+    return QueueName(int(found["round"]), found["annotator"])
+
+
+def project_title(campaign: Campaign, queue: QueueName) -> str:
+    """Return a title that tells annotators which project is theirs, and nothing of where pairs come from."""
+    return f"{queue.annotator_id} · round {queue.round} · {campaign.guideline}"[:_MAX_TITLE]
+
+
+def campaign_projects(api: Api, campaign: Campaign) -> dict[QueueName, list[dict[str, Any]]]:
+    """Return the projects of each queue of the campaign on the server, lowest number first."""
+    found: dict[QueueName, list[dict[str, Any]]] = {}
+    for project in api.projects():
+        name = marked_queue(campaign, project.get("description"))
+        if name is not None:
+            found.setdefault(name, []).append(project)
+    return found
+
+
+def project_settings(campaign: Campaign, name: QueueName, guideline: Guideline) -> dict[str, Any]:
+    """Return the settings of a queue's project: blind, no empty answers, in our order."""
+    return {
+        "title": project_title(campaign, name),
+        "description": project_mark(campaign, name),
+        "label_config": guideline.label_config,
+        "expert_instruction": instructions_html(guideline.text),
+        "show_instruction": True,
+        **GUARDED,
+        "maximum_annotations": 1,
+    }
+
+
+def check_config(campaign: Campaign, project: Mapping[str, Any]) -> None:
+    """Raise `ServerError` unless a project shows the campaign's labeling page."""
+    shown = str(project.get("label_config") or "")
+    where = f"project {project.get('id')} ({project.get('title')})"
+    if config_sha256(shown or "<View/>", where=where) != campaign.config_sha256:
+        raise ServerError(
+            f"{where}: its labeling config was changed on the server, so answers may not mean what the "
+            f"guideline says: {config_difference(campaign.label_config, shown)}; put it back under Settings, "
+            "Labeling Interface (`fire-toolkit guideline --part config` prints it)"
+        )

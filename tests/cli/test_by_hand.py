@@ -1,0 +1,456 @@
+"""A campaign by hand: files out, exports and sheets in; the same campaign as the one on a server."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import Result
+
+from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.tasks import split_pair_id
+
+if TYPE_CHECKING:
+    from fake_api import FakeServer
+
+Fire = Callable[..., Result]
+PEOPLE = ("A02", "A03", "A04")  # the accounts 2, 3, 4 of the server in this process
+USER = {name: int(name[1:]) for name in PEOPLE}
+ASKED = ("tasks", "pool/pool.csv", "--overlap", 0.5)
+N_PAIRS = 30
+
+
+def label(pair: str, person: str) -> str:
+    """The label that a person gives: to A04 nothing is relevant, so that their doubled pairs are disputed."""
+    is_relevant = int(split_pair_id(pair)[0][1:]) % 2 == 0 and person != "A04"
+    return "relevant" if is_relevant else "irrelevant"
+
+
+def make_workspace(fire: Fire, root: Path) -> Path:
+    fire("init", root)
+    (root / "pool").mkdir()
+    pairs = "".join(f"q{n},d{n}\n" for n in range(N_PAIRS))
+    (root / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
+    queries = "".join(f'q{n}\ta "dog", {n} years old\n' for n in range(N_PAIRS))
+    (root / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
+    return root
+
+
+@pytest.fixture
+def hand(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace whose tasks were handed out as files."""
+    root = make_workspace(fire, tmp_path / "hand")
+    monkeypatch.chdir(root)
+    fire(*ASKED, "--annotators", ",".join(PEOPLE))
+    return root
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def queue_of(root: Path, person: str, number: int = 1) -> list[str]:
+    given = rows(root / f"campaign/round-{number}/assignments.csv")
+    mine = [row for row in given if row["annotator_id"] == person]
+    return [row["pair_id"] for row in sorted(mine, key=lambda row: int(row["position"]))]
+
+
+def fill_in(root: Path, person: str, *, number: int = 1, n: int | None = None, flip: int = 0) -> Path:
+    """Fill in the first n rows of a sheet, `flip` of them with the other label; save it as an export."""
+    folder = root / "tasks" / (f"round-{number}" if number > 1 else "")
+    sheet = rows(folder / f"tasks.{person}.csv")
+    for place, row in enumerate(sheet[:n]):
+        row["label"] = label(row["pair_id"], person)
+        if place < flip:
+            row["label"] = "irrelevant" if row["label"] == "relevant" else "relevant"
+            row["comment"] = "looked again"
+    path = root / "exports" / f"round-{number}.{person}.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(sheet[0]))
+        writer.writeheader()
+        writer.writerows(sheet)
+    return path
+
+
+def export(root: Path, person: str, name: str, *, account: int = 1, n: int | None = None) -> Path:
+    """Answer the first n tasks of a person's file in a Label Studio of their own, and export them."""
+    exported = []
+    tasks = json.loads((root / f"tasks/tasks.{person}.json").read_text())
+    for number, task in enumerate(tasks[:n], start=1):
+        choice = {"choices": [label(task["data"]["pair_id"], person)]}
+        annotation = {
+            "id": number,
+            "unique_id": f"{person}-{number}",
+            "completed_by": account,
+            "result": [{"from_name": "relevance", "type": "choices", "value": choice, "origin": "manual"}],
+            "created_at": "2026-11-01T10:00:00Z",
+            "updated_at": "2026-11-01T10:00:00Z",
+            "lead_time": 4.5,
+        }
+        exported.append({"id": number, "project": 1, **task, "annotations": [annotation]})
+    path = root / "exports" / name
+    path.write_text(json.dumps(exported))
+    return path
+
+
+def counts(result: Result) -> dict[str, Any]:
+    return dict(json.loads(result.stdout))
+
+
+def bring_in(fire: Fire, *paths: Path) -> dict[str, Any]:
+    return counts(fire("import", *paths, "--format", "json"))
+
+
+def judgments(root: Path) -> list[dict[str, str]]:
+    return rows(root / "judgments/judgments.csv")
+
+
+def answer_on_server(server: FakeServer, person: str, number: int) -> None:
+    for task in server.tasks_of(server.project_of(person, number)):
+        server.answer(task["id"], USER[person], label(task["data"]["pair_id"], person))
+
+
+def export_from_server(server: FakeServer, root: Path, person: str, number: int, name: str) -> None:
+    project = server.project_of(person, number)
+    shown = [server._shown(task, {"fields": "all"}) for task in server.tasks_of(project)]
+    (root / "exports" / name).write_text(json.dumps(shown))
+
+
+TOLD_BY_ALL = ("query_id", "doc_id", "annotator_id", "label", "comment", "round", "guideline", "kind")
+
+
+def without_times(table: list[dict[str, str]]) -> list[tuple[str, ...]]:
+    return [tuple(row[name] for name in TOLD_BY_ALL) for row in table]
+
+
+def test_by_hand_and_on_a_server_the_same_answers_are_the_same_judgments(
+    fire: Fire, hand: Path, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A02 exports a project as Label Studio names it, A03 under their name, A04 fills in the sheet."""
+    online = make_workspace(fire, tmp_path / "online")
+    people = [word for name in PEOPLE for word in ("--annotator", name)]
+    for number in (1, 2):
+        monkeypatch.chdir(online)
+        if number == 1:
+            fire(*ASKED)
+            fire("push", *people)
+        else:
+            fire("next-round", *people)
+            fire("push")
+            monkeypatch.chdir(hand)
+            before = {path: path.read_bytes() for path in (hand / "tasks").iterdir() if path.is_file()}
+            told = fire("next-round").stderr
+            assert {path: path.read_bytes() for path in before} == before
+            assert "tasks/round-2/tasks.A02.json or tasks.A02.csv" in told
+            monkeypatch.chdir(online)
+        given = f"campaign/round-{number}/assignments.csv"
+        assert (hand / given).read_bytes() == (online / given).read_bytes()
+        asked = {row["annotator_id"] for row in rows(hand / given)}
+        for person in sorted(asked):
+            answer_on_server(server, person, number)
+        fire("pull")
+        fire("resolve")
+
+        monkeypatch.chdir(hand)
+        names = {"A02": f"project-{number}-at-2026-11-22-07-00.json", "A03": f"round-{number}.A03.json"}
+        for person in sorted(asked & set(names)):
+            export_from_server(server, hand, person, number, names[person])
+        if "A04" in asked:
+            fill_in(hand, "A04", number=number)
+        bring_in(fire)
+        fire("resolve")
+
+        by_hand, pulled = judgments(hand), judgments(online)
+        assert without_times(by_hand) == without_times(pulled)
+        assert [row for row in by_hand if row["annotator_id"] != "A04"] == [
+            row for row in pulled if row["annotator_id"] != "A04"
+        ]
+        assert len(by_hand) == (45 if number == 1 else 45 + len(rows(hand / given)))
+        for name in ("labels.csv", "disputes.csv"):
+            assert (hand / "labels" / name).read_bytes() == (online / "labels" / name).read_bytes()
+    assert {row["kind"] for row in by_hand} == {"task", "overlap", "adjudication"}
+    assert len(rows(hand / "campaign/round-2/assignments.csv")) > 2
+
+
+def test_a_file_read_again_doubles_nothing(fire: Fire, hand: Path) -> None:
+    export(hand, "A02", "A02.json")
+    fill_in(hand, "A03", n=5)
+    first = bring_in(fire)
+    assert (first["new"], first["judgments"]) == (15 + 5, 15 + 5)
+    table = (hand / "judgments/judgments.csv").read_bytes()
+    assert bring_in(fire)["new"] == 0
+    (hand / "exports/A02.json").rename(hand / "exports/project-9-at-2026-11-22.json")
+    again = bring_in(fire)
+    assert (again["new"], again["edited"], again["dropped"]) == (0, 0, {})
+    assert (hand / "judgments/judgments.csv").read_bytes() == table
+    assert len(read_ledger(hand / "ledger")) == 20
+
+
+def test_late_and_changed_answers_count_by_the_ledgers_rules(fire: Fire, hand: Path) -> None:
+    fill_in(hand, "A03", n=5)
+    bring_in(fire)
+    before = {row["query_id"]: row for row in judgments(hand)}
+    fill_in(hand, "A03", n=7, flip=2)
+    changed = bring_in(fire)
+    assert (changed["new"], changed["edited"], changed["dropped"]) == (2, 2, {"edited": 2})
+    after = {row["query_id"]: row for row in judgments(hand)}
+    assert sum(after[query]["label"] != row["label"] for query, row in before.items()) == 2
+    assert sum(row["comment"] == "looked again" for row in after.values()) == 2
+    fill_in(hand, "A03", n=0)  # rows without a label say nothing
+    assert bring_in(fire)["judgments"] == 7
+
+    older = export(hand, "A02", "A02.json")
+    newer = json.loads(older.read_text())
+    old_text = older.read_text()
+    newer[0]["annotations"][0]["result"][0]["value"]["choices"] = ["ambiguous"]
+    newer[0]["annotations"][0]["updated_at"] = "2026-11-03T10:00:00Z"
+    older.write_text(json.dumps(newer))
+    assert bring_in(fire)["new"] == 15
+    older.write_text(old_text)  # an export that lay about
+    assert bring_in(fire)["judgments"] == 7 + 15
+    latest = {row["query_id"]: row for row in judgments(hand) if row["annotator_id"] == "A02"}
+    pair = newer[0]["data"]["pair_id"]
+    assert latest[split_pair_id(pair)[0]]["label"] == "ambiguous"
+
+
+_KILLED = """
+import os, signal, sys
+left = int(sys.argv[1])
+def counting(call):
+    def counted(*arguments, **options):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*arguments, **options)
+    return counted
+os.fsync, os.replace, os.rename = map(counting, (os.fsync, os.replace, os.rename))
+from fire_toolkit.cli import main
+main(["import"])
+"""
+
+
+def test_killed_in_the_middle_of_an_import_the_next_one_goes_on(
+    fire: Fire, hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(hand, "A02", "A02.json")
+    fill_in(hand, "A03")
+    export(hand, "A04", "project-3-at-2026-11-22.json", account=8)
+    whole = shutil.copytree(hand, tmp_path / "whole")
+    monkeypatch.chdir(whole)
+    bring_in(fire)
+    told = judgments(whole)
+    assert len(told) == 45
+    n_killed, place = 0, 1
+    while True:
+        folder = shutil.copytree(hand, tmp_path / f"killed-{place}")
+        ended = subprocess.run([sys.executable, "-c", _KILLED, str(place)], cwd=folder, capture_output=True)
+        if ended.returncode == 0:
+            break
+        assert ended.returncode == -9, ended.stderr
+        n_killed, place = n_killed + 1, place + 3
+        monkeypatch.chdir(folder)
+        bring_in(fire)
+        assert judgments(folder) == told
+        assert sorted(read_ledger(folder / "ledger")["annotation"]) == sorted(
+            read_ledger(whole / "ledger")["annotation"]
+        )
+        assert bring_in(fire)["new"] == 0
+    assert n_killed >= 4
+
+
+def test_a_file_whose_owner_cannot_be_told_is_refused_and_nothing_is_added(fire: Fire, hand: Path) -> None:
+    shared = set(queue_of(hand, "A02")) & set(queue_of(hand, "A03"))
+    tasks = json.loads(export(hand, "A02", "project-1.json").read_text())
+    few = [task for task in tasks if task["data"]["pair_id"] in shared]
+    (hand / "exports/project-1.json").write_text(json.dumps(few))
+    told = fire("import", code=1).stderr
+    assert f"answered {len(few)} tasks, each in the queues of A02 and A03" in told
+    assert "name the file after its annotator, as in exports/project-1.A02.json" in told
+    (hand / "exports/project-1.json").rename(hand / "exports/project-1.A02.json")
+    assert bring_in(fire)["new"] == len(few)
+
+    export(hand, "A03", "A04.json")
+    assert "those of A03, but the file is named after A04" in fire("import", code=1).stderr
+    (hand / "exports/A04.json").unlink()
+    mixed = json.loads(export(hand, "A03", "A03.json").read_text())
+    mixed[0]["annotations"][0]["completed_by"] = 5
+    (hand / "exports/A03.json").write_text(json.dumps(mixed))
+    assert "accounts 1, 5 all answered tasks of A03" in fire("import", code=1).stderr
+    assert len(judgments(hand)) == len(few)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("label", "Relevant"), "row 1: label 'Relevant', expected one of"),
+        (("pair_id", "x" * 20), "row 1: pair_id 'xxxxxxxxxxxxxxxxxxxx' is damaged"),
+        (("duration_s", "soon"), "row 1: duration_s is 'soon', expected seconds"),
+        (("created_at", "1.11.2026"), "row 1: created_at is '1.11.2026', expected a time"),
+        (("annotator_id", ""), "file is named after A03"),
+    ],
+)
+def test_what_is_wrong_in_a_sheet_is_said_with_its_row(
+    fire: Fire, hand: Path, change: tuple[str, str], told: str
+) -> None:
+    sheet = rows(fill_in(hand, "A02"))
+    path = hand / "exports" / ("A03.csv" if change[0] == "annotator_id" else "A02.csv")
+    (hand / "exports/round-1.A02.csv").unlink()
+    sheet = [row | {change[0]: ""} for row in sheet]
+    sheet = [row | {"label": label(row["pair_id"], "A02")} for row in rows_filled(sheet)]
+    sheet[0] |= {change[0]: change[1]}
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, list(sheet[0]))
+        writer.writeheader()
+        writer.writerows(sheet)
+    assert told in fire("import", code=1).stderr
+    assert not (hand / "ledger").exists()
+
+
+def rows_filled(sheet: list[dict[str, str]]) -> list[dict[str, str]]:
+    keys = [task["data"]["pair_id"] for task in json.loads(Path("tasks/tasks.A02.json").read_text())]
+    return [row | {"pair_id": key} for row, key in zip(sheet, keys, strict=True)]
+
+
+def test_a_damaged_file_is_one_clear_line(fire: Fire, hand: Path) -> None:
+    (hand / "exports/A02.csv").write_text("id,caption,annotator\n1,a dog,3\n")
+    assert "A02.csv: not JSON; if this is a CSV or TSV export" in fire("import", code=1).stderr
+    (hand / "exports/A02.csv").unlink()
+    (hand / "exports/A02.json").write_text('[{"data"')
+    assert "cut short? export it again" in fire("import", code=1).stderr
+    tasks = (hand / "tasks/tasks.A02.json").read_text()
+    (hand / "exports/A02.json").write_text(tasks)
+    assert "each with its annotations" in fire("import", code=1).stderr
+
+
+def test_status_says_how_far_everybody_is_and_where_tasks_lie(fire: Fire, hand: Path) -> None:
+    export(hand, "A02", "A02.json")
+    fill_in(hand, "A03", n=5)
+    bring_in(fire)
+    told = fire("status")
+    assert "import   done" in told.stdout
+    assert "push" not in told.stdout
+    assert "A02, round 1: 15 of 15 tasks\n" in told.stderr
+    assert "A03, round 1: 5 of 15 tasks (tasks/tasks.A03.json)" in told.stderr
+    assert "A04, round 1: 0 of 15 tasks (tasks/tasks.A04.json)" in told.stderr
+    fill_in(hand, "A03", n=6)
+    assert "exports/round-1.A03.csv has changed" in fire("status").stdout
+    far = {queue["annotator_id"]: queue for queue in json.loads(fire("progress", "--format", "json").stdout)}
+    assert (far["A02"]["n_done"], far["A03"]["n_done"], far["all"]["n_left"]) == (15, 5, 25)
+    fire("progress", "--pull")
+    assert "A03, round 1: 6 of 15 tasks" in fire("status").stderr
+
+
+def test_a_round_cut_short_is_given_out_again_and_nothing_over_it(fire: Fire, hand: Path) -> None:
+    for person in PEOPLE:
+        fill_in(hand, person)
+    bring_in(fire)
+    fire("resolve")
+    fire("next-round")
+    files = {path: path.read_bytes() for path in (hand / "tasks/round-2").iterdir()}
+    shutil.rmtree(hand / "tasks/round-2")
+    sheet = hand / "tasks/tasks.A02.csv"
+    sheet.write_text("somebody wrote over it\n")
+    assert "wait for an answer in a round that has begun" in fire("next-round").stderr
+    assert {path: path.read_bytes() for path in files} == files
+    assert sheet.read_text() == "somebody wrote over it\n"
+    assert not (hand / "campaign/round-3").exists()
+
+
+def test_who_is_retired_gets_no_further_files(fire: Fire, hand: Path) -> None:
+    for person in PEOPLE:
+        fill_in(hand, person)
+    bring_in(fire)
+    fire("resolve")
+    assert (
+        "no annotator is called 'A09'; active: A02, A03, A04"
+        in fire("annotators", "retire", "A09", code=1).stderr
+    )
+    able = json.loads(fire("next-round", "--dry-run", "--format", "json").stdout)["annotators"]
+    assert "A02" in able
+    fire("annotators", "retire", "A02")
+    told = fire("next-round", "--dry-run", code=1).stderr  # those two have judged some of the pairs already
+    assert f"{able['A02']} of {sum(able.values())} pairs have been seen by every annotator" in told
+    rest = json.loads(fire("next-round", "--annotator", "A02", "--annotator", "A03", "--annotator", "A04",
+                           "--dry-run", "--format", "json").stdout)  # fmt: skip
+    assert rest["annotators"] == able
+
+
+def test_a_round_by_hand_goes_to_a_server_only_while_nobody_has_answered(
+    fire: Fire, hand: Path, server: FakeServer
+) -> None:
+    people = [word for name in PEOPLE for word in ("--annotator", name)]
+    assert "all was handed out as files" in fire("push", code=1).stderr
+    assert server.projects == {}
+    fill_in(hand, "A02", n=3)
+    bring_in(fire)
+    assert "round 1 was handed out as files, and answers came back" in fire("push", *people, code=1).stderr
+    assert server.projects == {}
+    shutil.rmtree(hand / "ledger")
+    fire("push", *people)
+    assert len(server.projects) == 3
+    assert "push" in fire("status").stdout
+    answer_on_server(server, "A02", 1)
+    fire("pull")
+    assert len(judgments(hand)) == 15
+
+
+def test_server_and_files_are_one_campaign(fire: Fire, hand: Path, server: FakeServer) -> None:
+    """Round 1 on the server, the pairs of a later pool by hand: one ledger, one table of judgments."""
+    people = [word for name in PEOPLE for word in ("--annotator", name)]
+    fire("push", *people)
+    for person in PEOPLE:
+        answer_on_server(server, person, 1)
+    fire("pull")
+    more = "".join(f"q{n},d{n + 1}\n" for n in range(6))
+    with (hand / "pool/pool.csv").open("a") as stream:
+        stream.write(more)
+    fire(*ASKED, "--annotators", "A02,A03")
+    assert (hand / "tasks/round-2/tasks.A02.json").is_file()
+    told = fire("push").stderr
+    assert "round 2 was handed out as files and is not sent" in told
+    assert len(server.projects) == 3
+    for person in ("A02", "A03"):
+        fill_in(hand, person, number=2)
+    assert bring_in(fire)["new"] == 9
+    both = judgments(hand)
+    assert {row["round"] for row in both} == {"1", "2"}
+    assert len(both) == 45 + 9
+    fire("pull")
+    assert judgments(hand) == both
+    stages = {row["stage"]: row["state"] for row in json.loads(fire("status", "--format", "json").stdout)}
+    assert (stages["push"], stages["pull"], stages["import"]) == ("done", "done", "done")
+
+
+def test_rounds_before_the_campaign_keep_their_answers(fire: Fire, hand: Path) -> None:
+    """What was handed out without names is nobody's queue: its answers stay as `import` had them."""
+    shutil.rmtree(hand / "campaign")
+    shutil.rmtree(hand / "tasks")
+    fire(*ASKED)
+    path = hand / "tasks/tasks.json"
+    shutil.copy(path, hand / "tasks/tasks.7.json")
+    export(hand, "7", "first.json", account=7)
+    (hand / "tasks/tasks.7.json").unlink()
+    fire("import")
+    before = judgments(hand)
+    assert {row["annotator_id"] for row in before} == {"7"}
+    with (hand / "pool/pool.csv").open("a") as stream:
+        stream.write("".join(f"q{n},d{n + 1}\n" for n in range(6)))
+    fire(*ASKED, "--annotators", "A02,A03")
+    fill_in(hand, "A02", number=2)
+    bring_in(fire)
+    after = judgments(hand)
+    assert [{name: row[name] for name in before[0]} for row in after if row["annotator_id"] == "7"] == before
+    assert {(row["round"], row["kind"]) for row in after if row["annotator_id"] == "A02"} <= {
+        ("2", "task"),
+        ("2", "overlap"),
+    }
+    assert {row["kind"] for row in after if row["annotator_id"] == "7"} == {""}
