@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 @run_arguments
 @click.option("--depth", type=click.IntRange(min=1), help="Docs taken from each run and query. [default: 10]")
 @click.option(
+    "--strategy",
+    metavar="NAME",
+    help="Which of these are pooled: all (depth), or as a plug-in's strategy chooses. [default: depth]",
+)
+@click.option(
     "--qrels", metavar="FILE", help="Original qrels: their queries are pooled, their positives marked."
 )
 @click.option("--queries", metavar="FILE", help="queries.tsv: own items (column reference) are not pooled.")
@@ -65,6 +70,7 @@ def pool(
     query_ids: str | None,
     doc_ids: str | None,
     depth: int | None,
+    strategy: str | None,
     qrels: str | None,
     queries: str | None,
     include_originals: bool | None,
@@ -86,11 +92,13 @@ def pool(
     from fire_toolkit.formats.tables.delimited import delimited_bytes
 
     folder = chosen_path(out, workspace_path("pool"), "--out")
-    made = _make(runs, query_ids, doc_ids, depth, qrels, include_originals, judged, previous, queries)
+    made = _make(
+        runs, query_ids, doc_ids, depth, qrels, include_originals, judged, previous, queries, strategy
+    )
     result, counts = made.result, made.result.counts
     texts = {"pool.csv": delimited_bytes(result.pool), "pool_sources.csv": delimited_bytes(result.sources)}
     write_outputs(folder, texts, stage="pool", parameters=made.parameters, inputs=made.inputs, counts=counts)
-    summarise(counts, _words(counts, made.parameters["depth"]), as_json=as_json)
+    summarise(counts, _words(counts, made.parameters), as_json=as_json)
     _say_changes(made)
     _say_next(folder, counts)
 
@@ -102,7 +110,7 @@ class _Made:
     result: PoolingResult
     earlier: _Earlier
     inputs: Inputs
-    parameters: dict[str, int | bool]
+    parameters: dict[str, Any]
 
 
 def _make(
@@ -115,6 +123,7 @@ def _make(
     judged: tuple[str, ...] = (),
     previous: str | None = None,
     queries: str | None = None,
+    strategy: str | None = None,
 ) -> _Made:
     """Return the pool of the runs given, else of the workspace's."""
     from fire_toolkit.cli.own_items import queries_own_items
@@ -122,6 +131,7 @@ def _make(
     from fire_toolkit.pooling import pool_runs
 
     depth = int(chosen(depth, "pool", "depth"))
+    strategy = str(chosen(strategy, "pool", "strategy"))
     include = bool(chosen(include_originals, "pool", "include_originals"))
     inputs = Inputs()
     own_items = queries_own_items(queries, inputs)
@@ -133,6 +143,7 @@ def _make(
     result = pool_runs(
         tables,
         depth=depth,
+        strategy=strategy,
         originals=originals,
         include_originals=include,
         judged=earlier.judged,
@@ -140,7 +151,8 @@ def _make(
         round_number=earlier.next_round,
         own_items=own_items,
     )
-    return _Made(result, earlier, inputs, {"depth": depth, "include_originals": include})
+    parameters = {"depth": depth, "strategy": strategy, "include_originals": include}
+    return _Made(result, earlier, inputs, parameters)
 
 
 def news_of_runs() -> str | None:
@@ -298,10 +310,11 @@ def _workspace_qrels() -> Path | None:
     return shown(path) if path else None
 
 
-def _words(counts: dict[str, int], depth: int) -> str:
+def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:
+    chosen_by = "" if parameters["strategy"] == "depth" else f", chosen by {parameters['strategy']}"
     words = [
         f"{n_of(counts['pairs'], 'pair')} of {n_of(counts['queries'], 'query')} "
-        f"from {n_of(counts['runs'], 'run')} at depth {depth}"
+        f"from {n_of(counts['runs'], 'run')} at depth {parameters['depth']}{chosen_by}"
     ]
     if "originals" in counts:
         words.append(

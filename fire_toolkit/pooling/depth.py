@@ -1,4 +1,4 @@
-"""Depth-K pooling: the union of the top K of every run (Spärck Jones & van Rijsbergen 1975; FIRE §3)."""
+"""Pooling: by default the union of the top K of every run (Spärck Jones & van Rijsbergen 1975; FIRE §3)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
 from fire_toolkit.matching.ranking import split_runs, top
+from fire_toolkit.pooling.registry import pooled_rows
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Pool, PoolSources, Qrels, Queries, Run, check_pool
 from fire_toolkit.tables.columns import packed_codes, pair_rows, starts_of_groups
@@ -36,6 +37,7 @@ def pool_runs(
     runs: Run | Sequence[Run],
     *,
     depth: int = 10,
+    strategy: str = "depth",
     originals: Qrels | None = None,
     include_originals: bool = False,
     judged: pd.DataFrame | None = None,
@@ -52,6 +54,7 @@ def pool_runs(
     Args:
         runs: one Run table or several; every run id once.
         depth: docs taken from each run and query, 1 or more.
+        strategy: which of these are pooled, by a name in `registry.STRATEGIES`; `depth`: all.
         originals: the original qrels: their queries are the universe (a run's other queries are left
             out and counted), and their positives (relevance ≥ 1) are marked `is_original`.
         include_originals: also pool the original positives that no run found (best_rank missing,
@@ -71,7 +74,8 @@ def pool_runs(
         (judged_before) and in neither table (to_ask), and the pool's latest round.
 
     Raises:
-        UsageError: depth below 1, no run, or include_originals without originals.
+        UsageError: depth below 1, no run, no such strategy, or include_originals without originals.
+        PluginError: a strategy returned what is not in the runs.
         JoinError: a run has no query in common with the original qrels or with the other runs.
 
     Examples:
@@ -101,7 +105,7 @@ def pool_runs(
         counts["own_items"] = _count_own(_all_sources(by_id, depth, universe), own_items)
         by_id = {run_id: drop_own_items(run, own_items) for run_id, run in by_id.items()}
         positives = None if positives is None else without_own_pairs(positives, own_items)
-    pooled = _all_sources(by_id, depth, universe)
+    pooled = _all_sources(by_id, depth, universe, strategy)
     pairs = _pairs_of(pooled)
     if positives is not None:
         pairs = _with_originals(pairs, positives, include_originals)
@@ -122,11 +126,14 @@ def pool_runs(
     return PoolingResult(pool, PoolSources(_as_text(pooled)), counts)
 
 
-def _all_sources(by_id: dict[str, Run], depth: int, universe: set[str] | None) -> pd.DataFrame:
+def _all_sources(
+    by_id: dict[str, Run], depth: int, universe: set[str] | None, strategy: str = "depth"
+) -> pd.DataFrame:
     """Return the columns of pool sources in their order; ids are categories of all ids, sorted."""
     tops = {run_id: top(run, depth) for run_id, run in sorted(by_id.items())}
     if universe is not None:
         tops = {run_id: _of_queries(run, universe) for run_id, run in tops.items()}
+    tops = pooled_rows(tops, strategy)
     pairs = [_codes_among([run[name] for run in tops.values()]) for name in PAIR]
     n_rows = [len(run) for run in tops.values()]
     run_code = np.repeat(np.arange(len(tops), dtype=np.int32), n_rows)
