@@ -1,0 +1,1 @@
+"""One of each thing that can be added to fire-toolkit from outside."""

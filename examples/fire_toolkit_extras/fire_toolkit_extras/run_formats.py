@@ -1,0 +1,48 @@
+"""Runs as lines of `query_id<TAB>doc_id=score doc_id=score …`, after a first line `%scored-lines`."""
+
+from pathlib import Path
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.runs.listed import Listed, from_columns
+from fire_toolkit.formats.runs.reader import RunReader
+
+MARK = "%scored-lines"
+
+
+def is_scored_lines(start: bytes, path: Path) -> bool:
+    """Whether the file's first line is the mark."""
+    return start.split(b"\n", 1)[0].strip() == MARK.encode()
+
+
+def read_scored_lines(path: Path, key: str | None = None) -> Listed:
+    """Return the pairs and scores; the toolkit ranks and checks them."""
+    queries: list[str] = []
+    docs: list[str] = []
+    scores: list[float] = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip() or line.startswith("%"):
+            continue
+        query, tab, rest = line.partition("\t")
+        for field in rest.split():
+            doc, equals, score = field.rpartition("=")
+            try:
+                scores.append(float(score))
+            except ValueError:
+                tab = ""
+            if not (tab and equals):
+                raise FormatError(
+                    f"{path}:{number}: {field[:40]!r}, expected query_id, a tab, doc_id=score …"
+                )
+            queries.append(query)
+            docs.append(doc)
+    return from_columns(queries, docs, scores, where=str(path))
+
+
+READER = RunReader(
+    name="scored-lines",
+    what="lines of doc=score",
+    evidence=f"the first line is {MARK}",
+    sniff=is_scored_lines,
+    read_lists=read_scored_lines,
+)

@@ -1,0 +1,228 @@
+"""The example package, installed as anybody would install it, and each thing in it run by the command line.
+
+One process runs the commands; what it finds of the package it finds by its entry points alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+from fire_toolkit.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLE = ROOT / "pools" / "sample"
+RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
+AUGMENTED = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
+SOURCES = ("--pool-sources", "pool_sources.csv")
+LABELS = ("--qrels", "qrels.txt", "--labels", "labels", *SOURCES)
+CSV = ("--format", "csv")
+DRIVER = """
+import json, sys
+from click.testing import CliRunner
+from fire_toolkit.cli import main
+done = [CliRunner().invoke(main, words) for words in json.load(sys.stdin)]
+known = (type(None), SystemExit)
+print(json.dumps([
+    (each.exit_code if isinstance(each.exception, known) else repr(each.exception), each.stdout, each.stderr)
+    for each in done
+]))
+"""
+
+
+class Done(NamedTuple):
+    code: int | str
+    stdout: str
+    stderr: str
+
+
+Commands = Callable[[Sequence[Sequence[str]]], list[Done]]
+
+
+@pytest.fixture(scope="session")
+def extras(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that the example package is installed in, by pip, without a network."""
+    source = tmp_path_factory.mktemp("source") / "extras"
+    shutil.copytree(ROOT / "examples" / "fire_toolkit_extras", source)
+    target = tmp_path_factory.mktemp("site")
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check"]
+    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+@pytest.fixture
+def commands(extras: Path, tmp_path: Path) -> Commands:
+    """Run commands one after the other in a copy of the sample pool; none may end in a traceback."""
+    folder = tmp_path / "pool"
+    shutil.copytree(SAMPLE, folder)
+
+    def run(words: Sequence[Sequence[str]]) -> list[Done]:
+        done = subprocess.run(
+            [sys.executable, "-c", DRIVER],
+            input=json.dumps(words),
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join((str(extras), str(ROOT)))},
+        )
+        found = [Done(*each) for each in json.loads(done.stdout)]
+        assert all(isinstance(each.code, int) for each in found), found
+        return found
+
+    return run
+
+
+def corrected(*rule: str) -> list[list[str]]:
+    """Return the commands that make labels and augmented qrels."""
+    resolve = ["resolve", "judgments.csv", "--out", "labels", *rule]
+    return [resolve, ["augment", "--qrels", "qrels.txt", "--labels", "labels", "--out", "augmented.txt"]]
+
+
+WITH_MEASURES = {
+    "score": ("score", *RUNS, *AUGMENTED, *CSV),
+    "score, per query": ("score", *RUNS, *AUGMENTED, "--per-query", *CSV),
+    "score, ties": ("score", *RUNS, *AUGMENTED, "--ties", "pessimistic", *CSV),
+    "score --honest": ("score", "--honest", *RUNS, *LABELS, "--resamples", "50", *CSV),
+    "score --honest, clusters": (
+        *("score", "--honest", *RUNS, *LABELS, "--resamples", "50", *CSV),
+        *("--queries", "queries.tsv", "--cluster", "text"),
+    ),
+    "score, drawn": ("score", *RUNS, *AUGMENTED, "--format", "latex"),
+    "difference": ("difference", *RUNS, *AUGMENTED, "--resamples", "50", *CSV),
+    "orders": (
+        *("orders", *RUNS, "--qrels", "original=qrels.txt", "--qrels", "augmented=augmented.txt"),
+        *("--resamples", "50", *CSV),
+    ),
+    "reusability": ("reusability", *RUNS, *AUGMENTED, "--pool-sources", ".", "--show", "all", *CSV),
+    "reusability, orders": (
+        "reusability",
+        *RUNS,
+        *AUGMENTED,
+        "--pool-sources",
+        ".",
+        "--show",
+        "orders",
+        *CSV,
+    ),
+    "coverage": ("coverage", *RUNS, *AUGMENTED, *CSV),
+    "report table1": ("report", "table1", *RUNS, *AUGMENTED, *CSV),
+    "report table4": ("report", "table4", *RUNS, *AUGMENTED, *SOURCES, *CSV),
+    "report length": ("report", "length", *RUNS, *AUGMENTED, "--queries", "queries.tsv", *CSV),
+    "report saturation": ("report", "saturation", *RUNS, *AUGMENTED, *CSV),
+}
+
+
+def test_a_measure_from_outside_is_as_good_as_its_twin_in_the_package(commands: Commands) -> None:
+    """Screen is P@5 and ScreenHit C@5, read to rank 5 by what they say of themselves: so is each number."""
+    twins = (("Screen", "P@5"), ("ScreenHit", "C@5"))
+    asked = [(name, words, pair) for name, words in WITH_MEASURES.items() for pair in twins]
+    done = commands([*corrected(), *([*words, "-m", name] for _, words, pair in asked for name in pair)])[2:]
+    for (name, _, (own, built_in)), made, expected in zip(asked, done[::2], done[1::2], strict=True):
+        assert (made.code, expected.code) == (0, 0), (name, made.stderr, expected.stderr)
+        assert own in made.stdout, name
+        assert made.stdout.replace(own, built_in).split() == expected.stdout.split(), name
+
+
+def test_every_command_that_takes_measures_is_among_these() -> None:
+    taking = {" ".join(path) for path, command in walk(main, ()) if takes_measures(command)}
+    assert taking == {re.split(",| --", name)[0] for name in WITH_MEASURES}
+
+
+def walk(group: click.Group, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], click.Command]]:
+    found = []
+    for name, command in group.commands.items():
+        inner = walk(command, (*path, name)) if isinstance(command, click.Group) else []
+        found += inner or [((*path, name), command)]
+    return found
+
+
+def takes_measures(command: click.Command) -> bool:
+    return any(option.name == "measures" for option in command.params)
+
+
+def test_the_measures_stand_in_the_list_and_are_explained(commands: Commands) -> None:
+    listed, explained, refused = commands(
+        [["measures"], ["measures", "Screen"], ["score", *RUNS, "--qrels", "qrels.txt", "-m", "Screan"]]
+    )
+    assert [line.split()[0] for line in listed.stdout.splitlines()[-2:]] == ["Screen", "ScreenHit"]
+    assert "The share of the first screen, five docs, that is relevant." in explained.stdout
+    assert refused.code == 1
+    assert refused.stderr == "error: no measure 'Screan'; did you mean Screen?\n"
+
+
+def test_a_run_format_is_ranked_and_checked_as_any_other(commands: Commands, tmp_path: Path) -> None:
+    good, twice, odd = (tmp_path / name for name in ("good.txt", "twice.txt", "odd.txt"))
+    good.write_text("%scored-lines\nq1\td2=0.5 d1=0.75\nq2\td1=1\n")
+    twice.write_text("%scored-lines\nq1\td1=0.5 d1=0.75\n")
+    odd.write_text("%scored-lines\nq1\td1=0.5 d2=much\n")
+    (tmp_path / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d1 1\n")
+    scored = ("-m", "C@1", "--qrels", str(tmp_path / "qrels.txt"), *CSV)
+    added, read, refused, damaged = commands(
+        [
+            ["add-run", str(good), "--out", str(tmp_path / "good.run")],
+            ["score", str(good), *scored],
+            ["score", str(twice), *scored],
+            ["score", str(odd), *scored],
+        ]
+    )
+    assert added.code == 0, added.stderr
+    assert "lines of doc=score" in added.stderr
+    assert read.stdout.splitlines()[1:] == ["good,original,all,C@1,1.0"]
+    assert refused.code == 1
+    assert "twice.txt: " in refused.stderr
+    assert "twice" in refused.stderr.partition("twice.txt: ")[2]
+    assert damaged.stderr == f"error: {odd}:2: 'd2=much', expected query_id, a tab, doc_id=score …\n"
+
+
+def test_a_collection_format_makes_a_collection(commands: Commands, tmp_path: Path) -> None:
+    (tmp_path / "captions.txt").write_text("%caption-lines\nv1 | a dog runs\nv2 | a cat sleeps\n")
+    (done,) = commands([["add-collection", str(tmp_path / "captions.txt"), "--out", str(tmp_path / "made")]])
+    assert done.code == 0, done.stderr
+    assert (tmp_path / "made" / "qrels.txt").read_text() == "c1 0 v1 1\nc2 0 v2 1\n"
+    assert "caption-lines" in done.stderr
+
+
+def test_a_pooling_strategy_pools_what_it_chooses(commands: Commands, tmp_path: Path) -> None:
+    whole, chosen = tmp_path / "whole", tmp_path / "chosen"
+    both = [
+        ["pool", *RUNS, "--depth", "5", "--qrels", "qrels.txt", "--out", str(whole)],
+        ["pool", *RUNS, "--depth", "5", "--qrels", "qrels.txt", "--strategy", "twice", "--out", str(chosen)],
+    ]
+    found = commands(both)
+    assert [each.code for each in found] == [0, 0], found
+    assert "at depth 5, chosen by twice" in found[1].stderr
+    rows = [line.split(",") for line in (whole / "pool.csv").read_text().splitlines()]
+    n_runs = rows[0].index("n_runs")
+    expected = [rows[0], *(row for row in rows[1:] if int(row[n_runs]) >= 2)]
+    assert expected == [line.split(",") for line in (chosen / "pool.csv").read_text().splitlines()]
+    assert json.loads((chosen / "manifest.json").read_text())["parameters"]["strategy"] == "twice"
+
+
+def test_a_rule_decides_and_a_statistic_is_measured(commands: Commands) -> None:
+    resolved, _, measured, refused = commands(
+        [
+            *corrected("--rule", "lenient"),
+            ["agree", "judgments.csv", "--measure", "grade_gap", "--intervals", "bootstrap", *CSV],
+            ["resolve", "judgments.csv", "--rule", "strict", "--out", "other"],
+        ]
+    )
+    assert "by rule lenient" in resolved.stderr
+    header, row = (line.split(",") for line in measured.stdout.splitlines())
+    value = dict(zip(header, row, strict=True))
+    assert value["statistic"] == "grade_gap"
+    assert 0 <= float(value["low"]) <= float(value["value"]) <= float(value["high"])
+    assert refused.stderr.endswith("weighted, dawid-skene, lenient\n")
+    assert refused.code == 1
