@@ -31,6 +31,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 CAPTIONS, VIDEOS, MODELS, PEOPLE = 27_763, 670, 3, 60
+TRAINING_CAPTIONS = 48_774
 OVERLAP = 0.15
 TREC_QUERIES, TREC_DEPTH = 30_000, 100
 WORDS = [
@@ -83,7 +84,10 @@ COMMANDS = (
     Command("score", "score", TABLES, ("scores/scores.csv",), 2.5),
     Command("score --honest", "score --honest -m C@1 -m C@10", (*TABLES, *SOURCES, *LABELS), (), 10),
     Command("compare", "compare", RUNS, ("comparison/*.csv",), 3),
-    Command("difference", "difference -m C@1 -m C@10", TABLES, (), 10),
+    Command("difference", "difference", TABLES, (), 10),
+    Command("orders", "orders", TABLES, (), 10),
+    Command("reusability", "reusability", (*TABLES, *SOURCES), (), 10),
+    Command("coverage", "coverage", (*TABLES, *JUDGED), (), 10),
     Command("contributions", "contributions", (*SOURCES, *QRELS, *LABELS), (), 10),
     Command("report summary", "report summary", (*TABLES, *SOURCES, *LABELS), (), 10),
     Command("report table1", "report table1", TABLES, (), 10),
@@ -92,6 +96,8 @@ COMMANDS = (
     Command("report table4", "report table4", (*TABLES, *SOURCES), (), 10),
     Command("report length", "report length", (*TABLES, "collection/queries.tsv"), (), 10),
     Command("report saturation", "report saturation", TABLES, (), 10),
+    Command("report similarity", "report similarity --train train.csv",
+            (*TABLES, "collection/queries.tsv", "train.csv"), (), 10),
     Command("next-round", "next-round --budget 5000", (*JUDGED, *LABELS, *QRELS), ("plan/*/pool.csv",), 10),
     Command("status", "status", (), (), 1),
     Command("pool of TREC text", "pool trec/r0.run trec/r1.run trec/r2.run --depth 100 --out deep",
@@ -221,6 +227,9 @@ def make_before(command: Command, folder: Path, scale: float) -> None:
     """Make what people or other programs would bring before a command."""
     if command.name == "import" and not list(folder.glob("exports/*.json")):
         make_exports(folder)
+    if command.name == "report similarity" and not (folder / "train.csv").is_file():
+        captions = np.random.default_rng(2).choice(WORDS, (round(TRAINING_CAPTIONS * scale), 8))
+        (folder / "train.csv").write_text("text\n" + "".join(f"{' '.join(words)}\n" for words in captions))
     if command.name == "pool of TREC text" and not list(folder.glob("trec/*")):
         for model in range(MODELS):
             make_trec(folder / f"trec/r{model}.run", model, round(TREC_QUERIES * scale))

@@ -108,5 +108,8 @@ def contributions(given: Given, show: str, output_format: str) -> None:
     """
     from fire_toolkit.inference import contributions as count
 
-    found = count(given.sources, given.labels, given.original)
+    sources, labels = given.sources, given.labels
+    with Progress() as tell:
+        tell(f"what became of {n_of(len(sources), 'row')} of pool sources")
+        found = count(sources, labels, given.original)
     print_table({"runs": found.by_run, "sets": found.by_set}[show], output_format, basis=given.basis())

@@ -28,6 +28,7 @@ from fire_toolkit.cli.common import (
     transpose_option,
     workspace_path,
 )
+from fire_toolkit.cli.server_options import Progress
 
 
 @click.group(cls=FireGroup)
@@ -98,11 +99,13 @@ def table2(
     """Table 2: pairs, labels, what they came to, and agreement; by run and by dataset.
 
     `resolved` is the share of pairs with a label, most of them labelled once: the paper calls it
-    agreement. `agreeing`, `unanimous` and alpha are of the pairs labelled twice or more.
+    agreement. `agreeing`, `unanimous` and alpha are of the pairs labelled twice or more. Labels are
+    counted as `agree` counts them: the first answers to each pair.
     """
     from fire_toolkit.cli.judged_files import grades_of, judgments_from
     from fire_toolkit.errors import UsageError
     from fire_toolkit.paper_tables import describe_data
+    from fire_toolkit.tables import first_round
 
     path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
     table = judgments_from(given.inputs.use(path))
@@ -110,7 +113,13 @@ def table2(
     if grades is None:
         raise UsageError(f"{path}: no grade is known for its labels; name their guideline with --guideline")
     datasets = read_clusters(dataset, given.values["queries"], given.inputs)
-    found = describe_data(table, grades=grades, sources=given.sources_if_any, datasets=datasets)
+    n_later = len(table) - len(first_round(table))
+    if n_later:
+        say(f"note: labels and agreement are of first answers, as in `agree`; {n_of(n_later, 'answer')} of "
+            "later rounds or unasked for left out (labels are resolved from all rounds)")  # fmt: skip
+    with Progress() as tell:
+        tell(f"resolving {n_of(len(table), 'judgment')}")
+        found = describe_data(table, grades=grades, sources=given.sources_if_any, datasets=datasets)
     for note in dict.fromkeys(note for note in found["note"] if note):
         say(f"note: {note}")
     print_table(found, output_format, _DATA, basis=given.basis(n_of(len(table), "judgment"), "rule fire"))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import JoinError
+from fire_toolkit.inference.judged_pairs import PAIR, Bools, Ints
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Labels, PoolSources, Qrels
+from fire_toolkit.tables.columns import Coded, pair_rows, starts_of_groups
 
-PAIR = ["query_id", "doc_id"]
 KINDS = ("confirmed", "rejected", "new", "irrelevant", "not_judged")
+_NOT_JUDGED = KINDS.index("not_judged")
 
 
 class _Contributions(NamedTuple):
@@ -64,33 +67,23 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Cont
         0      a         1          0    0
         1      b         1          0    1
     """
-    pairs = sources.groupby(PAIR, sort=True)["run_id"].agg(lambda ids: " & ".join(sorted(ids)))
-    found = pairs.rename("runs").reset_index()
-    found["n_runs"] = sources.groupby(PAIR, sort=True).size().to_numpy()
-    found["kind"] = _kinds(found, labels, original)
-    if len(found) and (found["kind"] == "not_judged").all():
-        raise JoinError(f"labels: none is on a pair of the pool ({found.iloc[0]['query_id']} "
-                        f"{found.iloc[0]['doc_id']}, ...); are they of another pool?")  # fmt: skip
-    by_run = []
-    for run_id, own in sources.groupby("run_id", sort=True):
-        pooled = own[PAIR].merge(found, on=PAIR)
-        alone = pooled[pooled["n_runs"] == 1]
-        kinds, kinds_alone = _count(pooled), _count(alone)
-        row = {
-            "run_id": str(run_id),
-            "n_pooled": len(pooled),
-            "n_positive": kinds["confirmed"] + kinds["new"],
-        }
-        row |= kinds | {"n_own": len(alone)}
-        row["own_positive"] = kinds_alone["confirmed"] + kinds_alone["new"]
-        row["own_new"] = kinds_alone["new"]
-        row["own_share"] = kinds_alone["new"] / kinds["new"] if kinds["new"] else float("nan")
-        by_run.append(row)
-    by_set = []
-    for runs, own in found.groupby("runs", sort=True):
-        kinds = _count(own)
-        row = {"runs": str(runs), "n_runs": int(own["n_runs"].iloc[0]), "n_pairs": len(own)}
-        by_set.append(row | {"n_positive": kinds["confirmed"] + kinds["new"]} | kinds)
+    rows, is_by = _pairs_by_run(sources)
+    run_ids = sorted(sources["run_id"].unique())
+    pairs = sources[PAIR].iloc[rows]
+    kind = _kinds(pairs, labels, original)
+    if len(pairs) and (kind == _NOT_JUDGED).all():
+        raise JoinError(f"labels: none is on a pair of the pool ({pairs.iloc[0]['query_id']} "
+                        f"{pairs.iloc[0]['doc_id']}, ...); are they of another pool?")  # fmt: skip
+    n_runs = is_by.sum(axis=1)
+    by_run = [
+        _of_run(run_id, kind[is_by[:, run]], kind[is_by[:, run] & (n_runs == 1)])
+        for run, run_id in enumerate(run_ids)
+    ]
+    sets, set_of = np.unique(is_by, axis=0, return_inverse=True)
+    by_set = [
+        _of_set([run_ids[run] for run in np.flatnonzero(members)], kind[set_of == place])
+        for place, members in enumerate(sets)
+    ]
     names = ["runs", "n_runs", "n_pairs", "n_positive", *KINDS]
     table = pd.DataFrame(by_set, columns=names).sort_values(
         ["n_pairs", "runs"], ascending=[False, True], kind="stable"
@@ -98,16 +91,40 @@ def contributions(sources: PoolSources, labels: Labels, original: Qrels) -> Cont
     return Contributions(pd.DataFrame(by_run), table.reset_index(drop=True))
 
 
-def _kinds(pairs: pd.DataFrame, labels: Labels, original: Qrels) -> pd.Series:
-    label = pairs.merge(labels[[*PAIR, "relevance"]], on=PAIR, how="left")["relevance"]
-    positives = original.loc[original["relevance"] >= 1, PAIR].assign(is_original=True)
-    is_original = pairs.merge(positives, on=PAIR, how="left")["is_original"].eq(True)
-    kind = pd.Series("irrelevant", index=pairs.index)
-    kind = kind.mask(is_original, "rejected").mask(label >= 1, "new")
-    kind = kind.mask((label >= 1) & is_original, "confirmed")
-    return kind.mask(label.isna(), "not_judged")
+def _pairs_by_run(sources: PoolSources) -> tuple[Ints, Bools]:
+    """Return the first row of each pair, which stand together, and pairs × runs: which run pooled which."""
+    rows = starts_of_groups(*(Coded(sources[name]).codes for name in PAIR))
+    run, run_ids = pd.factorize(sources["run_id"], sort=True)
+    pair = np.repeat(np.arange(len(rows)), np.diff(rows, append=len(sources)))
+    is_by = np.zeros((len(rows), len(run_ids)), dtype=bool)
+    is_by[pair, run] = True
+    return rows, is_by
 
 
-def _count(pairs: pd.DataFrame) -> dict[str, int]:
-    counts = pairs["kind"].value_counts()
-    return {kind: int(counts.get(kind, 0)) for kind in KINDS}
+def _kinds(pairs: pd.DataFrame, labels: Labels, original: Qrels) -> Ints:
+    """Return for each pair the place in KINDS of what became of it."""
+    label, positive = pair_rows(pairs, labels), original[original["relevance"] >= 1]
+    is_positive = np.append(labels["relevance"].to_numpy() >= 1, False)[label]
+    is_original = pair_rows(pairs, positive) >= 0
+    kinds = np.where(is_original, np.where(is_positive, 0, 1), np.where(is_positive, 2, 3))
+    return np.where(label < 0, _NOT_JUDGED, kinds).astype(np.int64)
+
+
+def _of_run(run_id: str, pooled: Ints, alone: Ints) -> dict[str, Any]:
+    """Return the row of a run from the kinds of its pairs, and of those of no other run."""
+    kinds, own = _count(pooled), _count(alone)
+    row = {"run_id": str(run_id), "n_pooled": len(pooled), "n_positive": kinds["confirmed"] + kinds["new"]}
+    row |= kinds | {"n_own": len(alone)}
+    row |= {"own_positive": own["confirmed"] + own["new"], "own_new": own["new"]}
+    return row | {"own_share": own["new"] / kinds["new"] if kinds["new"] else float("nan")}
+
+
+def _of_set(run_ids: list[str], own: Ints) -> dict[str, Any]:
+    """Return the row of a set of runs from the kinds of its pairs."""
+    kinds = _count(own)
+    row: dict[str, Any] = {"runs": " & ".join(run_ids), "n_runs": len(run_ids), "n_pairs": len(own)}
+    return row | {"n_positive": kinds["confirmed"] + kinds["new"]} | kinds
+
+
+def _count(kind: Ints) -> dict[str, int]:
+    return dict(zip(KINDS, np.bincount(kind, minlength=len(KINDS)).tolist(), strict=True))

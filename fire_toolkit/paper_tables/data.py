@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.agreement import agreement
+from fire_toolkit.agreement.table import INCLUSION
+from fire_toolkit.agreement.votes import unit_codes
 from fire_toolkit.errors import JoinError
 from fire_toolkit.resolution import resolve
-from fire_toolkit.tables import Judgments, PoolSources
+from fire_toolkit.tables import Judgments, PoolSources, first_round
+from fire_toolkit.tables.columns import pair_rows
 
 Grades = dict[str, float | int | None]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+PAIR = ["query_id", "doc_id"]
 
 DATA_COLUMNS = {
     "group": "str",
@@ -29,7 +37,9 @@ DATA_COLUMNS = {
     "alpha": "float64",
     "note": "str",
 }
-_STATISTICS = ("resolved", "percent_agreement", "unanimous", "alpha")
+_STATISTICS = ("percent_agreement", "unanimous", "alpha")
+_VOTED = {"query_id", "doc_id", "annotator_id", "label", INCLUSION}
+_DISPUTED = int(np.iinfo(np.int64).min)
 
 
 def describe_data(
@@ -50,59 +60,77 @@ def describe_data(
         datasets: index query_id, values the dataset of the query; rows `dataset <name>`.
 
     Returns:
-        Columns group (`all` first), pairs (with a judgment), labels (votes), resolved, relevant and
-        irrelevant (pairs with a label, by its relevance), disagreement (pairs whose votes gave none);
-        resolved_share of the pairs, relevant_share of the resolved; multiply_labelled (pairs with two
-        votes or more), and on these alone agreeing (percent agreement), unanimous (one label), alpha
-        (Krippendorff, nominal), nan with the reason in note. Most of `resolved_share` are pairs with
-        one vote: it is what the paper's table calls agreement, and says nothing of agreement.
+        Columns group (`all` first); pairs, labels: the pairs with a first answer and the votes among
+        these, as in `agreement` (see `first_round`); resolved, relevant and irrelevant (pairs with a
+        label, by its relevance), disagreement (pairs whose votes gave none), both by `resolve` of all
+        judgments together, later rounds included; resolved_share of the pairs, relevant_share of the
+        resolved; multiply_labelled (pairs with two first votes or more), and on these alone agreeing
+        (percent agreement), unanimous (one label), alpha (Krippendorff, nominal), nan with the reason in
+        note. Most of `resolved_share` are pairs with one vote: it is what the paper's table calls
+        agreement, and says nothing of agreement.
 
     Raises:
         JoinError: a judged query has no dataset.
         UsageError, TableError: as `resolve` and `agreement`.
     """
-    groups = [("all", judgments), *_datasets(judgments, datasets), *_by_run(judgments, sources)]
-    rows = [_row(name, Judgments(part), grades, rule) for name, part in groups]
+    first = first_round(judgments)
+    first = Judgments(first[[name for name in first.columns if name in _VOTED]])
+    unit = unit_codes(first)
+    pairs = first[PAIR].iloc[np.unique(unit, return_index=True)[1]]
+    labels, _ = resolve(judgments, grades=grades, rule=rule)
+    relevance = np.full(len(pairs), _DISPUTED, dtype=np.int64)
+    relevance[pair_rows(labels, pairs)] = labels["relevance"]
+    every = np.ones(len(pairs), dtype=bool)
+    groups = [("all", every), *_datasets(pairs, datasets), *_by_run(pairs, sources)]
+    rows = [
+        _row(name, Judgments(first if own is every else first[own[unit]]), relevance[own], grades)
+        for name, own in groups
+    ]
     return pd.DataFrame(rows, columns=list(DATA_COLUMNS)).astype(DATA_COLUMNS)
 
 
-def _datasets(judgments: Judgments, datasets: pd.Series | None) -> Iterator[tuple[str, pd.DataFrame]]:
+def _datasets(pairs: pd.DataFrame, datasets: pd.Series | None) -> Iterator[tuple[str, Bools]]:
+    """Yield the name of each dataset's row, and which pairs are of it."""
     if datasets is None:
         return
-    found = judgments["query_id"].map(datasets[~datasets.index.duplicated()])
+    found = pairs["query_id"].map(datasets[~datasets.index.duplicated()])
     if found.isna().any():
-        missing = judgments.loc[found.isna(), "query_id"].unique()
+        missing = pairs.loc[found.isna(), "query_id"].unique()
         raise JoinError(f"judgments: {len(missing):,} queries have no dataset ({', '.join(missing[:3])}); "
                         "expected one for each judged query")  # fmt: skip
     for name in sorted(found.unique()):
-        yield f"dataset {name}", judgments[found == name].reset_index(drop=True)
+        yield f"dataset {name}", (found == name).to_numpy(dtype=bool)
 
 
-def _by_run(judgments: Judgments, sources: PoolSources | None) -> Iterator[tuple[str, pd.DataFrame]]:
+def _by_run(pairs: pd.DataFrame, sources: PoolSources | None) -> Iterator[tuple[str, Bools]]:
+    """Yield the name of each run's row, and which pairs it pooled."""
     if sources is None:
         return
-    for run_id, own in sources.groupby("run_id", sort=True):
-        part = judgments.merge(own[["query_id", "doc_id"]], on=["query_id", "doc_id"])
-        yield f"run {run_id}", part
+    place = pair_rows(sources, pairs)
+    codes, run_ids = pd.factorize(sources["run_id"], sort=True)
+    for code, run_id in enumerate(run_ids):
+        is_pooled = np.zeros(len(pairs), dtype=bool)
+        is_pooled[place[(codes == code) & (place >= 0)]] = True
+        yield f"run {run_id}", is_pooled
 
 
-def _row(name: str, judgments: Judgments, grades: Grades, rule: str) -> dict[str, object]:
-    labels, disputes = resolve(judgments, grades=grades, rule=rule)
-    measured = agreement(judgments, grades=grades, statistics=_STATISTICS)
+def _row(name: str, judgments: Judgments, relevance: Ints, grades: Grades) -> dict[str, object]:
+    """Return a group's row from its first answers and the relevance of each of its pairs."""
+    measured = agreement(judgments, grades=grades, statistics=_STATISTICS, all_rounds=True)
     found = dict(zip(measured["statistic"], measured["value"], strict=True))
-    n_votes = sum(grades.get(label) is not None for label in judgments["label"])
-    n_relevant = int((labels["relevance"] >= 1).sum())
-    n_pairs = len(judgments.drop_duplicates(["query_id", "doc_id"]))
+    counts = judgments["label"].value_counts()
+    n_pairs, n_resolved = len(relevance), int((relevance != _DISPUTED).sum())
+    n_relevant = int((relevance >= 1).sum())
     return {
         "group": name,
         "pairs": n_pairs,
-        "labels": n_votes,
-        "resolved": len(labels),
+        "labels": sum(int(n) for label, n in counts.items() if grades.get(str(label)) is not None),
+        "resolved": n_resolved,
         "relevant": n_relevant,
-        "irrelevant": len(labels) - n_relevant,
-        "disagreement": len(disputes),
-        "resolved_share": len(labels) / n_pairs if n_pairs else float("nan"),
-        "relevant_share": n_relevant / len(labels) if len(labels) else float("nan"),
+        "irrelevant": n_resolved - n_relevant,
+        "disagreement": n_pairs - n_resolved,
+        "resolved_share": n_resolved / n_pairs if n_pairs else float("nan"),
+        "relevant_share": n_relevant / n_resolved if n_resolved else float("nan"),
         "multiply_labelled": int(measured["n_pairable"].iloc[0]),
         "agreeing": found["percent_agreement"],
         "unanimous": found["unanimous"],

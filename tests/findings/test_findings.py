@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fire_toolkit.agreement import agreement
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference import honest_scores
 from fire_toolkit.paper_tables import all_and_new, by_length, by_similarity, describe_data, saturation
@@ -46,6 +47,17 @@ def test_the_data_are_counted_with_agreement_kept_apart() -> None:
     assert row["agreeing"] == row["unanimous"] == pytest.approx(2 / 3)
     # Krippendorff: 3 units rr, ri, ii: Do = 1/3; De = 2·3·3/(6·5) = .6; alpha = 1 − .5556.
     assert row["alpha"] == pytest.approx(1 - (1 / 3) / 0.6)
+
+
+def test_labels_are_the_answers_that_agreement_is_of_and_later_rounds_resolve() -> None:
+    later = ANSWERS[["query_id", "doc_id", "annotator_id", "label"]].assign(round=1, kind="judgment")
+    more = [("1", "b", "w", "relevant", 2, "judgment"), ("2", "d", "u", "relevant", 1, "unassigned")]
+    later = check_judgments(pd.concat([later, pd.DataFrame(more, columns=later.columns)], ignore_index=True))
+    measured = agreement(later, grades=GRADES, statistics=["alpha"]).iloc[0]
+    row = describe_data(later, grades=GRADES).iloc[0]
+    assert (row["pairs"], row["labels"], row["multiply_labelled"]) == (5, 7, measured["n_pairable"])
+    assert row["alpha"] == measured["value"]
+    assert (row["resolved"], row["relevant"], row["disagreement"]) == (4, 2, 1)
 
 
 def test_no_judgments_are_counted_as_none() -> None:
