@@ -9,7 +9,7 @@ from fire_toolkit.errors import JoinError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.breakdown import score_aspects
-from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
+from fire_toolkit.tables import Qrels, Run, Scores, check_qrels, check_queries
 
 KINDS = {"q1": "x", "q2": "y", "q3": "x; y", "q4": ""}
 QUERIES = check_queries(pd.DataFrame({"query_id": list(KINDS), "text": "t", "kind": list(KINDS.values())}))
@@ -28,6 +28,7 @@ def make_qrels(pairs: str) -> Qrels:
 
 ORIGINAL = make_qrels("q1-a q2-b q3-c q4-d")
 AUGMENTED = make_qrels("q1-a q1-b q2-b q3-c q3-a q4-d")
+KEYS = ["aspect", "run_id", "qrels", "measure"]
 MEASURES = ["RR", "MedR", "C@1", "AP"]
 
 
@@ -55,3 +56,21 @@ def test_what_cannot_be_broken_down_is_refused() -> None:
         score_aspects(scores, check_queries(QUERIES[:3]), column="kind")
     with pytest.raises(JoinError, match="no values per query"):
         score_aspects(score_runs(make_run(1), ORIGINAL, ["RR"]).scores, QUERIES, column="kind")
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    scores = score_runs(
+        [make_run(1), make_run(2)], ORIGINAL, MEASURES, augmented=AUGMENTED, per_query=True
+    ).scores
+    expected = score_aspects(scores, QUERIES, column="kind").sort_values(KEYS, ignore_index=True)
+    for order in (["value"], ["qrels", "query_id"], ["measure", "run_id"]):
+        shuffled = Scores(scores.sort_values(order, ignore_index=True))
+        found = score_aspects(shuffled, QUERIES, column="kind").sort_values(KEYS, ignore_index=True)
+        pd.testing.assert_frame_equal(found, expected)
+
+
+def test_scores_with_a_row_left_out_or_twice_are_refused() -> None:
+    scores = score_runs(make_run(1), ORIGINAL, MEASURES, per_query=True).scores
+    for broken in (scores.iloc[:-1], pd.concat([scores, scores.iloc[-1:]])):
+        with pytest.raises(JoinError, match="expected one for each run, query, measure and qrels"):
+            score_aspects(Scores(broken), QUERIES, column="kind")

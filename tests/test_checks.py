@@ -9,8 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fire_toolkit.agreement import agreement
 from fire_toolkit.errors import TableError
-from fire_toolkit.tables import check_judgments, check_pool, check_qrels, check_run, columns
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.tables import (
+    AGREEMENT,
+    COMPARISONS,
+    check_judgments,
+    check_pool,
+    check_qrels,
+    check_run,
+    columns,
+)
 from fire_toolkit.tables.checks import Column, TableSpec, check_table, is_id
 
 HARD_IDS = ["007", "NA", "null", "q:1|x", "é", "日本", "1e5", "-0", "True", "a,b", '"q"', "🙂"]
@@ -235,3 +246,18 @@ def test_a_pair_is_found_where_it_stands(pairs: list[tuple[str, str]], random: A
     among, own = (pd.DataFrame(rows, columns=names, dtype="str") for rows in (pairs, wanted))
     expected = [pairs.index(pair) if pair in pairs else -1 for pair in wanted]
     assert expected == columns.pair_rows(own, among).tolist()
+
+
+def test_tables_that_a_function_returns_are_as_their_contract_says() -> None:
+    runs = [rank_run(pd.DataFrame({"run_id": name, "query_id": list("qqr"), "doc_id": list("aba"),
+                                   "score": [2.0, 1.0, 1.0]})) for name in "xy"]  # fmt: skip
+    compared = compare_runs(runs, depth=2, per_query=True)[0]
+    pd.testing.assert_frame_equal(check_table(COMPARISONS, compared), compared)
+    judgments = check_judgments(
+        pd.DataFrame(
+            {"query_id": "q", "doc_id": list("aabb"), "annotator_id": list("uvuv"), "label": list("1100")}
+        )
+    )
+    for by in (None, "annotator_id"):
+        found = agreement(judgments, by=by)
+        pd.testing.assert_frame_equal(check_table(AGREEMENT, found), found)

@@ -13,18 +13,8 @@ from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of, 
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.errors import UsageError
-from fire_toolkit.tables import Agreement, Judgments, first_round
+from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
 
-COLUMNS = {
-    "group": "str",
-    "statistic": "str",
-    "level": "str",
-    "value": "float64",
-    "n_units": "int64",
-    "n_pairable": "int64",
-    "n_annotators": "int64",
-    "note": "str",
-}
 INTERVAL_COLUMNS = {
     "low": "float64",
     "high": "float64",
@@ -85,7 +75,7 @@ def krippendorff_alpha(
     The definition is that of Krippendorff, Computing Krippendorff's Alpha-Reliability (2011).
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments, first_round
+        >>> from fire_toolkit.tables import AGREEMENT, check_judgments, first_round
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": ["a", "a", "b", "b", "c", "c"],
         ...     "annotator_id": ["u", "v"] * 3, "label": ["1", "1", "0", "0", "1", "0"]}))
@@ -135,7 +125,7 @@ def agreement(
         TableError: a label that `grades` does not hold.
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments, first_round
+        >>> from fire_toolkit.tables import AGREEMENT, check_judgments, first_round
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": ["a", "a", "b", "b", "c", "c"],
         ...     "annotator_id": ["u", "v"] * 3, "label": ["1", "1", "0", "0", "1", "0"]}))
@@ -148,7 +138,7 @@ def agreement(
         (*key, *astuple(measure_agreement(votes, key[1], level=level)))
         for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, None, all_rounds)
     ]
-    return Agreement(pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS))
+    return Agreement(pd.DataFrame(rows, columns=list(AGREEMENT.names)).astype(AGREEMENT.dtypes))
 
 
 def agreement_intervals(
@@ -180,7 +170,7 @@ def agreement_intervals(
         UsageError, TableError: as `agreement` and `alpha_interval`.
 
     Examples:
-        >>> from fire_toolkit.tables import check_judgments, first_round
+        >>> from fire_toolkit.tables import AGREEMENT, check_judgments, first_round
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
         ...     "annotator_id": ["u", "v"] * 40,
@@ -199,7 +189,7 @@ def agreement_intervals(
         )
         for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, cluster, all_rounds)
     ]
-    columns = COLUMNS | INTERVAL_COLUMNS
+    columns = AGREEMENT.dtypes | INTERVAL_COLUMNS
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)
 
 

@@ -11,10 +11,11 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.scoring.score import ALL
-from fire_toolkit.tables import Queries, Scores
+from fire_toolkit.tables import SCORES, Queries, Scores
 
 AspectScores = NewType("AspectScores", pd.DataFrame)
 SEPARATOR = ";"
+_QRELS = ("original", "augmented", "delta")
 
 
 def score_aspects(scores: Scores, queries: Queries, *, column: str) -> AspectScores:
@@ -33,7 +34,8 @@ def score_aspects(scores: Scores, queries: Queries, *, column: str) -> AspectSco
 
     Raises:
         UsageError: the queries have no such column.
-        JoinError: a query of the scores is not in `queries`; the scores hold no single queries.
+        JoinError: a query of the scores is not in `queries`; the scores hold no single queries, or not one
+            row for each run, query, measure and qrels. The order of rows does not matter.
 
     Examples:
         >>> from fire_toolkit.tables import check_queries
@@ -48,14 +50,16 @@ def score_aspects(scores: Scores, queries: Queries, *, column: str) -> AspectSco
     """
     if column not in queries.columns:
         raise UsageError(f"queries have no column {column!r}; found {', '.join(queries.columns)}")
-    run_ids, query_ids, measures, names = (
-        list(dict.fromkeys(scores[key])) for key in ("run_id", "query_id", "measure", "qrels")
-    )
-    if query_ids == [ALL]:
+    if set(scores["query_id"]) == {ALL}:
         raise JoinError("scores: no values per query, which a breakdown needs; score with per_query")
-    values = scores["value"].to_numpy().reshape(len(run_ids), len(query_ids), len(measures), len(names))
+    ordered = _in_order(scores)
+    run_ids, query_ids, measures, names = (
+        list(dict.fromkeys(ordered[key])) for key in ("run_id", "query_id", "measure", "qrels")
+    )
+    shape = (len(run_ids), len(query_ids), len(measures), len(names))
+    values = ordered["value"].to_numpy().reshape(shape)
     parsed = [parse_measure(name) for name in measures]
-    whole = scores[scores["query_id"] == ALL].reset_index(drop=True)
+    whole = ordered[ordered["query_id"] == ALL].reset_index(drop=True)
     parts = []
     for aspect, own in _queries_of(query_ids[1:], queries, column).items():
         of_own = values[:, 1 + own][..., : min(2, len(names))]
@@ -68,6 +72,26 @@ def score_aspects(scores: Scores, queries: Queries, *, column: str) -> AspectSco
         part.insert(1, "n_queries", own.size)
         parts.append(part)
     return AspectScores(pd.concat(parts, ignore_index=True))
+
+
+def _in_order(scores: Scores) -> pd.DataFrame:
+    """Return the scores by run, query (`all` first), measure and qrels, whatever the order of their rows.
+
+    Raises:
+        JoinError: a run lacks a query or a measure of another, or has one twice.
+    """
+    keys = ["run_id", "query_id", "measure", "qrels"]
+    values = {key: list(dict.fromkeys(scores[key])) for key in keys}
+    values["query_id"] = [ALL, *(query_id for query_id in values["query_id"] if query_id != ALL)]
+    values["qrels"].sort(key=_QRELS.index)
+    places = pd.MultiIndex.from_product(list(values.values()), names=keys)
+    found = scores.set_index(keys)["value"]
+    if len(found) != len(places) or not found.index.is_unique or not places.isin(found.index).all():
+        raise JoinError(
+            f"scores: {len(found):,} rows, expected one for each run, query, measure and qrels, which makes "
+            f"{len(places):,}; give the table as score_runs returned it"
+        )
+    return found.reindex(places).reset_index()[list(SCORES.names)]
 
 
 def _queries_of(query_ids: list[str], queries: Queries, column: str) -> dict[str, Ints]:

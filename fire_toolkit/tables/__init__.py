@@ -28,7 +28,7 @@ Labels = NewType("Labels", pd.DataFrame)
 Disputes = NewType("Disputes", pd.DataFrame)
 Qrels = NewType("Qrels", pd.DataFrame)
 Changes = NewType("Changes", pd.DataFrame)
-Scores = NewType("Scores", pd.DataFrame)
+Scores = NewType("Scores", pd.DataFrame)  # a measure's aggregate over queries has the query id `all`
 Agreement = NewType("Agreement", pd.DataFrame)
 Comparisons = NewType("Comparisons", pd.DataFrame)
 
@@ -176,7 +176,31 @@ SCORES = TableSpec(
         Column("measure", "id"),
         Column("value", "float", missing=True),
     ),
-    (),
+    ("run_id", "query_id", "measure", "qrels"),
+    as_given=True,
+)
+AGREEMENT = TableSpec(
+    "agreement",
+    (
+        Column("group", "text", missing=True),
+        Column("statistic", "id"),
+        Column("level", "text"),
+        Column("value", "float", missing=True),
+        *(Column(name, "int", minimum=0) for name in ("n_units", "n_pairable", "n_annotators")),
+        Column("note", "text", missing=True),
+    ),
+    ("group", "statistic"),
+    extra=True,
+    as_given=True,
+)
+COMPARISONS = TableSpec(
+    "comparisons",
+    (
+        *_ids("run_a", "run_b", "query_id", "measure"),
+        Column("value", "float", missing=True),
+    ),
+    ("run_a", "run_b", "query_id", "measure"),
+    as_given=True,
 )
 
 
@@ -338,12 +362,3 @@ def check_changes(table: pd.DataFrame, *, where: str = "") -> Changes:
     qrels hold, missing when the pair was dropped; source as in qrels.
     """
     return Changes(check_table(CHANGES, table, where=where))
-
-
-def check_scores(table: pd.DataFrame, *, where: str = "") -> Scores:
-    """Return `table` as Scores in the row order it has, or raise `TableError` with all that is wrong.
-
-    qrels: original, augmented or delta (augmented minus original); query_id: `all` for the aggregate
-    over queries; measure: its name; value: shares in [0, 1], ranks from 1.
-    """
-    return Scores(check_table(SCORES, table, where=where))

@@ -71,6 +71,12 @@ class TableSpec:
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(column.name for column in self.columns))
 
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """Return the dtype of each column that is always there, for a table made row by row."""
+        plain = {"int": "int64", "float": "float64", "bool": "bool"}
+        return {column.name: plain.get(column.kind, "str") for column in self.columns if not column.rare}
+
 
 def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.DataFrame:
     """Return `table` with the columns, dtypes and row order of `spec`; raise when it cannot be.

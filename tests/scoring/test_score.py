@@ -13,7 +13,8 @@ from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.scoring import score_runs
-from fire_toolkit.tables import Qrels, Run, check_qrels, check_run, check_scores
+from fire_toolkit.tables import SCORES, Qrels, Run, check_qrels, check_run
+from fire_toolkit.tables.checks import check_table
 
 
 def make_run(scores: dict[str, dict[str, float]], run_id: str = "m") -> Run:
@@ -47,7 +48,7 @@ def test_rows_stand_by_run_then_all_and_queries_then_measure_then_qrels() -> Non
         for qrels in ("original", "augmented", "delta")
     ]
     assert expected == list(values(scores))
-    pd.testing.assert_frame_equal(scores, check_scores(scores))
+    pd.testing.assert_frame_equal(scores, check_table(SCORES, scores))
 
 
 def test_delta_is_augmented_minus_original_for_means_medians_and_queries() -> None:

@@ -1,0 +1,61 @@
+"""Write the table of tables in docs/data-model.md from their contracts: python docs/build_data_model.py.
+
+What stands outside the two marks is written by hand and kept.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from fire_toolkit import tables
+from fire_toolkit.tables.checks import Column, TableSpec
+
+PAGE = Path(__file__).with_name("data-model.md")
+BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
+FILES = {
+    "queries": "CSV or TSV",
+    "items": "CSV or TSV",
+    "run": "TREC text, `.npy`, `.npz`, the toolkit's Parquet",
+    "pool": "`pool.csv`",
+    "pool sources": "`pool_sources.csv`",
+    "tasks": "Label Studio JSON",
+    "judgments": "`judgments.csv`",
+    "dropped": "`dropped.csv`",
+    "labels": "`labels.csv`",
+    "disputes": "`disputes.csv`",
+    "qrels": "TREC text",
+    "changes": "`changes.csv`",
+    "scores": "csv, tsv, json",
+    "agreement": "csv, tsv, json",
+    "comparisons": "csv, tsv, json",
+}
+
+
+def page() -> str:
+    """Return the whole page."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    specs = [value for value in vars(tables).values() if isinstance(value, TableSpec)]
+    header = "| table | columns | key | rows in the order of | file |\n|---|---|---|---|---|\n"
+    return before + BEGIN + header + "".join(map(row, specs)) + END + after
+
+
+def row(spec: TableSpec) -> str:
+    """Return one table's row."""
+    columns = ", ".join(map(column, spec.columns)) + (", any others" if spec.extra else "")
+    name = "".join(word.capitalize() for word in re.split(r"[ _]", spec.name))
+    key = ", ".join(spec.key) or "none: a record of what was left out"
+    order = "the file" if spec.as_given else ", ".join(spec.order) or ("the key" if spec.key else "")
+    if spec.name in ("scores", "agreement", "comparisons"):
+        order = "the function that made it"
+    return f"| {name} | {columns} | {key} | {order} | {FILES[spec.name]} |\n"
+
+
+def column(spec: Column) -> str:
+    """Return a column's name, in brackets where a table may lack it."""
+    return f"[{spec.name}]" if spec.optional or spec.rare else spec.name
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
