@@ -139,9 +139,10 @@ def run(command: Command, folder: Path, profile: Path | None) -> tuple[float, fl
         "-m",
         "fire_toolkit",
     ]
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with (folder / "words.txt").open("ab") as words:
         process = subprocess.Popen(
-            [*program, *command.arguments.split()], cwd=folder, stdout=words, stderr=words
+            [*program, *command.arguments.split()], cwd=folder, stdout=words, stderr=words, env=kept
         )
         _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

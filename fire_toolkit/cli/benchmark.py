@@ -105,10 +105,15 @@ class Given:
     @cached_property
     def sources_if_any(self) -> PoolSources | None:
         """Which run pooled which pair; None where it is not given, and the qrels not the workspace's."""
+        path = self._sources_file
+        return self._read_sources(path) if path else None
+
+    @property
+    def _sources_file(self) -> Path | None:
         in_workspace = workspace_path("pool/pool_sources.csv")
         is_own = self.values.get("qrels") is None and in_workspace and in_workspace.is_file()
         path = self.values.get("pool_sources") or (in_workspace if is_own else None)
-        return self._read_sources(Path(path)) if path else None
+        return Path(path) if path else None
 
     @cached_property
     def sources(self) -> PoolSources:
@@ -121,9 +126,22 @@ class Given:
     def _read_sources(self, path: Path) -> PoolSources:
         from fire_toolkit.formats.tables.table_files import read_pool_sources
 
-        found = read_pool_sources(self.inputs.use(path / "pool_sources.csv" if path.is_dir() else path))
+        found = read_pool_sources(self._use_sources(path))
         sources: PoolSources = self.own.pairs(found, "pool sources")
         return sources
+
+    def _use_sources(self, path: Path) -> Path:
+        return self.inputs.use(path / "pool_sources.csv" if path.is_dir() else path)
+
+    @cached_property
+    def pooled_runs(self) -> set[str] | None:
+        """The runs that fed the pool, read alone where the rest was not; None where it is not known."""
+        from fire_toolkit.formats.tables.table_files import read_pooled_runs
+
+        path = self._sources_file
+        if path and not self.own.of_query and not {"sources", "sources_if_any"} & set(self.__dict__):
+            return read_pooled_runs(self._use_sources(path))
+        return None if self.sources_if_any is None else set(self.sources_if_any["run_id"].unique())
 
     @cached_property
     def queries(self) -> Queries:
@@ -147,11 +165,11 @@ class Given:
 
     def say_unpooled(self) -> None:
         """Say which runs fed no pool, where the pool is known."""
-        if self.sources_if_any is None:
+        fed = self.pooled_runs
+        if fed is None:
             return
         from fire_toolkit.formats.runs.read import run_id_of
 
-        fed = set(self.sources_if_any["run_id"].unique())
         fresh = [run_id for run_id in map(run_id_of, self._read_runs() or self.runs) if run_id not in fed]
         if fresh:
             say(f"note: {', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its "

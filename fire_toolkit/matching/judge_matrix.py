@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -62,13 +63,14 @@ def judge_matrix(
 class PairRanks:
     """Where pairs of a query and a doc stand when each row of a matrix is ranked.
 
-    pairs: as in `CodedQrels`; rank: of each, 0 where it is not retrieved; first, last: ranks of the first
-    and the last doc of its score; n_retrieved: of each query of the universe; n_extra_queries: rows with a
-    score whose queries are not in it; has_known_doc: whether any doc of the matrix is one of the qrels;
-    n_own_items: rows whose own item had a score and was left out.
+    pairs, query: as in `CodedQrels`; rank: of each, 0 where it is not retrieved; first, last: ranks of the
+    first and the last doc of its score; n_retrieved: of each query of the universe; n_extra_queries: rows
+    with a score whose queries are not in it; has_known_doc: whether any doc of the matrix is one of the
+    qrels; n_own_items: rows whose own item had a score and was left out.
     """
 
     pairs: Ints
+    query: Ints
     rank: Ints
     first: Ints
     last: Ints
@@ -77,12 +79,22 @@ class PairRanks:
     has_known_doc: bool
     n_own_items: int = 0
 
+    @cached_property
+    def by_rank(self) -> Ints:
+        """Return the pairs that are retrieved, by query, then rank."""
+        place = np.flatnonzero(self.rank > 0)
+        rank = self.rank[place]
+        keys = self.query[place] * (int(rank.max(initial=0)) + 1) + rank
+        return place[np.argsort(keys, kind="stable")]  # the stable sort gains by the order of the queries
+
     def under(self, coded: CodedQrels) -> TiedRanking:
         """Return the rankings as the qrels see them, which hold some of the pairs, with their tied docs."""
-        at = np.searchsorted(self.pairs, coded.pairs)
-        place = np.flatnonzero(self.rank[at] > 0)
-        place = place[np.lexsort((self.rank[at[place]], coded.query[place]))]
-        at = at[place]
+        at = place = self.by_rank
+        if coded.pairs.size < self.pairs.size:
+            place_of = np.full(self.pairs.size, -1, dtype=np.int64)
+            place_of[np.searchsorted(self.pairs, coded.pairs)] = np.arange(coded.pairs.size)
+            place = place_of[at]
+            at, place = at[place >= 0], place[place >= 0]
         ranking = JudgedRanking(
             query=coded.query[place],
             rank=self.rank[at].astype(np.float64),
@@ -141,17 +153,11 @@ def rank_pairs(
     Raises:
         UsageError, JoinError: `doc_order` is no order of the docs, see `places_in_order`.
     """
-    codes = np.empty(len(doc_ids), dtype=np.int64)
-    if doc_order is None:
-        codes[np.argsort(doc_ids.to_numpy(dtype=object), kind="stable")] = np.arange(len(doc_ids))
-    else:
-        first_to_last = np.argsort(places_in_order(doc_ids, doc_order, run_id=run_id))
-        codes[first_to_last[::-1]] = np.arange(len(doc_ids))
+    codes = _tie_codes(doc_ids, doc_order, run_id)
     row_of, column_of = query_ids.get_indexer(coded.queries), doc_ids.get_indexer(coded.docs)
-    row, column = row_of[coded.query], column_of[coded.doc]
-    by_row = np.flatnonzero((row >= 0) & (column >= 0))
-    by_row = by_row[np.argsort(row[by_row], kind="stable")]
-    rank, first, last = np.zeros((3, coded.pairs.size), dtype=np.int64)
+    by_row = _by_row(coded, row_of, column_of)
+    row, column = row_of[coded.query[by_row]], column_of[coded.doc[by_row]]
+    rank, n_equal, mirrored = np.zeros((3, by_row.size), dtype=np.int64)
     n_found, begin = np.zeros(len(query_ids), dtype=np.int64), 0
     left_out = places_of(own_items, query_ids, doc_ids)[1] if own_items is not None else None
     n_own_items = 0
@@ -162,29 +168,63 @@ def rank_pairs(
             scores, is_found = _without_one(scores, cut, left_out[begin:end])
             n_found[begin:end] -= is_found
             n_own_items += int(is_found.sum())
-        own = by_row[slice(*np.searchsorted(row[by_row], (begin, end)))]
-        rows, columns = row[own] - begin, column[own]
-        is_real = scores[rows, columns] > cut[rows]
-        own, rows, columns = own[is_real], rows[is_real], columns[is_real]
-        rank[own], n_equal = ranks_in_rows(scores, rows, columns, codes)
-        tied = np.flatnonzero(n_equal > 1)
-        first[own], last[own] = rank[own], rank[own]
-        mirrored, _ = ranks_in_rows(scores, rows[tied], columns[tied], len(codes) - 1 - codes)
-        first[own[tied]] = (rank[own[tied]] + mirrored - n_equal[tied] + 1) // 2
-        last[own[tied]] = first[own[tied]] + n_equal[tied] - 1
+        part = slice(*np.searchsorted(row, (begin, end)))
+        cells = row[part] - begin, column[part]
+        rank[part], n_equal[part], mirrored[part] = _rank_cells(scores, cut, *cells, codes)
         begin = end
     is_known = np.zeros(len(query_ids), dtype=bool)
     is_known[row_of[row_of >= 0]] = True
+    first = np.where(n_equal > 1, (rank + mirrored - n_equal + 1) // 2, rank)
+    ranks = np.zeros((3, coded.pairs.size), dtype=np.int64)
+    ranks[:, by_row] = rank, first, first + np.maximum(n_equal, 1) - 1
     return PairRanks(
         coded.pairs,
-        rank,
-        first,
-        last,
+        coded.query,
+        ranks[0],
+        ranks[1],
+        ranks[2],
         np.where(row_of >= 0, n_found[row_of], 0),
         int(np.count_nonzero(n_found[~is_known])),
         bool((column_of >= 0).any()),
         n_own_items,
     )
+
+
+def _rank_cells(
+    scores: npt.NDArray[Any], cut: npt.NDArray[Any], rows: Ints, columns: Ints, codes: Ints
+) -> Ints:
+    """Return of each cell its rank, the docs of its score and, tied, its rank with those the other way round.
+
+    Of cells at or below their row's cut all are 0.
+    """
+    found = np.zeros((3, rows.size), dtype=np.int64)
+    real = np.flatnonzero(scores[rows, columns] > cut[rows])
+    found[0, real], found[1, real] = ranks_in_rows(scores, rows[real], columns[real], codes)
+    tied = np.flatnonzero(found[1] > 1)
+    found[2, tied], _ = ranks_in_rows(scores, rows[tied], columns[tied], len(codes) - 1 - codes)
+    return found
+
+
+def _tie_codes(doc_ids: pd.Index[str], doc_order: Sequence[str] | None, run_id: str) -> Ints:
+    """Return a number for each doc; of docs of equal score the one with the higher comes first."""
+    codes = np.empty(len(doc_ids), dtype=np.int64)
+    if doc_order is None:
+        codes[np.argsort(doc_ids.to_numpy(dtype=object), kind="stable")] = np.arange(len(doc_ids))
+    else:
+        first_to_last = np.argsort(places_in_order(doc_ids, doc_order, run_id=run_id))
+        codes[first_to_last[::-1]] = np.arange(len(doc_ids))
+    return codes
+
+
+def _by_row(coded: CodedQrels, row_of: Ints, column_of: Ints) -> Ints:
+    """Return the pairs that are cells of a matrix, by its rows."""
+    queries = np.argsort(row_of, kind="stable")
+    queries = queries[row_of[queries] >= 0]
+    counts = np.diff(coded.start)[queries]
+    place: Ints = np.arange(counts.sum()) + np.repeat(
+        coded.start[queries] - (np.cumsum(counts) - counts), counts
+    )
+    return place[column_of[coded.doc[place]] >= 0]
 
 
 def _without_one(

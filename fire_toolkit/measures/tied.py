@@ -7,23 +7,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import SETTLING_RULES, TiedRanking
 from fire_toolkit.measures.definition import Measure
 
 
-def settled_view(measure: Measure, tied: TiedRanking, rule: str) -> JudgedRanking:
+def settled_view(
+    measure: Measure, tied: TiedRanking, rule: str, *, queries: Ints | None = None
+) -> JudgedRanking:
     """Return the ranking as the measure's modifiers have it, ties settled after them.
 
     Args:
         measure: its level and whether lists are condensed.
         tied: the ranking with its ties.
         rule: one of `TIE_RULES`; those not in `SETTLING_RULES` leave the order of the run.
+        queries: only these (ascending) are wanted, and become 0, 1, ...; None: all.
     """
     if rule not in SETTLING_RULES or not tied.has_ties:
-        return measure.view(tied.ranking)
-    return tied_view(tied, measure).settled(rule)
+        ranking = measure.view(tied.ranking)
+        return ranking if queries is None else ranking.of(queries)
+    seen = tied_view(tied, measure)
+    return (seen if queries is None else seen.of(queries)).settled(rule)
 
 
 def tied_view(tied: TiedRanking, measure: Measure) -> TiedRanking:

@@ -139,7 +139,8 @@ def _judge_matrix(
     doc_order: Sequence[str] | None,
 ) -> JudgedRun:
     some = next(iter(coded.values()))
-    pairs = np.unique(np.concatenate([which.pairs for which in coded.values()]))
+    pairs = np.sort(np.concatenate([which.pairs for which in coded.values()]), kind="stable")
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
     both = CodedQrels(some.queries, some.docs, pairs, np.zeros_like(pairs))
     ranks = rank_matrix_pairs(run, both, doc_order)
     by = {}
@@ -198,7 +199,7 @@ class _Account:
         self.n_found += int(np.count_nonzero(ranking.relevance >= 1))
         if tied is not None:
             queries = tied.tied_queries
-            low, high = self._at_ends(tied.of(queries), self.of_block)
+            low, high = self._at_ends(tied, queries, self.of_block)
             self.tied.append((place + queries, low, high))
         if self.of_all:
             self.kept.append((ranking, tied))
@@ -217,9 +218,7 @@ class _Account:
             low[self.of_block] = np.concatenate([part[1] for part in self.tied], axis=1)
             high[self.of_block] = np.concatenate([part[2] for part in self.tied], axis=1)
             if tied is not None and queries.size:
-                low[self.of_all], high[self.of_all] = (
-                    each[:, queries] for each in self._at_ends(tied, self.of_all)
-                )
+                low[self.of_all], high[self.of_all] = self._at_ends(tied, queries, self.of_all)
             ends = TieEnds(queries, low, high)
         return Judged(self.values, ends, ranking, self.coded.positives.pairs.size - self.n_found)
 
@@ -232,11 +231,10 @@ class _Account:
             view = partial(settled_view, tied=tied, rule=self.ties)
         return self._values(view, places, ranking.n_queries)
 
-    def _at_ends(self, tied: TiedRanking, places: list[int]) -> list[Floats]:
-        n_queries = tied.ranking.n_queries
-        return [
-            self._values(partial(settled_view, tied=tied, rule=rule), places, n_queries) for rule in _ENDS
-        ]
+    def _at_ends(self, tied: TiedRanking, queries: Ints, places: list[int]) -> list[Floats]:
+        """Return the values of some queries at either end of their ties."""
+        views = (partial(settled_view, tied=tied, rule=rule, queries=queries) for rule in _ENDS)
+        return [self._values(view, places, queries.size) for view in views]
 
     def _values(self, view: View, places: list[int], n_queries: int) -> Floats:
         if not places:

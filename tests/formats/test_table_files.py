@@ -12,6 +12,8 @@ from fire_toolkit.formats.tables.table_files import (
     read_judgments,
     read_labels,
     read_pool,
+    read_pool_sources,
+    read_pooled_runs,
     read_queries,
 )
 
@@ -62,6 +64,25 @@ def test_judged_pairs_come_from_tables_and_from_qrels(tmp_path: Path) -> None:
     qrels = put(tmp_path, "qrels.txt", "1 0 a 1\n1 0 b 0\n1 0 c -1\n")
     assert set(read_judged_pairs(labels)["doc_id"]) == {"a", "b"}
     assert set(read_judged_pairs(qrels)["doc_id"]) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "query_id,doc_id,run_id,rank\nq,d,b,1\nq,e,a,1\nq,e,b,2\n",
+        'rank,run_id,query_id,doc_id\r\n1,"a",q,d\r\n1,"b",q,d\r\n',
+        "query_id\tdoc_id\trun_id\trank\nq\td\ta\t1\n\nq\td\tb\t1\n",
+    ],
+)
+def test_the_pooled_runs_are_those_of_the_whole_table(tmp_path: Path, text: str) -> None:
+    path = put(tmp_path, "pool_sources.csv", text)
+    assert set(read_pool_sources(path)["run_id"]) == read_pooled_runs(path) == {"a", "b"}
+
+
+@pytest.mark.parametrize("text", ["run_id\na\n", "query_id,doc_id,run_id,rank\nq,d,two words,1\n"])
+def test_pooled_runs_of_no_such_table_are_an_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises((FormatError, TableError)):
+        read_pooled_runs(put(tmp_path, "pool_sources.csv", text))
 
 
 def test_what_is_no_such_table_is_a_clear_error(tmp_path: Path) -> None:

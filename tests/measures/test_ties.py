@@ -73,6 +73,23 @@ def test_a_note_counts_the_queries_and_gives_both_ends() -> None:
     assert plain.notes == ()
 
 
+@pytest.mark.parametrize("name", ["MnR", "MnR:condensed", "AP", "AP:condensed", "Judged@2"])
+@pytest.mark.parametrize("rule", TIE_RULES)
+def test_some_queries_alone_have_the_values_they_have_among_all(rule: str, name: str) -> None:
+    rng = np.random.default_rng(0)
+    scores = {f"q{n}": dict(zip(DOCS, row, strict=True)) for n, row in enumerate(rng.integers(0, 3, (20, 5)))}
+    judged = {
+        f"q{n}": dict(zip(DOCS[1:4], row, strict=True)) for n, row in enumerate(rng.integers(0, 2, (20, 3)))
+    }
+    coded = code_qrels(make_qrels(judged))
+    run = code_run(make_run(scores), coded)
+    tied, measure = find_ties(run, judge_run(run, coded)), parse_measure(name)
+    some = np.array([1, 4, 5, 11, 19])
+    expected = measure.per_query(settled_view(measure, tied, rule))[some]
+    found = measure.per_query(settled_view(measure, tied, rule, queries=some))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_ties_that_change_nothing_are_not_said() -> None:
     run = make_run({"q": {"a": 2, "b": 1, "c": 1}})
     assert score_runs(run, make_qrels({"q": {"a": 1, "b": 0}}), ["RR", "AP"], ties="average").notes == ()

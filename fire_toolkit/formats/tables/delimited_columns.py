@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from fire_toolkit.tables.checks import are_ids
 
 _LONGEST_FIELD = 1 << 17
 _BLOCK_BYTES = 1 << 22
@@ -18,6 +21,34 @@ def well_formed_columns(raw: bytes) -> pd.DataFrame | None:
     Args:
         raw: UTF-8 without a byte order mark: a header without quotes, then rows.
     """
+    table = _well_formed(raw)
+    if table is None:
+        return None
+    columns = [column.combine_chunks() for column in table.columns]
+    if any(_has_long_field(column) for column in columns):
+        return None
+    names = table.column_names
+    return pd.DataFrame({name: _series(column) for name, column in zip(names, columns, strict=True)})
+
+
+def distinct_ids(raw: bytes, name: str, *, required: Sequence[str]) -> set[str] | None:
+    """Return the distinct ids of one column of a file that has those required, without reading the others.
+
+    None where the careful reader must look.
+    """
+    import pyarrow as pa
+
+    table = _well_formed(raw, only={name: pa.dictionary(pa.int32(), pa.string())}, required=required)
+    if table is None:
+        return None
+    found = table[name].unify_dictionaries().chunk(0).dictionary.to_pylist() if table.num_rows else []
+    return set(found) if are_ids(found) else None
+
+
+def _well_formed(
+    raw: bytes, *, only: Mapping[str, Any] | None = None, required: Sequence[str] = ()
+) -> Any | None:
+    """Return a table of large strings, or of the columns and types of `only`; None as above."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -30,24 +61,21 @@ def well_formed_columns(raw: bytes) -> pd.DataFrame | None:
         return None
     try:
         names = [name.strip() for name in head.decode().split(delimiter)]
-        if len(set(names)) < len(names):
+        if len(set(names)) < len(names) or not set(required) <= set(names):
             return None
-        table = csv.read_csv(
+        types = dict.fromkeys(names, pa.large_string()) if only is None else only
+        return csv.read_csv(
             pa.BufferReader(body),
             csv.ReadOptions(column_names=names, use_threads=False, block_size=_BLOCK_BYTES),
             csv.ParseOptions(
                 delimiter=delimiter, quote_char='"' if has_quotes else False, newlines_in_values=has_quotes
             ),
             csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.large_string()), null_values=[], check_utf8=True
+                column_types=types, include_columns=list(types), null_values=[], check_utf8=True
             ),
         )
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
-    columns = [column.combine_chunks() for column in table.columns]
-    if any(_has_long_field(column) for column in columns):
-        return None
-    return pd.DataFrame({name: _series(column) for name, column in zip(names, columns, strict=True)})
 
 
 def _series(column: Any) -> pd.Series:

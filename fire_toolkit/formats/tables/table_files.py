@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.files import read_text
+from fire_toolkit.files import read_bytes, read_text, without_mark
 from fire_toolkit.formats.runs.trec import read_trec_qrels
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
+from fire_toolkit.formats.tables.delimited_columns import distinct_ids
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
@@ -119,6 +120,21 @@ def read_pool_sources(path: str | Path) -> PoolSources:
         0        q     d1      a     1
     """
     return check_pool_sources(_read(path, POOL_SOURCES), where=str(path))
+
+
+def read_pooled_runs(path: str | Path) -> set[str]:
+    """Return the runs in `pool_sources.csv`; a well-formed file is read for them alone.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "pool_sources.csv"
+        >>> _ = file.write_text("query_id,doc_id,run_id,rank\\nq,d1,a,1\\n")
+        >>> read_pooled_runs(file)
+        {'a'}
+    """
+    found = distinct_ids(without_mark(read_bytes(path)), "run_id", required=POOL_SOURCES.names)
+    return set(read_pool_sources(path)["run_id"].unique()) if found is None else found
 
 
 def read_labels(path: str | Path) -> Labels:
