@@ -76,6 +76,27 @@ def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Fl
     return query, rank[kept], relevance[kept], running_count(query, np.ones(query.size, dtype=bool))
 
 
+def cut_positives(
+    query: Ints, rank: Floats, grade: Ints, place: Ints, k: int
+) -> tuple[Ints, Floats, Ints, Ints]:
+    """Return those of the four arrays' entries whose rank is k or better."""
+    loops = compiled(query.size, cold=LIGHT_STEPS)
+    if loops is not None:
+        cut: tuple[Ints, Floats, Ints, Ints] = loops.cut_positives(query, rank, grade, place, float(k))
+        return cut
+    kept = np.flatnonzero(rank <= k)
+    return query[kept], rank[kept], grade[kept], place[kept]
+
+
+def count_to(query: Ints, rank: Floats, limit: Ints) -> Ints:
+    """Return for each query how many of its entries have a rank up to its own limit."""
+    loops = compiled(query.size, cold=LIGHT_STEPS)
+    if loops is not None:
+        counts: Ints = loops.count_to(query, rank, limit)
+        return counts
+    return count_by_query(query[rank <= limit[query]], limit.size)
+
+
 def find_pairs(keys: Ints, sorted_keys: Ints, n_keys: int) -> Ints:
     """Return for each key its place in `sorted_keys`, or -1 where it is absent.
 

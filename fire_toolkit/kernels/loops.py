@@ -40,25 +40,26 @@ def find_judged(
     The arguments are those of `segments.find_judged`, its twin.
     """
     start, stop = rows
-    place_of = np.full(n_docs, -1, np.int64)  # where a doc stands among the judged of the query
+    judged_for = np.full(n_docs, -1, np.int32)  # the last query that a doc was judged for
+    place_of = np.empty(n_docs, np.int32)  # where it stands among the judged docs of that query
     query_out = np.empty(judged.size, np.int64)
     rank_out = np.empty(judged.size, np.float64)
     relevance_out = np.empty(judged.size, np.int64)
+    found = np.empty((stop - start).max() + 1 if start.size else 1, np.int64)
     n = 0
     for query in range(start.size):
         for place in range(judged_start[query], judged_start[query + 1]):
             if judged[place] >= 0:
+                judged_for[judged[place]] = query
                 place_of[judged[place]] = place
+        n_found = np.uint64(0)
         for row in range(start[query], stop[query]):
-            place = place_of[doc[row]]
-            if place >= 0:
-                query_out[n] = query
-                rank_out[n] = rank[row] if rank.size else row - start[query] + 1
-                relevance_out[n] = relevance[place]
-                n += 1
-        for place in range(judged_start[query], judged_start[query + 1]):
-            if judged[place] >= 0:
-                place_of[judged[place]] = -1
+            found[n_found] = row  # stays where the doc is judged; else the next row takes its place
+            n_found += np.uint64(judged_for[np.uint32(doc[row])] == query)
+        for row in found[:n_found]:
+            query_out[n], relevance_out[n] = query, relevance[place_of[doc[row]]]
+            rank_out[n] = rank[row] if rank.size else row - start[query] + 1
+            n += 1
     return query_out[:n], rank_out[:n], relevance_out[:n]
 
 
@@ -80,6 +81,29 @@ def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Fl
             query_out[n], rank_out[n], grade_out[n], place_out[n] = last, rank[i], relevance[i], place
             n += 1
     return query_out[:n], rank_out[:n], grade_out[:n], place_out[:n]
+
+
+@_compiled
+def cut_positives(
+    query: Ints, rank: Floats, grade: Ints, place: Ints, k: float
+) -> tuple[Ints, Floats, Ints, Ints]:
+    """Return those of the four arrays' entries whose rank is k or better."""
+    query_out, rank_out = np.empty_like(query), np.empty_like(rank)
+    grade_out, place_out = np.empty_like(grade), np.empty_like(place)
+    n = 0
+    for i in range(query.size):
+        query_out[n], rank_out[n], grade_out[n], place_out[n] = query[i], rank[i], grade[i], place[i]
+        n += rank[i] <= k
+    return query_out[:n], rank_out[:n], grade_out[:n], place_out[:n]
+
+
+@_compiled
+def count_to(query: Ints, rank: Floats, limit: Ints) -> Ints:
+    """Return for each query how many of its entries have a rank up to its own limit."""
+    counts = np.zeros(limit.size, np.int64)
+    for i in range(query.size):
+        counts[query[i]] += rank[i] <= limit[query[i]]
+    return counts
 
 
 @_compiled

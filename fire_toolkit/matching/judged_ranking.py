@@ -17,6 +17,7 @@ from fire_toolkit.arrays import (
     Floats,
     Ints,
     count_by_query,
+    cut_positives,
     find_judged,
     running_count,
     take_positives,
@@ -43,10 +44,8 @@ class FoundPositives:
         if k is None:
             return self
         if k not in self._cut:
-            kept = np.flatnonzero(self.rank <= k)
-            self._cut[k] = FoundPositives(
-                self.query[kept], self.rank[kept], self.grade[kept], self.place[kept]
-            )
+            cut = cut_positives(self.query, self.rank, self.grade, self.place, k)
+            self._cut[k] = FoundPositives(*cut)
         return self._cut[k]
 
     @cached_property

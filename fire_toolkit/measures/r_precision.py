@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fire_toolkit.arrays import Floats, count_by_query, share
+from fire_toolkit.arrays import Floats, count_to, share
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
@@ -19,8 +19,7 @@ def r_precision(ranking: JudgedRanking) -> Floats:
 def recall_at_multiple(ranking: JudgedRanking, *, multiple: int) -> Floats:
     """Return the share of each query's positives that stand in the top `multiple` × |G|."""
     found = ranking.found
-    is_in = found.rank <= multiple * ranking.n_positives[found.query]
-    return share(count_by_query(found.query[is_in], ranking.n_queries), ranking.n_positives)
+    return share(count_to(found.query, found.rank, multiple * ranking.n_positives), ranking.n_positives)
 
 
 def expected_recall_at_multiple(tied: TiedRanking, *, multiple: int) -> Floats:

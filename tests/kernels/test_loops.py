@@ -74,6 +74,19 @@ def test_positives_are_numbered_within_a_query(both_ways: Any) -> None:
     assert_same(found, expected)
 
 
+def test_positives_are_cut_and_counted_down_to_a_rank(both_ways: Any) -> None:
+    rng = np.random.default_rng(0)
+    query = np.sort(rng.integers(0, 40, 300))
+    rank, grade, place = rng.integers(1, 30, 300) / 2, rng.integers(1, 3, 300), rng.integers(1, 9, 300)
+    expected, found = both_ways(lambda: arrays.cut_positives(query, rank, grade, place, 10))
+    assert 0 < expected[0].size < 300
+    assert_same(found, expected)
+    limit = rng.integers(0, 15, 45)  # the last five queries have no entry
+    counts, found_counts = both_ways(lambda: arrays.count_to(query, rank, limit))
+    assert 0 < counts.sum() < 300
+    assert_same((found_counts,), (counts,))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("depth", "n_values"), [(1, 1000), (5, 3), (20, 40), (20, 10**6), (60, 1), (200, 9)])
 def test_the_top_of_rows_is_exact_under_ties(both_ways: Any, dtype: Any, depth: int, n_values: int) -> None:
