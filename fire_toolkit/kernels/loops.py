@@ -37,7 +37,7 @@ def find_judged(
 ) -> tuple[Ints, Floats, Ints]:
     """Return query, rank and relevance of each judged doc in its query's rows.
 
-    The arguments are those of `segments.find_judged`, its twin.
+    The arguments are those of `arrays.find_judged`, its twin.
     """
     start, stop = rows
     judged_for = np.full(n_docs, -1, np.int32)  # the last query that a doc was judged for

@@ -48,7 +48,7 @@ class MatrixRun:
         return self.query_ids[0], self.doc_ids[0]
 
     def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
-        """Return where the pairs of `coded` stand, in one reading; see `measures.judge_matrix.rank_pairs`.
+        """Return where the pairs of `coded` stand, in one reading; see `matching.judge_matrix.rank_pairs`.
 
         Raises:
             FormatError: damaged, or a score is NaN or infinite.
