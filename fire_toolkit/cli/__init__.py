@@ -1,6 +1,6 @@
 """The command line: each command reads, calls one pure function, and writes.
 
-Nothing heavy is imported before a command runs, so that `--help` answers at once.
+A command's file is imported when the command is called, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -8,39 +8,63 @@ from __future__ import annotations
 import click
 
 from fire_toolkit import __version__
-from fire_toolkit.cli.agreement import agree
-from fire_toolkit.cli.annotation import guideline, import_, tasks
-from fire_toolkit.cli.annotators import annotators
-from fire_toolkit.cli.auditing import audit, suggest
-from fire_toolkit.cli.bidirectional import bidirectional
-from fire_toolkit.cli.collection import add_collection
-from fire_toolkit.cli.common import FireGroup
-from fire_toolkit.cli.demo import demo
-from fire_toolkit.cli.difference import difference
-from fire_toolkit.cli.doctor import doctor
-from fire_toolkit.cli.ingest import add_run, snippet
-from fire_toolkit.cli.judging import augment, resolve
-from fire_toolkit.cli.labelstudio import labelstudio
-from fire_toolkit.cli.measures import measures
-from fire_toolkit.cli.media_serving import media
-from fire_toolkit.cli.next_round import next_round
-from fire_toolkit.cli.orders import contributions, orders
-from fire_toolkit.cli.pooling import pool
-from fire_toolkit.cli.progress import progress
-from fire_toolkit.cli.project import init, status
-from fire_toolkit.cli.pull import pull
-from fire_toolkit.cli.push import push
-from fire_toolkit.cli.released import export_fire_release, fire_release
-from fire_toolkit.cli.report import report
-from fire_toolkit.cli.reusability import coverage, reusability
-from fire_toolkit.cli.score import score
-from fire_toolkit.cli.scoring import compare
-from fire_toolkit.cli.tifa import tifa
+from fire_toolkit.cli.lazy import LazyGroup
 
-context = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+# Each command with the first sentence of its help.
+SECTIONS = {
+    "Begin": {
+        "demo": "Run the whole loop on rendered clips, real small models and annotators with known habits.",
+        "init": "Make a workspace: a folder with a fire.toml and places for collection, runs and exports.",
+        "status": "Show what is done in this workspace, what is stale and why, and the next command.",
+        "doctor": "Look at SDK, codecs, disk, connection, server, clock, token and projects.",
+    },
+    "Bring in": {
+        "add-collection": "Read a benchmark's files, whatever their form, and write its queries, items and original qrels.",
+        "add-run": "Bring predictions in: matrices, vectors, ranked lists, of any format in docs/formats.md.",
+        "snippet": "Print the lines that make a model's own code save its predictions with ids.",
+        "audit": "Find what a collection's ids hide: equal captions, free positives, dangling and confusable ids.",
+        "suggest": "Suggest pairs to judge: each query with the items of captions like its own.",
+        "fire-release": "Read the judgments of FIRE's release (its JSON) into tables of a collection.",
+        "export-fire-release": "Write judgments, labels and disputes in the JSON shape of FIRE's release.",
+    },
+    "Ask": {
+        "pool": "Pool the top docs of several runs into the pairs that people are to judge.",
+        "tasks": "Turn a pool (folder or pool.csv) into Label Studio tasks that tell nothing of their origin.",
+        "guideline": "Print a guideline: the text for annotators or the labeling config to paste into Label Studio.",
+        "next-round": "Plan what to ask again; in a campaign, give it to annotators who have not seen it.",
+    },
+    "Label Studio": {
+        "labelstudio": "Run Label Studio on this machine, for this workspace, reachable from here only.",
+        "annotators": "Make and list annotators' accounts, or let one answer no more.",
+        "media": "Look whether browsers play the items, transcode those that they do not, serve them.",
+        "push": "Send tasks to Label Studio: one project for each annotator, blind, in an order of its own.",
+        "progress": "Show for each annotator what is done and left, the pace, hours to the end, controls, escalations.",
+        "pull": "Fetch new and changed answers into the ledger, then write judgments.csv and dropped.csv from it.",
+        "import": "Turn Label Studio's JSON exports into judgments, one for each annotator and pair.",
+    },
+    "Judgments to qrels": {
+        "agree": "Measure how far annotators agree: Krippendorff's alpha, percent agreement and their relatives.",
+        "resolve": "Resolve judgments into one label for each pair, and list what stays in dispute.",
+        "augment": "Join labels to the original qrels, and count what was confirmed, new and rejected apart.",
+    },
+    "Measure": {
+        "score": "Score runs by the original qrels and, if given, by the augmented ones.",
+        "bidirectional": "Score both directions: R@1, 5, 10, MedR and MnR of each, R@Sum and mR.",
+        "measures": "List the measures, or explain one: its definition, source and conventions.",
+        "compare": "Compare the rankings of two runs or more, pair by pair: overlap and rank-biased overlap.",
+        "difference": "Test the differences of every two runs: interval, p-values, effect size.",
+        "orders": "Compare the order of runs under two labellings or more: original and augmented, or several rules.",
+        "contributions": "Count what each run brought to the pool, what it alone brought, and what became of it.",
+        "reusability": "Leave out each run's own judgments, or a family's: how far do scores and places move?",
+        "coverage": "How much of a new run is judged, how far its scores can move, and what settling them would cost.",
+        "tifa": "Score pairs by TIFA: the share of questions on the text that a VQA model answers as expected.",
+        "report": "Make the tables and findings of the FIRE paper: text, CSV, JSON, LaTeX or Markdown.",
+    },
+}
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-@click.group(cls=FireGroup, context_settings=context)
+@click.group(cls=LazyGroup, sections=SECTIONS, context_settings=_CONTEXT)
 @click.version_option(__version__, prog_name="fire-toolkit")
 def main() -> None:
     """Correct the labels of a retrieval benchmark: pool, judge, resolve, rescore, compare.
@@ -48,26 +72,3 @@ def main() -> None:
     Every command works on plain files; inside a workspace (a folder with a fire.toml, see `init`) it
     takes what is not given from there. `status` says what is done and what comes next.
     """
-
-
-SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Begin": (demo, init, status, doctor),
-    "Bring in": (add_collection, add_run, snippet, audit, suggest, fire_release, export_fire_release),
-    "Ask": (pool, tasks, guideline, next_round),
-    "Label Studio": (labelstudio, annotators, media, push, progress, pull, import_),
-    "Judgments to qrels": (agree, resolve, augment),
-    "Measure": (
-        score,
-        bidirectional,
-        measures,
-        compare,
-        difference,
-        orders,
-        contributions,
-        reusability,
-        coverage,
-        tifa,
-        report,
-    ),
-}
-main.add_sections(SECTIONS)

@@ -45,26 +45,6 @@ def _say_once(shown: Callable[..., None]) -> Callable[..., None]:
 class FireGroup(click.Group):
     """A group that ends every error it knows as one line and its exit code."""
 
-    sections: Mapping[str, Sequence[click.Command]] = {}
-
-    def add_sections(self, sections: Mapping[str, Sequence[click.Command]]) -> None:
-        """Add commands under headings, which the help shows in this order."""
-        self.sections = sections
-        for members in sections.values():
-            for command in members:
-                self.add_command(command)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands of each section under its heading; without sections, one list."""
-        if not self.sections:
-            super().format_commands(ctx, formatter)
-        for title, members in self.sections.items():
-            names = [str(command.name) for command in members]
-            width = formatter.width - 6 - max(map(len, names))
-            rows = [(str(command.name), command.get_short_help_str(width)) for command in members]
-            with formatter.section(title):
-                formatter.write_dl(rows)
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order of the work, not of the alphabet."""
         return list(self.commands)

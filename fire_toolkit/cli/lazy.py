@@ -1,0 +1,92 @@
+"""A group that knows its commands by name and one line of help, and imports each when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from keyword import iskeyword
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from fire_toolkit.cli.common import FireGroup
+
+_FILES = {
+    "add-collection": "collection",
+    "add-run": "ingest",
+    "agree": "agreement",
+    "audit": "auditing",
+    "augment": "judging",
+    "compare": "scoring",
+    "contributions": "orders",
+    "coverage": "reusability",
+    "export-fire-release": "released",
+    "fire-release": "released",
+    "guideline": "annotation",
+    "import": "annotation",
+    "init": "project",
+    "media": "media_serving",
+    "pool": "pooling",
+    "resolve": "judging",
+    "snippet": "ingest",
+    "status": "project",
+    "suggest": "auditing",
+    "tasks": "annotation",
+}
+
+
+class LazyCommands(Mapping[str, click.Command]):
+    """The commands in the modules beside this one, by name; each is imported when it is asked for."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(names)
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self.names:
+            raise KeyError(name)
+        word = name.replace("-", "_")
+        word += "_" if iskeyword(word) else ""
+        command: click.Command = getattr(import_module(f"{__package__}.{_FILES.get(name, word)}"), word)
+        return command
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+class LazyGroup(FireGroup):
+    """A group whose help and completion need none of its commands.
+
+    `sections`: under each heading the commands, name → the first sentence of the command's help.
+    """
+
+    def __init__(self, *, sections: Mapping[str, Mapping[str, str]], **settings: Any) -> None:
+        super().__init__(**settings)
+        self.sections = {
+            title: {name: click.Command(name, help=line) for name, line in lines.items()}
+            for title, lines in sections.items()
+        }
+        self.lines = {name: shown for members in self.sections.values() for name, shown in members.items()}
+        self.commands = LazyCommands(self.lines)  # type: ignore[assignment]  # nothing is added to it
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands of each section under its heading."""
+        for title, members in self.sections.items():
+            width = formatter.width - 6 - max(map(len, members))
+            with formatter.section(title):
+                formatter.write_dl([(name, line.get_short_help_str(width)) for name, line in members.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin so."""
+        commands = [
+            CompletionItem(name, help=line.get_short_help_str())
+            for name, line in self.lines.items()
+            if name.startswith(incomplete)
+        ]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]

@@ -1,0 +1,53 @@
+"""The table of commands says what each says of itself, and no command is imported before it is called."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import Result
+
+from fire_toolkit.cli import SECTIONS, main
+
+Fire = Callable[..., Result]
+LINES = {name: line for members in SECTIONS.values() for name, line in members.items()}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_line_of_a_command_is_the_first_sentence_of_its_help(name: str) -> None:
+    command = main.commands[name]
+    assert (command.name, command.get_short_help_str(1000)) == (name, LINES[name])
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["nothing"]])
+def test_help_imports_no_command(words: list[str]) -> None:
+    code = (
+        "import sys; from fire_toolkit.cli import main\n"
+        f"try: main({words})\n"
+        "except SystemExit: print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    files = {command.callback.__module__ for command in main.commands.values() if command.callback}
+    assert "fire_toolkit.cli" in loaded
+    assert not loaded & {*files, "numpy", "pandas"}
+
+
+def completed(*words: str) -> list[str]:
+    complete = ShellComplete(main, {}, "fire-toolkit", "_FIRE_TOOLKIT_COMPLETE")
+    return [item.value for item in complete.get_completions(list(words[:-1]), words[-1])]
+
+
+def test_a_shell_completes_commands_and_their_options() -> None:
+    assert completed("a") == ["add-collection", "add-run", "audit", "annotators", "agree", "augment"]
+    assert completed("--v") == ["--version"]
+    assert completed("media", "ser") == ["serve"]
+    assert completed("pool", "--dep") == ["--depth"]
+
+
+def test_an_unknown_command_names_those_like_it(fire: Fire) -> None:
+    asked = fire("resolv", code=2)
+    assert "No such command 'resolv'. Did you mean 'resolve'?" in asked.stderr
+    assert main.get_command(click.Context(main), "resolv") is None
