@@ -9,10 +9,10 @@ error where it was asked for by name, a note where a list leaves it out.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fire_toolkit.errors import FireError, PluginError, PluginNote, UsageError
 
@@ -32,6 +32,8 @@ class Registry(Mapping[str, T]):
         name_of: the name that a thing gives itself, which must be that of its entry point.
         returns: what its functions return: the name of a field (empty for a thing that is a function) to
             the class.
+        taken: names that plug-ins cannot take, beside those of the built-in things.
+        makes_objects: whether they are functions that make objects, whose methods are looked after as well.
 
     Examples:
         >>> rules = Registry[Callable[[int], int]]("doctest", "rule")
@@ -51,11 +53,14 @@ class Registry(Mapping[str, T]):
         *,
         name_of: Callable[[T], str] | None = None,
         returns: Mapping[str, type | tuple[type, ...]] | None = None,
+        taken: Iterable[str] = (),
+        makes_objects: bool = False,
     ) -> None:
         self.group = f"fire_toolkit.{group}"
         self.thing = thing
         self.built_in: dict[str, T] = {}
         self._kind, self._name_of, self._returns = kind, name_of, returns or {}
+        self._taken, self._makes_objects = frozenset(taken), makes_objects
         self._loaded: dict[str, T] = {}
 
     def add(self, name: str, thing: T) -> None:
@@ -90,7 +95,7 @@ class Registry(Mapping[str, T]):
         found = {}
         for name, points in _entry_points(self.group).items():
             try:
-                if name in self.built_in:
+                if name in self.built_in or name in self._taken:
                     raise PluginError(f"{self._where(name, points)}: the name is that of a built-in one")
                 found[name] = self._load(name)
             except PluginError as error:
@@ -131,8 +136,10 @@ class Registry(Mapping[str, T]):
             raise PluginError(
                 f"{where} calls itself {self._name_of(found)!r}, expected its entry point's name"
             )
-        guarded: T = _guarded(found, where, self._returns)
-        return guarded
+        guarded: Any = _guarded(found, where, self._returns)
+        if self._makes_objects:
+            return cast(T, lambda *given: _GuardedObject(guarded(*given), where))
+        return cast(T, guarded)
 
 
 @cache
@@ -168,6 +175,17 @@ def _guarded(thing: Any, where: str, returns: Mapping[str, type | tuple[type, ..
         if callable(call)
     }
     return replace(thing, **guarded)
+
+
+class _GuardedObject:
+    """An object of a plug-in, whose methods fail in the name of its package."""
+
+    def __init__(self, thing: Any, where: str) -> None:
+        self._thing, self._where = thing, where
+
+    def __getattr__(self, name: str) -> Any:
+        found = _guarded_call(getattr, self._where, object)(self._thing, name)
+        return _guarded_call(found, self._where, object) if callable(found) else found
 
 
 def _guarded_call(call: Callable[..., Any], where: str, kind: type | tuple[type, ...]) -> Callable[..., Any]:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from fire_toolkit.campaign.ledger import ANSWERED, DELETED, EDITED, RESTORED, Ledger
-from fire_toolkit.campaign.records import Campaign, QueueName, Round
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, Campaign, QueueName, Round
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.plugins import Registry
 
 Report = Callable[[int], None]
 
@@ -68,6 +69,18 @@ def fetched(
     return Fetched(n_new, n_edited, n_deleted, n_restored, n_projects, marks or {})
 
 
+def all_fetched(parts: Sequence[Fetched]) -> Fetched:
+    """Return what came in from several carriers, of one what it was."""
+    if len(parts) == 1:
+        return parts[0]
+    new, edited, deleted, restored = (
+        sum(part.counts[state] for part in parts) for state in ("new", "edited", "deleted", "restored")
+    )
+    marks = {key: mark for part in parts for key, mark in part.marks.items()}
+    notes = tuple(note for part in parts for note in part.notes)
+    return Fetched(new, edited, deleted, restored, sum(part.n_projects for part in parts), marks, notes)
+
+
 class Carrier(Protocol):
     """What a campaign asks of its carrier. Each step can be cut short and run again: nothing is doubled."""
 
@@ -98,3 +111,9 @@ class Carrier(Protocol):
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
         """Return where each queue is judged, an address or a file; without those that are nowhere."""
+
+
+# Carriers of plug-ins, each made for the folder of a workspace; the built-in two take more than that.
+CARRIERS: Registry[Callable[[Path], Carrier]] = Registry(
+    "carriers", "carrier", taken=(BY_SERVER, BY_HAND), makes_objects=True
+)

@@ -152,9 +152,9 @@ def _carrier_of(folder: Path) -> str:
         return BY_SERVER
     content = parse_json(read_text(path), str(path))
     name = content.get("carrier") if isinstance(content, dict) else None
-    if name not in (BY_SERVER, BY_HAND):
-        raise FormatError(f"{path}: carrier is {name!r}, expected {BY_SERVER} or {BY_HAND}")
-    return str(name)
+    if not isinstance(name, str) or not name:
+        raise FormatError(f"{path}: carrier is {name!r}, expected a name such as {BY_SERVER} or {BY_HAND}")
+    return name
 
 
 def write_round(root: Path, entry: Round) -> None:

@@ -13,23 +13,39 @@ from fire_toolkit.cli.server_options import connection_from
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fire_toolkit.campaign.carrier import Fetched
+    from fire_toolkit.campaign.carrier import Carrier, Fetched
     from fire_toolkit.guidelines.model import Guideline
 
 
 def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False) -> Fetched:
-    """Bring the ledger up to what the server has."""
-    from fire_toolkit.campaign.records import BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
+    """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
+    from fire_toolkit.campaign.carrier import all_fetched
+    from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
     from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.carrier import LabelStudio
 
     campaign, rounds = read_campaign(root), read_rounds(root)
-    if campaign is None or (rounds and all(entry.carrier != BY_SERVER for entry in rounds)):
+    names = sorted({entry.carrier for entry in rounds} - {BY_HAND}) if rounds else [BY_SERVER]
+    if campaign is None or not names:
         files = "" if campaign is None else "; `fire-toolkit import` takes answers from files"
         raise UsageError(f"nothing was pushed from this workspace; push first, or give --from-export{files}")
-    server = LabelStudio(connection_from(url, token_file), root)
-    with Meter("tasks read", None) as meter:
-        return server.fetch(campaign, rounds, root / LEDGER_FOLDER, is_full=is_full, report=meter)
+    found = []
+    for name in names:
+        carrier = carrier_of(name, root, url, token_file)
+        own = [entry for entry in rounds if entry.carrier == name]
+        with Meter("tasks read", None) as meter:
+            found.append(carrier.fetch(campaign, own, root / LEDGER_FOLDER, is_full=is_full, report=meter))
+    return all_fetched(found)
+
+
+def carrier_of(name: str, root: Path, url: str | None, token_file: Path | None) -> Carrier:
+    """Return the server, or a plug-in's carrier of that name."""
+    from fire_toolkit.campaign.carrier import CARRIERS
+    from fire_toolkit.campaign.records import BY_SERVER
+    from fire_toolkit.labelstudio.carrier import LabelStudio
+
+    if name == BY_SERVER:
+        return LabelStudio(connection_from(url, token_file), root)
+    return CARRIERS.named(name)(root)
 
 
 def read_files(root: Path, paths: Sequence[Path]) -> Fetched:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from fire_toolkit.cli.server_options import connection_from, connection_options
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fire_toolkit.campaign.carrier import GivenOut
     from fire_toolkit.campaign.records import Campaign, Round
     from fire_toolkit.guidelines.model import Guideline
     from fire_toolkit.labelstudio.connection import Connection
@@ -65,6 +67,12 @@ if TYPE_CHECKING:
     is_flag=True,
     help="One project for all: everybody sees everybody's answers, and nobody is kept from a pair twice.",
 )
+@click.option(
+    "--carrier",
+    metavar="NAME",
+    help="What carries a round that begins now: the server, or the carrier of a plug-in. "
+    "[default: labelstudio]",
+)
 @click.option("--seconds", type=click.FloatRange(min=0), help="Time of a judgment, for --dry-run. [measured]")
 @click.option("--dry-run", is_flag=True, help="Say who would judge how much, and send nothing.")
 @connection_options
@@ -77,6 +85,7 @@ def push(
     guideline: str | None,
     seed: int | None,
     is_shared: bool,
+    carrier: str | None,
     seconds: float | None,
     dry_run: bool,
     url: str | None,
@@ -89,28 +98,40 @@ def push(
     a task twice. Tasks come from `tasks` (and the pairs to judge twice from the .overlap.json beside); those
     of a model that came later are a further round, for the annotators named or all that are active.
     """
-    from fire_toolkit.campaign.records import read_rounds
+    from fire_toolkit.campaign.records import BY_SERVER, read_rounds
     from fire_toolkit.formats.tables.guideline_files import read_guideline
 
     root = workspace_root()
+    carrier = carrier or BY_SERVER
+    if carrier != BY_SERVER:
+        _check_carrier(carrier)
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))
     begun = read_rounds(root)
     campaign = campaign_of(root, rules, is_shared=is_shared)
     inputs = Inputs()
     is_told = bool(annotators or training or controls)
     entries = [
-        _new_round(root, rules, file, begun, annotators, training, controls, seed, campaign.is_shared, inputs)
+        replace(
+            _new_round(
+                root, rules, file, begun, annotators, training, controls, seed, campaign.is_shared, inputs
+            ),
+            carrier=carrier,
+        )
         for file in _files_to_begin(root, begun, tasks, is_told=is_told)
     ]
     rounds = sorted({entry.number: entry for entry in (*begun, *entries)}.values(), key=lambda e: e.number)
     if dry_run:
         _say_loads(root, rounds, seconds, as_json=as_json)
         return
-    rounds = _on_server(root, rounds, entries)
+    by_others = _by_others(rounds)
+    on_server = _on_server(root, [entry for entry in rounds if entry not in by_others], entries)
     begin(root, campaign, entries)
-    pushed = _push(connection_from(url, token_file), root, campaign, rounds, rules)
-    _note_pushed(root, inputs, pushed)
-    _say_pushed(pushed, as_json=as_json)
+    given = _give_out_by_others(root, campaign, by_others, rules)
+    if on_server or not by_others:
+        pushed = _push(connection_from(url, token_file), root, campaign, on_server, rules)
+        given += pushed
+        _say_pushed(pushed, as_json=as_json)
+    _note_pushed(root, inputs, given)
     say("while they judge: fire-toolkit progress")
     say_next("pull")
 
@@ -229,6 +250,45 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def _check_carrier(name: str) -> None:
+    """Raise `UsageError` for a name that no carrier of a plug-in has."""
+    from fire_toolkit.campaign.carrier import CARRIERS
+    from fire_toolkit.campaign.records import BY_HAND
+    from fire_toolkit.errors import UsageError
+
+    if name == BY_HAND:
+        raise UsageError("files are handed out by `fire-toolkit tasks --annotators A,B`")
+    CARRIERS.named(name)
+
+
+def _by_others(rounds: Sequence[Round]) -> list[Round]:
+    """Return the rounds that carriers of plug-ins carry."""
+    from fire_toolkit.campaign.records import BY_HAND, BY_SERVER
+
+    return [entry for entry in rounds if entry.carrier not in (BY_HAND, BY_SERVER)]
+
+
+def _give_out_by_others(
+    root: Path, campaign: Campaign, rounds: Sequence[Round], rules: Guideline
+) -> list[GivenOut]:
+    """Give out the rounds of plug-ins' carriers, and say where each queue is."""
+    from fire_toolkit.campaign.carrier import CARRIERS
+    from fire_toolkit.campaign.ledger import read_ledger
+    from fire_toolkit.campaign.records import LEDGER_FOLDER
+
+    found: list[GivenOut] = []
+    for name in sorted({entry.carrier for entry in rounds}):
+        carrier = CARRIERS.named(name)(root)
+        own = [entry for entry in rounds if entry.carrier == name]
+        given = carrier.give_out(campaign, own, rules, read_ledger(root / LEDGER_FOLDER))
+        places = carrier.where(campaign, own)
+        for entry in given:
+            added = f"{n_of(entry.n_added, 'task')} added, {entry.n_there:,} there before"
+            say(f"for {entry.queue.annotator_id}, by {name}: {places.get(entry.queue, 'nowhere')}, {added}")
+        found += given
+    return found
+
+
 def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) -> list[Round]:
     """Return the rounds that the server carries; those by hand stay so, unless `entries` sends them.
 
@@ -236,10 +296,10 @@ def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) ->
         UsageError: every round is by hand, or one of `entries` has answers from files already.
     """
     from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.records import BY_SERVER, LEDGER_FOLDER, queue_named, read_rounds
+    from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, queue_named, read_rounds
     from fire_toolkit.errors import UsageError
 
-    by_hand = {entry.number for entry in read_rounds(root) if entry.carrier != BY_SERVER}
+    by_hand = {entry.number for entry in read_rounds(root) if entry.carrier == BY_HAND}
     rows = read_ledger(root / LEDGER_FOLDER) if by_hand else None
     columns = (rows[name] for name in ("queue", "source")) if rows is not None else ((), ())
     answered = {
@@ -275,7 +335,7 @@ def _push(
         return LabelStudio(connection, root).give_out(campaign, rounds, rules, ledger, report=meter)
 
 
-def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Pushed]) -> None:
+def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None:
     """Write down which rounds are on the server and what they were drawn from, for `status`."""
     from fire_toolkit.campaign.records import FOLDER
     from fire_toolkit.workspace.manifests import manifest_path, read_manifest

@@ -10,6 +10,7 @@ from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import time_now
 from fire_toolkit.campaign.progress import answered_pairs
 from fire_toolkit.campaign.records import Campaign, QueueName, Round, read_marks, write_marks
+from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.annotators import pseudonyms
@@ -48,7 +49,7 @@ class LabelStudio:
 
     def fetch(
         self,
-        campaign: Campaign,
+        campaign: Campaign | None,
         rounds: Sequence[Round],
         folder: Path,
         *,
@@ -56,6 +57,8 @@ class LabelStudio:
         report: Report = no_report,
     ) -> Fetched:
         """Pull what has changed, under the pseudonyms of the register."""
+        if campaign is None:
+            raise UsageError("nothing was pushed from this workspace; push first")
         names = pseudonyms(self._accounts.refresh())
         with Api(self._connection) as api:
             return pull_answers(

@@ -12,6 +12,7 @@ import pytest
 
 from fire_toolkit import plugins
 from fire_toolkit.agreement.registry import STATISTICS
+from fire_toolkit.campaign.carrier import CARRIERS
 from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.resolution.registry import RULES
 
@@ -39,7 +40,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     plugins._entry_points.cache_clear()
     yield add
     plugins._entry_points.cache_clear()
-    for registry in (MEASURES, RULES, STATISTICS):
+    for registry in (CARRIERS, MEASURES, RULES, STATISTICS):
         registry._loaded.clear()
     for name in set(sys.modules) - known:
         if str(site) in str(getattr(sys.modules[name], "__file__", "")):

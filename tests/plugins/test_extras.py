@@ -26,7 +26,7 @@ RUNS = ("runs/fused.run", "runs/motion-track.run", "runs/shape-contour.run")
 AUGMENTED = ("--qrels", "qrels.txt", "--augmented", "augmented.txt")
 SOURCES = ("--pool-sources", "pool_sources.csv")
 LABELS = ("--qrels", "qrels.txt", "--labels", "labels", *SOURCES)
-CSV = ("--format", "csv")
+CSV, JSON = ("--format", "csv"), ("--format", "json")
 DRIVER = """
 import json, sys
 from click.testing import CliRunner
@@ -46,7 +46,7 @@ class Done(NamedTuple):
     stderr: str
 
 
-Commands = Callable[[Sequence[Sequence[str]]], list[Done]]
+Commands = Callable[..., list[Done]]
 
 
 @pytest.fixture(scope="session")
@@ -68,14 +68,14 @@ def commands(extras: Path, tmp_path: Path) -> Commands:
     folder = tmp_path / "pool"
     shutil.copytree(SAMPLE, folder)
 
-    def run(words: Sequence[Sequence[str]]) -> list[Done]:
+    def run(words: Sequence[Sequence[str]], where: Path = folder) -> list[Done]:
         done = subprocess.run(
             [sys.executable, "-c", DRIVER],
             input=json.dumps(words),
             capture_output=True,
             text=True,
             check=True,
-            cwd=folder,
+            cwd=where,
             env={**os.environ, "PYTHONPATH": os.pathsep.join((str(extras), str(ROOT)))},
         )
         found = [Done(*each) for each in json.loads(done.stdout)]
@@ -209,6 +209,64 @@ def test_a_pooling_strategy_pools_what_it_chooses(commands: Commands, tmp_path: 
     expected = [rows[0], *(row for row in rows[1:] if int(row[n_runs]) >= 2)]
     assert expected == [line.split(",") for line in (chosen / "pool.csv").read_text().splitlines()]
     assert json.loads((chosen / "manifest.json").read_text())["parameters"]["strategy"] == "twice"
+
+
+@pytest.fixture
+def carried(tmp_path: Path) -> Path:
+    """A workspace with a pool of six pairs, next to the sample pool."""
+    root = tmp_path / "carried"
+    (root / "pool").mkdir(parents=True)
+    (root / "pool/pool.csv").write_text("query_id,doc_id\n" + "".join(f"q{n},d{n}\n" for n in range(6)))
+    (root / "collection").mkdir()
+    (root / "collection/queries.tsv").write_text(
+        "query_id\ttext\n" + "".join(f"q{n}\ta dog, {n} years old\n" for n in range(6))
+    )
+    (root / "fire.toml").write_text("")
+    return root
+
+
+def test_a_carrier_takes_tasks_out_and_brings_answers_back(commands: Commands, carried: Path) -> None:
+    people = ("--annotator", "ann", "--annotator", "bob")
+    pushed = commands([["tasks"], ["push", "--carrier", "shared-disk", *people]], carried)[-1]
+    assert pushed.code == 0, pushed.stderr
+    sheets = sorted((carried / "shared").glob("*.csv"))
+    assert [sheet.name for sheet in sheets] == ["round-1.ann.csv", "round-1.bob.csv"]
+    assert f"for ann, by shared-disk: {sheets[0]}, " in pushed.stderr
+    for sheet in sheets:
+        header, *rows = sheet.read_text().splitlines()
+        place = header.split(",").index("label")
+        assert rows[0].split(",")[-2:] == ["", ""]  # label and comment, to be filled in
+        filled = [row[:-1] + "relevant," for row in rows]
+        assert header.split(",")[place:] == ["label", "comment"]
+        sheet.write_text("\n".join([header, *filled]) + "\n")
+    again, pulled, twice, seen, state, resolved = commands(
+        [["push"], ["pull", *JSON], ["pull", *JSON], ["progress", *JSON], ["status"], ["resolve"]], carried
+    )
+    assert "0 tasks added" in again.stderr
+    counts = json.loads(pulled.stdout)
+    assert (counts["new"], counts["judgments"]) == (7, 7)  # six pairs, one of them for both
+    assert json.loads(twice.stdout)["new"] == 0
+    assert json.loads(seen.stdout)[-1]["n_done"] == 7
+    assert "7 judgments" in state.stdout + state.stderr or "judgments 7" in state.stdout + state.stderr
+    assert "6 pairs with a label, 0 in dispute" in resolved.stderr
+
+
+def test_the_built_in_carriers_are_not_taken_and_an_unknown_one_is_refused(
+    commands: Commands, carried: Path
+) -> None:
+    people = ("--annotator", "ann")
+    _, unknown, files = commands(
+        [["tasks"], *(["push", "--carrier", name, *people] for name in ("mail", "folder"))], carried
+    )
+    assert (unknown.code, unknown.stderr) == (
+        1,
+        "error: carrier 'mail' is unknown; expected one of shared-disk\n",
+    )
+    assert (files.code, files.stderr) == (
+        1,
+        "error: files are handed out by `fire-toolkit tasks --annotators A,B`\n",
+    )
+    assert not (carried / "campaign").exists()
 
 
 def test_a_rule_decides_and_a_statistic_is_measured(commands: Commands) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from fire_toolkit.campaign.carrier import CARRIERS
 from fire_toolkit.cli import main
 from fire_toolkit.errors import PluginError, PluginNote, UsageError
 from fire_toolkit.measures import list_measures, parse_measure
@@ -91,6 +93,31 @@ def test_a_plug_in_that_fails_when_used_is_named(install: Install) -> None:
     install("other", "def coin(ballots): return [1, 2]", rules="coin2 = other:coin")
     with pytest.raises(PluginError, match=r"rule 'coin2' of other 1.0 returned a list, expected Verdicts"):
         RULES["coin2"](1)  # type: ignore[arg-type]
+
+
+def test_a_carrier_that_fails_is_named_whatever_it_is_asked(install: Install, tmp_path: Path) -> None:
+    module = """
+        class Mail:
+            def __init__(self, root):
+                self.root = root
+            def retire(self, names):
+                raise TimeoutError("no route to host")
+            def where(self, campaign, rounds):
+                return {}
+    """
+    install("extra", module, carriers="mail = extra:Mail")
+    mail = CARRIERS.named("mail")(tmp_path)
+    assert mail.where(None, []) == {}  # type: ignore[arg-type]
+    with pytest.raises(PluginError, match=r"carrier 'mail' of extra 1.0 failed: TimeoutError: no route"):
+        mail.retire(["ann"])
+    with pytest.raises(PluginError, match=r"carrier 'mail' of extra 1.0 failed: AttributeError: .*fetch"):
+        mail.fetch(None, [], tmp_path)
+
+
+def test_the_names_of_the_built_in_carriers_cannot_be_taken(install: Install) -> None:
+    install("extra", "MAIL = print", carriers="folder = extra:MAIL")
+    with pytest.warns(PluginNote, match="carrier 'folder' of extra 1.0: the name is that of a built-in one"):
+        assert list(CARRIERS) == []
 
 
 def test_an_unknown_name_lists_what_is_there(install: Install) -> None:

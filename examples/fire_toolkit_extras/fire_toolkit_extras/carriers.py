@@ -1,0 +1,75 @@
+"""A campaign over a shared disk: a sheet for each annotator in a folder that all can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, no_report
+from fire_toolkit.campaign.ledger import Ledger
+from fire_toolkit.campaign.records import Campaign, QueueName, Round
+from fire_toolkit.errors import UsageError
+from fire_toolkit.folder.carrier import Folder, queue_tasks
+from fire_toolkit.folder.sheets import sheet_of
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.workspace.manifests import write_files
+
+
+class SharedDisk:
+    """The carrier of the workspace `root`: sheets lie in its folder `shared`, and are filled in there."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._disk = root / "shared"
+
+    def give_out(
+        self,
+        campaign: Campaign,
+        rounds: Sequence[Round],
+        guideline: Guideline,
+        ledger: Ledger,
+        *,
+        report: Report = no_report,
+    ) -> list[GivenOut]:
+        """Write the sheets that are not there; one that is may hold answers, and stays."""
+        given = []
+        for entry in rounds:
+            for queue, sheet in self._sheets(entry).items():
+                tasks = queue_tasks(entry, queue.annotator_id)
+                is_new = not sheet.exists()
+                if is_new:
+                    write_files({sheet: sheet_of(tasks, guideline)})
+                report(len(tasks))
+                given.append(GivenOut(queue, *((0, len(tasks)) if is_new else (len(tasks), 0))))
+        return given
+
+    def fetch(
+        self,
+        campaign: Campaign | None,
+        rounds: Sequence[Round],
+        folder: Path,
+        *,
+        is_full: bool = False,
+        report: Report = no_report,
+    ) -> Fetched:
+        """Read every sheet as the files of a campaign by hand are read; what is known is not added again."""
+        if campaign is None:
+            raise UsageError("no campaign has begun: push first")
+        sheets = [sheet for entry in rounds for sheet in self._sheets(entry).values() if sheet.is_file()]
+        files = Folder(self._root, read_guideline(campaign.guideline), exports=sheets)
+        return files.fetch(campaign, rounds, folder, is_full=is_full, report=report)
+
+    def retire(self, names: Iterable[str]) -> None:
+        """Do nothing: who has a sheet may finish it."""
+
+    def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
+        """Return the sheet of each queue."""
+        sheets = {queue: sheet for entry in rounds for queue, sheet in self._sheets(entry).items()}
+        return {queue: str(sheet) for queue, sheet in sheets.items() if sheet.is_file()}
+
+    def _sheets(self, entry: Round) -> dict[QueueName, Path]:
+        names = dict.fromkeys(entry.assignments["annotator_id"])
+        return {
+            QueueName(entry.number, name): self._disk / f"round-{entry.number}.{name}.csv" for name in names
+        }
