@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -66,6 +66,15 @@ class LedgerIndex:
         return dict(zip(self._ledger["annotation"].tolist(), self._ledger["answer"].tolist(), strict=True))
 
     @cached_property
+    def _versions(self) -> set[tuple[str, str]]:
+        columns = (self._ledger[name].tolist() for name in ("annotation", "updated_at"))
+        return set(zip(*columns, strict=True))
+
+    def has_version(self, row: Mapping[str, str]) -> bool:
+        """Whether the ledger holds the version of an answer that a row is of, wherever it was seen."""
+        return (row["annotation"], row["updated_at"]) in self._versions
+
+    @cached_property
     def _places(self) -> dict[tuple[str, str, str, str], set[str]]:
         """For each source, project, task and pair the answers that were seen there."""
         names = ("annotation", "source", "project", "task", "pair_id")
@@ -94,6 +103,7 @@ class LedgerIndex:
             return
         append_rows(self._folder, new)
         self.answers.update(zip(new["annotation"], new["answer"], strict=True))
+        self._versions.update(zip(new["annotation"], new["updated_at"], strict=True))
         self._known.update(new["row_id"])
         columns = (new[name].tolist() for name in ("annotation", "updated_at", "state"))
         for annotation, updated_at, state in zip(*columns, strict=True):

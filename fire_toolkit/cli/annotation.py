@@ -237,8 +237,10 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
     campaign = None if out else begun_here()
     if campaign:
+        if guideline:
+            campaign_of(campaign.root, read_guideline(guideline))  # refuses another page than the campaign's
         files = Inputs()
-        paths = [files.use(path) for path in dict.fromkeys(map(Path, paths))]
+        paths = [files.use(_came_back(path, campaign.root)) for path in dict.fromkeys(paths)]
         added = read_files(campaign.root, paths)
         derive_judgments(campaign.root, added, stage="import", exports=files, as_json=as_json)
         say_next("agree")
@@ -270,6 +272,15 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     for note in result.notes:
         say(f"note: {note}")
     say_next("agree" if out is None else f"agree {file}")
+
+
+def _came_back(path: Path, root: Path) -> Path:
+    """Return the path of an export, which must not be a file that was handed out."""
+    from fire_toolkit.errors import UsageError
+
+    if path.resolve().is_relative_to((root / "tasks").resolve()):
+        raise UsageError(f"{path}: is a file that was handed out; save what came back in exports/")
+    return path
 
 
 @contextmanager

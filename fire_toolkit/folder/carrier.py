@@ -145,7 +145,7 @@ class Folder:
         text, seen_at = read_text(path), time_now()
         if text.lstrip()[:1] in ("[", "{"):
             rows = with_owners(self._export_rows(text, path, seen_at), queues, path, known=self._names)
-            return [_with_round(row) for row in rows]
+            return [_with_round(row) for row in rows if not index.has_version(row)]
         if not _is_sheet(text):
             parse_export(text, where=str(path))  # says what is wrong
         rows = with_owners(read_sheet(path, self._guideline, seen_at=seen_at), queues, path, known={})

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import itertools
 import json
+import os
+import random
 import shutil
 import subprocess
 import sys
@@ -25,6 +29,7 @@ PEOPLE = ("A02", "A03", "A04")  # the accounts 2, 3, 4 of the server in this pro
 USER = {name: int(name[1:]) for name in PEOPLE}
 ASKED = ("tasks", "pool/pool.csv", "--overlap", 0.5)
 N_PAIRS = 30
+N_SEQUENCES = int(os.environ.get("FIRE_SEQUENCES", "5"))
 
 
 def label(pair: str, person: str) -> str:
@@ -331,6 +336,25 @@ def test_a_damaged_file_is_one_clear_line(fire: Fire, hand: Path) -> None:
     assert "each with its annotations" in fire("import", code=1).stderr
 
 
+def test_what_was_handed_out_is_no_answer_and_the_page_stays(fire: Fire, hand: Path) -> None:
+    told = fire("import", "tasks/tasks.A02.csv", code=1).stderr
+    assert "tasks/tasks.A02.csv: is a file that was handed out; save what came back in exports/" in told
+    path = fill_in(hand, "A02")
+    told = fire("import", path, "--guideline", "caption-image-relevance-v1", code=1).stderr
+    assert "the campaign was begun with another page" in told
+    assert not (hand / "ledger").exists()
+
+
+def test_killed_before_the_record_the_same_command_begins_the_same_campaign(fire: Fire, hand: Path) -> None:
+    given = (hand / "campaign/round-1/assignments.csv").read_bytes()
+    shutil.rmtree(hand / "campaign")
+    fire(*ASKED, "--annotators", ",".join(PEOPLE))
+    assert (hand / "campaign/round-1/assignments.csv").read_bytes() == given
+    told = fire(*ASKED, "--annotators", "A02,A03", code=1).stderr
+    assert "round 1 was assigned otherwise" in told or "would change" in told
+    assert (hand / "campaign/round-1/assignments.csv").read_bytes() == given
+
+
 def test_status_says_how_far_everybody_is_and_where_tasks_lie(fire: Fire, hand: Path) -> None:
     export(hand, "A02", "A02.json")
     fill_in(hand, "A03", n=5)
@@ -454,3 +478,110 @@ def test_rounds_before_the_campaign_keep_their_answers(fire: Fire, hand: Path) -
         ("2", "overlap"),
     }
     assert {row["kind"] for row in after if row["annotator_id"] == "7"} == {""}
+
+
+class People:
+    """Three people at work: A02 and A03 each on a Label Studio of their own (account 1), A04 on a sheet."""
+
+    def __init__(self, root: Path, chance: random.Random) -> None:
+        self.root, self.chance = root, chance
+        self.labels: dict[tuple[str, str], str] = {}  # what each of them means by now
+        self._annotations: dict[tuple[str, str], dict[str, Any]] = {}
+        self._clock = 0
+        self._saved: dict[str, list[str]] = {"A02": [], "A03": []}
+
+    def work(self, person: str) -> None:
+        """Answer some tasks, or think better of some answers, and save the file."""
+        queue = queue_of(self.root, person)
+        for pair in self.chance.sample(queue, self.chance.randint(1, 6)):
+            self.labels[person, pair] = self.chance.choice(["relevant", "irrelevant", "ambiguous"])
+            self._annotate(person, pair)
+        self._save_sheet() if person == "A04" else self._save_export(person)
+
+    def mislay(self) -> None:
+        """Find an export of some days ago, and put it beside the others again."""
+        person = self.chance.choice(["A02", "A03"])
+        if self._saved[person]:
+            name = f"found-{self.chance.randint(1, 3)}.{person}.json"
+            (self.root / "exports" / name).write_text(self.chance.choice(self._saved[person]))
+
+    def _annotate(self, person: str, pair: str) -> None:
+        self._clock += 1
+        now = f"2026-11-01T10:{self._clock // 60:02}:{self._clock % 60:02}Z"
+        number = len(self._annotations) + 1
+        choice = {"choices": [self.labels[person, pair]]}
+        first = {"id": number, "unique_id": f"{person}-{number}", "completed_by": 1, "created_at": now}
+        self._annotations[person, pair] = self._annotations.get((person, pair), first) | {
+            "updated_at": now,
+            "result": [{"from_name": "relevance", "type": "choices", "value": choice}],
+        }
+
+    def _save_export(self, person: str) -> None:
+        tasks = [
+            {
+                "id": n,
+                "project": 1,
+                "data": {"pair_id": pair},
+                "annotations": [self._annotations[person, pair]],
+            }
+            for n, pair in enumerate(queue_of(self.root, person), start=1)
+            if (person, pair) in self._annotations
+        ]
+        self._saved[person].append(json.dumps(tasks))
+        name = self.chance.choice([f"{person}.json", f"project-{self._clock}.{person}.json"])
+        (self.root / "exports" / name).write_text(json.dumps(tasks))
+
+    def _save_sheet(self) -> None:
+        sheet = rows(self.root / "tasks/tasks.A04.csv")
+        self.chance.shuffle(sheet)
+        with (self.root / "exports/A04.csv").open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, list(sheet[0]))
+            writer.writeheader()
+            writer.writerows(row | {"label": self.labels.get(("A04", row["pair_id"]), "")} for row in sheet)
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("seed", range(N_SEQUENCES))
+def test_whatever_happens_on_the_way_the_judgments_are_what_people_mean(
+    fire: Fire, hand: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Work, old exports that turn up, and imports of which some are killed at any renaming or flushing."""
+    chance = random.Random(seed)
+    people = People(hand, chance)
+    for _ in range(12):
+        step = chance.choice(["work", "work", "work", "mislay", "import", "killed"])
+        if step == "work":
+            people.work(chance.choice(PEOPLE))
+        elif step == "mislay":
+            people.mislay()
+        elif list((hand / "exports").iterdir()):
+            with monkeypatch.context() as patch, contextlib.suppress(Killed):
+                if step == "killed":
+                    kill_at(chance.randint(1, 20), patch)
+                fire("import")
+    people.work("A02")
+    bring_in(fire)
+    told = {(row["annotator_id"], row["query_id"]): row["label"] for row in judgments(hand)}
+    assert told == {(name, split_pair_id(pair)[0]): label for (name, pair), label in people.labels.items()}
+    assert len(judgments(hand)) == len(told)
+    again = bring_in(fire)
+    assert (again["new"], again["edited"], again["restored"]) == (0, 0, 0)
+
+
+def kill_at(place: int, patch: pytest.MonkeyPatch) -> None:
+    """End the command at its n-th flush or renaming as a kill does: nothing that follows is carried out."""
+    left = itertools.count(1)
+
+    def stopping(call: Callable[..., Any]) -> Callable[..., Any]:
+        def stopped(*arguments: Any, **options: Any) -> Any:
+            if next(left) >= place:
+                raise Killed
+            return call(*arguments, **options)
+
+        return stopped
+
+    for name in ("fsync", "replace", "rename", "unlink"):
+        patch.setattr(os, name, stopping(getattr(os, name)))
