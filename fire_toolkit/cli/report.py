@@ -67,7 +67,9 @@ def table1(
     from fire_toolkit.scoring.drawn import drawn_scores
 
     names = measures or PAPER
-    scores, notes = score_runs(given.stored_runs, given.original, names, augmented=given.augmented)
+    with Progress() as tell:
+        tell("ranks of judged docs")
+        scores, notes = score_runs(given.stored_runs, given.original, names, augmented=given.augmented)
     for note in notes:
         say(f"note: {note}")
     if transpose:
@@ -188,7 +190,9 @@ def table4(
     from fire_toolkit.paper_tables import all_and_new
 
     names = measures or PAPER[:3]
-    table = all_and_new(given.stored_runs, given.original, given.augmented, names, sources=given.sources)
+    with Progress() as tell:
+        tell("ranks of judged docs")
+        table = all_and_new(given.stored_runs, given.original, given.augmented, names, sources=given.sources)
     print_table(table, output_format, _NEW, basis=given.basis())
     given.say_unpooled()
 
@@ -222,7 +226,9 @@ def length(
     from fire_toolkit.paper_tables import by_length
 
     tables = (given.stored_runs, given.original, given.augmented, given.queries)
-    table = by_length(*tables, measures or (FIRST,), width=width, n_resamples=2000, seed=0)
+    with Progress() as tell:
+        tell("ranks of judged docs")
+        table = by_length(*tables, measures or (FIRST,), width=width, n_resamples=2000, seed=0)
     basis = given.basis(resampled(2000, 0, "the queries of each bin"))
     print_table(table, output_format, _LENGTH, basis=basis)
     given.say_unpooled()
@@ -255,7 +261,9 @@ def saturation(
     from fire_toolkit.measures.defaults import PAPER
     from fire_toolkit.paper_tables import saturation as saturated
 
-    table = saturated(given.stored_runs, given.original, given.augmented, measures or PAPER[:3])
+    with Progress() as tell:
+        tell("ranks of judged docs")
+        table = saturated(given.stored_runs, given.original, given.augmented, measures or PAPER[:3])
     print_table(table, output_format, _SATURATION, basis=given.basis())
     given.say_unpooled()
 
@@ -296,10 +304,12 @@ def similarity(
 
     captions = given.queries
     known = read_delimited(given.inputs.use(train), required=["text"])["text"].tolist()
-    likeness = nearest_mean(captions["text"].tolist(), known, n_nearest=nearest)
-    by_query = pd.Series(likeness, index=captions["query_id"])
-    tables = (given.stored_runs, given.original, given.augmented, by_query)
-    table = by_similarity(*tables, k=k, n_resamples=10_000, seed=0)
+    with Progress() as tell:
+        tell(f"{n_of(len(captions), 'caption')} beside {n_of(len(known), 'training caption')}")
+        likeness = nearest_mean(captions["text"].tolist(), known, n_nearest=nearest)
+        by_query = pd.Series(likeness, index=captions["query_id"])
+        tables = (given.stored_runs, given.original, given.augmented, by_query)
+        table = by_similarity(*tables, k=k, n_resamples=10_000, seed=0, tell=tell)
     basis = given.basis(n_of(len(known), "training caption"), resampled(10_000, 0, "queries"))
     print_table(table, output_format, _SIMILARITY, basis=basis)
     given.say_unpooled()

@@ -18,6 +18,7 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.hints import named
+from fire_toolkit.cli.server_options import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,14 +56,16 @@ def reusability(
     from fire_toolkit.inference import leave_out
     from fire_toolkit.measures.defaults import REUSABILITY
 
-    found = leave_out(
-        given.stored_runs,
-        given.original,
-        given.augmented,
-        measures or REUSABILITY,
-        sources=given.sources,
-        families=_families(families),
-    )
+    with Progress() as tell:
+        tell("ranks of judged docs")
+        found = leave_out(
+            given.stored_runs,
+            given.original,
+            given.augmented,
+            measures or REUSABILITY,
+            sources=given.sources,
+            families=_families(families),
+        )
     for note in found.notes:
         say(f"note: {note}")
     given.say_unpooled()
@@ -104,14 +107,16 @@ def coverage(
     from fire_toolkit.measures.defaults import COVERAGE
 
     seconds, labels = _cost(judgments, given.inputs)
-    found = cover(
-        given.runs,
-        given.original,
-        given.augmented,
-        measures or COVERAGE,
-        seconds=seconds,
-        labels_per_pair=labels,
-    )
+    with Progress() as tell:
+        tell("ranks of judged docs")
+        found = cover(
+            given.runs,
+            given.original,
+            given.augmented,
+            measures or COVERAGE,
+            seconds=seconds,
+            labels_per_pair=labels,
+        )
     for run_id, own in found.judged.groupby("run_id", sort=False):
         shares = ", ".join(f"{row.judged:.0%} at {row.k}" for row in own.itertuples())
         say(f"{run_id}: judged {shares}")

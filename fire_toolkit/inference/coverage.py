@@ -100,11 +100,12 @@ def coverage(
     joined = join_runs(runs, original, augmented)
     after = joined.label(augmented)
     cost = labels_per_pair * seconds / 3600
+    deepest = max(np.inf if measure.depth is None else measure.depth for measure in parsed)
     summary, judged, pairs = [], [], []
     for run_id, run in split_runs(runs).items():
         ranking = joined.ranking(run_id, after)
         judged += [(run_id, k, _share_judged(ranking, k)) for k in depths]
-        unjudged = _unjudged(joined, run, ranking, after)
+        unjudged = _unjudged(joined, run, ranking, after, deepest)
         for measure in parsed:
             row, found = _settle(ranking, measure, unjudged)
             summary.append((run_id, measure.name, *row, len(found) * cost))
@@ -137,19 +138,15 @@ def _share_judged(ranking: JudgedRanking, k: int) -> float:
     return share.aggregate(values_of(ranking, share))
 
 
-def _unjudged(joined: Joined, run: Run, ranking: JudgedRanking, labelling: Labelling) -> pd.DataFrame:
-    """Return the rows of a run's top whose pairs are not judged, with the code of their query."""
+def _unjudged(
+    joined: Joined, run: Run, ranking: JudgedRanking, labelling: Labelling, depth: float
+) -> pd.DataFrame:
+    """Return the unjudged rows of a run's top, down to `depth`, with the code of their query."""
     query = joined.queries.get_indexer(run["query_id"].cat.categories)[run["query_id"].cat.codes]
-    rows = pd.DataFrame(
-        {
-            "query_id": run["query_id"].astype("str"),
-            "doc_id": run["doc_id"].astype("str"),
-            "rank": run["rank"],
-            "query": query,
-        }
-    )
-    in_top = (query >= 0) & (rows["rank"].to_numpy() <= ranking.n_retrieved[query])
-    rows = rows[in_top].reset_index(drop=True)
+    rank = run["rank"].to_numpy()
+    in_top = np.flatnonzero((query >= 0) & (rank <= np.minimum(ranking.n_retrieved, depth)[query]))
+    rows = run[["query_id", "doc_id", "rank"]].iloc[in_top].astype({"query_id": "str", "doc_id": "str"})
+    rows = rows.assign(query=query[in_top]).reset_index(drop=True)
     place = joined.pairs_of(rows)
     is_judged = (place >= 0) & (labelling.relevance[place] >= 0)
     return rows[~is_judged].sort_values(["query_id", "rank"], kind="stable").reset_index(drop=True)

@@ -75,17 +75,22 @@ def bootstrap_medians(
         (n_resamples, len(columns)); of an even number the mean of the two in the middle.
     """
     medians = np.empty((n_resamples, len(columns)))
+    coded: list[tuple[Floats, Ints]] = []
     for part, counts, rows in _draws(values, n_resamples, seed, members is None):
-        unit, own = members or (np.arange(len(rows)), rows[:, columns])
-        for place, column in enumerate(own.T):
-            medians[part, place] = _weighted_medians(counts, unit, column)
+        unit, own = members or (None, rows[:, columns])
+        coded = coded or [np.unique(column, return_inverse=True) for column in own.T]
+        drawn = counts if unit is None else counts[:, unit]
+        for place, (levels, level) in enumerate(coded):
+            medians[part, place] = _weighted_medians(drawn, levels, level)
     return medians
 
 
-def _weighted_medians(counts: Floats, unit: Ints, column: Floats) -> Floats:
-    """Return for each row of `counts` the median of the column, each value as often as its unit is drawn."""
-    levels, level = np.unique(column, return_inverse=True)
-    weight = [np.bincount(level, weights=row.take(unit), minlength=len(levels)) for row in counts]
+def _weighted_medians(counts: Floats, levels: Floats, level: Ints) -> Floats:
+    """Return for each row of `counts` the median of a column, each value as often as it is drawn.
+
+    levels: the values there are, ascending; level: the place of each query's value among them.
+    """
+    weight = [np.bincount(level, weights=row, minlength=len(levels)) for row in counts]
     reached = np.cumsum(weight, axis=1)
     total = reached[:, -1:]
     middle = [levels[(reached <= half).sum(axis=1)] for half in ((total - 1) // 2, total // 2)]

@@ -16,8 +16,10 @@ from fire_toolkit.inference.judged_pairs import (
     Ints,
     Joined,
     Labelling,
+    Tell,
     join_runs,
     parse_measures,
+    silent,
     values_of,
 )
 from fire_toolkit.inference.resampling import check_draws
@@ -212,6 +214,7 @@ def by_similarity(
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
+    tell: Tell = silent,
 ) -> pd.DataFrame:
     """Return how like training captions the captions are that each run solves, and those it does not.
 
@@ -220,6 +223,7 @@ def by_similarity(
         similarity: index query_id, values the likeness of the caption to its nearest training captions.
         k: a caption is solved when a positive stands in the run's top k (C@k).
         confidence, n_resamples, seed: of the interval (bootstrap) and the test (labels permuted).
+        tell: is told what is being worked on, for those who wait.
 
     Returns:
         Columns run_id, measure, qrels (`original`, `augmented`), n_solved, n_unsolved, solved, unsolved
@@ -237,12 +241,17 @@ def by_similarity(
         raise JoinError(f"similarity: {len(missing):,} of {len(values):,} queries have none "
                         f"({', '.join(missing[:3])}); expected a number for each")  # fmt: skip
     measure = solved_at(k)
+    solved = {
+        (run_id, name): values_of(joined.ranking(run_id, joined.label(qrels)), measure) == 1
+        for run_id in joined.places
+        for name, qrels in (("original", original), ("augmented", augmented))
+    }
+    p_values = permutation_p(values, list(solved.values()), n_resamples=n_resamples, seed=seed)
     rows = []
-    for run_id in joined.places:
-        for name, qrels in (("original", original), ("augmented", augmented)):
-            solved = values_of(joined.ranking(run_id, joined.label(qrels)), measure) == 1
-            found = _solved_and_not(values, solved, confidence, n_resamples, seed)
-            rows.append((run_id, measure.name, name, int(solved.sum()), int((~solved).sum()), *found))
+    for ((run_id, name), own), p in zip(solved.items(), p_values, strict=True):
+        tell(f"{n_resamples:,} resamples: {run_id}, {name}")
+        found = _solved_and_not(values, own, confidence, n_resamples, seed)
+        rows.append((run_id, measure.name, name, int(own.sum()), int((~own).sum()), *found, p))
     return pd.DataFrame(rows, columns=list(SIMILARITY_COLUMNS)).astype(SIMILARITY_COLUMNS)
 
 
@@ -251,7 +260,7 @@ def _solved_and_not(
 ) -> tuple[float, ...]:
     if solved.all() or not solved.any():
         mean = float(values.mean())
-        return (*((mean, np.nan) if solved.all() else (np.nan, mean)), np.nan, np.nan, np.nan, np.nan)
+        return (*((mean, np.nan) if solved.all() else (np.nan, mean)), np.nan, np.nan, np.nan)
     parts = (values[solved], values[~solved])
     means = [float(part.mean()) for part in parts]
     draws = [
@@ -259,15 +268,23 @@ def _solved_and_not(
         for place, part in enumerate(parts)
     ]
     low, high = percentiles((draws[0] - draws[1])[:, None], confidence=confidence)
-    p = permutation_p(values, solved, n_resamples=n_resamples, seed=seed)
-    return (*means, means[0] - means[1], float(low[0]), float(high[0]), p)
+    return (*means, means[0] - means[1], float(low[0]), float(high[0]))
 
 
-def permutation_p(values: Floats, chosen: Bools, *, n_resamples: int, seed: int) -> float:
-    """Return the two-sided p of the difference of two means when who is chosen is drawn anew."""
+def permutation_p(values: Floats, chosen: Sequence[Bools], *, n_resamples: int, seed: int) -> list[float]:
+    """Return for each choice the two-sided p of the difference of the means of chosen values and others.
+
+    Who is chosen is drawn anew: all choices share the draws. nan where all, or none, are chosen.
+    """
     rng = np.random.default_rng(seed)
     centred = values - values.mean()
-    observed = abs(float(centred[chosen].sum()))
-    n_chosen = int(chosen.sum())
-    sums = np.array([rng.permutation(centred)[:n_chosen].sum() for _ in range(n_resamples)])
-    return float((np.count_nonzero(np.abs(sums) >= observed - 1e-9) + 1) / (n_resamples + 1))
+    n_chosen = [int(own.sum()) for own in chosen]
+    sums = np.empty((n_resamples, len(chosen)))
+    for draw in sums:
+        drawn = rng.permutation(centred)
+        draw[:] = [drawn[:n].sum() for n in n_chosen]
+    observed = [abs(float(centred[own].sum())) for own in chosen]
+    n_as_far = np.count_nonzero(np.abs(sums) >= np.array(observed) - 1e-9, axis=0)
+    is_defined = [0 < n < len(values) for n in n_chosen]
+    p_values: list[float] = np.where(is_defined, (n_as_far + 1) / (n_resamples + 1), np.nan).tolist()
+    return p_values

@@ -164,7 +164,7 @@ def test_similarity_is_compared_between_solved_and_unsolved(make_world: MakeWorl
 def test_a_permutation_p_is_uniform_without_a_difference() -> None:
     rng = np.random.default_rng(0)
     p = [
-        permutation_p(rng.random(40), np.arange(40) < 15, n_resamples=199, seed=sample)
+        permutation_p(rng.random(40), [np.arange(40) < 15], n_resamples=199, seed=sample)[0]
         for sample in range(600)
     ]
     assert np.mean(np.array(p) <= 0.05) == pytest.approx(0.05, abs=0.018)
