@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ from fire_toolkit.measures.registry import MEASURES
 from fire_toolkit.resolution.registry import RULES
 
 Install = Callable[..., None]
+ROOT = Path(__file__).resolve().parents[2]
 FULL = """
     import numpy as np
     from fire_toolkit.measures import Definition
@@ -60,6 +64,21 @@ def test_a_broken_plug_in_is_one_line(install: Install, module: str, point: str,
     assert str(noted[0].message) == f"left out {line}"
     listed = CliRunner().invoke(main, ["measures"])
     assert (listed.exit_code, listed.stderr) == (0, f"note: left out {line}\n")
+
+
+def test_a_variant_is_a_name_too(install: Install) -> None:
+    module = FULL + '\n    from dataclasses import replace\n    LEAST = replace(FULL, variant="least")\n'
+    install("extra", module, measures="Full/least = extra:LEAST")
+    assert parse_measure("Full@4/least").name == "Full@4/least"
+
+
+def test_the_page_on_plug_ins_names_what_there_is() -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    names = [name.rpartition(".") for name in re.findall(r"`((?:[a-z_]+\.)+[A-Za-z_]+)`", page)]
+    ours = [(module, name) for module, _, name in names if find_spec(f"fire_toolkit.{module.split('.')[0]}")]
+    assert len(ours) >= 5
+    for module, name in ours:
+        assert hasattr(import_module(f"fire_toolkit.{module}"), name), f"{module}.{name}"
 
 
 def test_others_are_not_loaded_when_one_is_asked_for_by_name(install: Install) -> None:
