@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import compress
+from operator import itemgetter, not_
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from fire_toolkit.campaign.answers import LOST, Answer, one_line, read_answers
 from fire_toolkit.errors import FormatError
-from fire_toolkit.guidelines.model import Guideline, label_grades
+from fire_toolkit.guidelines.model import Grades, Guideline, label_grades
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
+from fire_toolkit.tables.checks import are_distinct
 
 DRAFT = "draft"
 SKIPPED = "skipped"
@@ -23,8 +29,15 @@ NO_LABEL = "no_label"
 SEVERAL_LABELS = "several_labels"
 
 EDITED = "edited-by-other"
-_COLUMNS = [*JUDGMENTS.names, "round", "updated_at"]
 DELETED = "deleted-"
+
+_WHOLE = ("round", "place", "number")
+_COLUMNS = [*JUDGMENTS.names, "updated_at", "unique_id", "project", *_WHOLE]
+_VOTES = pa.schema(
+    (name, pa.int64() if name in _WHOLE else pa.float64() if name == "duration_s" else pa.string())
+    for name in _COLUMNS
+)
+_PERSON, _COPY = (["query_id", "doc_id", name] for name in ("annotator_id", "unique_id"))
 
 
 class _ImportResult(NamedTuple):
@@ -85,18 +98,95 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
         >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
         True
     """
-    answers = [answer for where, export in exports for answer in read_answers(export, where=where)]
+    plain, others = _read(exports, guideline.grades)
+    is_contested = _are_contested(plain, others)
+    others += [(row["place"], _answer_of(row)) for row in plain[is_contested].to_dict("records")]
+    answers = [answer for _, answer in sorted(others, key=itemgetter(0))]
+    votes, reasons = _told_apart(answers)
+    label_grades((vote.labels[0] for vote in votes), guideline)
+    told = _vote_table(enumerate(votes)).to_pandas()
+    names = [*JUDGMENTS.names, "round", "updated_at"]
+    rows = pd.concat([plain.loc[~is_contested, names], told[names]], ignore_index=True)
+    del plain, told
+    rows["guideline"] = guideline.name
+    judgments, superseded = latest_judgments(rows, time="updated_at")
+    judgments = Judgments(judgments.drop(columns="updated_at"))
+    dropped = pd.DataFrame([_dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
+    return ImportResult(judgments, _all_dropped(dropped, superseded), _notes(judgments, guideline))
+
+
+def _read(
+    exports: Iterable[tuple[str, object]], grades: Grades
+) -> tuple[pd.DataFrame, list[tuple[int, Answer]]]:
+    """Return the plain votes as a table of `_COLUMNS`, and the other answers with their places.
+
+    Nearly all answers are plain votes, which as a table take a fifth of the memory; `place` counts all.
+    """
+    tables = [_vote_table([])]
+    others: list[tuple[int, Answer]] = []
+    n_read = 0
+    for where, export in exports:
+        numbered = list(enumerate(read_answers(export, where=where), start=n_read))
+        del export  # before the next one is read
+        n_read += len(numbered)
+        is_plain = [_is_plain(answer, grades) for _, answer in numbered]
+        tables.append(_vote_table(compress(numbered, is_plain)))
+        others += compress(numbered, map(not_, is_plain))
+    return pa.concat_tables(tables).to_pandas(), others
+
+
+def _is_plain(answer: Answer, grades: Grades) -> bool:
+    """Return whether an answer is one known label by a known account, without flags, with a unique_id."""
+    return (
+        len(answer.labels) == 1
+        and answer.labels[0] in grades
+        and not (answer.flags or answer.is_draft or answer.is_skipped or answer.is_edited)
+        and answer.annotator_id != ""
+        and answer.unique_id != ""
+        and answer.unique_id.isascii()
+    )
+
+
+def _vote_table(votes: Iterable[tuple[int, Answer]]) -> pa.Table:
+    rows = [_vote_row(place, vote) for place, vote in votes]
+    columns = zip(*rows, strict=True) if rows else [()] * len(_COLUMNS)
+    typed = [pa.array(column, kind) for column, kind in zip(columns, _VOTES.types, strict=True)]
+    return pa.table(typed, schema=_VOTES)
+
+
+def _ascii(unique_id: str) -> str:
+    """Return the unique_id of a plain vote; empty, which equals that of no plain vote, for any other."""
+    return unique_id if unique_id.isascii() else ""
+
+
+def _answer_of(row: Mapping[Any, Any]) -> Answer:
+    """Return the answer behind a plain vote."""
+    own = {name: value for name, value in row.items() if name in Answer._fields}
+    shared = {"controls": (), "is_draft": False, "is_skipped": False, "is_edited": False}
+    return Answer(**{**own, "labels": (row["label"],), "flags": (), **shared})
+
+
+def _are_contested(plain: pd.DataFrame, others: Sequence[tuple[int, Answer]]) -> npt.NDArray[np.bool_]:
+    """Return whether each plain vote has a copy, or its annotator another answer to the pair."""
+    names = [*_PERSON, "unique_id"]
+    rows = [
+        (answer.query_id, answer.doc_id, answer.annotator_id, _ascii(answer.unique_id))
+        for _, answer in others
+    ]
+    keys = pd.concat([plain[names], pd.DataFrame(rows, columns=names, dtype="str")])
+    if all(are_distinct(keys, names) for names in (_PERSON, _COPY)):
+        return np.zeros(len(plain), dtype=np.bool_)
+    is_contested = keys.duplicated(_PERSON, keep=False) | keys.duplicated(_COPY, keep=False)
+    return is_contested.to_numpy()[: len(plain)]
+
+
+def _told_apart(answers: Sequence[Answer]) -> tuple[list[Answer], list[tuple[Answer, str]]]:
+    """Return the votes in the order of their last change, and the other answers with their reasons."""
     kept, duplicates = _newest_versions([answer for answer in answers if not answer.is_draft])
     reasons = [(answer, DRAFT) for answer in answers if answer.is_draft]
     reasons += [(answer, DUPLICATE) for answer in duplicates]
     reasons += [(answer, reason) for answer in kept if (reason := _no_vote(answer))]
-    votes = [answer for answer in kept if not _no_vote(answer)]
-    label_grades((vote.labels[0] for vote in votes), guideline)
-    rows = pd.DataFrame(list(map(_vote_row, votes)), columns=_COLUMNS)
-    judgments, superseded = latest_judgments(rows.assign(guideline=guideline.name), time="updated_at")
-    judgments = Judgments(judgments.drop(columns="updated_at"))
-    dropped = pd.DataFrame([_dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
-    return ImportResult(judgments, _all_dropped(dropped, superseded), _notes(judgments, guideline))
+    return [answer for answer in kept if not _no_vote(answer)], reasons
 
 
 def _newest_versions(answers: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
@@ -152,7 +242,7 @@ def _no_vote(answer: Answer) -> str:
     return ""
 
 
-def _vote_row(vote: Answer) -> tuple[object, ...]:
+def _vote_row(place: int, vote: Answer) -> tuple[object, ...]:
     """Return a vote's values of `_COLUMNS`."""
     flags = [one_line(flag).replace(";", ",") for flag in vote.flags]
     return (
@@ -165,8 +255,12 @@ def _vote_row(vote: Answer) -> tuple[object, ...]:
         ";".join([*flags, EDITED] if vote.is_edited else flags),
         vote.comment,
         vote.origin,
-        vote.round,
         vote.updated_at or vote.created_at,
+        _ascii(vote.unique_id),
+        vote.project,
+        vote.round,
+        place,
+        vote.number,
     )
 
 

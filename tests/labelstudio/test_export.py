@@ -573,3 +573,17 @@ def test_an_export_with_one_hostile_value_gives_tables_or_a_clear_error(data: st
     container, key = data.draw(st.sampled_from(places(export)))
     container[key] = data.draw(HOSTILE)
     survives(export)
+
+
+@pytest.mark.parametrize(
+    "other", [{"unique_id": "ключ"}, {"unique_id": None}, {"updated_by": 9}, {"was_cancelled": True}]
+)
+def test_copies_are_found_whatever_else_an_answer_says(other: Json) -> None:
+    """Plain votes are told apart by columns, all others one by one; what is said of both must be the same."""
+    plain = annotation(1, "irrelevant")
+    odd = annotation(1, "relevant", updated_at="2026-11-21T00:00:00Z", **other)
+    found = imported([task(plain), task(annotation(2), pair=("q1", "v2"))], [task(odd)])
+    is_copy = other.get("unique_id", plain["unique_id"]) == plain["unique_id"]
+    votes = [] if other.get("was_cancelled") else [("3", "relevant")]
+    assert labels(found.judgments) == [*votes, ("3", "relevant")]
+    assert reasons(found)[0] == ("duplicate" if is_copy else "superseded")
