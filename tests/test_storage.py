@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit.errors import FireError, FormatError, StaleError
+from fire_toolkit.files import sha256_of
 from fire_toolkit.workspace import manifests as storage
 from fire_toolkit.workspace.manifests import (
     Manifest,
@@ -145,7 +146,7 @@ def test_a_file_changed_by_hand_is_refused_with_what_mends_it(tmp_path: Path) ->
 
 def test_a_file_without_a_manifest_passes(tmp_path: Path) -> None:
     (tmp_path / "own.csv").write_text("x\n")
-    verify(tmp_path / "own.csv")
+    assert verify(tmp_path / "own.csv") == sha256_of(tmp_path / "own.csv")
 
 
 def test_a_file_that_is_no_longer_written_is_removed(tmp_path: Path) -> None:

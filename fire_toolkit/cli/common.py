@@ -168,9 +168,8 @@ class Inputs:
             self.hashes[STDIN] = "read from standard input"
             return path
         file = as_file(path)
-        if path == file and path.is_file():
-            verify(path)
-        self.hashes[_name_in_manifest(path)] = sha256_of(file)
+        is_own = path == file and path.is_file()
+        self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
         return file
 
     def note(self, path: Path, sha256: str | None = None) -> None:

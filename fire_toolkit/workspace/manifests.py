@@ -224,8 +224,8 @@ def _damaged(path: Path, reason: str) -> FormatError:
     return FormatError(f"{path}: damaged manifest ({reason}); delete it and run the stage again")
 
 
-def verify(path: Path) -> None:
-    """Refuse `path` if a manifest beside it says that other bytes were written; pass it otherwise.
+def verify(path: Path) -> str:
+    """Return the sha256 of `path`; refuse it if a manifest beside it says that other bytes were written.
 
     A file without a manifest is somebody's own and passes.
 
@@ -233,13 +233,14 @@ def verify(path: Path) -> None:
         StaleError: the bytes are not those that the stage wrote.
     """
     finish_interrupted(path.parent)
-    found = _manifest_of(path)
-    if found is not None and found[1].outputs[path.name] != sha256_of(path):
+    found, sha256 = _manifest_of(path), sha256_of(path)
+    if found is not None and found[1].outputs[path.name] != sha256:
         at, manifest = found
         raise StaleError(
             f"{path}: changed since `fire-toolkit {manifest.stage}` wrote it; run that again, or delete "
             f"{at.name} to keep the file as it is"
         )
+    return sha256
 
 
 def writer_of(path: Path) -> Manifest | None:
