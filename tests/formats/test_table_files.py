@@ -62,8 +62,10 @@ def test_of_repeated_answers_the_latest_counts(tmp_path: Path) -> None:
 def test_judged_pairs_come_from_tables_and_from_qrels(tmp_path: Path) -> None:
     labels = put(tmp_path, "labels.csv", "query_id,doc_id,label,relevance\n1,a,x,0\n1,b,y,1\n")
     qrels = put(tmp_path, "qrels.txt", "1 0 a 1\n1 0 b 0\n1 0 c -1\n")
-    assert set(read_judged_pairs(labels)["doc_id"]) == {"a", "b"}
-    assert set(read_judged_pairs(qrels)["doc_id"]) == {"a", "b"}
+    positives = put(tmp_path, "positives.json", '{"1": ["a", "b"]}')
+    grades = put(tmp_path, "grades.json", '{"1": {"a": 1, "b": 0, "c": -1}}')
+    for file in (labels, qrels, positives, grades):
+        assert set(read_judged_pairs(file)["doc_id"]) == {"a", "b"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import pandas as pd
 
 from fire_toolkit.files import read_bytes, read_text, without_mark
-from fire_toolkit.formats.runs.trec import read_trec_qrels
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.formats.tables.delimited_columns import distinct_ids
 from fire_toolkit.judgments import latest_judgments
@@ -25,7 +24,6 @@ from fire_toolkit.tables import (
     Labels,
     Pool,
     PoolSources,
-    Qrels,
     Queries,
     check_items,
     check_labels,
@@ -156,15 +154,16 @@ def read_labels(path: str | Path) -> Labels:
 def read_judged_pairs(path: str | Path) -> pd.DataFrame:
     """Return the pairs that a file calls judged: columns query_id, doc_id and round.
 
-    Judgments, labels and pools (CSV or TSV with those columns) count whole; of TREC qrels the pairs
-    with a relevance of 0 or more. round: the first in which a pair stands, 1 where the file has no rounds.
+    Judgments, labels and pools (CSV or TSV with those columns) count whole; of qrels, in any form that
+    `read_qrels` takes, the pairs with a relevance of 0 or more. round: the first in which a pair stands,
+    1 where the file has no rounds.
     """
-    from fire_toolkit.files import read_text
+    from fire_toolkit.formats.collections.qrels import read_qrels
 
     pair = ["query_id", "doc_id"]
     names = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
     if not set(pair) <= {name.strip() for name in names}:
-        qrels: Qrels = read_trec_qrels(path)
+        qrels = read_qrels(path)
         return qrels.loc[qrels["relevance"] >= 0, pair].assign(round=1)
     table = read_delimited(path, required=pair)
     if "round" not in table.columns or not table["round"].str.fullmatch("[1-9][0-9]{0,8}").all():
