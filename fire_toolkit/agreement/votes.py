@@ -15,6 +15,7 @@ import pandas as pd
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.model import usual_grades
 from fire_toolkit.tables import Judgments
+from fire_toolkit.tables.columns import distinct_codes
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -46,7 +47,7 @@ class Votes:
     @cached_property
     def _counted(self) -> tuple[Ints, Ints]:
         voted = self.value >= 0
-        units, row = np.unique(self.unit[voted], return_inverse=True)
+        units, row = distinct_codes(self.unit[voted])
         cells = row * len(self.labels) + self.value[voted]
         counts = np.bincount(cells, minlength=len(units) * len(self.labels))
         counts = counts.astype(np.int64).reshape(len(units), len(self.labels))

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.resolution.ballots import Ballots, Floats, Ints, Verdicts
+from fire_toolkit.tables.columns import distinct_codes
 
 SMOOTHING = 0.01
 TIE = 1e-6
@@ -121,22 +122,23 @@ class _Patterns:
 
 def _compress(unit: Ints, cell: Ints, truth: Ints) -> _Patterns:
     """Return the distinct multisets of votes, taken in vote by vote: equal prefixes have equal ids."""
-    order = np.lexsort([cell, unit])
-    unit, cell = unit[order], cell[order]
+    base = int(cell.max(initial=0)) + 2
+    unit, cell = np.divmod(np.sort(unit * base + cell), base)
     n_votes = np.bincount(unit, minlength=len(truth))
     start = np.concatenate([[0], np.cumsum(n_votes)[:-1]])
-    ids = truth + 1
-    base = int(cell.max(initial=0)) + 2
+    ids = distinct_codes(truth + 1)[1]
     for place in range(int(n_votes.max(initial=0))):
         here = np.flatnonzero(n_votes > place)
         keys = ids * base
         keys[here] += cell[start[here] + place] + 1
-        ids = np.unique(keys, return_inverse=True)[1]
-    _, first, of_unit, n_units = np.unique(ids, return_index=True, return_inverse=True, return_counts=True)
+        ids = distinct_codes(keys)[1]
+    n_units = np.bincount(ids)
+    first = np.empty(len(n_units), dtype=np.int64)
+    first[ids[::-1]] = np.arange(len(ids))[::-1]
     length = n_votes[first]
     votes = np.repeat(start[first] - np.cumsum(length) + length, length) + np.arange(length.sum())
     pattern = np.repeat(np.arange(len(first)), length)
-    return _Patterns(pattern, cell[votes], n_units, truth[first], of_unit)
+    return _Patterns(pattern, cell[votes], n_units, truth[first], ids)
 
 
 def _clamped(posterior: Floats, truth: Ints) -> Floats:

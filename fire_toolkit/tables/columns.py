@@ -217,6 +217,23 @@ def has_each_key_once(keys: Sequence[npt.NDArray[Any]]) -> bool:
     return not has_repeat_within(inner, starts)
 
 
+def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct codes, ascending, and the place of each code among them.
+
+    As `np.unique` with its inverse; codes from 0 that hardly outnumber the rows are counted, not sorted.
+
+    Examples:
+        >>> distinct_codes(np.array([7, 2, 7]))
+        (array([2, 7]), array([1, 0, 1]))
+    """
+    if not len(codes) or codes.min() < 0 or codes.max() >= 4 * len(codes):
+        distinct, places = np.unique(codes, return_inverse=True)
+        return distinct, places
+    is_there = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
+    is_there[codes] = True
+    return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[codes]
+
+
 def starts_of_groups(*codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the first row of each stretch of rows that agree in all of `codes`."""
     n_rows = len(codes[0])
