@@ -241,8 +241,9 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
             campaign_of(campaign.root, read_guideline(guideline))  # refuses another page than the campaign's
         files = Inputs()
         paths = [files.use(_came_back(path, campaign.root)) for path in dict.fromkeys(paths)]
-        added = read_files(campaign.root, paths)
-        derive_judgments(campaign.root, added, stage="import", exports=files, as_json=as_json)
+        with _without_collection():
+            added = read_files(campaign.root, paths)
+            derive_judgments(campaign.root, added, stage="import", exports=files, as_json=as_json)
         say_next("agree")
         return
     rules = read_guideline(chosen(guideline, "tasks", "guideline"))

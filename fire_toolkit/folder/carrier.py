@@ -11,7 +11,7 @@ from fire_toolkit.campaign.answers import round_of
 from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
-from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text, pair_of
+from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text
 from fire_toolkit.campaign.records import FOLDER, Campaign, QueueName, Round
 from fire_toolkit.campaign.task_json import META, ROUND, task_lines
 from fire_toolkit.campaign.votes import judgments_from_export, parse_export
@@ -159,17 +159,16 @@ class Folder:
     def _export_rows(self, text: str, path: Path, seen_at: str) -> list[Row]:
         """Return a row for each answer of an export that can become judgments, under its account."""
         where, source = str(path), f"file:{path.name}"
-        tasks = _tasks(parse_export(text, where=where), where)
-        rows = [
-            {**row, "round": str(round_of(task.get(META)))}
-            for task in tasks
-            for row in answer_rows(
-                task, Origin(source, str(task.get("project") or ""), "", seen_at, {}), where=where
-            )
-        ]
-        paired = [task for task in tasks if pair_of(task.get("data"))]
-        judgments_from_export([(where, paired)], guideline=self._guideline)
-        return rows
+        found: list[Row] = []
+        paired = []
+        for task in _tasks(parse_export(text, where=where), where):
+            origin = Origin(source, str(task.get("project") or ""), "", seen_at, {})
+            rows = answer_rows(task, origin, where=where)
+            asked = str(round_of(task.get(META)))
+            found += [{**row, "round": asked} for row in rows]
+            paired += [task] if rows and rows[0]["pair_id"] else []
+        judgments_from_export([(where, paired)], guideline=self._guideline)  # refuses what cannot be read
+        return found
 
 
 def _tasks(content: object, where: str) -> list[dict[str, Any]]:
