@@ -133,13 +133,16 @@ def read_secret(path: Path) -> str:
         raise FormatError(f"{path}: not text, expected a token") from None
 
 
+def is_ours(found: os.stat_result) -> bool:
+    """Whether a file belongs to the current user; so does any where files have no user's number."""
+    return not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+
+
 def _check_private(path: Path, found: os.stat_result) -> None:
-    if os.name != "posix":
-        return  # other systems hold rights elsewhere than in these bits
-    if found.st_uid != os.geteuid():
+    if not is_ours(found):
         raise FormatError(f"{path}: holds a token and belongs to another user; make a file of your own")
     rights = stat.S_IMODE(found.st_mode)
-    if rights & 0o077:
+    if rights & 0o077 and hasattr(os, "geteuid"):  # other systems hold rights elsewhere than in these bits
         raise FormatError(
             f"{path}: holds a token and others have rights on it ({rights:04o}); run `chmod 600 {path}`"
         )

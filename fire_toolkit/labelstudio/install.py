@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.labelstudio.process import hold_lock, quiet_environment
+from fire_toolkit.labelstudio.process import check_system, hold_lock, quiet_environment
 
 VERSION = "1.23.2"
 CACHE_VARIABLE = "FIRE_TOOLKIT_CACHE"
@@ -89,7 +89,9 @@ def install(cache: Path, report: Report, *, limit_s: float = LIMIT_S, package: s
 
     Raises:
         FireError: pip fails, has too little disk, or takes too long; the log's path is named.
+        UsageError: a server cannot be run on this system.
     """
+    check_system()
     folder = environment_folder(cache)
     cache.mkdir(parents=True, exist_ok=True)
     with hold_lock(

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.labelstudio.connection import CONNECTION_FILE, read_secret
+from fire_toolkit.labelstudio.connection import CONNECTION_FILE, is_ours, read_secret
 
 LOCK = "server.lock"
 PID = "server.pid"
@@ -65,7 +65,7 @@ def prepare_folder(folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
-    if found.st_uid != os.geteuid():
+    if not is_ours(found):
         raise FireError(f"{folder}: belongs to another user; choose a folder of your own")
     if stat.S_IMODE(found.st_mode) & 0o077:
         folder.chmod(0o700)

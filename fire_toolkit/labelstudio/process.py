@@ -12,11 +12,14 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from fire_toolkit.errors import FireError, UsageError
 
@@ -42,27 +45,39 @@ _LAUNCH = (
 )
 
 
-def open_lock(path: Path) -> int | None:
-    """Return a handle that holds the exclusive lock on `path`, or None if somebody else holds it.
+def check_system() -> None:
+    """Refuse to run a server where processes have no groups and inherit no locks.
 
     Raises:
-        UsageError: this system has no such locks.
+        UsageError: this system is such (Windows).
     """
-    if sys.platform == "win32":
+    if not hasattr(os, "killpg"):
         raise UsageError(
             "a local server can be run on Linux and macOS; start Label Studio yourself and give --url"
         )
-    import fcntl
 
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _PRIVATE)
+
+def open_lock(path: Path) -> int | None:
+    """Return a handle that holds the exclusive lock on `path`, or None if somebody else holds it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(handle)
     except OSError as error:
         os.close(handle)
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN):
             return None
         raise
     return handle
+
+
+def _lock(handle: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        msvcrt: Any = import_module("msvcrt")
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def is_locked(path: Path) -> bool:
@@ -108,7 +123,7 @@ def launch(
         environ: the whole environment.
     """
     pid_file.unlink(missing_ok=True)
-    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _PRIVATE)
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _PRIVATE)
     try:
         subprocess.run(
             ["/bin/sh", "-c", _LAUNCH, "sh", str(pid_file), *command],
@@ -141,59 +156,24 @@ def read_pid(pid_file: Path) -> int | None:
 
 def command_of(pid: int) -> str:
     """Return a process's command line, its words joined by blanks; empty if there is no such process."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-    return _ps(pid, "args")
+    with suppress(psutil.Error):
+        return " ".join(psutil.Process(pid).cmdline()).strip()
+    return ""
 
 
 def memory_bytes(pid: int) -> int | None:
     """Return the memory a process holds, or None if that cannot be told."""
-    with suppress(OSError, ValueError, StopIteration):
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith("VmRSS:")).split()[1]) * 1024
-    with suppress(ValueError):
-        return int(_ps(pid, "rss")) * 1024
+    with suppress(psutil.Error):
+        return int(psutil.Process(pid).memory_info().rss)
     return None
-
-
-def _ps(pid: int, column: str) -> str:
-    try:
-        found = subprocess.run(
-            ["ps", "-o", f"{column}=", "-p", str(pid)],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return found.stdout.strip()
 
 
 def listens_on(pid: int, port: int) -> bool | None:
     """Whether a process itself listens on a TCP port; None where the system does not tell."""
-    sockets = _listening_sockets(port)
-    if sockets is None:
-        return None
-    try:
-        handles = list(Path(f"/proc/{pid}/fd").iterdir())
-    except OSError:
-        return None
-    for handle in handles:
-        with suppress(OSError):
-            if handle.readlink().name in sockets:
-                return True
-    return False
-
-
-def _listening_sockets(port: int) -> set[str] | None:
-    """Return the listening sockets of a port as /proc names them."""
-    listening, wanted = "0A", f":{port:04X}"
-    try:
-        rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    except OSError:
-        return None
-    return {f"socket:[{row[9]}]" for row in rows if row[1].endswith(wanted) and row[3] == listening}
+    with suppress(psutil.Error):
+        sockets = psutil.Process(pid).net_connections("tcp")
+        return any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in sockets)
+    return None
 
 
 def end(pid: int, lock_file: Path, *, patience_s: float = 15.0) -> None:

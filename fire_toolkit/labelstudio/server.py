@@ -34,6 +34,7 @@ from fire_toolkit.labelstudio.local_state import (
 from fire_toolkit.labelstudio.process import (
     POLL_S,
     any_free_port,
+    check_system,
     command_of,
     end,
     is_answered,
@@ -98,9 +99,10 @@ def start_server(
         report: is told what goes on, in words.
 
     Raises:
-        UsageError: the port is taken, or the server runs already with other settings.
+        UsageError: the port is taken, the server runs already with other settings, or this is Windows.
         ServerError: it ends while starting, or is not up in time (it is left to go on).
     """
+    check_system()
     folder = folder.absolute()
     prepare_folder(folder)
     deadline = time.monotonic() + limit_s

@@ -133,13 +133,12 @@ def finish_interrupted(folder: Path) -> None:
 def _is_alive(process: str) -> bool:
     if not process.isdigit():
         return True  # somebody else's file
+    import psutil
+
     try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
+        return psutil.pid_exists(int(process))
+    except OverflowError:  # no system has such a number
         return True
-    return True
 
 
 def _carry_out(record: Path) -> None:
@@ -180,7 +179,9 @@ def _write_through(path: Path, content: bytes) -> None:
 
 
 def _flush_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows opens no folders; its journal keeps the order of renames
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
     finally:

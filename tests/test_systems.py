@@ -1,0 +1,116 @@
+"""What macOS or Windows lack is not asked for there; here it is taken away, one call at a time."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import fire_toolkit
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.formats.arrays import hdf5_child
+from fire_toolkit.labelstudio.connection import read_secret
+from fire_toolkit.labelstudio.install import install
+from fire_toolkit.labelstudio.local_state import prepare_folder
+from fire_toolkit.labelstudio.process import hold_lock
+from fire_toolkit.labelstudio.server import start_server
+from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, manifest_path, write_stage
+
+MODULES = sorted(Path(fire_toolkit.__file__).parent.rglob("*.py"))
+OF_ONE_SYSTEM = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "msvcrt", "winreg", "_winapi"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=str)
+def test_no_module_needs_one_system_to_be_imported(path: Path) -> None:
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    assert not names & OF_ONE_SYSTEM
+
+
+def test_files_are_one_change_where_folders_cannot_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def refuse_folders(path: Path, *rest: int) -> int:
+        if Path(path).is_dir():
+            raise PermissionError(13, "Permission denied")
+        return real(path, *rest)
+
+    monkeypatch.delattr(os, "O_DIRECTORY")
+    monkeypatch.setattr(os, "open", refuse_folders)
+    manifest = Manifest("pool", "0", {}, {})
+    write_stage({tmp_path / "a.csv": "a\n"}, manifest, at=manifest_path(tmp_path, is_folder=True))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "manifest.json"]
+
+
+def test_what_a_killed_writer_left_is_removed_and_nothing_of_a_living_one(tmp_path: Path) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    for process in (gone.pid, os.getpid(), 10**30):
+        (tmp_path / f".a.csv.x-{process}.tmp").write_text("")
+    finish_interrupted(tmp_path)
+    left = {path.name.split("-")[1] for path in tmp_path.iterdir()}
+    assert left == {f"{os.getpid()}.tmp", f"{10**30}.tmp"}
+
+
+def test_secrets_are_read_where_files_have_no_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "geteuid")
+    (tmp_path / "token").write_text("secret")
+    (tmp_path / "token").chmod(0o666)  # what Windows says of any file
+    assert read_secret(tmp_path / "token") == "secret"
+    prepare_folder(tmp_path / "server")
+    assert (tmp_path / "server" / ".gitignore").is_file()
+
+
+def test_a_lock_keeps_others_out_by_the_calls_of_windows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: set[tuple[int, int]] = set()
+
+    def locking(handle: int, mode: int, n_bytes: int) -> None:
+        found = os.fstat(handle)
+        if (mode, n_bytes) != (2, 1) or (found.st_dev, found.st_ino) in held:
+            raise PermissionError(13, "Permission denied")
+        held.add((found.st_dev, found.st_ino))
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
+    with (
+        hold_lock(tmp_path / "lock", wait_s=0, what="a"),
+        pytest.raises(FireError, match="b is still going on"),
+    ):
+        hold_lock(tmp_path / "lock", wait_s=0, what="b").__enter__()
+
+
+def test_a_local_server_is_refused_before_anything_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "killpg")
+    with pytest.raises(UsageError, match="start Label Studio yourself and give --url"):
+        install(tmp_path / "cache", lambda words: None)
+    with pytest.raises(UsageError, match="start Label Studio yourself and give --url"):
+        start_server(tmp_path / "server", Path("label-studio"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hdf5_is_read_where_memory_cannot_be_limited(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["sims"] = np.eye(2, dtype=np.float32)
+    program = (
+        "import runpy, sys; sys.modules['resource'] = None; "
+        f"sys.argv = ['', {str(tmp_path / 'a.h5')!r}, '1']; "
+        f"runpy.run_path({hdf5_child.__file__!r}, run_name='__main__')"
+    )
+    found = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True, check=True)
+    assert [each["name"] for each in json.loads(found.stdout)["datasets"]] == ["sims"]
