@@ -175,6 +175,39 @@ def npy_header(shape: tuple[int, ...], descr: str = "<f4") -> bytes:
     return header.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        (
+            b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 2)}",
+            "damaged .npy header (shape (-1, 2))",
+        ),
+        (b"{'descr': '<f4', 'fortran_order': False, 'shape': (2**60,)}", "damaged .npy header"),
+        (
+            b"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 2)}",
+            "damaged .npy header",
+        ),
+        (b"{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 2)}", "damaged .npy header"),
+        (b"{'descr': '<q9', 'fortran_order': False, 'shape': (2, 2)}", "damaged .npy header"),
+        (b"{'descr': 'f4,i4', 'fortran_order': False, 'shape': (2, 2)}", "an array of records"),
+        (b"{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': (2, 2)}", "expected real numbers"),
+        (
+            b"{'descr': '<M8[s]', 'fortran_order': False, 'shape': (2, 2)}",
+            "holds datetime64[s], expected real",
+        ),
+        (b"{'descr': __import__('os').getcwd(), 'fortran_order': False, 'shape': (2, 2)}", "damaged"),
+        (b"(" * 9000, "damaged .npy header"),
+        (b"[" * 9000 + b"]" * 900, "damaged .npy header"),
+        (b"-" * 9000 + b"1", "damaged .npy header"),
+        (b"{'shape': " * 900, "damaged .npy header"),
+        (b"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}" + b" " * 20_000, "damaged .npy header"),
+    ],
+)
+def test_headers_of_arrays(folder: Path, header: bytes, said: str) -> None:
+    (folder / "m.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(16))
+    assert said in refuse(folder / "m.npy")
+
+
 def test_zip_bombs(folder: Path) -> None:
     n_bytes = 300 << 20  # of zeros, which pack to a thousandth
     with (

@@ -1,10 +1,10 @@
-"""NumPy's `.npy` and `.npz`: the header read by its grammar, the numbers in blocks, objects as plain data."""
+"""NumPy's `.npy` and `.npz`: the header read by NumPy, the numbers in blocks, objects as plain data."""
 
 from __future__ import annotations
 
 import io
 import math
-import re
+import warnings
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy_format
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import Arrays, ArrayShelf
@@ -23,13 +24,10 @@ from fire_toolkit.formats.runs.reader import RunReader
 NPY_MAGIC = b"\x93NUMPY"
 _HEADER_BYTES = 12 + 65_536
 _SMALL_BYTES = 256 << 20
-_DESCR = re.compile(r"[<>|=]?(?:b1|\?|[iu][1248]|f(?:2|4|8|16)|c(?:8|16)|[SU]\d{1,6}|O8?|V\d{1,4})")
-_HEADER = re.compile(
-    rb"\s*\{\s*'descr'\s*:\s*(?:'(?P<descr>[^']{1,16})'|(?P<record>\[.*\]))\s*,"
-    rb"\s*'fortran_order'\s*:\s*(?P<fortran>True|False)\s*,"
-    rb"\s*'shape'\s*:\s*\((?P<shape>[\d,L\s]*)\)\s*,?\s*\}\s*",
-    re.DOTALL,
-)
+# The third version differs from the second in the names of records, which are no scores.
+_FORMAT: Any = npy_format
+_FIRST, _SECOND = _FORMAT.read_array_header_1_0, _FORMAT.read_array_header_2_0
+_HEADERS = {(1, 0): _FIRST, (2, 0): _SECOND, (3, 0): _SECOND}
 
 
 @dataclass(frozen=True)
@@ -48,24 +46,21 @@ def parse_header(start: bytes, where: str) -> Header:
     Raises:
         FormatError: it is no header, or one of records.
     """
-    width = 2 if start[6:7] == b"\x01" else 4
-    begin = 8 + width
-    length = begin + int.from_bytes(start[8:begin], "little")
-    found = _HEADER.fullmatch(start[begin:length]) if length <= len(start) else None
-    if not start.startswith(NPY_MAGIC) or start[6:7] not in (b"\x01", b"\x02", b"\x03") or found is None:
-        raise FormatError(f"{where}: damaged .npy header; save it again with numpy.save")
-    if found["record"] is not None:
+    stream = io.BytesIO(start)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python 2 wrote sizes as 5L
+            shape, is_fortran, dtype = _HEADERS[_FORMAT.read_magic(stream)](stream)
+    except Exception:  # a header is a Python literal and a dtype's name, which fail in many ways
+        raise FormatError(f"{where}: damaged .npy header; save it again with numpy.save") from None
+    if dtype.names is not None:
         raise FormatError(f"{where}: an array of records, expected real numbers (save with dtype float32)")
-    descr = found["descr"].decode("latin-1")
-    sizes = [size.strip() for size in found["shape"].replace(b"L", b"").split(b",") if size.strip()]
-    if not _DESCR.fullmatch(descr):
-        raise FormatError(f"{where}: holds {descr!r}, expected real numbers (save with dtype float32)")
-    if len(sizes) > 32 or not all(size.isdigit() and len(size) < 20 for size in sizes):
-        raise FormatError(f"{where}: damaged .npy header; save it again with numpy.save")
-    dtype, shape = np.dtype(descr), tuple(map(int, sizes))
-    if math.prod(shape) * max(1, dtype.itemsize) > 2**62:
+    if dtype.kind not in "biufcSUOV" or dtype.subdtype is not None:
+        raise FormatError(f"{where}: holds {dtype}, expected real numbers (save with dtype float32)")
+    n_values = math.prod(shape)
+    if len(shape) > 32 or min(shape, default=0) < 0 or n_values * max(1, dtype.itemsize) > 2**62:
         raise FormatError(f"{where}: damaged .npy header (shape {shape}); save it again with numpy.save")
-    return Header(shape, dtype, found["fortran"] == b"True", length)
+    return Header(shape, dtype, is_fortran, stream.tell())
 
 
 def is_npy(start: bytes, path: Path) -> bool:
