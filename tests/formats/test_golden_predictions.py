@@ -29,7 +29,6 @@ WITHOUT_SCORES = {"cirr.json", "lists.jsonl", "ranks.csv", "places.csv"}
 READ_BY = {
     "torch": [
         *("float32.pt", "float16.pt", "bfloat16.pt", "column_major.pt", "view.pt", "int16.pt", "bare.pt"),
-        "legacy.pt",
     ],
     "npz": ["stored.npz", "packed.npz", "turned.npz", "object_ids.npz", "padded.npz", "masked.npz"],
     "npy": ["plain.npy", "fortran.npy", "big_endian.npy"],

@@ -13,7 +13,6 @@ from pathlib import Path
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import Arrays, ArrayShelf
 from fire_toolkit.formats.arrays.safe_pickle import load_plain
-from fire_toolkit.formats.arrays.torch_legacy import begins_as_legacy, read_legacy
 from fire_toolkit.formats.arrays.torch_tensors import (
     GATHER_BYTES,
     PICKLE_BYTES,
@@ -27,10 +26,12 @@ from fire_toolkit.formats.arrays.zips import ZIP_MAGIC, member_bytes, member_mat
 from fire_toolkit.formats.runs.matrix import Matrix
 from fire_toolkit.formats.runs.reader import RunReader
 
+_BEFORE_1_6 = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # a number of torch's own, pickled
+
 
 def is_torch(start: bytes, path: Path) -> bool:
     """Whether the file is a zip with a `data.pkl`, or begins as files of torch before 1.6 do."""
-    if begins_as_legacy(start):
+    if _BEFORE_1_6 in start[:32]:
         return True
     return start.startswith(ZIP_MAGIC) and any(_is_pickle(name) for name in members(path))
 
@@ -42,16 +43,19 @@ def _is_pickle(name: str) -> bool:
 def read_torch(path: Path) -> Arrays:
     """Return the tensors of a file by the path of keys they have (`test/sims`), unread where large.
 
-    float32, float16, bfloat16, float64 and integer tensors are read, of the zip format and of that before
-    torch 1.6. A program's settings (argparse.Namespace) beside them are left out.
+    float32, float16, bfloat16, float64 and integer tensors are read, of the zip format that torch writes
+    since 1.6. A program's settings (argparse.Namespace) beside them are left out.
 
     Raises:
         FormatError: the file is damaged, refers to anything but tensors, arrays and plain values, or holds
-            no tensor of two or three axes.
+            no tensor of two or three axes; or it is of torch before 1.6.
     """
     with path.open("rb") as stream:
-        if begins_as_legacy(stream.read(32)):
-            return read_legacy(path)
+        if _BEFORE_1_6 in stream.read(32):
+            raise FormatError(
+                f"{path}: a file of torch before 1.6; save it again with a newer torch: "
+                "torch.save(torch.load(path), path)"
+            )
     archive = members(path)
     pickles = [name for name in archive if _is_pickle(name)]
     if len(pickles) != 1:
@@ -114,7 +118,7 @@ class _Zipped:
 READER = RunReader(
     "torch",
     "a file of torch.save",
-    "a zip with data.pkl, or torch's older form",
+    "a zip with data.pkl",
     is_torch,
     read_arrays=read_torch,
 )

@@ -58,13 +58,11 @@ def storage_of(reference: object) -> Storage:
     """Return the storage that a persistent id of torch names.
 
     Raises:
-        Refused: it is none, of no real numbers, or itself a view of another (in files of torch before 1.6).
+        Refused: it is none, or of no real numbers.
     """
-    is_storage = isinstance(reference, tuple) and len(reference) in (5, 6) and reference[0] == "storage"
+    is_storage = isinstance(reference, tuple) and len(reference) == 5 and reference[0] == "storage"
     if not isinstance(reference, tuple) or not is_storage:
         raise Refused("refers to something outside the file, expected tensors")
-    if reference[5:] not in ((), (None,)):
-        raise Refused("a storage that is a view of another; save tensor.clone()")
     kind, key, n_values = reference[1], reference[2], reference[4]
     name = kind.name.removeprefix("torch.") if isinstance(kind, Name) else ""
     if name not in _STORAGES:
