@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-_BLOCK = 2048
+_BLOCK, _WIDTH = 128, 8192
 
 
 def edit_distances(texts: Sequence[str], left: Ints, right: Ints, *, max_distance: int) -> Ints:
@@ -55,16 +55,16 @@ def _near(texts: Sequence[str], bound: int) -> Iterator[tuple[Ints, Ints, Ints]]
     for start in range(0, len(order), _BLOCK):
         stop = min(start + _BLOCK, len(order))
         last = int(np.searchsorted(sizes, sizes[stop - 1] + bound, side="right"))
-        for begin in range(start, last, _BLOCK):
-            end = min(begin + _BLOCK, last)
+        for begin in range(start, last, _WIDTH):
+            end = min(begin + _WIDTH, last)
             distances = cdist(
                 ordered[start:stop],
                 ordered[begin:end],
                 scorer=Levenshtein.distance,
                 score_cutoff=bound,
-                dtype=np.int64,
+                dtype=np.int32,
             )
             i, j = np.nonzero(distances <= bound)
             later = i + start < j + begin
             i, j = i[later], j[later]
-            yield order[i + start], order[j + begin], distances[i, j]
+            yield order[i + start], order[j + begin], distances[i, j].astype(np.int64)

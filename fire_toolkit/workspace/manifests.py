@@ -180,7 +180,7 @@ def _write_through(path: Path, content: bytes) -> None:
 
 def _flush_folder(folder: Path) -> None:
     if not hasattr(os, "O_DIRECTORY"):
-        return  # Windows opens no folders; its journal keeps the order of renames
+        return  # Windows opens no folders
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

@@ -147,6 +147,7 @@ def test_pairs_within_a_distance_are_found_across_blocks(monkeypatch: pytest.Mon
     texts = [f"{'x' * (n % 9)} caption {n % 4}" for n in range(40)]
     whole = pairs_within(texts, max_distance=2)
     monkeypatch.setattr(edits, "_BLOCK", 3)
+    monkeypatch.setattr(edits, "_WIDTH", 5)
     for one, other in zip(whole, pairs_within(texts, max_distance=2), strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(whole[0]) > 40
