@@ -128,6 +128,7 @@ def tables() -> list[Target]:
         of("items.tsv", "doc_id\tmedia_url\tstart_s\tend_s\nd\tx.mp4\t0.5\t2\n", files.read_items),
         of("pool.csv", POOL, files.read_pool),
         of("pool_sources.csv", "query_id,doc_id,run_id,rank\nq,d,m,1\nq,d,n,2\n", files.read_pool_sources),
+        of("pool_sources.csv, runs", "query_id,doc_id,run_id,rank\nq,d,m,1\n", files.read_pooled_runs),
         of("judgments.csv", PAIRS, files.read_judgments),
         of("judged.csv", PAIRS, files.read_judged_pairs),
         of("labels.csv", PAIRS, files.read_labels),
