@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fire_toolkit as fire
-from fire_toolkit.formats.runs.native import OwnRun, run_bytes
+from fire_toolkit.formats.runs.native import NativeRunFile, run_bytes
 from fire_toolkit.matching.own_items import LeftOut, drop_own_items, own_items_of, qrels_without_own_pairs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
 
@@ -86,7 +86,7 @@ def test_a_positive_below_the_top_moves_up_where_the_own_item_stands_above_it(tm
         ("r", "p", 9),
     ]
     stored = drop_own_items(fire.open_run(tmp_path / "m.parquet"), {"q": "o", "r": "o"}, tell=told.append)
-    assert isinstance(stored, OwnRun)
+    assert isinstance(stored, NativeRunFile)
     assert [rank for block in stored.blocks() for rank in block.rank if rank > 1] == [8, 9]
     assert [LeftOut(1, 1), LeftOut(1, 1)] == told  # of r it is not known whether o stands above p
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from fire_toolkit.formats.runs.matrix_runs import MatrixRun
-    from fire_toolkit.formats.runs.native import OwnRun
+    from fire_toolkit.formats.runs.native import NativeRunFile
     from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
 
 POLICIES = ("union", "override", "drop")
@@ -56,15 +56,15 @@ class Given:
         return self.runs_to(None)
 
     @cached_property
-    def stored_runs(self) -> list[Run | OwnRun | MatrixRun]:
+    def stored_runs(self) -> list[Run | NativeRunFile | MatrixRun]:
         """The same for what takes one after the other, a block at a time (`score_runs`)."""
         ids = {name: self.values[name] for name in ("query_ids", "doc_ids")}
         return open_runs(self.values["runs"], self.inputs, **ids, own=self.own, orders_docs=self.orders_docs)
 
-    def _read_runs(self) -> Sequence[Run | OwnRun | MatrixRun]:
+    def _read_runs(self) -> Sequence[Run | NativeRunFile | MatrixRun]:
         """Return the runs in whichever form they were asked for; nothing where they were not."""
         read = self.__dict__
-        found: Sequence[Run | OwnRun | MatrixRun] = read.get("runs", read.get("stored_runs", []))
+        found: Sequence[Run | NativeRunFile | MatrixRun] = read.get("runs", read.get("stored_runs", []))
         return found
 
     def runs_to(self, depth: int | None) -> list[Run]:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from fire_toolkit.cli.own_items import OwnItemRule
     from fire_toolkit.formats.runs.axis_ids import IdFile
     from fire_toolkit.formats.runs.matrix_runs import MatrixRun
-    from fire_toolkit.formats.runs.native import OwnRun
+    from fire_toolkit.formats.runs.native import NativeRunFile
     from fire_toolkit.tables import Run
 
-_AnyRun = TypeVar("_AnyRun", "Run", "Run | OwnRun | MatrixRun")
+_AnyRun = TypeVar("_AnyRun", "Run", "Run | NativeRunFile | MatrixRun")
 
 
 def read_runs(
@@ -53,7 +53,7 @@ def open_runs(
     doc_ids: str | None,
     own: OwnItemRule | None = None,
     orders_docs: bool = False,
-) -> list[Run | OwnRun | MatrixRun]:
+) -> list[Run | NativeRunFile | MatrixRun]:
     """Return the runs as `read_runs` does; those that can are read when they are scored."""
     from fire_toolkit.formats.runs.read import open_run
 

@@ -77,7 +77,7 @@ def test_any_matrix_is_ranked_as_by_brute_force(
     assert brute_force(scores.astype(np.float64), DOCS, depth, positives) == rows_of(ranked)
     assert np.array_equal(before, values, equal_nan=True)
     n_nan = int(np.isnan(scores).sum()) if scores.dtype.kind == "f" else 0
-    assert n_nan == ranked.oddities.n_nan
+    assert n_nan == ranked.anomalies.n_nan
 
 
 def rank(scores: Any, **options: Any) -> Ranked:
@@ -93,7 +93,7 @@ def test_ties_are_counted_where_they_matter(orientation: str) -> None:
     scores = np.array([[3, 3, 1, 0], [4, 3, 3, 0], [1, 2, 3, 0]], dtype=np.float32)
     values = scores if orientation == QUERIES_ROWS else scores.T.copy()
     pairs = (np.array([0, 1, 2]), np.array([1, 3, 0]))
-    odd = rank(values, orientation=orientation, n_queries=3, docs=[*"abcd"], positives=pairs).oddities
+    odd = rank(values, orientation=orientation, n_queries=3, docs=[*"abcd"], positives=pairs).anomalies
     assert (odd.tied_in_top, odd.tied_at_cut, odd.tied_positives) == (1, 1, 1)
 
 
@@ -108,12 +108,12 @@ def test_floods_and_constant_rows_are_counted_and_a_flood_is_not_ranked(orientat
     ranked = rank(
         values, orientation=orientation, n_queries=3, docs=[f"d{n:02}" for n in range(21)], depth=15
     )
-    assert (ranked.oddities.flood, ranked.oddities.constant) == (1, 1)
+    assert (ranked.anomalies.flood, ranked.anomalies.constant) == (1, 1)
     assert np.bincount(ranked.query).tolist() == [9, 15, 15]
 
 
 def test_equal_rows_are_counted_as_duplicates() -> None:
-    assert rank([[1, 2, 3], [1, 2, 3], [3, 2, 1], [1, 2, 3]]).oddities.duplicates == 2
+    assert rank([[1, 2, 3], [1, 2, 3], [3, 2, 1], [1, 2, 3]]).anomalies.duplicates == 2
 
 
 def test_rows_of_padding_are_left_out_by_content_or_by_mask() -> None:
@@ -133,4 +133,4 @@ def test_three_axes_are_rows_of_the_last(tmp_path: Path) -> None:
     scores[0, 0], scores[0, 1], scores[1, 0] = [1, 2, 3], [3, 2, 1], [1, 3, 2]
     ranked = rank(scores, n_queries=3, depth=1)
     assert ranked.doc.tolist() == [2, 0, 1]
-    assert ranked.oddities.padding == 1
+    assert ranked.anomalies.padding == 1

@@ -72,7 +72,7 @@ SEEDS: dict[str, bytes] = {
     "npy.read_npy": golden("plain.npy"),
     "npy.read_npz": golden("stored.npz"),
     "npy.read_values": npy(np.array(["q", "r"])),
-    "native.read_own_run": golden("own.parquet"),
+    "native.read_native_run": golden("own.parquet"),
     "parquet_runs.read_parquet": golden("long.parquet"),
     "pickle_files.read_pickle": golden("protocol4.pkl"),
     "read.read_run": golden("plain.run"),

@@ -100,7 +100,7 @@ def same(one: Ranked, other: Ranked) -> None:
         expected, found = getattr(one, name), getattr(other, name)
         assert expected.dtype == found.dtype, name
         assert np.array_equal(expected, found), name
-    assert one.oddities == other.oddities
+    assert one.anomalies == other.anomalies
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

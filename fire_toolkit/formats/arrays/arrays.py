@@ -51,7 +51,7 @@ class Arrays:
 
 
 @dataclass
-class ArrayShelf:
+class ArrayCollector:
     """Where a reader puts what it finds; `arrays` sorts it."""
 
     where: str

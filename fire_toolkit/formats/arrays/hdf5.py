@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.arrays import Arrays, ArrayShelf
+from fire_toolkit.formats.arrays.arrays import ArrayCollector, Arrays
 from fire_toolkit.formats.runs.matrix import Array, Ints, as_floats, check_dtype
 from fire_toolkit.formats.runs.reader import RunReader
 
@@ -142,27 +142,27 @@ def read_hdf5(path: Path) -> Arrays:
         FormatError: h5py is not installed, the file is damaged or takes too long, a dataset lies outside
             the file or has a name that is not UTF-8, or there is no matrix.
     """
-    shelf = ArrayShelf(str(path))
+    collector = ArrayCollector(str(path))
     with _open(path) as (child, datasets):
         for about in datasets:
-            _put(shelf, child, about)
-    return shelf.arrays()
+            _put(collector, child, about)
+    return collector.arrays()
 
 
-def _put(shelf: ArrayShelf, child: _Child, about: dict[str, Any]) -> None:
+def _put(collector: ArrayCollector, child: _Child, about: dict[str, Any]) -> None:
     name, shape, dtype = about["name"], tuple(about["shape"]), np.dtype(about["dtype"])
     where = f"{child.path}: {name}"
     if about["is_outside"]:
         raise FormatError(f"{where}: lies in another file, which is not followed; copy it into this one")
-    if shelf.wants_matrix(name, len(shape), dtype):
+    if collector.wants_matrix(name, len(shape), dtype):
         check_dtype(where, dtype)
-        shelf.put_matrix(name, Hdf5Matrix(where, child.path, name, shape, dtype))
-    elif shelf.wants_values(name) and about["size"] <= _MOST_IDS:
+        collector.put_matrix(name, Hdf5Matrix(where, child.path, name, shape, dtype))
+    elif collector.wants_values(name) and about["size"] <= _MOST_IDS:
         child.ask({"name": name})
         answer, content = child.hear(_MOST_ANSWER)
         is_text = answer["dtype"] == "text"
         found = json.loads(content) if is_text else np.frombuffer(content, dtype=answer["dtype"])
-        shelf.put_tree(name, np.array(found, dtype=object if is_text else None).reshape(answer["shape"]))
+        collector.put_tree(name, np.array(found, dtype=object if is_text else None).reshape(answer["shape"]))
 
 
 READER = RunReader("hdf5", "HDF5", "begins with \\x89HDF", is_hdf5, read_arrays=read_hdf5)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy_format
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.arrays import Arrays, ArrayShelf
+from fire_toolkit.formats.arrays.arrays import ArrayCollector, Arrays
 from fire_toolkit.formats.arrays.safe_pickle import load_plain
 from fire_toolkit.formats.arrays.zips import ZIP_MAGIC, member_bytes, member_matrix, member_start, members
 from fire_toolkit.formats.runs.matrix import FileMatrix, check_dtype
@@ -77,9 +77,9 @@ def read_npy(path: Path) -> Arrays:
     with path.open("rb") as stream:
         header = parse_header(stream.read(_HEADER_BYTES), str(path))
     if header.dtype.hasobject:
-        shelf = ArrayShelf(str(path))
-        shelf.put_tree("", _objects(path.read_bytes()[header.length :], str(path)))
-        return shelf.arrays()
+        collector = ArrayCollector(str(path))
+        collector.put_tree("", _objects(path.read_bytes()[header.length :], str(path)))
+        return collector.arrays()
     check_dtype(str(path), header.dtype)
     if len(header.shape) not in (2, 3):
         raise FormatError(
@@ -148,25 +148,25 @@ def read_npz(path: Path) -> Arrays:
     Raises:
         FormatError: damaged, or no matrix in it.
     """
-    shelf = ArrayShelf(str(path))
+    collector = ArrayCollector(str(path))
     for name, info in members(path).items():
         if name.endswith(".npy"):
-            _put_member(shelf, path, name.removesuffix(".npy"), info)
-    return shelf.arrays()
+            _put_member(collector, path, name.removesuffix(".npy"), info)
+    return collector.arrays()
 
 
-def _put_member(shelf: ArrayShelf, path: Path, name: str, info: zipfile.ZipInfo) -> None:
+def _put_member(collector: ArrayCollector, path: Path, name: str, info: zipfile.ZipInfo) -> None:
     where = f"{path}: {name}"
     header = parse_header(member_start(path, info, _HEADER_BYTES), where)
-    if shelf.wants_matrix(name, len(header.shape), header.dtype):
+    if collector.wants_matrix(name, len(header.shape), header.dtype):
         shape, is_flipped = _row_major(header, where)
         matrix = member_matrix(
             path, info, offset=header.length, shape=shape, dtype=header.dtype, is_flipped=is_flipped
         )
-        shelf.put_matrix(name, matrix)
-    elif shelf.wants_values(name):
+        collector.put_matrix(name, matrix)
+    elif collector.wants_values(name):
         content = member_bytes(path, info, most=_SMALL_BYTES)
-        shelf.put_tree(name, _values(content, header, where))
+        collector.put_tree(name, _values(content, header, where))
 
 
 def _values(content: bytes, header: Header, where: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fire_toolkit.formats.arrays.arrays import Arrays, ArrayShelf
+from fire_toolkit.formats.arrays.arrays import ArrayCollector, Arrays
 from fire_toolkit.formats.arrays.safe_pickle import load_plain
 from fire_toolkit.formats.runs.reader import RunReader
 
@@ -33,9 +33,9 @@ def read_pickle(path: Path) -> Arrays:
     """
     with path.open("rb") as stream:
         value = load_plain(stream, max_bytes=_MOST_BYTES, where=str(path))
-    shelf = ArrayShelf(str(path))
-    shelf.put_tree("", value)
-    return shelf.arrays()
+    collector = ArrayCollector(str(path))
+    collector.put_tree("", value)
+    return collector.arrays()
 
 
 READER = RunReader(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.arrays import Arrays, ArrayShelf
+from fire_toolkit.formats.arrays.arrays import ArrayCollector, Arrays
 from fire_toolkit.formats.arrays.safe_pickle import load_plain
 from fire_toolkit.formats.arrays.torch_tensors import (
     GATHER_BYTES,
@@ -71,9 +71,9 @@ def read_torch(path: Path) -> Arrays:
     order = "<"
     if f"{folder}byteorder" in archive:
         order = ">" if member_bytes(path, archive[f"{folder}byteorder"], most=16).strip() == b"big" else "<"
-    shelf = ArrayShelf(str(path))
-    Filler(_Zipped(path, archive, folder, order), shelf, order).fill("", value)
-    return shelf.arrays()
+    collector = ArrayCollector(str(path))
+    Filler(_Zipped(path, archive, folder, order), collector, order).fill("", value)
+    return collector.arrays()
 
 
 @dataclass(frozen=True)

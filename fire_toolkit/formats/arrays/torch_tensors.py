@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.arrays import ArrayShelf
+from fire_toolkit.formats.arrays.arrays import ArrayCollector
 from fire_toolkit.formats.arrays.pickle_builders import Builder, Name, Refused
 from fire_toolkit.formats.runs.matrix import Array, HeldMatrix, Matrix, as_floats
 
@@ -141,10 +141,10 @@ class Storages(Protocol):
 
 @dataclass(frozen=True)
 class Filler:
-    """Puts the tensors of a loaded value on a shelf."""
+    """Puts the tensors of a loaded value on a collector."""
 
     storages: Storages
-    shelf: ArrayShelf
+    collector: ArrayCollector
     order: str
 
     def fill(self, name: str, value: Any) -> None:
@@ -156,11 +156,11 @@ class Filler:
             for place, inner in enumerate(value[:64]):
                 self.fill(f"{name}/{place}" if name else str(place), inner)
         elif not isinstance(value, Tensor):
-            self.shelf.put_tree(name, value)
-        elif self.shelf.wants_matrix(name, len(value.shape), np.dtype(value.storage.dtype)):
-            self.shelf.put_matrix(name, self._matrix(value))
-        elif self.shelf.wants_values(name):
-            self.shelf.put_tree(name, self._gathered(value))
+            self.collector.put_tree(name, value)
+        elif self.collector.wants_matrix(name, len(value.shape), np.dtype(value.storage.dtype)):
+            self.collector.put_matrix(name, self._matrix(value))
+        elif self.collector.wants_values(name):
+            self.collector.put_tree(name, self._gathered(value))
 
     def _matrix(self, tensor: Tensor) -> Matrix:
         is_flipped = len(tensor.shape) == 2 and tensor.stride == (1, tensor.shape[0]) and tensor.shape[1] > 1

@@ -62,7 +62,7 @@ def rank_both_ways(
     forth = rank_matrix(
         matrix, orientation=QUERIES_ROWS, n_queries=len(texts), docs=items, depth=depth, positives=pairs
     )
-    refuse_missing(path, forth.oddities, texts, items)
+    refuse_missing(path, forth.anomalies, texts, items)
     back = rank_matrix(
         matrix, orientation=QUERIES_COLUMNS, n_queries=len(items), docs=texts, depth=depth,
         positives=pairs[::-1],

@@ -19,9 +19,9 @@ from fire_toolkit.formats.runs.ranked import (
     in_order,
     places_of,
     ranked_of,
-    without_oddities,
+    without_anomalies,
 )
-from fire_toolkit.formats.runs.score_anomalies import Oddities
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.kernels import as_input
 from fire_toolkit.matching.ranking import best_of_rows, top_of_rows
 
@@ -174,7 +174,7 @@ class ColumnPass:
     spare: int
     pairs: Pairs
     loops: ModuleType | None
-    oddities: Oddities = field(default_factory=Oddities)
+    anomalies: ScoreAnomalies = field(default_factory=ScoreAnomalies)
 
     def run(self) -> Ranked:
         """Return the ranked docs of all queries."""
@@ -190,13 +190,13 @@ class ColumnPass:
             raise FormatError(f"{self.matrix.where}: no row, expected at least one doc")
         low, high = state.low.astype(np.float64), state.high.astype(np.float64)
         n_docs = n_rows_columns(self.matrix)[0]
-        flooded = count_shapes(self.oddities, low, high, state.at_low.astype(np.int64), n_docs, 0)
+        flooded = count_shapes(self.anomalies, low, high, state.at_low.astype(np.int64), n_docs, 0)
         cut = np.where(flooded, low, -np.inf)
         real = np.isfinite(own) & (own > cut[queries])
-        self.oddities.tied_positives = int(((state.equal > 1) & real & self.pairs.is_positive).sum())
+        self.anomalies.tied_positives = int(((state.equal > 1) & real & self.pairs.is_positive).sum())
         ranks = state.above[real].astype(np.int64) + 1
         own_places = (queries[real], docs[real], ranks, own[real])
-        return ranked_of([in_order([self._top(state, cut), own_places])], self.oddities, self.depth)
+        return ranked_of([in_order([self._top(state, cut), own_places])], self.anomalies, self.depth)
 
     def _state(self, own: Array, dtype: np.dtype[Any]) -> _Plain | _Compiled:
         common = (self.n_queries, self.depth + 1, self.tie_codes, (self.pairs.query, self.pairs.doc), own)
@@ -209,7 +209,7 @@ class ColumnPass:
         if all_finite(block, self.loops):
             return block
         turned = np.ascontiguousarray(block.T)
-        block = without_oddities(turned, np.arange(self.n_queries), self.oddities, first_doc=start).T
+        block = without_anomalies(turned, np.arange(self.n_queries), self.anomalies, first_doc=start).T
         return np.ascontiguousarray(block)
 
     def _top(self, state: _Plain | _Compiled, cut: Array) -> tuple[Array, ...]:
@@ -217,6 +217,6 @@ class ColumnPass:
         real = scores > cut[rows]
         rows, docs, scores = rows[real], docs[real], scores[real]
         ranks = places_of(rows)
-        count_ties(self.oddities, rows, ranks, scores, self.depth)
+        count_ties(self.anomalies, rows, ranks, scores, self.depth)
         kept = ranks <= self.depth + self.spare
         return rows[kept], docs[kept], ranks[kept], scores[kept]

@@ -24,9 +24,9 @@ from fire_toolkit.formats.runs.ranked import (
     in_order,
     loops_for,
     ranked_of,
-    without_oddities,
+    without_anomalies,
 )
-from fire_toolkit.formats.runs.score_anomalies import Oddities
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
 
 _CHUNK_CELLS = 1 << 20
@@ -96,7 +96,7 @@ class _RowPass:
     pairs: Pairs
     mask: Array | None
     loops: ModuleType | None
-    oddities: Oddities = field(default_factory=Oddities)
+    anomalies: ScoreAnomalies = field(default_factory=ScoreAnomalies)
     parts: list[tuple[Array, ...]] = field(default_factory=list)
 
     def run(self) -> Ranked:
@@ -115,7 +115,7 @@ class _RowPass:
                 kept = self._kept(chunk, row, may_pad=may_pad)
                 row += len(chunk)
                 if kept is not None:
-                    self.oddities.padding += len(chunk) - int(kept.sum())
+                    self.anomalies.padding += len(chunk) - int(kept.sum())
                     chunk = chunk[kept]
                 self._rank(chunk, query)
                 query += len(chunk)
@@ -123,7 +123,7 @@ class _RowPass:
                     self._refuse_rows(query)
         if query != self.n_queries:
             self._refuse_rows(query)
-        return ranked_of(self.parts, self.oddities, self.depth)
+        return ranked_of(self.parts, self.anomalies, self.depth)
 
     def _kept(self, chunk: Array, row: int, *, may_pad: bool) -> Array | None:
         if self.mask is not None:
@@ -143,11 +143,11 @@ class _RowPass:
         if not is_finite.all():
             bad = ~is_finite
             chunk = chunk.copy()
-            chunk[bad] = without_oddities(chunk[bad], start + np.flatnonzero(bad), self.oddities)
+            chunk[bad] = without_anomalies(chunk[bad], start + np.flatnonzero(bad), self.anomalies)
             low[bad] = np.where(chunk[bad] == -np.inf, np.inf, chunk[bad]).min(axis=1)
             high[bad] = chunk[bad].max(axis=1)
             at_low[bad] = (chunk[bad] == low[bad][:, None]).sum(axis=1)
-        flooded = count_shapes(self.oddities, low, high, at_low, chunk.shape[1], start)
+        flooded = count_shapes(self.anomalies, low, high, at_low, chunk.shape[1], start)
         cut = np.where(flooded, low, -np.inf)
         top = self._top(chunk, cut, start)
         pairs = self._pairs(chunk, cut, start)
@@ -160,8 +160,8 @@ class _RowPass:
         scores = chunk.reshape(-1).take(columns + n_docs * np.arange(n_rows)[:, None])
         is_real = scores > cut[:, None]
         is_tied = (scores[:, 1:] == scores[:, :-1]) & is_real[:, 1:]
-        self.oddities.tied_in_top += int(is_tied[:, : self.depth - 1].any(axis=1).sum())
-        self.oddities.tied_at_cut += int(is_tied[:, self.depth - 1 :].sum())
+        self.anomalies.tied_in_top += int(is_tied[:, : self.depth - 1].any(axis=1).sum())
+        self.anomalies.tied_at_cut += int(is_tied[:, self.depth - 1 :].sum())
         row, place = np.nonzero(is_real[:, : self.depth + self.spare])
         ranked = row + start, columns[row, place], place + 1
         return *(each.astype(np.int32) for each in ranked), scores[row, place]
@@ -175,7 +175,7 @@ class _RowPass:
         rows, columns, scores = rows[real], columns[real], scores[real]
         ranks, n_equal = ranks_in_rows(chunk, rows, columns, self.tie_codes)
         is_counted = is_positive[first:last][real]
-        self.oddities.tied_positives += int(np.count_nonzero((n_equal > 1) & is_counted))
+        self.anomalies.tied_positives += int(np.count_nonzero((n_equal > 1) & is_counted))
         return rows + start, columns, ranks, scores
 
 

@@ -21,7 +21,7 @@ from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix, 
 from fire_toolkit.formats.runs.read import run_of_ranked
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import recognise
-from fire_toolkit.formats.runs.score_anomalies import Oddities, refuse_oddities
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.scoring.expect import Expectation, found_scores, told
 from fire_toolkit.scoring.sense import Sense, sense_of
@@ -39,7 +39,7 @@ class Request:
     without use for them is refused; find_ids: told which ids are absent, finds them or None. orientation:
     `queries-rows` or `queries-columns`. expected: logged scores that the run must give by `qrels`. depth:
     how many docs of a query are kept; positives of `qrels` are kept at any rank, and what `kept` names.
-    allow: see `oddities`. similarity: `dot` or `cosine`, of vectors. mask: one flag a row, False for
+    allow: see `anomalies`. similarity: `dot` or `cosine`, of vectors. mask: one flag a row, False for
     padding. on_read: told the number of bytes of each block.
     """
 
@@ -77,7 +77,7 @@ def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> 
     Returns:
         The run holds the top `depth` docs of each query, ranked by the one rule, and below them the
         positives of the qrels with their true ranks. The report has the reader, how the orientation was
-        found, counts of queries, docs, rows, ties and oddities.
+        found, counts of queries, docs, rows, ties and anomalies.
 
     Raises:
         FormatError: the file is not what it was taken for; its shape does not fit the ids; it is square
@@ -113,7 +113,7 @@ def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> 
 
 def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str, Any]) -> Ingested:
     positives, kept = positive_pairs(request.qrels), request.kept
-    run, oddities = rank_lists(
+    run, anomalies = rank_lists(
         listed,
         path,
         run_id=request.run_id,
@@ -124,10 +124,10 @@ def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str,
     )
     run = kept.trimmed(run, request.depth, positives)
     queries, docs = ids_of(listed)
-    notes = [*listed.notes, *_allowed(oddities, queries, docs, request, path)]
+    notes = [*listed.notes, *_allowed(anomalies, queries, docs, request, path)]
     _refuse_empty(run, path)
     _check_expected(run, request, notes, about, where=str(path))
-    return _ingested(run, about, oddities, notes, request, len(docs))
+    return _ingested(run, about, anomalies, notes, request, len(docs))
 
 
 def _refuse_empty(run: Run, path: Path) -> None:
@@ -136,13 +136,18 @@ def _refuse_empty(run: Run, path: Path) -> None:
 
 
 def _allowed(
-    oddities: Oddities, queries: Sequence[str], docs: Sequence[str], request: Request, path: Path
+    anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str], request: Request, path: Path
 ) -> list[str]:
-    return refuse_oddities(oddities, queries, docs, allow=request.allow, where=str(path))
+    return refuse_anomalies(anomalies, queries, docs, allow=request.allow, where=str(path))
 
 
 def _ingested(
-    run: Run, about: dict[str, Any], oddities: Oddities, notes: list[str], request: Request, n_docs: int
+    run: Run,
+    about: dict[str, Any],
+    anomalies: ScoreAnomalies,
+    notes: list[str],
+    request: Request,
+    n_docs: int,
 ) -> Ingested:
     counts: dict[str, Any] = {
         "queries": len(run["query_id"].cat.categories),
@@ -150,7 +155,7 @@ def _ingested(
         "rows": len(run),
         "top": request.depth,
         **request.kept.below_top(run, request.depth, positive_pairs(request.qrels)),
-        **oddities.counts(),
+        **anomalies.counts(),
     }
     sense = None
     if request.qrels is not None:
@@ -383,7 +388,7 @@ def rank_queries(
         spare=request.kept.spare,
         mask=mask,
     )
-    notes += _allowed(ranked.oddities, queries, docs, request, path)
+    notes += _allowed(ranked.anomalies, queries, docs, request, path)
     run = run_of_ranked(ranked, run_id, queries, docs, where=str(path))
     run = request.kept.trimmed(run, request.depth, positive_pairs(request.qrels))
     _refuse_empty(run, path)
@@ -391,4 +396,4 @@ def rank_queries(
         notes.append(f"{n_outside:,} positives of the qrels name a query or doc that the ids do not have")
     _check_expected(run, request, notes, about, where=str(path))
     about = {**about, "positives_outside": n_outside}
-    return _ingested(run, about, ranked.oddities, notes, request, len(docs))
+    return _ingested(run, about, ranked.anomalies, notes, request, len(docs))

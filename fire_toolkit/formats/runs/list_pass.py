@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.ranked import Ranked, count_duplicates
-from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, Oddities
+from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run, check_run
 
@@ -32,7 +32,7 @@ def rank_lists(
     positives: pd.MultiIndex | None,
     others: pd.MultiIndex | None = None,
     spare: int = 0,
-) -> tuple[Run, Oddities]:
+) -> tuple[Run, ScoreAnomalies]:
     """Return the lists' top `depth`, their positives below it, and what is odd in them.
 
     Pairs whose score is NaN or infinite, and the lowest score of flooded queries, are left out and counted.
@@ -46,7 +46,7 @@ def rank_lists(
         others: further such pairs, whose ties are not counted.
         spare: 1 to keep one doc below the top too, 0 otherwise.
     """
-    oddities = Oddities()
+    anomalies = ScoreAnomalies()
     score = listed.scored["score"].to_numpy(dtype=np.float64)
     for kind, found in (
         ("nan", np.isnan(score)),
@@ -54,21 +54,21 @@ def rank_lists(
         ("plus_inf", score == np.inf),
     ):
         if found.any():
-            setattr(oddities, f"n_{kind}", int(found.sum()))
+            setattr(anomalies, f"n_{kind}", int(found.sum()))
             place = int(np.argmax(found))
-            oddities.note(kind, _codes_at(listed.scored, place))
+            anomalies.note(kind, _codes_at(listed.scored, place))
     finite = Listed(listed.scored[np.isfinite(score)], listed.run_id, (), listed.has_ranks)
     run = run_of_lists(finite, path, run_id=run_id)
     is_positive = _is_among(run, positives)
-    flooded = _count_shapes(run, oddities)
+    flooded = _count_shapes(run, anomalies)
     run = Run(run[~flooded].reset_index(drop=True))
     is_positive = is_positive[~flooded]
-    _count_ties(run, oddities, is_positive, depth)
+    _count_ties(run, anomalies, is_positive, depth)
     query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in ("query_id", "doc_id"))
-    ranked = Ranked(query, doc, run["rank"].to_numpy(), run["score"].to_numpy(), oddities)
+    ranked = Ranked(query, doc, run["rank"].to_numpy(), run["score"].to_numpy(), anomalies)
     count_duplicates(ranked, depth)
     kept = (run["rank"].to_numpy() <= depth + spare) | is_positive | _is_among(run, others)
-    return check_run(run[kept], where=str(path)), oddities
+    return check_run(run[kept], where=str(path)), anomalies
 
 
 def ids_of(listed: Listed) -> tuple[list[str], list[str]]:
@@ -91,7 +91,7 @@ def _is_among(run: Run, positives: pd.MultiIndex | None) -> Any:
     return pairs.isin(positives)
 
 
-def _count_shapes(run: Run, oddities: Oddities) -> Any:
+def _count_shapes(run: Run, anomalies: ScoreAnomalies) -> Any:
     """Count constant and flooded queries; return which rows are a flood."""
     query, score = run["query_id"].array.codes, run["score"].to_numpy()
     n_queries = len(run["query_id"].cat.categories)
@@ -104,17 +104,17 @@ def _count_shapes(run: Run, oddities: Oddities) -> Any:
     flooded = (low < high) & (at_low >= FLOOD_DOCS) & (2 * at_low >= n_docs)
     for kind, found in (("constant", constant), ("flood", flooded)):
         if found.any():
-            setattr(oddities, kind, int(found.sum()))
-            oddities.note(kind, (int(np.argmax(found)), 0))
+            setattr(anomalies, kind, int(found.sum()))
+            anomalies.note(kind, (int(np.argmax(found)), 0))
     return flooded[query] & (score == low[query])
 
 
-def _count_ties(run: Run, oddities: Oddities, is_positive: Any, depth: int) -> None:
+def _count_ties(run: Run, anomalies: ScoreAnomalies, is_positive: Any, depth: int) -> None:
     query, score = run["query_id"].array.codes, run["score"].to_numpy()
     rank = run["rank"].to_numpy()
     equal = np.zeros(len(run), dtype=bool)
     equal[1:] = (query[1:] == query[:-1]) & (score[1:] == score[:-1])
-    oddities.tied_in_top = len(np.unique(query[equal & (rank <= depth)]))
-    oddities.tied_at_cut = int(np.count_nonzero(equal & (rank == depth + 1)))
+    anomalies.tied_in_top = len(np.unique(query[equal & (rank <= depth)]))
+    anomalies.tied_at_cut = int(np.count_nonzero(equal & (rank == depth + 1)))
     either = equal | np.append(equal[1:], False) if len(equal) else equal
-    oddities.tied_positives = int(np.count_nonzero(either & is_positive))
+    anomalies.tied_positives = int(np.count_nonzero(either & is_positive))

@@ -13,7 +13,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.matrix import Array, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.runs.ranked import count_shapes, extremes_of, loops_for
-from fire_toolkit.formats.runs.score_anomalies import Oddities
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judge_matrix import PairRanks, rank_pairs
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
@@ -76,7 +76,7 @@ class MatrixRun:
                 low, high, at_low, is_finite = extremes_of(scores, loops)
                 if not is_finite.all():
                     self._refuse()
-                is_flooded = count_shapes(Oddities(), low, high, at_low, columns, 0)
+                is_flooded = count_shapes(ScoreAnomalies(), low, high, at_low, columns, 0)
                 yield scores, np.where(is_flooded, low, -np.inf)
 
     def _refuse(self) -> None:
@@ -85,7 +85,7 @@ class MatrixRun:
         found = rank_matrix(
             self.matrix, orientation=QUERIES_ROWS, n_queries=n_queries, docs=self.doc_ids, depth=1
         )
-        refuse_missing(self.path, found.oddities, self.query_ids, self.doc_ids)
+        refuse_missing(self.path, found.anomalies, self.query_ids, self.doc_ids)
 
 
 def can_be_scored(run: MatrixRun) -> bool:
@@ -94,13 +94,15 @@ def can_be_scored(run: MatrixRun) -> bool:
     return is_plain and are_ids([run.run_id]) and are_ids(run.query_ids) and are_ids(run.doc_ids)
 
 
-def refuse_missing(path: Path, oddities: Oddities, queries: Sequence[str], docs: Sequence[str]) -> None:
+def refuse_missing(
+    path: Path, anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str]
+) -> None:
     """Raise FormatError where scores of a matrix were NaN or infinite; the first is named."""
-    n_odd = oddities.n_nan + oddities.n_minus_inf + oddities.n_plus_inf
+    n_odd = anomalies.n_nan + anomalies.n_minus_inf + anomalies.n_plus_inf
     if not n_odd:
         return
     row, column = next(
-        oddities.first[kind] for kind in ("nan", "minus_inf", "plus_inf") if kind in oddities.first
+        anomalies.first[kind] for kind in ("nan", "minus_inf", "plus_inf") if kind in anomalies.first
     )
     raise FormatError(
         f"{path}: {n_odd} scores that are NaN or infinite, the first at row {row}, column {column} (query "

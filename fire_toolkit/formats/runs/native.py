@@ -106,7 +106,7 @@ def _strings(ids: pd.Index[str]) -> Any:
     return pa.array(ids.astype(object), type=pa.string())
 
 
-def is_own_run(start: bytes, path: Path) -> bool:
+def is_native_run(start: bytes, path: Path) -> bool:
     """Whether the file is a run that this toolkit wrote."""
     return is_parquet(start, path) and _KEY in _metadata(open_parquet(path))
 
@@ -116,7 +116,7 @@ def _metadata(file: Any) -> dict[bytes, bytes]:
 
 
 @dataclass(frozen=True)
-class OwnRun:
+class NativeRunFile:
     """A run of the toolkit's own in a file, which is read a block of queries at a time.
 
     run_id: the one in the file, unless another is given. own_items: the doc of each query that is left
@@ -128,7 +128,7 @@ class OwnRun:
     own_items: OwnItems | None = None
     tell: Tell | None = None
 
-    def without_own_items(self, own_items: OwnItems, tell: Tell) -> OwnRun:
+    def without_own_items(self, own_items: OwnItems, tell: Tell) -> NativeRunFile:
         """Return the run without each query's own item."""
         return replace(self, own_items=own_items, tell=tell)
 
@@ -167,7 +167,7 @@ class OwnRun:
             raise FormatError(f"{self.path}: {n_left:,} queries fewer than it says; copy it again")
 
 
-def open_own_run(path: Path, *, run_id: str | None = None) -> OwnRun:
+def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
     """Return the run in a file that this toolkit wrote; the lists are read when they are asked for.
 
     Raises:
@@ -179,16 +179,16 @@ def open_own_run(path: Path, *, run_id: str | None = None) -> OwnRun:
         raise FormatError(f"{path}: damaged run file; write it again with `fire-toolkit add-run`")
     if about.get("version") != _VERSION:
         raise FormatError(f"{path}: run file of version {about.get('version')}, expected {_VERSION}")
-    return OwnRun(path, run_id or about["run_id"])
+    return NativeRunFile(path, run_id or about["run_id"])
 
 
-def read_own_run(path: Path, key: str | None = None) -> Listed:
+def read_native_run(path: Path, key: str | None = None) -> Listed:
     """Return a run of the toolkit's own, whole, with the ranks it holds.
 
     Raises:
-        FormatError: as for `open_own_run` and `OwnRun.blocks`.
+        FormatError: as for `open_native_run` and `NativeRunFile.blocks`.
     """
-    run = open_own_run(path)
+    run = open_native_run(path)
     blocks = list(run.blocks())
     queries = pd.Index([], dtype="str").append([block.queries for block in blocks])
     lengths = np.concatenate([np.empty(0, dtype=np.int64), *(np.diff(block.start) for block in blocks)])
@@ -264,5 +264,9 @@ def _problem(block: RunBlock, before: RunBlock) -> str:
 
 
 READER = RunReader(
-    "run", "a run of fire-toolkit", "Parquet with fire_toolkit.run in its metadata", is_own_run, read_own_run
+    "run",
+    "a run of fire-toolkit",
+    "Parquet with fire_toolkit.run in its metadata",
+    is_native_run,
+    read_native_run,
 )

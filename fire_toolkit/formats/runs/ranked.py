@@ -1,4 +1,4 @@
-"""Ranked docs by index, and what is counted on the way to them: oddities of scores, ties, equal lists."""
+"""Ranked docs by index, and what is counted on the way to them: anomalies of scores, ties, equal lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.formats.runs.matrix import Array, Ints
-from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, Oddities
+from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 from fire_toolkit.kernels import as_input, load_loops
 
 _LARGE_CELLS = 32_000_000
@@ -25,7 +25,7 @@ class Ranked:
     doc: Ints
     rank: Ints
     score: npt.NDArray[np.float64]
-    oddities: Oddities
+    anomalies: ScoreAnomalies
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def extremes_of(
     return low, high, at_low, is_finite
 
 
-def without_oddities(lines: Array, queries: Ints, oddities: Oddities, *, first_doc: int = 0) -> Array:
+def without_anomalies(lines: Array, queries: Ints, anomalies: ScoreAnomalies, *, first_doc: int = 0) -> Array:
     """Return queries × docs with every cell that is no finite number at minus infinity, counted."""
     for kind, found in (
         ("nan", np.isnan(lines)),
@@ -93,14 +93,14 @@ def without_oddities(lines: Array, queries: Ints, oddities: Oddities, *, first_d
     ):
         n_found = int(np.count_nonzero(found))
         if n_found:
-            setattr(oddities, f"n_{kind}", getattr(oddities, f"n_{kind}") + n_found)
+            setattr(anomalies, f"n_{kind}", getattr(anomalies, f"n_{kind}") + n_found)
             line, place = divmod(int(np.argmax(found)), lines.shape[1])
-            oddities.note(kind, (int(queries[line]), place + first_doc))
+            anomalies.note(kind, (int(queries[line]), place + first_doc))
     return np.asarray(np.where(np.isfinite(lines), lines, -np.inf), dtype=lines.dtype)
 
 
 def count_shapes(
-    oddities: Oddities, low: Array, high: Array, at_low: Ints, n_docs: int, start: int
+    anomalies: ScoreAnomalies, low: Array, high: Array, at_low: Ints, n_docs: int, start: int
 ) -> npt.NDArray[np.bool_]:
     """Count constant and flooded queries; return which are flooded."""
     constant = (low == high) & (at_low == n_docs) & (n_docs >= CONSTANT_DOCS)
@@ -108,17 +108,17 @@ def count_shapes(
     for kind, found in (("constant", constant), ("flood", flooded)):
         n_found = int(np.count_nonzero(found))
         if n_found:
-            setattr(oddities, kind, getattr(oddities, kind) + n_found)
-            oddities.note(kind, (start + int(np.argmax(found)), 0))
+            setattr(anomalies, kind, getattr(anomalies, kind) + n_found)
+            anomalies.note(kind, (start + int(np.argmax(found)), 0))
     return np.asarray(flooded, dtype=np.bool_)
 
 
-def count_ties(oddities: Oddities, rows: Ints, ranks: Ints, scores: Array, depth: int) -> None:
+def count_ties(anomalies: ScoreAnomalies, rows: Ints, ranks: Ints, scores: Array, depth: int) -> None:
     """Count the queries with ties among the first `depth`, and those with a tie across the cut."""
     equal = np.zeros(len(rows), dtype=bool)
     equal[1:] = (rows[1:] == rows[:-1]) & (scores[1:] == scores[:-1])
-    oddities.tied_in_top += len(np.unique(rows[equal & (ranks <= depth)]))
-    oddities.tied_at_cut += int(np.count_nonzero(equal & (ranks == depth + 1)))
+    anomalies.tied_in_top += len(np.unique(rows[equal & (ranks <= depth)]))
+    anomalies.tied_at_cut += int(np.count_nonzero(equal & (ranks == depth + 1)))
 
 
 def places_of(rows: Ints) -> Ints:
@@ -141,7 +141,7 @@ def in_order(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
     return query.astype(np.int32), doc.astype(np.int32), rank.astype(np.int32), score
 
 
-def ranked_of(parts: list[tuple[Array, ...]], oddities: Oddities, depth: int) -> Ranked:
+def ranked_of(parts: list[tuple[Array, ...]], anomalies: ScoreAnomalies, depth: int) -> Ranked:
     """Return parts that are in order, one after the other, and count lists that are alike.
 
     The list of parts is emptied, so that they and what is made of them are not held at once.
@@ -149,7 +149,7 @@ def ranked_of(parts: list[tuple[Array, ...]], oddities: Oddities, depth: int) ->
     pieces = [list(column) for column in zip(*parts, strict=True)]
     parts.clear()
     query, doc, rank = (np.concatenate(pieces.pop(0), dtype=np.int64) for _ in range(3))
-    ranked = Ranked(query, doc, rank, np.concatenate(pieces.pop(), dtype=np.float64), oddities)
+    ranked = Ranked(query, doc, rank, np.concatenate(pieces.pop(), dtype=np.float64), anomalies)
     count_duplicates(ranked, depth)
     return ranked
 
@@ -168,8 +168,8 @@ def count_duplicates(ranked: Ranked, depth: int) -> None:
         query = int(ranked.query[start])
         earlier = seen.setdefault(content, query)
         if earlier != query:
-            ranked.oddities.duplicates += 1
-            ranked.oddities.note("duplicates", (query, earlier))
+            ranked.anomalies.duplicates += 1
+            ranked.anomalies.note("duplicates", (query, earlier))
 
 
 def _list_hashes(ranked: Ranked, starts: Ints, depth: int) -> npt.NDArray[np.uint64]:

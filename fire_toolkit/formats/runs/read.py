@@ -13,8 +13,7 @@ import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import choose_matrix
-from fire_toolkit.formats.runs import native as own_runs
-from fire_toolkit.formats.runs import trec
+from fire_toolkit.formats.runs import native, trec
 from fire_toolkit.formats.runs.axis_ids import IdFile, check_ids, ids_beside, own_or_given
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
@@ -22,7 +21,7 @@ from fire_toolkit.formats.runs.list_pass import run_of_lists
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix import Matrix, n_rows_columns
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored, refuse_missing
-from fire_toolkit.formats.runs.native import OwnRun
+from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import find_reader
@@ -89,7 +88,7 @@ def open_run(
     run_id: str | None = None,
     query_ids: _Given = None,
     doc_ids: _Given = None,
-) -> Run | OwnRun | MatrixRun:
+) -> Run | NativeRunFile | MatrixRun:
     """Return the run in a file for `score_runs`: the same as `read_run` gives, read when it is scored.
 
     That holds for the toolkit's own files and for matrices; others are read whole.
@@ -104,8 +103,8 @@ def open_run(
     """
     path = Path(path)
     reader = find_reader(path) if path.is_file() else None
-    if reader is own_runs.READER:
-        return own_runs.open_own_run(path, run_id=run_id)
+    if reader is native.READER:
+        return native.open_native_run(path, run_id=run_id)
     if reader is not None and reader.read_arrays is not None:
         arrays = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
         run = MatrixRun(path, run_id or path.stem, *arrays)
@@ -114,14 +113,14 @@ def open_run(
     return read_run(path, run_id=run_id, query_ids=query_ids, doc_ids=doc_ids)
 
 
-def run_id_of(run: Run | OwnRun | MatrixRun) -> str:
+def run_id_of(run: Run | NativeRunFile | MatrixRun) -> str:
     """Return the id of one run, empty where it has no row."""
     if isinstance(run, pd.DataFrame):
         return str(run["run_id"].iloc[0]) if len(run) else ""
     return run.run_id
 
 
-def renamed(run: Run | OwnRun | MatrixRun, run_id: str) -> Any:
+def renamed(run: Run | NativeRunFile | MatrixRun, run_id: str) -> Any:
     """Return one run under another id."""
     if isinstance(run, pd.DataFrame):
         return Run(run.assign(run_id=run["run_id"].cat.rename_categories([run_id])))
@@ -140,7 +139,7 @@ def _read_matrix(
     ranked = rank_matrix(
         matrix, orientation=QUERIES_ROWS, n_queries=len(queries), docs=docs, depth=depth or len(docs)
     )
-    refuse_missing(path, ranked.oddities, queries, docs)
+    refuse_missing(path, ranked.anomalies, queries, docs)
     return run_of_ranked(ranked, run_id, queries, docs, where=str(path))
 
 

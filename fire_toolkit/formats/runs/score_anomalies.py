@@ -13,7 +13,7 @@ ALLOWANCES = ("nan", "inf", "flood", "constant", "duplicates")
 
 
 @dataclass
-class Oddities:
+class ScoreAnomalies:
     """What a model's scores should not hold, and what to know of their ties.
 
     n_nan, n_minus_inf, n_plus_inf: cells. flood: queries of which half the docs or more (and ten or
@@ -59,34 +59,34 @@ def parse_allowances(text: str) -> frozenset[str]:
     return names
 
 
-def said(oddities: Oddities, queries: Sequence[str], docs: Sequence[str]) -> dict[str, str]:
-    """Return, for each allowance that these oddities need, what was found, in words.
+def said(anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str]) -> dict[str, str]:
+    """Return, for each allowance that these anomalies need, what was found, in words.
 
     Duplicates need one when they are more than half of the queries: captions of equal text have equal
     rows in honest matrices, five of a thousand in MSR-VTT's test.
     """
 
     def at(kind: str) -> str:
-        query, doc = oddities.first[kind]
+        query, doc = anomalies.first[kind]
         return f"the first at query {queries[query]}, doc {docs[doc]}"
 
     found: dict[str, str] = {}
-    if oddities.n_nan:
-        found["nan"] = f"{_are(oddities.n_nan, 'score')} NaN ({at('nan')})"
-    if oddities.n_minus_inf:
-        found["inf"] = f"{_are(oddities.n_minus_inf, 'score')} -inf ({at('minus_inf')})"
-    if oddities.flood:
-        query = queries[oddities.first["flood"][0]]
+    if anomalies.n_nan:
+        found["nan"] = f"{_are(anomalies.n_nan, 'score')} NaN ({at('nan')})"
+    if anomalies.n_minus_inf:
+        found["inf"] = f"{_are(anomalies.n_minus_inf, 'score')} -inf ({at('minus_inf')})"
+    if anomalies.flood:
+        query = queries[anomalies.first["flood"][0]]
         found["flood"] = (
-            f"in {_n(oddities.flood, 'query')} half of the docs or more share the lowest score ({query})"
+            f"in {_n(anomalies.flood, 'query')} half of the docs or more share the lowest score ({query})"
         )
-    if oddities.constant:
-        query = queries[oddities.first["constant"][0]]
-        found["constant"] = f"one score for all docs in {_n(oddities.constant, 'query')} ({query})"
-    if 2 * oddities.duplicates > len(queries):
-        one, two = oddities.first["duplicates"]
+    if anomalies.constant:
+        query = queries[anomalies.first["constant"][0]]
+        found["constant"] = f"one score for all docs in {_n(anomalies.constant, 'query')} ({query})"
+    if 2 * anomalies.duplicates > len(queries):
+        one, two = anomalies.first["duplicates"]
         found["duplicates"] = (
-            f"{oddities.duplicates:,} of {len(queries):,} queries repeat another's list "
+            f"{anomalies.duplicates:,} of {len(queries):,} queries repeat another's list "
             f"({queries[one]} that of {queries[two]})"
         )
     return found
@@ -102,8 +102,8 @@ def _are(count: int, one: str) -> str:
     return f"{_n(count, one)} {'is' if count == 1 else 'are'}"
 
 
-def refuse_oddities(
-    oddities: Oddities,
+def refuse_anomalies(
+    anomalies: ScoreAnomalies,
     queries: Sequence[str],
     docs: Sequence[str],
     *,
@@ -115,13 +115,13 @@ def refuse_oddities(
     Raises:
         TableError: something was found that is not allowed; or plus infinity, which never is.
     """
-    if oddities.n_plus_inf:
-        query, doc = oddities.first["plus_inf"]
+    if anomalies.n_plus_inf:
+        query, doc = anomalies.first["plus_inf"]
         raise TableError(
-            f"{where}: {_are(oddities.n_plus_inf, 'score')} +inf (query {queries[query]}, doc {docs[doc]}), "
+            f"{where}: {_are(anomalies.n_plus_inf, 'score')} +inf (query {queries[query]}, doc {docs[doc]}), "
             "which no order can hold; mend the scores"
         )
-    found = said(oddities, queries, docs)
+    found = said(anomalies, queries, docs)
     refused = [kind for kind in found if kind not in allow]
     if refused:
         raise TableError(

@@ -12,8 +12,8 @@ import pytest
 from pyarrow import parquet
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.runs import native as own_runs
-from fire_toolkit.formats.runs.native import open_own_run, run_bytes
+from fire_toolkit.formats.runs import native
+from fire_toolkit.formats.runs.native import open_native_run, run_bytes
 from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run
@@ -42,13 +42,13 @@ def stored(folder: Path, run: Run) -> Path:
 def test_a_run_in_any_number_of_row_groups_is_read_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_rows: int
 ) -> None:
-    monkeypatch.setattr(own_runs, "_BLOCK_ROWS", block_rows)
+    monkeypatch.setattr(native, "_BLOCK_ROWS", block_rows)
     run = make_run()
     path = stored(tmp_path, run)
     n_groups = parquet.ParquetFile(path).metadata.num_row_groups
     assert n_groups == {1: 20, 7: -(-20 // (7 * 20 // len(run) or 1)), 1 << 20: 1}[block_rows]
     pd.testing.assert_frame_equal(run, read_run(path))
-    blocks = list(open_own_run(path).blocks())
+    blocks = list(open_native_run(path).blocks())
     assert [block.is_last for block in blocks] == [False] * (n_groups - 1) + [True]
     assert [query for block in blocks for query in block.queries] == list(run["query_id"].cat.categories)
     docs = [doc for block in blocks for doc in block.docs[block.doc]]
@@ -59,13 +59,13 @@ def test_a_large_row_group_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.
     run = make_run()
     path = stored(tmp_path, run)
     assert parquet.ParquetFile(path).metadata.num_row_groups == 1
-    monkeypatch.setattr(own_runs, "_BLOCK_BYTES", 200)
-    assert len(list(open_own_run(path).blocks())) > 3
+    monkeypatch.setattr(native, "_BLOCK_BYTES", 200)
+    assert len(list(open_native_run(path).blocks())) > 3
     pd.testing.assert_frame_equal(run, read_run(path))
 
 
 def test_other_tools_read_the_file_as_lists_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_runs, "_BLOCK_ROWS", 10)
+    monkeypatch.setattr(native, "_BLOCK_ROWS", 10)
     run = make_run()
     table = pd.read_parquet(stored(tmp_path, run))
     assert list(table.columns) == ["query_id", "doc_ids", "ranks", "scores"]
@@ -81,7 +81,7 @@ def test_a_file_written_before_row_groups_is_read() -> None:
 def test_only_the_own_file_is_left_unread_and_may_be_renamed(tmp_path: Path) -> None:
     path = stored(tmp_path, make_run())
     opened = open_run(path, run_id="other")
-    assert (type(opened).__name__, opened.run_id) == ("OwnRun", "other")
+    assert (type(opened).__name__, opened.run_id) == ("NativeRunFile", "other")
     (tmp_path / "run.txt").write_text("q1 Q0 d1 1 1.0 m\n")
     assert isinstance(open_run(tmp_path / "run.txt"), pd.DataFrame)
 
@@ -136,7 +136,7 @@ def test_what_no_run_has_is_refused(tmp_path: Path, columns: dict[str, list[obje
     with pytest.raises(FormatError, match=said):
         read_run(path)
     with pytest.raises(FormatError, match=said):
-        list(open_own_run(path).blocks())
+        list(open_native_run(path).blocks())
 
 
 def test_every_flipped_byte_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
