@@ -10,12 +10,12 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
 from fire_toolkit.tables.checks import ordered
+from fire_toolkit.tables.columns import listed
 
 Ints = npt.NDArray[np.int64]
 
@@ -232,7 +232,7 @@ def make_tasks(
     pairs = pairs.assign(
         text=text,
         media_url=media_url,
-        pair_id=pd.array(pair_ids(*map(_listed, (pairs["query_id"], pairs["doc_id"]))), dtype="str"),
+        pair_id=pd.array(pair_ids(*map(listed, (pairs["query_id"], pairs["doc_id"]))), dtype="str"),
         guideline=guideline.name,
     )
     n_doubled = int((Decimal(str(overlap)) * len(pairs)).to_integral_value(ROUND_HALF_UP))
@@ -287,10 +287,6 @@ def _clip(media_url: str, start_s: float, end_s: float) -> str:
 
 def _seconds(moment: float) -> str:
     return f"{moment:.3f}".rstrip("0").rstrip(".")
-
-
-def _listed(texts: pd.Series[str]) -> list[str]:
-    return list(pa.array(texts.array).to_pylist())  # a tenth of the time that pandas takes
 
 
 def _generator(overlap: float, seed: int) -> np.random.Generator:

@@ -92,21 +92,21 @@ def _in_free_round(pairs: Pool, root: Path) -> Pool:
 
 def _keys(pairs: Pool) -> list[str]:
     from fire_toolkit.campaign.tasks import pair_ids
+    from fire_toolkit.tables.columns import listed
 
-    return pair_ids(pairs["query_id"].tolist(), pairs["doc_id"].tolist())
+    return pair_ids(listed(pairs["query_id"]), listed(pairs["doc_id"]))
 
 
 def _not_judged(pairs: Pool, root: Path) -> Pool:
     """Return the pairs that neither the pool nor the workspace's judgments call judged."""
     from fire_toolkit.formats.tables.table_files import read_judged_pairs
     from fire_toolkit.tables import Pool
+    from fire_toolkit.tables.columns import pair_rows
 
     judgments = root / "judgments" / "judgments.csv"
     left = pairs[~pairs["is_judged"]] if "is_judged" in pairs.columns else pairs
     if judgments.is_file() and len(left):
-        names = ["query_id", "doc_id"]
-        found = left[names].merge(read_judged_pairs(judgments)[names], how="left", indicator="in")
-        left = left[(found["in"] == "left_only").to_numpy()]
+        left = left[pair_rows(left, read_judged_pairs(judgments)) < 0]
     return Pool(left.reset_index(drop=True))
 
 

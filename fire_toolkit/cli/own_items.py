@@ -166,11 +166,11 @@ def queries_own_items(queries: str | None, inputs: Inputs) -> OwnItems:
     A file that names none is not read further.
     """
     from fire_toolkit.files import STDIN
-    from fire_toolkit.formats.tables.table_files import has_column, read_queries
+    from fire_toolkit.formats.tables.table_files import has_columns, read_queries
     from fire_toolkit.matching.own_items import COLUMN, own_items_of
 
     path = _queries_path(queries)
-    if path is None or str(path) == STDIN or not has_column(path, COLUMN):
+    if path is None or str(path) == STDIN or not has_columns(path, COLUMN):
         return {}
     return own_items_of(read_queries(inputs.use(path)))
 

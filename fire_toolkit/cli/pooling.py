@@ -227,7 +227,8 @@ def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs)
         return _Earlier(None, None, pairs, 1 + max(taken) if taken else None)
     found = read_pool(inputs.use(file) if previous else file)
     if not previous:  # what was pooled and never asked is as new as the rest
-        found = Pool(found[found["round"].isin(rounds)])
+        is_asked = found["round"].isin(rounds)
+        found = found if is_asked.all() else Pool(found[is_asked])
     beside = file.with_name("pool_sources.csv")
     sources = read_pool_sources(beside) if beside.is_file() else None
     return _Earlier(found, sources, pairs, 1 + max({*taken, *found["round"].unique().tolist()}, default=0))
@@ -245,7 +246,7 @@ def _changes(made: _Made) -> list[dict[str, Any]]:
     from fire_toolkit.pooling import source_changes
 
     earlier = made.earlier
-    if earlier.sources is None:
+    if earlier.sources is None or _are_same(earlier.sources, made.result.sources):
         return []
     labels = workspace_path("labels/labels.csv")
     found = source_changes(
@@ -264,6 +265,12 @@ def _changes(made: _Made) -> list[dict[str, Any]]:
     return rows
 
 
+def _are_same(before: PoolSources, now: PoolSources) -> bool:
+    """Return whether every run brings the pairs that it brought before."""
+    names = ["query_id", "doc_id", "run_id"]
+    return before[names].equals(now[names])
+
+
 def _say_changes(made: _Made) -> None:
     """Say which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
     for row in _changes(made):
@@ -276,7 +283,7 @@ def _say_changes(made: _Made) -> None:
         }
         say(f"{row['run_id']}: {words[row['kind']]}")
     earlier = made.earlier
-    if earlier.sources is None or earlier.judged is None:
+    if earlier.sources is None or earlier.judged is None or _are_same(earlier.sources, made.result.sources):
         return
     n_left = len(_without(_without(earlier.sources, made.result.pool), earlier.judged, keep=True))
     if n_left:

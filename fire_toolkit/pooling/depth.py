@@ -16,9 +16,12 @@ from fire_toolkit.matching.ranking import split_runs, top
 from fire_toolkit.pooling.registry import pooled_rows
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Pool, PoolSources, Qrels, Queries, Run, check_pool
-from fire_toolkit.tables.columns import packed_codes, pair_rows, starts_of_groups
+from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.columns import listed, packed_codes, pair_rows, pairs_once, starts_of_groups
 
 PAIR = ["query_id", "doc_id"]
+_ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
+_NEVER = np.iinfo(np.int64).max
 
 
 class _PoolingResult(NamedTuple):
@@ -97,9 +100,11 @@ def pool_runs(
     own_items = None if own_items is None else own_items_of(own_items)
     if not by_id:
         raise UsageError("no run given, expected at least one")
-    _check_same_queries(by_id, originals)
-    universe = None if originals is None else set(originals["query_id"])
-    counts = {"runs": len(by_id), "extra_queries": _count_extra(by_id, universe)}
+    queries = {run_id: set(listed(run["query_id"].cat.categories)) for run_id, run in by_id.items()}
+    universe = None if originals is None else set(listed(originals["query_id"]))
+    _check_same_queries(queries, universe)
+    extra = set() if universe is None else set().union(*queries.values()) - universe
+    counts = {"runs": len(by_id), "extra_queries": len(extra)}
     positives = None if originals is None else originals.loc[originals["relevance"] >= 1, PAIR]
     if own_items:
         counts["own_items"] = _count_own(_all_sources(by_id, depth, universe), own_items)
@@ -112,17 +117,17 @@ def pool_runs(
         counts["originals"] = len(positives)
         counts["originals_in_pool"] = int(pairs["is_original"].sum())
     counts |= {"judged_before": 0, "pairs": len(pairs), "queries": int(pairs["query_id"].nunique())}
-    asked = _first_rounds([table for table in (previous, judged) if table is not None])
-    number = round_number or 1 + (int(asked["round"].max()) if len(asked) else 0)
-    if len(asked):
-        pairs = pairs.merge(asked, on=PAIR, how="left")
-        counts["to_ask"] = int(pairs["round"].isna().sum())
-        counts["round"] = number if counts["to_ask"] else int(pairs["round"].max())
-        pairs["round"] = pairs["round"].fillna(number)
+    asked = [table for table in (previous, judged) if table is not None and len(table)]
+    number = round_number or 1 + (_latest_round(asked) if asked else 0)
+    first = _first_rounds(pairs, asked)
+    if asked:
+        counts["to_ask"] = int((first == _NEVER).sum())
+        counts["round"] = number if counts["to_ask"] else int(first.max())
+    pairs["round"] = np.where(first == _NEVER, number, first)
     if judged is not None and len(judged):
-        pairs["is_judged"] = _is_among(pairs, judged)
+        pairs["is_judged"] = pair_rows(pairs, judged) >= 0
         counts["judged_before"] = int(pairs["is_judged"].sum())
-    pool = check_pool(pairs if len(asked) else pairs.assign(round=number))
+    pool = check_pool(pairs)
     return PoolingResult(pool, PoolSources(_as_text(pooled)), counts)
 
 
@@ -151,13 +156,13 @@ def _all_sources(
 
 def _of_queries(run: Run, universe: set[str]) -> Run:
     ids = run["query_id"].cat
-    is_known = np.array([query in universe for query in ids.categories], dtype=bool)
+    is_known = np.array([query in universe for query in listed(ids.categories)], dtype=bool)
     return run if is_known.all() else Run(run[is_known[ids.codes]])
 
 
 def _codes_among(columns: Sequence[pd.Series]) -> tuple[npt.NDArray[np.int32], pd.Index]:
     """Return the codes of columns of categories, one after the other, among all their categories, sorted."""
-    ids = pd.Index(sorted(set().union(*(column.cat.categories for column in columns))), dtype="str")
+    ids = pd.Index(sorted(set().union(*(listed(column.cat.categories) for column in columns))), dtype="str")
     places = [ids.get_indexer(column.cat.categories).astype(np.int32)[column.cat.codes] for column in columns]
     return np.concatenate(places), ids
 
@@ -192,28 +197,20 @@ def _count_own(pooled: pd.DataFrame, own_items: OwnItems) -> int:
     return len(pairs) - len(without_own_pairs(pairs, own_items))
 
 
-def _check_same_queries(by_id: dict[str, Run], originals: Qrels | None) -> None:
-    queries = {run_id: set(run["query_id"].cat.categories) for run_id, run in by_id.items()}
+def _check_same_queries(queries: dict[str, set[str]], universe: set[str] | None) -> None:
+    """Raise JoinError for a run none of whose queries is among the qrels', or among another run's."""
     for run_id, own in queries.items():
-        if originals is not None and not own & set(originals["query_id"]):
+        if universe is not None and own.isdisjoint(universe):
             raise JoinError(
-                f"run {run_id!r} has none of the {originals['query_id'].nunique()} queries of the original "
-                f"qrels (its first: {min(own)!r}, theirs: {originals['query_id'].min()!r}); "
-                "is it a run for another collection?"
+                f"run {run_id!r} has none of the {len(universe)} queries of the original qrels (its first: "
+                f"{min(own)!r}, theirs: {min(universe)!r}); is it a run for another collection?"
             )
-        others = set().union(*(found for other, found in queries.items() if other != run_id))
-        if others and not own & others:
+        others = [found for other, found in queries.items() if other != run_id and found]
+        if others and all(own.isdisjoint(found) for found in others):
             raise JoinError(
                 f"run {run_id!r} has no query in common with the other runs (its first: {min(own)!r}, "
-                f"theirs: {min(others)!r}); is it a run for another collection?"
+                f"theirs: {min(map(min, others))!r}); is it a run for another collection?"
             )
-
-
-def _count_extra(by_id: dict[str, Run], universe: set[str] | None) -> int:
-    if universe is None:
-        return 0
-    found = set().union(*(run["query_id"].cat.categories for run in by_id.values()))
-    return len(found - universe)
 
 
 def _with_originals(pairs: pd.DataFrame, positives: pd.DataFrame, include: bool) -> pd.DataFrame:
@@ -227,14 +224,23 @@ def _with_originals(pairs: pd.DataFrame, positives: pd.DataFrame, include: bool)
     return pd.concat([marked, missed], ignore_index=True)
 
 
-def _first_rounds(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return each pair of `tables` once with its first round; 1 where a table has no rounds."""
-    parts = [table[PAIR].assign(round=table["round"] if "round" in table.columns else 1) for table in tables]
-    if not parts:
-        return pd.DataFrame({"query_id": [], "doc_id": [], "round": []})
-    return pd.concat(parts).groupby(PAIR, sort=False)["round"].min().reset_index()
+def _first_rounds(pairs: pd.DataFrame, asked: Sequence[pd.DataFrame]) -> npt.NDArray[np.int64]:
+    """Return the first round of each pair in the tables asked, `_NEVER` where it is in none of them."""
+    first = np.full(len(pairs), _NEVER)
+    for table in asked:
+        rows = pair_rows(table, pairs)
+        np.minimum.at(first, rows[rows >= 0], _rounds_of(table)[rows >= 0])
+    return first
 
 
-def _is_among(pairs: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
-    """Whether each pair is among `others`."""
-    return pd.Series(pair_rows(pairs, others) >= 0, index=pairs.index)
+def _latest_round(asked: Sequence[pd.DataFrame]) -> int:
+    """Return the latest of the rounds in which pairs were first asked."""
+    rounds = [table[PAIR].assign(round=_rounds_of(table)) for table in asked]
+    return int(pairs_once(pd.concat(rounds, ignore_index=True), "round")["round"].max())
+
+
+def _rounds_of(table: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """Return the round of each pair, 1 where the table has no rounds."""
+    if "round" not in table.columns:
+        return np.ones(len(table), dtype=np.int64)
+    return check_table(_ROUNDS, table[["round"]])["round"].to_numpy()

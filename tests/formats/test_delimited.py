@@ -177,6 +177,21 @@ def test_what_is_well_formed_is_read_fast(text: str) -> None:
     assert delimited_columns.well_formed_columns(text.encode()) is not None
 
 
+@pytest.mark.parametrize("text", ["a,b,c\n1,2,3\n4,5,6\n", '"a",b,c\n1,2,3\n4,5,6\n'])
+def test_only_the_columns_asked_for_are_kept(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "table"
+    path.write_text(text)
+    table = read_delimited(path, required=["a"], only=["c", "a", "none"])
+    assert table.to_dict("list") == {"a": ["1", "4"], "c": ["3", "6"]}
+
+
+def test_a_column_that_is_not_kept_is_utf8_too(tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_bytes(b"a,b\n1,\xff\n")
+    with pytest.raises(FormatError, match=r"table:2: byte 0xff is not UTF-8"):
+        read_delimited(path, only=["a"])
+
+
 @pytest.mark.parametrize("n_rows", [0, 1, 4, 5, 8, 9])
 def test_rows_are_read_in_stretches_of_any_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_rows: int

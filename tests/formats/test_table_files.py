@@ -87,6 +87,26 @@ def test_pooled_runs_of_no_such_table_are_an_error(tmp_path: Path, text: str) ->
         read_pooled_runs(put(tmp_path, "pool_sources.csv", text))
 
 
+@pytest.mark.parametrize(
+    ("rounds", "first"), [("213", [("1", "a", 1), ("1", "b", 2)]), ("2x3", [("1", "a", 1), ("1", "b", 1)])]
+)
+def test_judged_pairs_are_of_the_first_of_their_rounds(
+    tmp_path: Path, rounds: str, first: list[tuple[str, str, int]]
+) -> None:
+    """A round that is somebody's own word makes all of them round 1."""
+    rows = [f"1,{doc},long comment,{number}\n" for doc, number in zip("baa", rounds, strict=True)]
+    path = put(tmp_path, "j.csv", "query_id,doc_id,comment,round\n" + "".join(rows))
+    pairs = read_judged_pairs(path)
+    assert list(pairs.columns) == ["query_id", "doc_id", "round"]
+    assert sorted(pairs.itertuples(index=False, name=None)) == first
+
+
+def test_judged_pairs_may_begin_with_a_blank_line_and_have_a_quoted_header(tmp_path: Path) -> None:
+    assert list(read_judged_pairs(put(tmp_path, "qrels", "\n1 0 a 1\n"))["doc_id"]) == ["a"]
+    quoted = put(tmp_path, "j.csv", '"query_id","doc_id","label"\n1,a,x\n')
+    assert list(read_judged_pairs(quoted)["doc_id"]) == ["a"]
+
+
 def test_what_is_no_such_table_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="no column label, relevance"):
         read_labels(put(tmp_path, "labels.csv", "query_id,doc_id\n1,a\n"))

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fire_toolkit.errors import JoinError, PluginError, UsageError
+from fire_toolkit.errors import JoinError, PluginError, TableError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs, source_changes
 from fire_toolkit.pooling.registry import STRATEGIES
-from fire_toolkit.tables import Qrels, Run, check_qrels
+from fire_toolkit.tables import Qrels, Run, check_pool, check_qrels
 
 
 def run(name: str, lists: dict[str, str]) -> Run:
@@ -89,6 +89,37 @@ def test_a_later_model_leaves_the_sources_whole_and_the_first_pairs_in_their_rou
     for row in both.pool.itertuples():
         is_old = (row.query_id, row.doc_id) in asked
         assert (row.is_judged, row.round) == (is_old, 1 if is_old else 2)
+
+
+asked_before = st.lists(
+    st.tuples(st.sampled_from("123"), st.sampled_from("abcdwxyzk"), st.integers(1, 3)), max_size=12
+)
+
+
+@given(asked_before, asked_before)
+def test_a_pair_keeps_the_first_of_its_rounds_in_either_table(
+    pairs: list[tuple[str, str, int]], known: list[tuple[str, str, int]]
+) -> None:
+    judged = pd.DataFrame(pairs, columns=["query_id", "doc_id", "round"]).astype({"round": "int64"})
+    once = {(query, doc): number for query, doc, number in known}
+    rows = [(query, doc, number) for (query, doc), number in once.items()]
+    previous = check_pool(pd.DataFrame(rows, columns=["query_id", "doc_id", "round"]))
+    first: dict[tuple[str, str], int] = {}
+    for query, doc, number in [*rows, *pairs]:
+        first[query, doc] = min(number, first.get((query, doc), number))
+    result = pool_runs([CLIP, SSB], depth=2, judged=judged, previous=previous)
+    pooled = list(zip(result.pool["query_id"], result.pool["doc_id"], strict=True))
+    new = 1 + max(first.values(), default=0)
+    assert result.pool["round"].tolist() == [first.get(pair, new) for pair in pooled]
+    if first:
+        assert result.counts["to_ask"] == sum(pair not in first for pair in pooled)
+        assert result.counts["round"] == max(result.pool["round"])
+
+
+def test_a_round_that_is_no_whole_number_is_refused() -> None:
+    judged = pd.DataFrame({"query_id": ["1"], "doc_id": ["a"], "round": [1.5]})
+    with pytest.raises(TableError, match="round is not a whole number"):
+        pool_runs([CLIP], depth=1, judged=judged)
 
 
 def test_a_pool_without_earlier_judgments_says_nothing_of_them() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -25,22 +25,26 @@ _QUOTED = (b",", b'"', b"\r", b"\n")
 _BROKEN = re.compile(rb"[\t-\r\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
-def read_delimited(path: str | Path, *, required: Sequence[str] = ()) -> pd.DataFrame:
+def read_delimited(
+    path: str | Path, *, required: Sequence[str] = (), only: Collection[str] | None = None
+) -> pd.DataFrame:
     """Return a CSV or TSV file as a frame of text; the header's line decides which of the two it is.
 
     Args:
         path: a file with a header line (`-`: standard input; gzip by content).
         required: columns that the header must name; others are kept.
+        only: the columns to return, of those there; by default all.
 
     Raises:
         FormatError: no header, a name twice, a required column absent, a line with too few or too
             many fields, a quote that is not closed: each with path and line.
     """
     raw = without_mark(read_bytes(path))
-    table = well_formed_columns(raw)
+    table = well_formed_columns(raw, only)
     if table is not None and set(required) <= set(table.columns):
         return table
-    return _read_carefully(text_of(raw, path), path, required)
+    found = _read_carefully(text_of(raw, path), path, required)
+    return found if only is None else found[[name for name in found.columns if name in only]]
 
 
 def _read_carefully(text: str, path: str | Path, required: Sequence[str]) -> pd.DataFrame:

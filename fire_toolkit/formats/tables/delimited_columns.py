@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,17 +11,20 @@ import pandas as pd
 from fire_toolkit.tables.checks import are_ids
 
 _LONGEST_FIELD = 1 << 17
-_BLOCK_BYTES = 1 << 22
+_BLOCK_BYTES = (1 << 31) - 1  # a column of one block need not be put together
 _QUOTE, _LINE_ENDS = ord('"'), (ord("\r"), ord("\n"))
 
 
-def well_formed_columns(raw: bytes) -> pd.DataFrame | None:
+def well_formed_columns(raw: bytes, only: Collection[str] | None = None) -> pd.DataFrame | None:
     """Return a file's columns as text, or None where the careful reader must look.
 
     Args:
         raw: UTF-8 without a byte order mark: a header without quotes, then rows.
+        only: the columns to keep, of those there; by default all.
     """
-    table = _well_formed(raw)
+    import pyarrow as pa
+
+    table = _well_formed(raw, only=None if only is None else dict.fromkeys(only, pa.large_string()))
     if table is None:
         return None
     columns = [column.combine_chunks() for column in table.columns]
@@ -48,25 +51,30 @@ def distinct_ids(raw: bytes, name: str, *, required: Sequence[str]) -> set[str] 
 def _well_formed(
     raw: bytes, *, only: Mapping[str, Any] | None = None, required: Sequence[str] = ()
 ) -> Any | None:
-    """Return a table of large strings, or of the columns and types of `only`; None as above."""
+    """Return a table of large strings, or of those columns and types of `only` that it has; None as above."""
     import pyarrow as pa
     from pyarrow import csv
 
-    head, line_end, body = raw.partition(b"\n")
+    head = raw[: raw.find(b"\n") + 1]
+    body = memoryview(raw)[len(head) :]
     delimiter = "\t" if b"\t" in head else ","
     has_quotes = delimiter == "," and b'"' in raw
-    if not head.strip() or not line_end or b"\0" in raw or not _ends_lines_once(raw):
+    if not head.strip() or b"\0" in raw or not _ends_lines_once(raw):
         return None
     if has_quotes and (b'"' in head or not _is_well_quoted(body)):
         return None
+    block_size = min(_BLOCK_BYTES, len(body) + 1)
     try:
         names = [name.strip() for name in head.decode().split(delimiter)]
         if len(set(names)) < len(names) or not set(required) <= set(names):
             return None
-        types = dict.fromkeys(names, pa.large_string()) if only is None else only
+        wanted = dict.fromkeys(names, pa.large_string()) if only is None else only
+        types = {name: wanted[name] for name in names if name in wanted}
+        if not types or (len(types) < len(names) and not _is_utf8(body)):
+            return None
         return csv.read_csv(
             pa.BufferReader(body),
-            csv.ReadOptions(column_names=names, use_threads=False, block_size=_BLOCK_BYTES),
+            csv.ReadOptions(column_names=names, use_threads=False, block_size=block_size),
             csv.ParseOptions(
                 delimiter=delimiter, quote_char='"' if has_quotes else False, newlines_in_values=has_quotes
             ),
@@ -82,12 +90,24 @@ def _series(column: Any) -> pd.Series:
     return pd.Series(pd.array(column, dtype="str"), copy=False)
 
 
+def _is_utf8(raw: memoryview) -> bool:
+    import pyarrow as pa
+
+    ends = pa.array([0, len(raw)], pa.int64()).buffers()[1]
+    whole = pa.Array.from_buffers(pa.large_string(), 1, [None, ends, pa.py_buffer(raw)])
+    try:
+        whole.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
 def _ends_lines_once(raw: bytes) -> bool:
     """Return whether carriage returns stand before line feeds only."""
     return b"\r" not in raw or raw.count(b"\r") == raw.count(b"\r\n")
 
 
-def _is_well_quoted(body: bytes) -> bool:
+def _is_well_quoted(body: memoryview) -> bool:
     """Return whether every quote begins or ends a whole field, or is doubled within a quoted one."""
     marks = np.frombuffer(body, dtype=np.uint8)
     places = np.flatnonzero(marks == _QUOTE)

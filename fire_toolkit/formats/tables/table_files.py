@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from fire_toolkit.files import read_bytes, read_text, without_mark
+from fire_toolkit.files import read_bytes, text_of, without_mark
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.formats.tables.delimited_columns import distinct_ids
 from fire_toolkit.judgments import latest_judgments
@@ -32,8 +33,10 @@ from fire_toolkit.tables import (
     check_queries,
 )
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.columns import pairs_once
 
 _ROUND = re.compile("[1-9][0-9]*")
+_NUMBER = re.compile("[1-9][0-9]{0,8}")
 
 
 def _read(path: str | Path, spec: TableSpec) -> pd.DataFrame:
@@ -57,10 +60,12 @@ def read_queries(path: str | Path) -> Queries:
     return check_queries(_read_either(path, "query_id", "text", "media_url"), where=str(path))
 
 
-def has_column(path: str | Path, name: str) -> bool:
-    """Whether the header of a CSV or TSV file names a column."""
-    header = read_text(path).split("\n", 1)[0]
-    return name in (field.strip(' "\r\ufeff') for field in header.replace("\t", ",").split(","))
+def has_columns(path: str | Path, *names: str) -> bool:
+    """Whether the header of a CSV or TSV file names all these columns."""
+    raw = without_mark(read_bytes(path))
+    header = raw[: raw.find(b"\n") + 1] or raw
+    found = text_of(header, path) if header.strip() else ""
+    return set(names) <= {field.strip(' "\r\n') for field in found.replace("\t", ",").split(",")}
 
 
 def read_items(path: str | Path) -> Items:
@@ -161,15 +166,14 @@ def read_judged_pairs(path: str | Path) -> pd.DataFrame:
     from fire_toolkit.formats.collections.qrels import read_qrels
 
     pair = ["query_id", "doc_id"]
-    names = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
-    if not set(pair) <= {name.strip() for name in names}:
+    if not has_columns(path, *pair):
         qrels = read_qrels(path)
         return qrels.loc[qrels["relevance"] >= 0, pair].assign(round=1)
-    table = read_delimited(path, required=pair)
-    if "round" not in table.columns or not table["round"].str.fullmatch("[1-9][0-9]{0,8}").all():
-        return table[pair].drop_duplicates().assign(round=1)
-    rounds = table[pair].assign(round=table["round"].astype("int64"))
-    return rounds.groupby(pair, sort=False)["round"].min().reset_index()
+    table = read_delimited(path, required=pair, only=(*pair, "round"))
+    codes, words = table.get("round", pd.Series("", index=table.index)).factorize()
+    are_rounds = all(map(_NUMBER.fullmatch, words))
+    rounds = np.array([int(word) if are_rounds else 1 for word in words], dtype=np.int64)
+    return pairs_once(table[pair].assign(round=rounds[codes]), "round")
 
 
 class _ReadJudgments(NamedTuple):
