@@ -56,13 +56,17 @@ WORDS = [
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its name, its arguments, what it reads and writes (patterns in the workspace), its goal."""
+    """A command: its name, its arguments, what it reads and writes (patterns in the workspace), its goal.
+
+    where: the folder that it runs in, a workspace of its own.
+    """
 
     name: str
     arguments: str
     reads: tuple[str, ...]
     writes: tuple[str, ...] = ()
     goal: float | None = None
+    where: str = "."
 
 
 RUNS = ("runs/*.npy",)
@@ -102,8 +106,10 @@ COMMANDS = (
             (*TABLES, "collection/queries.tsv", "train.csv"), (), 10),
     Command("next-round", "next-round --budget 5000", (*JUDGED, *LABELS, *QRELS), ("plan/*/pool.csv",), 10),
     Command("status", "status", (), (), 1),
-    Command("pool of TREC text", "pool trec/r0.run trec/r1.run trec/r2.run --depth 100 --out deep",
-            ("trec/*.run",), ("deep/*.csv",), 15),
+    Command("pool again", "pool --out again", (*RUNS, *QRELS, *POOL, *SOURCES, *JUDGED, "labels/labels.csv"),
+            ("again/*.csv",), 5),
+    Command("pool of TREC text", "pool r0.run r1.run r2.run --depth 100",
+            ("trec/*.run", "trec/collection/qrels.txt"), ("trec/pool/*.csv",), 15, "trec"),
 )  # fmt: skip
 
 
@@ -150,7 +156,11 @@ def run(command: Command, folder: Path, profile: Path | None) -> tuple[float, fl
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with (folder / "words.txt").open("ab") as words:
         process = subprocess.Popen(
-            [*program, *command.arguments.split()], cwd=folder, stdout=words, stderr=words, env=kept
+            [*program, *command.arguments.split()],
+            cwd=folder / command.where,
+            stdout=words,
+            stderr=words,
+            env=kept,
         )
         _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -209,7 +219,7 @@ def make_collection(folder: Path, n_captions: int) -> None:
     if (folder / "fire.toml").is_file():
         return
     random = np.random.default_rng(0)
-    for name in ("collection", "runs", "exports", "trec", "matrices"):
+    for name in ("collection", "runs", "exports", "matrices"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     queries = [f"vid{n % VIDEOS:04}_{n // VIDEOS}" for n in range(n_captions)]
     videos = [f"vid{n:04}" for n in range(VIDEOS)]
@@ -239,9 +249,8 @@ def make_before(command: Command, folder: Path, scale: float) -> None:
     if command.name == "report similarity" and not (folder / "train.csv").is_file():
         captions = np.random.default_rng(2).choice(WORDS, (round(TRAINING_CAPTIONS * scale), 8))
         (folder / "train.csv").write_text("text\n" + "".join(f"{' '.join(words)}\n" for words in captions))
-    if command.name == "pool of TREC text" and not list(folder.glob("trec/*")):
-        for model in range(MODELS):
-            make_trec(folder / f"trec/r{model}.run", model, round(TREC_QUERIES * scale))
+    if command.name == "pool of TREC text" and not (folder / "trec").exists():
+        make_trec_workspace(folder / "trec", round(TREC_QUERIES * scale))
 
 
 def make_exports(folder: Path) -> None:
@@ -278,6 +287,16 @@ def entry(number: int, task: dict[str, Any], person: int, label: str) -> dict[st
             "cancelled_annotations": 0, "total_predictions": 0, "comment_count": 0,
             "unresolved_comment_count": 0, "last_comment_updated_at": None, "project": person + 1,
             "updated_by": person + 1, "comment_authors": []}  # fmt: skip
+
+
+def make_trec_workspace(folder: Path, n_queries: int) -> None:
+    """Make a workspace with runs and qrels as TREC text: a positive for each query."""
+    (folder / "collection").mkdir(parents=True)
+    (folder / "fire.toml").touch()
+    lines = (f"q{query} 0 d{query * 37 % 100_000:05} 1\n" for query in range(n_queries))
+    (folder / "collection/qrels.txt").write_text("".join(lines))
+    for model in range(MODELS):
+        make_trec(folder / f"r{model}.run", model, n_queries)
 
 
 def make_trec(path: Path, model: int, n_queries: int) -> None:
