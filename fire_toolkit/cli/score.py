@@ -119,7 +119,7 @@ def score(
     """
     from fire_toolkit.scoring import score_curves, score_runs
 
-    names = tuple(chosen(measures, "score", "measures"))
+    names = measures or _with_expectation(tuple(chosen((), "score", "measures")), ties)
     given.orders_docs = ties == "index"
     if transpose:
         refuse_untransposed(output_format)
@@ -182,6 +182,19 @@ def _show(
     text = text or formatted(table, "csv" if output_format == "table" else output_format)
     print_text(text, output_format if is_drawn else "csv", basis=given.basis())
     return table
+
+
+def _with_expectation(names: tuple[str, ...], ties: str) -> tuple[str, ...]:
+    """Return default measures without those that the tie rule cannot score, and say which these are."""
+    from fire_toolkit.measures import parse_measure
+
+    if ties != "expected":
+        return names
+    kept = tuple(name for name in names if parse_measure(name).definition.expected is not None)
+    if kept and len(kept) < len(names):
+        left_out = ", ".join(name for name in names if name not in kept)
+        say(f"note: left out of the default measures: {left_out}; --ties expected has no closed form for it")
+    return kept or names
 
 
 def _restricted(given: Given, groups: str) -> list[Run]:

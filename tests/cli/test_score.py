@@ -48,6 +48,16 @@ def test_what_a_rule_cannot_know_is_refused(fire: Fire, folder: Path) -> None:
     assert "--ties does not go with --honest" in fire(*SCORE, "--honest", "--ties", "average", code=2).stderr
 
 
+def test_default_measures_without_an_expectation_are_left_out_and_said(fire: Fire) -> None:
+    """MedR is among the defaults; asked for, it is refused as before."""
+    told = fire(*SCORE, "--ties", "expected", "--format", "json")
+    assert "note: left out of the default measures: MedR; --ties expected has no closed form" in told.stderr
+    usual = {row["measure"] for row in json.loads(fire(*SCORE, "--format", "json").stdout)}
+    assert {row["measure"] for row in json.loads(told.stdout)} == usual - {"MedR"}
+    refused = fire(*SCORE, "--ties", "expected", "-m", "RR", "-m", "MedR", code=1).stderr
+    assert "no closed form for MedR; leave them out" in refused
+
+
 @pytest.fixture
 def composed(folder: Path) -> Path:
     """Two queries of composed retrieval, each with its group; the reference r leads both lists."""
