@@ -80,7 +80,7 @@ def tasks(
     """
     from fire_toolkit.campaign.task_json import task_lines
     from fire_toolkit.campaign.tasks import make_tasks
-    from fire_toolkit.cli.asking import by_hand, kept, what_to_ask
+    from fire_toolkit.cli.asking import by_hand, kept, warn_of_unshown, what_to_ask
     from fire_toolkit.folder.carrier import queue_files
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.formats.tables.table_files import read_items, read_queries
@@ -117,14 +117,15 @@ def tasks(
     write_outputs(file, texts, stage="tasks", parameters=parameters, inputs=inputs, counts=counts)
     if entry and begins:
         begin(*begins, [entry])
-    summarise(counts, _words(counts, asked, has_items=bool(items_file)), as_json=as_json)
+    summarise(counts, _words(counts, asked), as_json=as_json)
+    warn_of_unshown(made)
     if entry:
         _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
     _say_next_of_tasks()
 
 
-def _words(counts: Mapping[str, int], asked: Asked, *, has_items: bool) -> str:
+def _words(counts: Mapping[str, int], asked: Asked) -> str:
     from fire_toolkit.campaign.task_files import overlap_file
 
     words = f"{n_of(counts['tasks'], 'task')} in {asked.file}"
@@ -133,7 +134,7 @@ def _words(counts: Mapping[str, int], asked: Asked, *, has_items: bool) -> str:
         words += f"; {counts['doubled']:,} of them again in {second}, for a second annotator"
     if asked.n_left:
         words += f"; {_left_out(asked.n_left)}"
-    return words if has_items else f"{words}; no items given, so each doc id stands for its media URL"
+    return words
 
 
 def _without_own_items(pairs: Pool, queries: Queries) -> Pool:

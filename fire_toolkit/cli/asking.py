@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fire_toolkit.cli.common import Inputs, chosen_path, here, shown, workspace_path
+from fire_toolkit.cli.common import Inputs, chosen_path, here, n_of, say, shown, workspace_path
 
 if TYPE_CHECKING:
     from fire_toolkit.campaign.records import Round
@@ -120,6 +120,21 @@ def _campaign_keys(root: Path) -> set[str]:
         given = read_delimited(path, required=["pair_id", "kind"])
         keys.update(given.loc[~given["kind"].isin([TRAINING, CONTROL]), "pair_id"])
     return keys
+
+
+def warn_of_unshown(made: Tasks) -> None:
+    """Say which media_url of the tasks are no addresses: ids, and paths on this machine."""
+    from fire_toolkit.media.places import place_of
+
+    urls = made["media_url"].unique()
+    bad = [url for url in urls if url and place_of(url, Path()).kind == "file"]
+    if bad:
+        shown = ", ".join(map(repr, bad[:3])) + (", …" if len(bad) > 3 else "")
+        say(
+            f"warning: {len(bad):,} of {n_of(len(urls), 'item')} cannot be shown to annotators: media_url "
+            f"is an id or a path, no address ({shown}); `media serve` gives files addresses; for ids, "
+            "give --items a table with doc_id and media_url"
+        )
 
 
 def by_hand(made: Tasks, loads: Mapping[str, float], seed: int) -> Round:

@@ -258,11 +258,12 @@ def _note_placeless(items: pd.DataFrame, are_listed: bool, notes: list[str]) -> 
     """Note the items that nobody can be shown: an id stands in the place of their media_url."""
     is_bare = ~items["media_url"].astype("str").str.contains(r"[/\\.:]")
     if "text" not in items and is_bare.any():
-        source = "" if are_listed else " known from the pairs alone"
-        shown = _some(items.loc[is_bare, "media_url"])
+        n_bare, shown = int(is_bare.sum()), _some(items.loc[is_bare, "media_url"])
+        lack = "has no media_url" if n_bare == 1 else "have no media_url"
+        source = "" if are_listed else ", and no file lists items"
         notes.append(
-            f"{_n(int(is_bare.sum()), 'item')}{source} with an id in the place of media_url ({shown}): "
-            "before tasks, add a table of items too, with doc_id and media_url"
+            f"{_n(n_bare, 'item')} {lack} and cannot be shown to annotators ({shown}){source}: before tasks, "
+            "add a table of items with doc_id and media_url"
         )
 
 

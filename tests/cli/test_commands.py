@@ -156,6 +156,25 @@ def test_tasks_tell_nothing_but_caption_item_and_key(fire: Fire, folder: Path) -
     assert not [word for word in ("clip", "ssb", "rank", "score", "original") if word in text]
 
 
+def test_tasks_warn_of_media_that_no_page_can_show(fire: Fire, folder: Path) -> None:
+    """Ids and paths are no addresses; those of Label Studio's own storage are."""
+    urls = {"a": "a.mp4", "b": "http://m/b.mp4", "c": "s3://m/c.mp4", "NA": "NA", "007": "/data/upload/7.mp4"}
+    rows = "".join(f"{doc},{url}\n" for doc, url in urls.items())
+    (folder / "items.csv").write_text("doc_id,media_url\n" + rows)
+    fire("pool", *RUNS, "--out", "pool")
+    ends = ("--queries", "queries.tsv", "--items", "items.csv", "--seed", 1)
+    told = fire("tasks", "pool", *ends, "--out", "tasks.json").stderr
+    assert "warning: 2 of 5 items cannot be shown to annotators: media_url is an id or a path" in told
+    assert "'a.mp4'" in told
+    (folder / "items.csv").write_text("doc_id,media_url\n" + rows.replace(",NA", ",http://m/NA"))
+    told = fire("tasks", "pool", *ends, "--out", "more.json").stderr
+    assert "warning: 1 of 5 items cannot be shown" in told
+    (folder / "items.csv").write_text(
+        "doc_id,media_url\n" + "".join(f"{doc},http://m/{doc}\n" for doc in urls)
+    )
+    assert "warning" not in fire("tasks", "pool", *ends, "--out", "all.json").stderr
+
+
 def test_agree_gives_the_named_columns(fire: Fire) -> None:
     table = rows(fire("agree", "judgments.csv", "--format", "csv").stdout)
     expected = "group,statistic,level,value,n_units,n_pairable,n_annotators,note"

@@ -41,13 +41,13 @@ def test_a_place_beside_a_caption_is_still_a_caption(tmp_path: Path) -> None:
 
 def test_ids_in_the_place_of_media_are_counted_and_said(tmp_path: Path) -> None:
     captions = put(tmp_path, "c.csv", CAPTIONS)
-    said = (
-        "2 items known from the pairs alone with an id in the place of media_url ('v9', 'v7'): before tasks"
+    assert read_collection([captions])[0].notes[0] == (
+        "2 items have no media_url and cannot be shown to annotators ('v9', 'v7'), and no file lists items: "
+        "before tasks, add a table of items with doc_id and media_url"
     )
-    assert read_collection([captions])[0].notes[0].startswith(said)
     items = put(tmp_path, "i.csv", "video_id,url\nv9,v9\nv7,http://m/7\n")
     notes = read_collection([captions, items])[0].notes
-    assert notes[0].startswith("1 item with an id in the place of media_url ('v9')")
+    assert notes[0].startswith("1 item has no media_url and cannot be shown to annotators ('v9'): before")
     files = put(tmp_path, "d.json", '[{"video": "1@N0_2.avi", "description": "a"}]')
     assert read_collection([files])[0].notes == []
 
