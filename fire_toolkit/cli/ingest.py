@@ -102,7 +102,7 @@ def add_run(
     cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
     """
     from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.runs.ingest import Request, ingest
+    from fire_toolkit.formats.runs.ingest import Request
     from fire_toolkit.formats.runs.masks import read_mask
     from fire_toolkit.formats.runs.score_anomalies import parse_allowances
     from fire_toolkit.scoring.expect import parse_expectation
@@ -128,10 +128,7 @@ def add_run(
     for path, other in [(paths[0], paths[1])] if embeddings else [(path, None) for path in paths]:
         own = Inputs()
         own.hashes.update(inputs.hashes)
-        progress = Progress(path)
-        with_ids = _with_ids(request, path, other, query_ids, doc_ids, own, progress)
-        result = ingest(path, with_ids, doc_vectors=other)
-        progress.end()
+        result = _ingested(request, path, other, query_ids, doc_ids, own)
         for file in filter(None, (path, other)):
             own.note(file, result.hashes.get(file))
         reports.append(_write(folder, result, own, request))
@@ -169,6 +166,27 @@ def _workspace_file(section: str, key: str) -> Path | None:
     return shown(path) if path and path.is_file() else None
 
 
+def _ingested(
+    request: Request,
+    path: Path,
+    other: Path | None,
+    query_ids: str | None,
+    doc_ids: str | None,
+    inputs: Inputs,
+) -> Ingested:
+    """Return what a file holds, and say whose order its ids were taken from, whatever comes of it."""
+    from fire_toolkit.formats.runs.ingest import ingest
+
+    progress, taken = Progress(path), dict[str, Path]()
+    with_ids = _with_ids(request, path, other, query_ids, doc_ids, inputs, progress, taken)
+    try:
+        result = ingest(path, with_ids, doc_vectors=other)
+    finally:
+        _say_taken(taken)
+    progress.end()
+    return result
+
+
 def _with_ids(
     request: Request,
     path: Path,
@@ -177,6 +195,7 @@ def _with_ids(
     doc_ids: str | None,
     inputs: Inputs,
     progress: Progress,
+    taken: dict[str, Path],
 ) -> Request:
     from dataclasses import replace
 
@@ -190,21 +209,36 @@ def _with_ids(
         name: read_ids(inputs.use(file), name.removesuffix("s")) if file else None
         for name, file in files.items()
     }
-    asked = frozenset(name for name, option in zip(files, (query_ids, doc_ids), strict=True) if option)
-    find = partial(_collection_ids, inputs=inputs)
+    given = {"query_ids": query_ids, "doc_ids": doc_ids}
+    asked = {name: _option(name) for name, file in given.items() if file}
+    find = partial(_collection_ids, inputs=inputs, taken=taken)
     return replace(request, **ids, asked=asked, find_ids=find, on_read=progress.add)
 
 
-def _collection_ids(name: str, *, inputs: Inputs) -> list[str] | None:
-    """Return the ids of the workspace's queries or items, in the order of its collection, and say so."""
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _collection_ids(name: str, *, inputs: Inputs, taken: dict[str, Path]) -> list[str] | None:
+    """Return the ids of the workspace's queries or items, in its collection's order; note them in `taken`."""
     from fire_toolkit.formats.runs.axis_ids import read_ids
 
     file = _workspace_file("collection", "queries" if name == "query_ids" else "items")
     if file is None:
         return None
-    say(f"note: {name.replace('_', ' ')} are those of {file}, in its order; if the model's is another, give "
-        f"--{name.replace('_', '-')}")  # fmt: skip
+    taken[name] = file
     return read_ids(inputs.use(file), name.removesuffix("s"))
+
+
+def _say_taken(taken: dict[str, Path]) -> None:
+    """Say whose order a matrix without ids was taken to have."""
+    if taken:
+        sides = " and ".join("queries" if name == "query_ids" else "docs" for name in taken)
+        files, options = " and ".join(map(str, taken.values())), " and ".join(map(_option, taken))
+        say(
+            f"note: the matrix has no ids for its {sides}; they are taken to be in the order of {files}; if "
+            f"the model used another order, give {options}"
+        )
 
 
 def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> dict[str, Any]:
@@ -232,7 +266,7 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
     report = result.report
     line = f"{path}: {report['format']} ({report['evidence']})"
     if "orientation" in report:
-        line += f"; {report['orientation']}, by {report['orientation_from']}"
+        line += f"; {_SIDES[report['orientation']]}, as {_KNOWN_FROM[report['orientation_from']]}"
     say(line)
     for note in result.notes:
         say(f"note: {note}")
@@ -253,6 +287,13 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
         say("; ".join(counted))
 
 
+_SIDES = {"queries-rows": "rows are queries", "queries-columns": "columns are queries"}
+_KNOWN_FROM = {
+    "given": "--orientation says",
+    "said by the file": "the file says",
+    "the shape": "the shape shows",
+    "the logged score": "the logged score shows",
+}
 _COUNTED = {
     "padding": ("row", "of padding left out"),
     "duplicates": ("query", "with another's list"),

@@ -92,9 +92,8 @@ def refuse_unused(ids: Sequence[IdFile | None]) -> None:
     """Raise a usage error for an option that no run had a use for."""
     for file in ids:
         if file is not None and file.is_asked and not file.is_used:
-            option = f"--{file.column.replace('_', '-')}s"
             raise click.UsageError(
-                f"{option}: no run given needs it, they have ids of their own; leave it out"
+                f"{file.option}: no run given needs it, they have ids of their own; leave it out"
             )
 
 

@@ -30,7 +30,10 @@ def square(folder: Path) -> Path:
 
 def test_a_run_is_written_with_what_was_recognised_and_why(fire: Fire, square: Path) -> None:
     result = fire("add-run", "m.npy", "--orientation", "queries-rows", "--out", "runs", "--id", "mine")
-    assert "m.npy: a NumPy array, .npy (begins with \\x93NUMPY); queries-rows, by given" in result.stderr
+    assert (
+        "m.npy: a NumPy array, .npy (begins with \\x93NUMPY); rows are queries, as --orientation says"
+        in result.stderr
+    )
     manifest = json.loads((square / "runs/mine.parquet.manifest.json").read_text())
     assert manifest["inputs"]["m.npy"] == sha256_of(square / "m.npy")
     assert set(manifest["inputs"]) == {"m.npy", "m.query_ids.txt", "m.doc_ids.txt"}

@@ -160,3 +160,15 @@ def test_ids_that_neither_run_needs_are_refused(fire: Fire) -> None:
         code=2,
     )
     assert "--doc-ids: no run given needs it" in said.stderr
+
+
+def test_ids_that_the_way_back_refuses_are_named_by_the_option_that_gave_them(
+    fire: Fire, matrix: np.ndarray, folder: Path
+) -> None:
+    held = np.load(folder / "m.npz")
+    np.savez(folder / "back.npz", sims=matrix.T, query_ids=held["doc_ids"], doc_ids=held["query_ids"])
+    (folder / "turned.txt").write_text("\n".join(held["doc_ids"][::-1]) + "\n")
+    ends = ("--qrels", "pairs.txt", "--doc-ids", "turned.txt")
+    said = fire("bidirectional", "forth.run", "back.npz", *ends, code=1).stderr
+    assert "back.npz: has query_ids of its own" in said
+    assert "leave --doc-ids (or doc_ids in fire.toml) out" in said

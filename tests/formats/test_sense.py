@@ -103,7 +103,12 @@ def test_a_matrix_in_the_order_of_the_benchmarks_list_gets_the_right_ids(
     result = add("sim.npy", "--orientation", "queries-rows", *options)
     assert result.exit_code == 0, result.output
     assert SAID in result.stderr
-    assert ("doc ids are those of collection/items.tsv, in its order" in result.stderr) is (not options)
+    note = (
+        "note: the matrix has no ids for its queries and docs; they are taken to be in the order of "
+        "collection/queries.tsv and collection/items.tsv; if the model used another order, give --query-ids "
+        "and --doc-ids\n"
+    )
+    assert result.stderr.count("note: ") == result.stderr.count(note) == (not options)
 
 
 def test_ids_map_places_of_json(add: Add) -> None:
@@ -130,9 +135,22 @@ def test_an_option_that_the_file_makes_useless_is_refused(option: str, add: Add)
 
 
 def test_numbers_that_are_ids_and_places_are_not_guessed(add: Add) -> None:
+    """Refused where a file of ids was asked for, also beside a run that needs it; else ids, and said."""
     Path("ids.txt").write_text("\n".join(str(n) for n in reversed(range(N))))
     said = add("places.json", "--doc-ids", "ids.txt")
-    assert (said.exit_code, "may be ids of that list or places in it" in said.stderr) == (1, True)
+    told = "places.json: --doc-ids: its doc_ids may be ids of the list of ids or places in it, which only you"
+    assert (said.exit_code, told in said.stderr) == (1, True)
+    np.save("bare.npy", SIMS)
+    Path("queries.txt").write_text("\n".join(map(str, range(N))))
+    pool = ["pool", "bare.npy", "places.json", "--out", "pool", "--query-ids", "queries.txt"]
+    pool += ["--qrels", "qrels.txt"]
+    Path("qrels.txt").write_text("".join(f"{n} 0 {n} 1\n" for n in range(N)))
+    said = CliRunner().invoke(main, [*pool, "--doc-ids", "ids.txt"])
+    assert (said.exit_code, told in said.stderr) == (1, True)
+    Path("fire.toml").write_text('[runs]\ndoc_ids = "ids.txt"\n')
+    said = CliRunner().invoke(main, pool)
+    assert said.exit_code == 0, said.output
+    assert "places in it; taken as ids\n" in said.stderr
 
 
 def test_a_files_own_ids_come_before_those_of_the_workspace(add: Add) -> None:

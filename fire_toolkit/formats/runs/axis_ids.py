@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -77,6 +78,11 @@ class IdFile:
     def ids(self) -> list[str]:
         """The ids, in the file's order; raises as `read_ids` does."""
         return read_ids(self.path, self.column)
+
+    @property
+    def option(self) -> str:
+        """The option of the commands that gives such a file."""
+        return f"--{self.column.replace('_', '-')}s"
 
 
 def _refuse_sorted(path: Path) -> None:
@@ -192,7 +198,7 @@ def axis_ids(
     own: Sequence[Sequence[str] | None],
     given: Sequence[Sequence[str] | None],
     *,
-    asked: Collection[str] = (),
+    asked: Mapping[str, str] = MappingProxyType({}),
     find: Callable[[str], Sequence[str] | None] | None = None,
 ) -> tuple[list[str], list[str]]:
     """Return the ids of queries and docs: those that a file holds, else those given, else those found.
@@ -201,7 +207,7 @@ def axis_ids(
         path: the file of predictions.
         own: the ids of queries and of docs in it, None where it holds none.
         given: those beside it.
-        asked: `query_ids`, `doc_ids`: those given because somebody asked for them, by an option.
+        asked: `query_ids`, `doc_ids`: those given because somebody asked for them, and by which option.
         find: told the name of ids that are absent, returns them or None.
 
     Raises:
@@ -218,14 +224,15 @@ def own_or_given(
     own: Sequence[Sequence[str] | None],
     given: Sequence[Sequence[str] | None],
     *,
-    asked: Collection[str],
+    asked: Mapping[str, str],
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the ids of queries and docs that a file holds, else those given; arguments as for `axis_ids`."""
     for name, mine, other in zip(("query_ids", "doc_ids"), own, given, strict=True):
         if mine is not None and other is not None and name in asked and list(mine) != list(other):
             raise UsageError(
                 f"{path}: has {name} of its own ({', '.join(mine[:2])}, …), which are not those given; leave "
-                f"--{name.replace('_', '-')} (or {name} in fire.toml) out, or save the array without ids"
+                f"{asked[name]} (or {asked[name][2:].replace('-', '_')} in fire.toml) out, or save the array "
+                "without ids"
             )
     queries, docs = (other if mine is None else mine for mine, other in zip(own, given, strict=True))
     return queries, docs

@@ -6,19 +6,23 @@ Line n is query n, and an index is the place of a doc, both from 0, so ids must 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 
-from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.errors import FileNote, FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.runs.axis_ids import needed_ids
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.formats.runs.reader import RunReader
 
 _BOM = b"\xef\xbb\xbf"
+_EITHER = "may be ids of the list of ids or places in it"
+_DO = "leave it out where they are ids; where they are places, save the file with ids"
 _PLACE = re.compile("[0-9]{1,15}")
 
 
@@ -91,18 +95,23 @@ def named_where_places(
     listed: Listed,
     path: Path,
     ids: tuple[Sequence[str] | None, Sequence[str] | None],
-    asked: Collection[str] = (),
+    asked: Mapping[str, str] = MappingProxyType({}),
+    *,
+    is_needed: bool = True,
 ) -> Listed:
     """Return lists whose queries or docs are places from 0 with the ids at those places; ids stay.
+
+    What may be ids of the list given or places in it is taken for ids, with a `FileNote`, where nobody asked.
 
     Args:
         listed: the lists of a file that may hold ids or places.
         path: the file.
         ids: of queries and docs, None where none are given.
-        asked: `query_ids`, `doc_ids`: those that somebody asked for, which the file must have a use for.
+        asked: `query_ids`, `doc_ids`: those that somebody asked for, and by which option.
+        is_needed: whether the file must have a use for those.
 
     Raises:
-        UsageError: ids were asked for, and the file has its own, or holds what may be ids or places.
+        UsageError: ids were asked for, and the file holds what may be ids or places; or has no use for them.
     """
     notes, scored = list(listed.notes), listed.scored
     for name, given in zip(("query_ids", "doc_ids"), ids, strict=True):
@@ -115,8 +124,14 @@ def named_where_places(
             places = values.astype("int64").to_numpy()
             scored = scored.assign(**{column: pd.Series(list(given), dtype="str").to_numpy()[places]})
             notes.append(f"{column}s are places from 0, named by the list of {column}s")
-        elif name in asked:
-            raise UsageError(f"{path}: --{name.replace('_', '-')} is of no use: its {column}s {problem}")
+        elif name in asked and problem is _EITHER:
+            raise UsageError(
+                f"{path}: {asked[name]}: its {column}s {problem}, which only you can tell: {_DO}"
+            )
+        elif name in asked and is_needed:
+            raise UsageError(f"{path}: {asked[name]} is of no use: its {column}s {problem}")
+        elif problem is _EITHER:
+            warnings.warn(f"{path}: its {column}s {problem}; taken as ids", FileNote, stacklevel=2)
     return replace(listed, scored=scored, notes=tuple(notes))
 
 
@@ -137,7 +152,7 @@ def _no_places(found: Sequence[str], given: Sequence[str]) -> str | None:
         )
         return f"{what} (places are 0 to {len(given) - 1}); leave it out"
     if are_own and any(given[int(value)] != value for value in found):
-        return "may be ids of that list or places in it; leave it out where they are ids, else save ids"
+        return _EITHER
     return None
 
 

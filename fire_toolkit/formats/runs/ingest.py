@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -35,10 +35,11 @@ class Request:
     """How predictions are to be read.
 
     run_id: the run's id, by default the file's. key: the array or part that is meant. query_ids, doc_ids:
-    the ids of a matrix's axes, or of places; `asked`: which of the two somebody asked for, so that a file
-    without use for them is refused; find_ids: told which ids are absent, finds them or None. orientation:
-    `queries-rows` or `queries-columns`. expected: logged scores that the run must give by `qrels`. depth:
-    how many docs of a query are kept; positives of `qrels` are kept at any rank, and what `kept` names.
+    the ids of a matrix's axes, or of places; `asked`: which of the two somebody asked for, by which option,
+    so that a file without use for them is refused; find_ids: told which ids are absent, finds them or None.
+    orientation: `queries-rows` or `queries-columns`. expected: logged scores that the run must give by
+    `qrels`. depth: how many docs of a query are kept; positives of `qrels` are kept at any rank, and what
+    `kept` names.
     allow: see `anomalies`. similarity: `dot` or `cosine`, of vectors. mask: one flag a row, False for
     padding. on_read: told the number of bytes of each block.
     """
@@ -47,7 +48,7 @@ class Request:
     key: str | None = None
     query_ids: Sequence[str] | None = None
     doc_ids: Sequence[str] | None = None
-    asked: frozenset[str] = frozenset()
+    asked: Mapping[str, str] = field(default_factory=dict)
     find_ids: Callable[[str], Sequence[str] | None] | None = None
     orientation: str | None = None
     expected: Sequence[Expectation] = ()

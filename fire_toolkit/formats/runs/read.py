@@ -160,9 +160,8 @@ def open_matrix(
         raise FormatError(f"{path}: {reader.what} holds no run")
     arrays = reader.read_arrays(path)
     files = _id_files(path, query_ids, doc_ids)
-    asked = [name for name, file in files.items() if file is not None and file.is_asked]
     given = _ids_of(files)
-    queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), given, asked=asked)
+    queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), given, asked=_asked(files))
     for file, ids in zip(files.values(), (queries, docs), strict=True):
         if file is not None and ids is not None:
             file.is_used |= list(ids) == file.ids
@@ -203,10 +202,16 @@ def _named(listed: Listed, path: Path, files: Mapping[str, IdFile | None]) -> Li
     for name, file in files.items():
         if file is not None:
             ids = file.ids
-            named = named_where_places(listed, path, (ids, None) if name == "query_ids" else (None, ids))
+            both = (ids, None) if name == "query_ids" else (None, ids)
+            named = named_where_places(listed, path, both, _asked({name: file}), is_needed=False)
             file.is_used |= len(named.notes) > len(listed.notes)
             listed = named
     return listed
+
+
+def _asked(files: Mapping[str, IdFile | None]) -> dict[str, str]:
+    """Return by which option somebody asked for those ids that somebody asked for."""
+    return {name: file.option for name, file in files.items() if file is not None and file.is_asked}
 
 
 def run_of_ranked(ranked: Ranked, run_id: str, queries: list[str], docs: list[str], *, where: str) -> Run:
