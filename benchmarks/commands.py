@@ -116,24 +116,22 @@ COMMANDS = (
 def main() -> None:
     """Make what is not there yet, run the commands, print what they took."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--scale", type=float, default=1.0, help="share of the captions")
+    parser.add_argument(
+        "--scale", type=float, action="append", help="share of the captions; several show what grows how"
+    )
     parser.add_argument("--folder", type=Path, help="where the files lie, and stay")
     parser.add_argument("--only", action="append", help="one command (may be repeated)")
     parser.add_argument("--profile", type=Path, help="also write what cProfile saw of the last one")
     chosen = parser.parse_args()
+    scales = chosen.scale or [1.0]
     folder = chosen.folder or Path(tempfile.mkdtemp(prefix="fire-commands-"))
     try:
-        apart(make_collection, folder, round(CAPTIONS * chosen.scale))
-        print(f"{'command':<20} {'CPU s':>7} {'goal':>5} {'peak MB':>8} {'beside files':>13}", flush=True)
-        for command in COMMANDS:
-            if chosen.only and command.name not in chosen.only:
-                continue
-            apart(make_before, command, folder, chosen.scale)
-            seconds, megabytes = run(command, folder, chosen.profile)
-            files = apart(cost_of_files, command, folder)
-            ratio = f"{seconds / files:.1f}×" if files else ""
-            goal = command.goal or ""
-            print(f"{command.name:<20} {seconds:>7.2f} {goal:>5} {megabytes:>8,.0f} {ratio:>13}", flush=True)
+        print(
+            f"{'command':<20} {'CPU s':>7} {'goal':>5} {'peak MB':>8} {'beside files':>13}  scale", flush=True
+        )
+        for scale in scales:
+            own = folder if len(scales) == 1 else folder / f"scale-{scale:g}"
+            measure(own, scale, chosen.only, chosen.profile)
     finally:
         if not chosen.folder:
             shutil.rmtree(folder)
@@ -143,6 +141,21 @@ def apart(work: Callable[..., Any], *arguments: Any) -> Any:
     """Return what `work` returns, done in another process: a command's peak counts that of its parent."""
     with ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn")) as other:
         return other.submit(work, *arguments).result()
+
+
+def measure(folder: Path, scale: float, only: list[str] | None, profile: Path | None) -> None:
+    """Run the commands on a share of the captions, and print what they took."""
+    apart(make_collection, folder, round(CAPTIONS * scale))
+    for command in COMMANDS:
+        if only and command.name not in only:
+            continue
+        apart(make_before, command, folder, scale)
+        seconds, megabytes = run(command, folder, profile)
+        files = apart(cost_of_files, command, folder)
+        ratio = f"{seconds / files:.1f}×" if files else ""
+        goal = command.goal or ""
+        line = f"{command.name:<20} {seconds:>7.2f} {goal:>5} {megabytes:>8,.0f} {ratio:>13}  {scale:g}"
+        print(line, flush=True)
 
 
 def run(command: Command, folder: Path, profile: Path | None) -> tuple[float, float]:
