@@ -122,7 +122,7 @@ def pool_runs(
     first = _first_rounds(pairs, asked)
     if asked:
         counts["to_ask"] = int((first == _NEVER).sum())
-        counts["round"] = number if counts["to_ask"] else int(first.max())
+        counts["round"] = number if counts["to_ask"] else int(first.max(initial=1))
     pairs["round"] = np.where(first == _NEVER, number, first)
     if judged is not None and len(judged):
         pairs["is_judged"] = pair_rows(pairs, judged) >= 0
