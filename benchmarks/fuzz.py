@@ -29,6 +29,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,10 @@ MASK = (
     + b"{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}".ljust(69)
     + b"\n\1\0\1"
 )
+SHEET = (
+    "query_id,doc_id,label,annotator_id,comment,flags,created_at,duration_s\n"
+    "q1,d1,relevant,ann,a dog,,2026-01-01T00:00:00Z,1.5\nq2,d2,irrelevant,ann,,caption_unclear,,\n"
+)
 POOL = (
     "query_id,doc_id,best_rank,n_runs,is_control,round,stratum,inclusion_probability,design,seed\n"
     "q1,d1,1,2,False,1,,1.0,certain,0\nq2,d2,,,True,1,s,0.5,srs,7\n"
@@ -151,6 +156,7 @@ def records() -> list[Target]:
 
     from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
+    from fire_toolkit.folder.sheets import read_sheet
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.media.transcode import RECORD, read_record
     from fire_toolkit.workspace.config import config_text, read_workspace
@@ -184,6 +190,12 @@ def records() -> list[Target]:
         Target("a verified file", "pool/manifest.json", made.encode(), checked, (("pool/pool.csv", b"x"),)),
         Target("commit record", ".fire-commit-1.json", b'{".a.1.tmp": "a"}', finish_interrupted),
         of("tasks.json", json.dumps(tasks), read_task_files, read_guideline("caption-relevance-v1")),
+        of(
+            "sheet.csv",
+            SHEET,
+            partial(read_sheet, seen_at="2026-01-01T00:00:00Z"),
+            read_guideline("caption-relevance-v1"),
+        ),
         Target("campaign.json", "campaign/campaign.json", campaign.encode(), read_campaign),
         Target("pulled.json", "campaign/pulled.json", b'{"7": "2026-01-01T00:00:00Z"}', read_marks),
         Target("transcoded", RECORD, record.encode(), read_record),
