@@ -5,10 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pandas as pd
 
+from fire_toolkit.agreement import (
+    STATISTICS,
+    agreement,
+    agreement_intervals,
+    annotator_matrix,
+    annotator_profiles,
+    first_round,
+    join_columns,
+    leave_one_out,
+)
+from fire_toolkit.agreement.votes import unit_codes
 from fire_toolkit.cli.benchmark import print_text, resampled
 from fire_toolkit.cli.common import (
     DRAWN,
@@ -31,12 +43,10 @@ from fire_toolkit.cli.judged_files import (
     read_controls,
     with_control_answers,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fire_toolkit.guidelines.model import Grades
-    from fire_toolkit.tables import Judgments
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.table_files import typed_judgments
+from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.tables import Judgments
 
 INCLUSION = "inclusion_probability"
 VIEWS = ("agreement", "leave-one-out", "matrix", "profiles")
@@ -155,8 +165,6 @@ def agree(
 
 
 def _named(statistics: tuple[str, ...]) -> tuple[str, ...]:
-    from fire_toolkit.agreement import STATISTICS
-
     names = tuple(name for text in statistics for name in text.split(",") if name)
     if not names:
         return ("alpha", "percent_agreement")
@@ -165,8 +173,6 @@ def _named(statistics: tuple[str, ...]) -> tuple[str, ...]:
 
 def _designed(judgments: Judgments, *, all_rounds: bool) -> Judgments:
     """Return the judgments that agreement is of, and say what is left out or should be."""
-    from fire_toolkit.agreement import first_round
-
     first = first_round(judgments)
     n_later = len(judgments) - len(first)
     if not n_later:
@@ -185,16 +191,10 @@ def _designed(judgments: Judgments, *, all_rounds: bool) -> Judgments:
 
 
 def _joined(judgments: Judgments, file: Path, by: str | None) -> Judgments:
-    from fire_toolkit.agreement import join_columns
-    from fire_toolkit.formats.tables.delimited import read_delimited
-    from fire_toolkit.formats.tables.table_files import typed_judgments
-
     return typed_judgments(join_columns(judgments, read_delimited(file), by=by), where=str(file))
 
 
 def _measured(judgments: Judgments, grades: Grades | None, question: _Question) -> pd.DataFrame:
-    from fire_toolkit.agreement import agreement, agreement_intervals
-
     weighted = INCLUSION in judgments.columns and judgments[INCLUSION].notna().any()
     if weighted:
         say(f"note: pairs weigh the inverse of their {INCLUSION}")
@@ -238,8 +238,6 @@ def _known(
 def _seen(
     view: str, judgments: Judgments, grades: Grades | None, question: _Question, known: _Known | None
 ) -> pd.DataFrame:
-    from fire_toolkit.agreement import annotator_matrix, annotator_profiles, leave_one_out
-
     if question.by or question.statistics != _named(()) or question.intervals:
         raise click.UsageError(f"--show {view} is a table of its own: without --by, --measure, --intervals")
     if view == "leave-one-out":
@@ -297,8 +295,6 @@ def _cell(value: object) -> str:
 
 def _basis(judgments: Judgments, question: _Question) -> str:
     """Return what the table rests on, in words."""
-    from fire_toolkit.agreement.votes import unit_codes
-
     n_pairs = int(unit_codes(judgments).max(initial=-1)) + 1
     n_annotators = judgments["annotator_id"].nunique()
     parts = [
@@ -314,8 +310,6 @@ def _basis(judgments: Judgments, question: _Question) -> str:
 
 def _keep(measured: pd.DataFrame, question: _Question, inputs: Inputs) -> None:
     """Write the table where the workspace has its place."""
-    from fire_toolkit.formats.tables.delimited import delimited_text
-
     place = workspace_path("agreement/agreement.csv")
     if place is None:
         return

@@ -6,10 +6,17 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from fire_toolkit.agreement.votes import unit_codes
+from fire_toolkit.campaign.records import Campaign, Round, refuse_other_round
+from fire_toolkit.campaign.task_files import overlap_file
+from fire_toolkit.campaign.task_json import task_lines
+from fire_toolkit.campaign.tasks import make_tasks
+from fire_toolkit.campaign.votes import judgments_from_export, parse_export
+from fire_toolkit.cli.asking import Asked, by_hand, kept, warn_of_unshown, what_to_ask
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, loads_of
 from fire_toolkit.cli.common import (
     Inputs,
@@ -27,12 +34,15 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.fetching import derive_judgments, read_files
 from fire_toolkit.cli.judged_files import latest_round
-
-if TYPE_CHECKING:
-    from fire_toolkit.campaign.records import Campaign, Round
-    from fire_toolkit.cli.asking import Asked
-    from fire_toolkit.guidelines.model import Guideline
-    from fire_toolkit.tables import Pool, Queries
+from fire_toolkit.errors import UsageError
+from fire_toolkit.files import read_text
+from fire_toolkit.folder.carrier import queue_files
+from fire_toolkit.formats.tables.delimited import delimited_bytes
+from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
+from fire_toolkit.formats.tables.table_files import read_items, read_queries
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
+from fire_toolkit.tables import Pool, Queries
 
 
 @click.command()
@@ -78,13 +88,6 @@ def tasks(
     Only what is new is asked: pairs of the pool's latest round that are not judged; in a workspace, those
     that were not handed out either. What was handed out is never written over: each round has its own place.
     """
-    from fire_toolkit.campaign.task_json import task_lines
-    from fire_toolkit.campaign.tasks import make_tasks
-    from fire_toolkit.cli.asking import by_hand, kept, warn_of_unshown, what_to_ask
-    from fire_toolkit.folder.carrier import queue_files
-    from fire_toolkit.formats.tables.guideline_files import read_guideline
-    from fire_toolkit.formats.tables.table_files import read_items, read_queries
-
     inputs = Inputs()
     asked = what_to_ask(pool, out, inputs)
     file = asked.file
@@ -126,8 +129,6 @@ def tasks(
 
 
 def _words(counts: Mapping[str, int], asked: Asked) -> str:
-    from fire_toolkit.campaign.task_files import overlap_file
-
     words = f"{n_of(counts['tasks'], 'task')} in {asked.file}"
     if counts["doubled"]:
         second = overlap_file(asked.file)
@@ -139,8 +140,6 @@ def _words(counts: Mapping[str, int], asked: Asked) -> str:
 
 def _without_own_items(pairs: Pool, queries: Queries) -> Pool:
     """Return the pairs without those of a query and its own item, and say how many these were."""
-    from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
-
     kept_pairs = without_own_pairs(pairs, own_items_of(queries))
     if n_own := len(pairs) - len(kept_pairs):
         say(f"note: {n_of(n_own, 'pair')} of a query and its own item left out: nobody is asked about it")
@@ -157,8 +156,6 @@ def _campaign_for(entry: Round | None, rules: Guideline) -> tuple[Path, Campaign
     Raises:
         UsageError: another round of its number has begun, or a campaign with another page.
     """
-    from fire_toolkit.campaign.records import refuse_other_round
-
     workspace = here()
     if entry is None or workspace is None:
         return None
@@ -197,8 +194,6 @@ def _from_workspace(key: str) -> Path | None:
 )
 def guideline(name: str | None, part: str) -> None:
     """Print a guideline: the text for annotators or the labeling config to paste into Label Studio."""
-    from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
-
     if name is None:
         click.echo("\n".join(list_guidelines()))
         return
@@ -225,12 +220,6 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     What is no judgment (skips, drafts, answers that a later one replaced) goes to dropped.csv with
     its reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
     """
-    from fire_toolkit.agreement.votes import unit_codes
-    from fire_toolkit.campaign.votes import judgments_from_export, parse_export
-    from fire_toolkit.files import read_text
-    from fire_toolkit.formats.tables.delimited import delimited_bytes
-    from fire_toolkit.formats.tables.guideline_files import read_guideline
-
     file = chosen_path(out, workspace_path("judgments/judgments.csv"), "--out")
     inputs = Inputs()
     paths = list(map(Path, exports)) or workspace_exports()
@@ -278,8 +267,6 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
 
 def _came_back(path: Path, root: Path) -> Path:
     """Return the path of an export, which must not be a file that was handed out."""
-    from fire_toolkit.errors import UsageError
-
     if path.resolve().is_relative_to((root / "tasks").resolve()):
         raise UsageError(f"{path}: is a file that was handed out; save what came back in exports/")
     return path

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.campaigns import begun_here, handed_to
+from fire_toolkit.cli.campaigns import Begun, begun_here, handed_to
 from fire_toolkit.cli.common import FireGroup, drawn, json_option, say, say_next
 from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fire_toolkit.cli.campaigns import Begun
-    from fire_toolkit.labelstudio.accounts import Accounts
-    from fire_toolkit.labelstudio.annotators import Annotator
+from fire_toolkit.errors import UsageError
+from fire_toolkit.folder.carrier import Folder
+from fire_toolkit.labelstudio.accounts import Accounts
+from fire_toolkit.labelstudio.annotators import Annotator, read_register
 
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,8 +27,6 @@ def annotators() -> None:
 
 
 def _accounts(url: str | None, token_file: Path | None) -> Accounts:
-    from fire_toolkit.labelstudio.accounts import Accounts
-
     folder = private_folder()
     return Accounts(connection_from(url, token_file), folder)
 
@@ -91,8 +86,6 @@ def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_
     An account is shut, not deleted: deleting one in Label Studio takes the author off its answers.
     Who works with files gets no further ones.
     """
-    from fire_toolkit.labelstudio.annotators import read_register
-
     campaign = begun_here()
     if campaign and not read_register(private_folder()) and campaign.by_hand:
         _retire_by_hand(campaign, names)
@@ -104,9 +97,6 @@ def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_
 
 def _retire_by_hand(campaign: Begun, names: Sequence[str]) -> None:
     """Give annotators no further files."""
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.folder.carrier import Folder
-
     active = handed_to(campaign)
     for name in names:
         if name not in active:

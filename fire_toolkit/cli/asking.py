@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from fire_toolkit.campaign.queues import CONTROL, TRAINING
+from fire_toolkit.campaign.records import BY_HAND, Round
+from fire_toolkit.campaign.rounds import first_round
+from fire_toolkit.campaign.task_files import overlap_file, task_keys
+from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.cli.common import Inputs, chosen_path, here, n_of, say, shown, workspace_path
-
-if TYPE_CHECKING:
-    from fire_toolkit.campaign.records import Round
-    from fire_toolkit.tables import Pool, Tasks
+from fire_toolkit.errors import UsageError
+from fire_toolkit.folder.carrier import refuse_file_names
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
+from fire_toolkit.media.places import place_of
+from fire_toolkit.pooling import pairs_to_ask
+from fire_toolkit.tables import Pool, Tasks
+from fire_toolkit.tables.columns import listed, pair_rows
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.rounds import begun_rounds, handed_out, next_round_number, tasks_file
 
 
 @dataclass(frozen=True)
@@ -33,10 +43,6 @@ def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
 
     Each round of a workspace has a file of its own. Where nothing is left, the latest round is made again.
     """
-    from fire_toolkit.formats.tables.table_files import read_pool
-    from fire_toolkit.pooling import pairs_to_ask
-    from fire_toolkit.workspace.rounds import tasks_file
-
     workspace = here()
     given = chosen_path(pool, workspace_path("pool"), "POOL")
     file = given / "pool.csv" if given.is_dir() else given
@@ -56,10 +62,6 @@ def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
 
 def _never_asked(pooled: Pool, root: Path) -> Pool:
     """Return the pairs that nobody was handed and nobody judged; where there are none, the latest round's."""
-    from fire_toolkit.campaign.task_files import task_keys
-    from fire_toolkit.tables import Pool
-    from fire_toolkit.workspace.rounds import begun_rounds, handed_out, next_round_number
-
     files = handed_out(root)
     keys = {number: task_keys(path) for number, path in files.items()}
     asked = set().union(*keys.values(), _campaign_keys(root))
@@ -80,10 +82,6 @@ def _never_asked(pooled: Pool, root: Path) -> Pool:
 
 def _in_free_round(pairs: Pool, root: Path) -> Pool:
     """Return the pairs in their round, or in the next one if other pairs were handed out in theirs."""
-    from fire_toolkit.campaign.task_files import task_keys
-    from fire_toolkit.tables import Pool
-    from fire_toolkit.workspace.rounds import handed_out, next_round_number
-
     there = handed_out(root).get(int(pairs["round"].max()) if len(pairs) else 1)
     if there is None or task_keys(there) == set(_keys(pairs)):
         return pairs
@@ -91,18 +89,11 @@ def _in_free_round(pairs: Pool, root: Path) -> Pool:
 
 
 def _keys(pairs: Pool) -> list[str]:
-    from fire_toolkit.campaign.tasks import pair_ids
-    from fire_toolkit.tables.columns import listed
-
     return pair_ids(listed(pairs["query_id"]), listed(pairs["doc_id"]))
 
 
 def _not_judged(pairs: Pool, root: Path) -> Pool:
     """Return the pairs that neither the pool nor the workspace's judgments call judged."""
-    from fire_toolkit.formats.tables.table_files import read_judged_pairs
-    from fire_toolkit.tables import Pool
-    from fire_toolkit.tables.columns import pair_rows
-
     judgments = root / "judgments" / "judgments.csv"
     left = pairs[~pairs["is_judged"]] if "is_judged" in pairs.columns else pairs
     if judgments.is_file() and len(left):
@@ -112,9 +103,6 @@ def _not_judged(pairs: Pool, root: Path) -> Pool:
 
 def _campaign_keys(root: Path) -> set[str]:
     """Return the pairs that a campaign has given out for a judgment."""
-    from fire_toolkit.campaign.queues import CONTROL, TRAINING
-    from fire_toolkit.formats.tables.delimited import read_delimited
-
     keys: set[str] = set()
     for path in sorted(root.glob("campaign/round-*/assignments.csv")):
         given = read_delimited(path, required=["pair_id", "kind"])
@@ -124,8 +112,6 @@ def _campaign_keys(root: Path) -> set[str]:
 
 def warn_of_unshown(made: Tasks) -> None:
     """Say which media_url of the tasks are no addresses: ids, and paths on this machine."""
-    from fire_toolkit.media.places import place_of
-
     urls = made["media_url"].unique()
     bad = [url for url in urls if url and place_of(url, Path()).kind == "file"]
     if bad:
@@ -139,10 +125,6 @@ def warn_of_unshown(made: Tasks) -> None:
 
 def by_hand(made: Tasks, loads: Mapping[str, float], seed: int) -> Round:
     """Return the round of tasks that files carry, in the queues that `push` would give."""
-    from fire_toolkit.campaign.records import BY_HAND
-    from fire_toolkit.campaign.rounds import first_round
-    from fire_toolkit.folder.carrier import refuse_file_names
-
     refuse_file_names(loads)
     number = int(made["round"].max()) if len(made) else 1
     return replace(first_round(number, made, loads, seed=seed), carrier=BY_HAND)
@@ -154,10 +136,6 @@ def kept(file: Path, texts: Mapping[str, bytes]) -> dict[str, bytes]:
     Raises:
         UsageError: a file that is there would change: people may have its tasks.
     """
-    from fire_toolkit.campaign.task_files import overlap_file
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-
     at = manifest_path(file, is_folder=False)
     there = read_manifest(at).outputs if at.is_file() else {}
     found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.common import (
     Inputs,
@@ -21,12 +21,17 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.hints import named, runs_named
 from fire_toolkit.cli.run_files import read_runs
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fire_toolkit.collections.audit import Audit
-    from fire_toolkit.tables import Items, Qrels, Queries
+from fire_toolkit.collections import audit as audits
+from fire_toolkit.collections.audit import Audit
+from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_pool
+from fire_toolkit.collections.sharing import CHOICES, share_labels
+from fire_toolkit.errors import UsageError
+from fire_toolkit.files import sha256_of
+from fire_toolkit.formats.collections import read_collection
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.table_files import read_items, read_labels, read_queries
+from fire_toolkit.tables import Items, Qrels, Queries
 
 queries_option = click.option("--queries", metavar="FILE", help="Queries: CSV or TSV with query_id and text.")
 items_option = click.option("--items", metavar="FILE", help="Items: CSV or TSV with doc_id and media_url.")
@@ -37,9 +42,6 @@ def read_tables(
     inputs: Inputs, queries: str | None, items: str | None, qrels: str | None
 ) -> tuple[Queries, Items | None, Qrels | None]:
     """Return the collection's tables: the files named, else those of the workspace."""
-    from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.tables.table_files import read_items, read_queries
-
     query_file = chosen_path(queries, workspace_file("queries"), "--queries")
     item_file, qrels_file = items or workspace_file("items"), qrels or workspace_file("qrels")
     return (
@@ -96,10 +98,6 @@ def audit(
     Nothing is changed. Each finding says how many of how many and what follows from it; its table is
     DIR/<finding>.csv.
     """
-    from fire_toolkit.collections import audit as audits
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.formats.tables.delimited import delimited_text
-
     labels = labels or _workspace_labels()
     if sharing and not labels:
         raise UsageError("--share-judgments shares labels: name them with --labels")
@@ -151,10 +149,6 @@ def _drawn(found: Audit) -> str:
 
 def _hashes(items: Items, media: Path) -> tuple[pd.DataFrame, int]:
     """Return the sha256 of the items' files, and how many have one; only files of one size are read."""
-    import pandas as pd
-
-    from fire_toolkit.files import sha256_of
-
     paths = {doc: media / url for doc, url in zip(items["doc_id"], items["media_url"], strict=True)}
     there = {doc: path for doc, path in paths.items() if path.is_file()}
     if len(there) < len(paths):
@@ -167,9 +161,6 @@ def _hashes(items: Items, media: Path) -> tuple[pd.DataFrame, int]:
 
 def _training_texts(train: str, inputs: Inputs) -> list[str]:
     """Return the captions of a file's training split; of all splits where none is called train."""
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.formats.collections import read_collection
-
     try:
         collection, recognised = read_collection([train], split="train")
     except UsageError:
@@ -182,9 +173,6 @@ def _training_texts(train: str, inputs: Inputs) -> list[str]:
 
 
 def _add_sharing(found: Audit, queries: Queries, labels: str, sharing: str | None, inputs: Inputs) -> None:
-    from fire_toolkit.collections.sharing import CHOICES, share_labels
-    from fire_toolkit.formats.tables.table_files import read_labels
-
     path = Path(labels) / "labels.csv" if Path(labels).is_dir() else Path(labels)
     table = read_labels(inputs.use(path))
     for choice in CHOICES:
@@ -217,10 +205,6 @@ def suggest(
 
     Choose one threshold. Caption similarity is a poor judge: what it says must be looked at by people.
     """
-    from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_pool
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.formats.tables.delimited import delimited_text
-
     folder = chosen_path(out, workspace_path("suggestions"), "--out")
     inputs = Inputs()
     query_table, _, qrels_table = read_tables(inputs, queries, None, qrels)

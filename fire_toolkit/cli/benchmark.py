@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.common import (
     DRAWN,
@@ -23,13 +24,20 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items, own_item_option
 from fire_toolkit.cli.run_files import open_runs, read_runs
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fire_toolkit.formats.runs.matrix_runs import MatrixRun
-    from fire_toolkit.formats.runs.native import NativeRunFile
-    from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.matrix_runs import MatrixRun
+from fire_toolkit.formats.runs.native import NativeRunFile
+from fire_toolkit.formats.runs.read import run_id_of
+from fire_toolkit.formats.tables.table_files import (
+    read_labels,
+    read_pool_sources,
+    read_pooled_runs,
+    read_queries,
+)
+from fire_toolkit.formats.tables.table_text import table_text
+from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
+from fire_toolkit.tables.columns import Coded, starts_of_groups
 
 POLICIES = ("union", "override", "drop")
 Command = Callable[..., Any]
@@ -95,8 +103,6 @@ class Given:
     @cached_property
     def labels(self) -> Labels:
         """The resolved labels."""
-        from fire_toolkit.formats.tables.table_files import read_labels
-
         path = chosen_path(self.values["labels"], workspace_path("labels"), "--labels")
         found = read_labels(self.inputs.use(path / "labels.csv" if path.is_dir() else path))
         labels: Labels = self.own.pairs(found, "labels")
@@ -124,8 +130,6 @@ class Given:
         return self._read_sources(path)
 
     def _read_sources(self, path: Path) -> PoolSources:
-        from fire_toolkit.formats.tables.table_files import read_pool_sources
-
         found = read_pool_sources(self._use_sources(path))
         sources: PoolSources = self.own.pairs(found, "pool sources")
         return sources
@@ -136,8 +140,6 @@ class Given:
     @cached_property
     def pooled_runs(self) -> set[str] | None:
         """The runs that fed the pool, read alone where the rest was not; None where it is not known."""
-        from fire_toolkit.formats.tables.table_files import read_pooled_runs
-
         path = self._sources_file
         if path and not self.own.of_query and not {"sources", "sources_if_any"} & set(self.__dict__):
             return read_pooled_runs(self._use_sources(path))
@@ -168,8 +170,6 @@ class Given:
         fed = self.pooled_runs
         if fed is None:
             return
-        from fire_toolkit.formats.runs.read import run_id_of
-
         fresh = [run_id for run_id in map(run_id_of, self._read_runs() or self.runs) if run_id not in fed]
         if fresh:
             say(f"note: {', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its "
@@ -177,8 +177,6 @@ class Given:
 
     def basis(self, *more: str) -> str:
         """Return what the tables read so far hold, and how often they were resampled, in words."""
-        from fire_toolkit.tables.columns import Coded, starts_of_groups
-
         read = self.__dict__
         runs = self._read_runs()
         parts = [n_of(len(runs), "run")] if runs else []
@@ -272,8 +270,6 @@ def reads(*names: str) -> Callable[[Command], Command]:
 
 def read_original(qrels: str | None, inputs: Inputs) -> Qrels:
     """Return the original qrels given, else the workspace's."""
-    from fire_toolkit.formats.collections.qrels import read_qrels
-
     workspace = here()
     in_workspace = workspace.path("collection", "qrels") if workspace else None
     return read_qrels(
@@ -283,8 +279,6 @@ def read_original(qrels: str | None, inputs: Inputs) -> Qrels:
 
 def read_augmented(augmented: str | None, given_qrels: str | None, inputs: Inputs) -> Qrels | None:
     """Return the augmented qrels given, else the workspace's where they correct its own, else None."""
-    from fire_toolkit.formats.collections.qrels import read_qrels
-
     in_workspace = workspace_path("augmented/qrels.txt")
     is_own = given_qrels is None and in_workspace and in_workspace.is_file()
     path = augmented or (in_workspace if is_own else None)
@@ -293,8 +287,6 @@ def read_augmented(augmented: str | None, given_qrels: str | None, inputs: Input
 
 def read_queries_file(queries: str | None, inputs: Inputs) -> Queries:
     """Return the queries given, else the workspace's."""
-    from fire_toolkit.formats.tables.table_files import read_queries
-
     workspace = here()
     in_workspace = workspace.path("collection", "queries") if workspace else None
     path = chosen_path(queries, shown(in_workspace) if in_workspace else None, "--queries")
@@ -305,8 +297,6 @@ def read_clusters(clusters: str | None, queries: str | None, inputs: Inputs) -> 
     """Return the column `clusters` of the queries by query_id, or None."""
     if clusters is None:
         return None
-    from fire_toolkit.errors import UsageError
-
     table = read_queries_file(queries, inputs)
     if clusters not in table.columns:
         raise UsageError(f"queries have no column {clusters!r}; found {', '.join(table.columns)}")
@@ -325,8 +315,6 @@ def print_table(
     As csv, tsv or json it is whole, with every digit; drawn it has the columns of `forms` (name → heading,
     format), or all, their numbers with four digits.
     """
-    from fire_toolkit.formats.tables.table_text import table_text
-
     if output_format not in DRAWN or forms is None:
         text = table_text(table, output_format)
     else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.benchmark import read_augmented, read_original
 from fire_toolkit.cli.common import (
@@ -21,10 +21,21 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.run_files import id_files, read_two_ways, refuse_unused
-
-if TYPE_CHECKING:
-    from fire_toolkit.scoring.bidirectional import Fold
-    from fire_toolkit.tables import Run, Scores
+from fire_toolkit.formats.runs.bidirectional import cut_matrix, open_both_ways, rank_both_ways
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.measures.defaults import DIRECTION_CUTOFFS
+from fire_toolkit.scoring.bidirectional import (
+    Fold,
+    fold_runs,
+    is_share,
+    make_folds,
+    mean_of_folds,
+    refuse_unheld_texts,
+    score_directions,
+    turn_qrels,
+)
+from fire_toolkit.scoring.drawn import augmented_cell
+from fire_toolkit.tables import Run, Scores
 
 
 @click.command()
@@ -73,9 +84,6 @@ def bidirectional(
     Items are scored by the qrels read the other way round, which needs every text that is ranked to be a
     query of them; --qrels2 gives the items' own.
     """
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.scoring.bidirectional import Fold, make_folds, mean_of_folds, score_directions
-
     if len(runs) not in (1, 2):
         raise click.UsageError(f"{len(runs)} files; expected one matrix, or two runs (t2i, then i2t)")
     inputs = Inputs()
@@ -116,8 +124,6 @@ class _Matrix:
     def __init__(
         self, files: tuple[str, ...], query_ids: str | None, doc_ids: str | None, inputs: Inputs
     ) -> None:
-        from fire_toolkit.formats.runs.bidirectional import open_both_ways
-
         self.path = inputs.use(files[0])
         self.ids = id_files(query_ids, doc_ids, inputs)
         self.matrix, *self.axes = open_both_ways(self.path, query_ids=self.ids[0], doc_ids=self.ids[1])
@@ -126,12 +132,6 @@ class _Matrix:
         return self.axes[1]
 
     def pairs(self, folds: list[Fold], whole: Fold) -> Iterator[Scored]:
-        import pandas as pd
-
-        from fire_toolkit.formats.runs.bidirectional import cut_matrix, rank_both_ways
-        from fire_toolkit.measures.defaults import DIRECTION_CUTOFFS
-        from fire_toolkit.scoring.bidirectional import refuse_unheld_texts, turn_qrels
-
         parts = [(fold.texts, fold.docs) for fold in folds]
         matrices = cut_matrix(self.matrix, (self.axes[0], self.axes[1]), parts) if folds else [self.matrix]
         if not folds and whole.back is None:
@@ -165,8 +165,6 @@ class _TwoRuns:
         return file.ids
 
     def pairs(self, folds: list[Fold], whole: Fold) -> Iterator[Scored]:
-        from fire_toolkit.scoring.bidirectional import fold_runs
-
         if not folds:
             yield (self.forth, self.back), whole
         for fold in folds:
@@ -174,9 +172,6 @@ class _TwoRuns:
 
 
 def _drawn(scores: Scores, output_format: str) -> str:
-    from fire_toolkit.scoring.bidirectional import is_share
-    from fire_toolkit.scoring.drawn import augmented_cell
-
     values = {
         (measure, name): (100.0 if is_share(measure) else 1.0) * value
         for measure, name, value in zip(scores["measure"], scores["qrels"], scores["value"], strict=True)

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from fire_toolkit.campaign.ledger import Ledger, read_ledger
+from fire_toolkit.campaign.records import (
+    BY_HAND,
+    LEDGER_FOLDER,
+    Campaign,
+    Round,
+    read_campaign,
+    read_rounds,
+    write_campaign,
+    write_round,
+)
 from fire_toolkit.cli.common import here, n_of, say
 from fire_toolkit.cli.server_options import private_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fire_toolkit.campaign.ledger import Ledger
-    from fire_toolkit.campaign.records import Campaign, Round
-    from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.errors import UsageError
+from fire_toolkit.folder.carrier import Folder
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.guidelines.label_config import config_sha256
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.annotators import ACTIVE, read_register
 
 
 @dataclass(frozen=True)
@@ -31,23 +42,16 @@ class Begun:
     @cached_property
     def ledger(self) -> Ledger:
         """All rows of the ledger."""
-        from fire_toolkit.campaign.ledger import read_ledger
-        from fire_toolkit.campaign.records import LEDGER_FOLDER
-
         return read_ledger(self.root / LEDGER_FOLDER)
 
     @cached_property
     def guideline(self) -> Guideline:
         """The guideline that is judged by."""
-        from fire_toolkit.formats.tables.guideline_files import read_guideline
-
         return read_guideline(self.campaign.guideline)
 
     @property
     def by_hand(self) -> list[Round]:
         """The rounds that files carry."""
-        from fire_toolkit.campaign.records import BY_HAND
-
         return [entry for entry in self.rounds if entry.carrier == BY_HAND]
 
     @property
@@ -58,8 +62,6 @@ class Begun:
 
 def begun_here() -> Begun | None:
     """Return the campaign of the workspace here; None where none has begun, or there is no workspace."""
-    from fire_toolkit.campaign.records import read_campaign, read_rounds
-
     workspace = here()
     campaign = read_campaign(workspace.root) if workspace else None
     rounds = read_rounds(workspace.root) if workspace and campaign else []
@@ -68,12 +70,6 @@ def begun_here() -> Begun | None:
 
 def campaign_of(root: Path, rules: Guideline, *, is_shared: bool = False) -> Campaign:
     """Return the workspace's campaign, or a new one (not yet written)."""
-    import uuid
-
-    from fire_toolkit.campaign.records import Campaign, read_campaign
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.guidelines.label_config import config_sha256
-
     found = read_campaign(root)
     digest = config_sha256(rules.label_config)
     if found is None:
@@ -94,8 +90,6 @@ def campaign_of(root: Path, rules: Guideline, *, is_shared: bool = False) -> Cam
 
 def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
     """Write down what is about to be given out; what is there already must be the same."""
-    from fire_toolkit.campaign.records import write_campaign, write_round
-
     for entry in entries:
         write_round(root, entry)
     write_campaign(root, campaign)
@@ -103,8 +97,6 @@ def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
 
 def give_out_files() -> bool:
     """Write the files of rounds by hand that are not there; return whether the latest round is by hand."""
-    from fire_toolkit.folder.carrier import Folder
-
     campaign = begun_here()
     if campaign is None:
         return False
@@ -137,8 +129,6 @@ def loads_of(annotators: Sequence[str]) -> dict[str, float]:
 
 def active_annotators() -> dict[str, float]:
     """Return everybody whose account is active, with equal loads."""
-    from fire_toolkit.labelstudio.annotators import ACTIVE, read_register
-
     names = [row.pseudonym for row in read_register(private_folder()) if row.state == ACTIVE]
     if not names:
         raise click.UsageError(
@@ -150,7 +140,5 @@ def active_annotators() -> dict[str, float]:
 
 def handed_to(campaign: Begun) -> list[str]:
     """Return everybody who has files of this campaign and is not retired, sorted."""
-    from fire_toolkit.folder.carrier import Folder
-
     names = {name for entry in campaign.by_hand for name in entry.assignments["annotator_id"]}
     return sorted(names - Folder(campaign.root, campaign.guideline).retired())

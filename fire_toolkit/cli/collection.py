@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -18,9 +18,12 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.streams import as_files
-
-if TYPE_CHECKING:
-    from fire_toolkit.collections import Collection
+from fire_toolkit.collections import Collection
+from fire_toolkit.formats.collections import own_item_rule_of, read_collection
+from fire_toolkit.formats.runs.axis_ids import ORDER_KEPT
+from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.matching.own_items import COLUMN
 
 
 @click.command("add-collection")
@@ -51,12 +54,6 @@ def add_collection(
     ActivityNet, LSMDC, VATEX, CIRR, CIRCO, FashionIQ, BEIR folders, qrels, plain tables. A list of ids
     among the files says which items the split has; `-` is standard input.
     """
-    from fire_toolkit.formats.collections import own_item_rule_of, read_collection
-    from fire_toolkit.formats.runs.axis_ids import ORDER_KEPT
-    from fire_toolkit.formats.runs.trec import trec_qrels_text
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.matching.own_items import COLUMN
-
     folder = chosen_path(out, workspace_path("collection"), "--out")
     inputs = Inputs()
     paths = as_files(files)

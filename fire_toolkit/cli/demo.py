@@ -5,16 +5,23 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli.common import drawn, n_of, say
+from fire_toolkit.cli.demo_live import run_live
 from fire_toolkit.cli.demo_world import prepare_folder, run_command, write_world
-
-if TYPE_CHECKING:
-    from fire_toolkit.demo.truth import TruthReport
-    from fire_toolkit.demo.world import World
+from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
+from fire_toolkit.demo.encode import media_suffix
+from fire_toolkit.demo.truth import TruthReport, compare_with_truth
+from fire_toolkit.demo.world import World, make_world
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.formats.tables.table_files import read_labels, read_pool
+from fire_toolkit.measures import parse_measure
+from fire_toolkit.measures.defaults import DEMO, DEMO_SHOWN
+from fire_toolkit.workspace.manifests import write_files
 
 
 @click.command()
@@ -40,11 +47,7 @@ def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool) -> None:
     annotators (careful, hasty, lenient, strict) answer. The truth of every pair is known, so at the
     end the corrected scores stand beside the true ones.
     """
-    from fire_toolkit.demo.world import make_world
-
     if is_live:
-        from fire_toolkit.cli.demo_live import run_live
-
         run_live(ctx, Path(out or "fire-demo-live"), seed)
         return
     root = Path(out or "fire-demo")
@@ -68,8 +71,6 @@ def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool) -> None:
 
 def _media_suffix() -> str:
     """Return the kind of file the clips are written as, and say so when it is not video."""
-    from fire_toolkit.demo.encode import media_suffix
-
     suffix = media_suffix()
     if suffix != ".webm":
         say("note: PyAV is not installed (pip install av): clips are animated pictures")
@@ -80,10 +81,6 @@ def _answer(
     world: World, task_file: str, name: str, *, batch: int, seed: int, seen: dict[str, set[str]]
 ) -> dict[str, set[str]]:
     """Let the annotators answer a file of tasks, write their exports, return who has seen which pair."""
-    from fire_toolkit.campaign.tasks import split_pair_id
-    from fire_toolkit.demo.annotators import annotators_seen, answer_tasks
-    from fire_toolkit.workspace.manifests import write_files
-
     tasks = json.loads(Path(task_file).read_text(encoding="utf-8"))
     keys = [task["data"]["pair_id"] for task in tasks]
     exports = answer_tasks(
@@ -113,13 +110,6 @@ def _third_labels(ctx: click.Context, world: World, seed: int, seen: dict[str, s
 
 def _compare_with_truth(world: World) -> None:
     """Print how near labels and scores came to the truth, and which runs change places."""
-    from fire_toolkit.demo.truth import compare_with_truth
-    from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.runs.read import read_run
-    from fire_toolkit.formats.tables.table_files import read_labels, read_pool
-    from fire_toolkit.measures import parse_measure
-    from fire_toolkit.measures.defaults import DEMO
-
     report = compare_with_truth(
         world,
         labels=read_labels("labels"),
@@ -144,8 +134,6 @@ def _compare_with_truth(world: World) -> None:
 
 def _drawn_report(report: TruthReport) -> tuple[list[list[str]], list[str]]:
     """Return rows and header: two measures by the original, the corrected and the true labels."""
-    from fire_toolkit.measures.defaults import DEMO_SHOWN
-
     shown, columns = DEMO_SHOWN, ("original", "corrected", "true")
     values = report.scores.set_index(["run_id", "measure"])
     rows = [

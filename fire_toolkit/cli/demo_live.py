@@ -11,8 +11,20 @@ from urllib.parse import urlsplit
 
 import click
 
+from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.demo_world import prepare_folder, run_command, write_world
+from fire_toolkit.demo.world import make_world
+from fire_toolkit.errors import FireError
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.table_files import read_items, read_judgments
+from fire_toolkit.labelstudio.annotators import read_register
+from fire_toolkit.labelstudio.carrier import LabelStudio
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, read_connection
+from fire_toolkit.labelstudio.process import is_free_port
+from fire_toolkit.labelstudio.server import server_status, stop_server
+from fire_toolkit.media.pyav import load_pyav
+from fire_toolkit.workspace.manifests import write_files
 
 if TYPE_CHECKING:
     from fire_toolkit.media.server import MediaServer
@@ -25,9 +37,6 @@ ITEMS, SERVED = Path("collection/items.tsv"), Path("collection/items.served.tsv"
 
 def run_live(ctx: click.Context, root: Path, seed: int) -> None:
     """Make or find the live demo in `root`, keep it up until Ctrl-C, then pull and print the tables."""
-    from fire_toolkit.demo.world import make_world
-    from fire_toolkit.media.pyav import load_pyav
-
     load_pyav()  # a page for videos shows nothing else
     prepare_folder(root, "live")
     if not (root / SERVED).is_file():
@@ -46,9 +55,6 @@ def run_live(ctx: click.Context, root: Path, seed: int) -> None:
 @contextmanager
 def _label_studio(ctx: click.Context) -> Iterator[None]:
     """Run the workspace's Label Studio; it is stopped afterwards unless it ran before."""
-    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
-    from fire_toolkit.labelstudio.server import server_status, stop_server
-
     folder = Path(SERVER_FOLDER).absolute()
     was_stopped = server_status(folder).state == "stopped"
     try:
@@ -62,12 +68,7 @@ def _label_studio(ctx: click.Context) -> Iterator[None]:
 @contextmanager
 def _media() -> Iterator[MediaServer]:
     """Serve the clips in the background, at the address that the tasks hold if there are tasks."""
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.formats.tables.table_files import read_items
-    from fire_toolkit.labelstudio.connection import read_connection
-    from fire_toolkit.labelstudio.process import is_free_port
     from fire_toolkit.media.server import PORT, MediaServer, served_files
-    from fire_toolkit.workspace.manifests import write_files
 
     items = read_items(ITEMS)
     known = urlsplit(read_items(SERVED)["media_url"][0]).port if SERVED.is_file() else None
@@ -96,8 +97,6 @@ def _ask(ctx: click.Context) -> None:
 
 def _wait(media: MediaServer) -> None:
     """Say where to judge, and wait until Ctrl-C or SIGTERM."""
-    from fire_toolkit.labelstudio.annotators import read_register
-    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
 
     people = {row.pseudonym: row for row in read_register(Path(SERVER_FOLDER).absolute())}
@@ -113,10 +112,6 @@ def _wait(media: MediaServer) -> None:
 
 def _queues() -> list[tuple[str, str]]:
     """Return each annotator with the address at which their tasks come one after another."""
-    from fire_toolkit.campaign.records import read_campaign, read_rounds
-    from fire_toolkit.labelstudio.carrier import LabelStudio
-    from fire_toolkit.labelstudio.connection import read_connection
-
     root = Path.cwd()
     campaign = read_campaign(root)
     if campaign is None:
@@ -127,9 +122,6 @@ def _queues() -> list[tuple[str, str]]:
 
 def _show_tables(ctx: click.Context) -> None:
     """Pull, and print what can be said from the answers so far."""
-    from fire_toolkit.errors import FireError
-    from fire_toolkit.formats.tables.table_files import read_judgments
-
     run_command(ctx, "pull")
     judgments, _ = read_judgments("judgments/judgments.csv")
     if judgments.empty:

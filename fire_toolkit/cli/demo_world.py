@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import numpy as np
 
 from fire_toolkit.cli.common import say
-
-if TYPE_CHECKING:
-    from fire_toolkit.demo.world import World
+from fire_toolkit.demo.encode import write_clips
+from fire_toolkit.demo.models import score_clips
+from fire_toolkit.demo.render import render_clips
+from fire_toolkit.demo.world import World
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.measures.defaults import DEMO
+from fire_toolkit.workspace.config import CONFIG, config_text
+from fire_toolkit.workspace.manifests import write_files
 
 # Deep enough that most positives are pooled, shallow enough that some stay unjudged.
 DEPTH = 10
@@ -20,9 +28,6 @@ OVERLAP = 0.15
 
 def prepare_folder(root: Path, kind: str) -> None:
     """Make the demo's folder; one that is there must hold a demo of the same kind."""
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.workspace.manifests import write_files
-
     mark = root / ".fire-demo"
     if root.exists() and not (mark.is_file() and mark.read_text(encoding="utf-8") == kind):
         other = "another demo" if mark.is_file() else "no demo"
@@ -40,15 +45,6 @@ def write_world(
     overlap: float = OVERLAP,
 ) -> None:
     """Write clips, collection, runs and fire.toml (which names `items`): what a researcher would bring."""
-    from fire_toolkit.demo.encode import write_clips
-    from fire_toolkit.demo.models import score_clips
-    from fire_toolkit.demo.render import render_clips
-    from fire_toolkit.formats.runs.trec import trec_qrels_text
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.measures.defaults import DEMO
-    from fire_toolkit.workspace.config import CONFIG, config_text
-    from fire_toolkit.workspace.manifests import write_files
-
     frames = render_clips(world.clips)
     write_clips(world, root / "media", frames=frames)
     settings: dict[str, dict[str, Any]] = {
@@ -72,8 +68,6 @@ def write_world(
 
 
 def _npz(**arrays: Any) -> bytes:
-    import numpy as np
-
     stream = io.BytesIO()
     np.savez_compressed(stream, **arrays)
     return stream.getvalue()

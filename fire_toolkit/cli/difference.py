@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.benchmark import Given, measure_option, print_text, reads, resampling_options
 from fire_toolkit.cli.common import DRAWN, chosen, drawn, format_option, formatted, say, write_outputs
 from fire_toolkit.cli.server_options import Progress
-
-if TYPE_CHECKING:
-    import pandas as pd
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.inference import score_differences
+from fire_toolkit.measures import parse_measure
 
 
 @click.command()
@@ -41,9 +42,6 @@ def difference(
     paired randomisation test; Holm corrects p for the pairs tested together. A note says where a measure
     reads the runs to different depths.
     """
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.inference import score_differences
-
     names = tuple(chosen(measures, "score", "measures"))
     with Progress() as tell:
         table, notes = score_differences(
@@ -73,8 +71,6 @@ def difference(
 
 
 def _drawn(table: pd.DataFrame, output_format: str) -> str:
-    from fire_toolkit.measures import parse_measure
-
     rows = []
     for row in table.to_dict("records"):
         scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1

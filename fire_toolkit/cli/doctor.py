@@ -10,6 +10,7 @@ import click
 
 from fire_toolkit.cli.common import here, json_option, say
 from fire_toolkit.cli.server_options import connection_options
+from fire_toolkit.labelstudio.doctor import BAD, examine, exit_code
 
 _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 
@@ -23,8 +24,6 @@ def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json
 
     Each fault comes with what mends it. Exit code 1 if something is wrong, 3 if it is the server's fault.
     """
-    from fire_toolkit.labelstudio.doctor import BAD, examine, exit_code
-
     workspace = here()
     findings = examine(workspace.root if workspace else None, url=url, token_file=token_file)
     if as_json:

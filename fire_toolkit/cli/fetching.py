@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetched
+from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
 from fire_toolkit.cli.common import Inputs, chosen, say, shown, summarise, write_outputs
 from fire_toolkit.cli.judged_files import latest_round
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.server_options import connection_from
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fire_toolkit.campaign.carrier import Carrier, Fetched
-    from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.errors import UsageError
+from fire_toolkit.folder.carrier import Folder
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
+from fire_toolkit.labelstudio.carrier import LabelStudio
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 
 def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False) -> Fetched:
     """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
-    from fire_toolkit.campaign.carrier import all_fetched
-    from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
-    from fire_toolkit.errors import UsageError
-
     campaign, rounds = read_campaign(root), read_rounds(root)
     names = sorted({entry.carrier for entry in rounds} - {BY_HAND}) if rounds else [BY_SERVER]
     if campaign is None or not names:
@@ -39,10 +43,6 @@ def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: 
 
 def carrier_of(name: str, root: Path, url: str | None, token_file: Path | None) -> Carrier:
     """Return the server, or a plug-in's carrier of that name."""
-    from fire_toolkit.campaign.carrier import CARRIERS
-    from fire_toolkit.campaign.records import BY_SERVER
-    from fire_toolkit.labelstudio.carrier import LabelStudio
-
     if name == BY_SERVER:
         return LabelStudio(connection_from(url, token_file), root)
     return CARRIERS.named(name)(root)
@@ -50,11 +50,6 @@ def carrier_of(name: str, root: Path, url: str | None, token_file: Path | None) 
 
 def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
     """Add the answers in exports and filled-in sheets to the ledger."""
-    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_campaign, read_rounds
-    from fire_toolkit.folder.carrier import Folder
-    from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
-    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
-
     names = pseudonyms(read_register(root / SERVER_FOLDER))
     folder = Folder(root, _guideline(root), exports=paths, names=names)
     with Meter("answers read", None) as meter:
@@ -63,8 +58,6 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
 
 def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Sequence[Path]) -> None:
     """Bring the ledger up to what every carrier of the campaign has."""
-    from fire_toolkit.campaign.records import BY_HAND, read_rounds
-
     carriers = {entry.carrier for entry in read_rounds(root)}
     if BY_HAND in carriers:
         read_files(root, exports)
@@ -73,9 +66,6 @@ def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Seq
 
 
 def _guideline(root: Path) -> Guideline:
-    from fire_toolkit.campaign.records import read_campaign
-    from fire_toolkit.formats.tables.guideline_files import read_guideline
-
     campaign = read_campaign(root)
     return read_guideline(campaign.guideline if campaign else chosen(None, "tasks", "guideline"))
 
@@ -87,11 +77,6 @@ def derive_judgments(
 
     exports: the files that were read; those of earlier imports stay in the manifest.
     """
-    from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
-    from fire_toolkit.campaign.records import LEDGER_FOLDER, read_rounds
-    from fire_toolkit.formats.tables.delimited import delimited_text
-
     out = shown(root / "judgments" / "judgments.csv")
     inputs = Inputs()
     inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
@@ -122,8 +107,6 @@ def derive_judgments(
 
 def _exports_before(judgments: Path) -> dict[str, str]:
     """Return the files that earlier imports read into the ledger, with their hashes."""
-    from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-
     at = manifest_path(judgments, is_folder=False)
     manifest = read_manifest(at) if at.is_file() else None
     found = manifest.inputs if manifest else {}

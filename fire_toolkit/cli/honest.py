@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from fire_toolkit.cli.benchmark import Given, print_text
 from fire_toolkit.cli.common import DRAWN, drawn, formatted, say, write_outputs
 from fire_toolkit.cli.server_options import Progress
-
-if TYPE_CHECKING:
-    import pandas as pd
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.inference import honest_scores
+from fire_toolkit.measures import parse_measure
+from fire_toolkit.scoring.drawn import augmented_cell
 
 
 def show_honest(
@@ -22,9 +24,6 @@ def show_honest(
     out: Path | None,
 ) -> None:
     """Print the honest rows and, if asked for, write them as CSV."""
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.inference import honest_scores
-
     with Progress() as tell:
         scores, notes = honest_scores(
             given.stored_runs,
@@ -67,9 +66,6 @@ def counted(scores: pd.DataFrame) -> list[str]:
 
 def drawn_honest(scores: pd.DataFrame, output_format: str) -> str:
     """Return the rows as a table: shares times 100, one decimal."""
-    from fire_toolkit.measures import parse_measure
-    from fire_toolkit.scoring.drawn import augmented_cell
-
     header = [
         "measure",
         "run",

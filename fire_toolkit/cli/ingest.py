@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import click
@@ -24,12 +25,19 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.own_items import choose_own_items, groups_beside
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.errors import UsageError
-
-if TYPE_CHECKING:
-    from fire_toolkit.formats.runs.ingest import Ingested, Request
-    from fire_toolkit.formats.runs.kept import Kept
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
+from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
+from fire_toolkit.formats.runs.kept import Kept
+from fire_toolkit.formats.runs.masks import read_mask
+from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.score_anomalies import parse_allowances
+from fire_toolkit.formats.snippets import SNIPPETS, find_snippet
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.scoring.expect import parse_expectation
 
 
 @click.command("add-run")
@@ -101,12 +109,6 @@ def add_run(
     also the own item and the members of the query's group. What a model
     cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
     """
-    from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.runs.ingest import Request
-    from fire_toolkit.formats.runs.masks import read_mask
-    from fire_toolkit.formats.runs.score_anomalies import parse_allowances
-    from fire_toolkit.scoring.expect import parse_expectation
-
     folder = chosen_path(out, workspace_path("runs"), "--out")
     _check_usage(files, run_id, embeddings)
     inputs = Inputs()
@@ -139,10 +141,6 @@ def add_run(
 
 
 def _kept(queries: str | None, inputs: Inputs) -> Kept:
-    from fire_toolkit.cli.own_items import choose_own_items, groups_beside
-    from fire_toolkit.formats.runs.kept import Kept
-    from fire_toolkit.formats.tables.delimited import read_delimited
-
     own, groups = choose_own_items(None, queries, inputs), groups_beside(queries)
     if own.of_query:
         stand = "do not count" if own.is_dropped else "count"
@@ -175,8 +173,6 @@ def _ingested(
     inputs: Inputs,
 ) -> Ingested:
     """Return what a file holds, and say whose order its ids were taken from, whatever comes of it."""
-    from fire_toolkit.formats.runs.ingest import ingest
-
     progress, taken = Progress(path), dict[str, Path]()
     with_ids = _with_ids(request, path, other, query_ids, doc_ids, inputs, progress, taken)
     try:
@@ -197,10 +193,6 @@ def _with_ids(
     progress: Progress,
     taken: dict[str, Path],
 ) -> Request:
-    from dataclasses import replace
-
-    from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
-
     files = {
         "query_ids": query_ids or ids_beside(path, "query_ids") or _workspace_file("runs", "query_ids"),
         "doc_ids": doc_ids or ids_beside(other or path, "doc_ids") or _workspace_file("runs", "doc_ids"),
@@ -221,8 +213,6 @@ def _option(name: str) -> str:
 
 def _collection_ids(name: str, *, inputs: Inputs, taken: dict[str, Path]) -> list[str] | None:
     """Return the ids of the workspace's queries or items, in its collection's order; note them in `taken`."""
-    from fire_toolkit.formats.runs.axis_ids import read_ids
-
     file = _workspace_file("collection", "queries" if name == "query_ids" else "items")
     if file is None:
         return None
@@ -242,8 +232,6 @@ def _say_taken(taken: dict[str, Path]) -> None:
 
 
 def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> dict[str, Any]:
-    from fire_toolkit.formats.runs.native import run_bytes
-
     run_id = str(result.run["run_id"].iloc[0]) if len(result.run) else ""
     name = f"{quote(run_id, safe='@+=,()').lstrip('.') or 'run'}.parquet"
     out = folder / name
@@ -336,8 +324,6 @@ def snippet(name: str | None) -> None:
 
     NAME is a repository (clip4clip, lavis, mteb, ...); without it the list is printed.
     """
-    from fire_toolkit.formats.snippets import SNIPPETS, find_snippet
-
     if name is None:
         for known in SNIPPETS.values():
             click.echo(f"{known.name:<16}{known.project}")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from fire_toolkit.cli.common import Inputs, here, n_of, say
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fire_toolkit.guidelines.model import Grades
-    from fire_toolkit.tables import Judgments
+from fire_toolkit.errors import UsageError
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.table_files import read_judgments
+from fire_toolkit.guidelines.model import Grades, choose_grades
+from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.tables import Judgments
+from fire_toolkit.workspace.config import SETTINGS
+from fire_toolkit.workspace.rounds import next_round_number
 
 
 def judgments_from(path: Path) -> Judgments:
     """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said."""
-    from fire_toolkit.formats.tables.table_files import read_judgments
-
     judgments, n_superseded = read_judgments(path)
     if n_superseded:
         say(f"note: {path}: {n_superseded:,} earlier answers of an annotator to the same pair left out")
@@ -26,10 +30,6 @@ def judgments_from(path: Path) -> Judgments:
 
 def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
     """Return the grades of the labels found: by the guideline named, the workspace's, or as they spell."""
-    from fire_toolkit.formats.tables.guideline_files import read_guideline
-    from fire_toolkit.guidelines.model import choose_grades
-    from fire_toolkit.workspace.config import SETTINGS
-
     workspace = here()
     name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
     default = read_guideline(SETTINGS["tasks"]["guideline"])
@@ -46,8 +46,6 @@ def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
 
 def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:
     """Return the grades of the labels found; a usage error where labels have none."""
-    from fire_toolkit.errors import UsageError
-
     grades = grades_of(judgments, guideline)
     if grades is None:
         found = ", ".join(sorted(judgments["label"].unique())[:5])
@@ -65,8 +63,6 @@ def latest_round(judgments: pd.DataFrame) -> dict[str, int]:
 
 def next_number(judgments: Judgments) -> int:
     """Return the round of what is asked next: after all that judgments name and the workspace has begun."""
-    from fire_toolkit.workspace.rounds import next_round_number
-
     is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
     latest = int(judgments["round"].max()) if is_known else 1
     workspace = here()
@@ -78,11 +74,6 @@ def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
 
     Pairs with a relevance below 0 are not known.
     """
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.files import read_text
-    from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.tables.delimited import read_delimited
-
     header = read_text(path).split("\n", 1)[0].replace("\t", ",").split(",")
     if {"query_id", "doc_id", "label"} <= {name.strip() for name in header}:
         names = ["query_id", "doc_id", "label"]
@@ -108,11 +99,6 @@ def with_control_answers(
 
     A campaign does not count answers to controls as votes; they say how well their annotators judge.
     """
-    import pandas as pd
-
-    from fire_toolkit.formats.tables.delimited import read_delimited
-    from fire_toolkit.judgments import latest_judgments
-
     beside = path.with_name("dropped.csv")
     if not beside.is_file():
         return judgments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -32,10 +32,22 @@ from fire_toolkit.cli.judged_files import (
     read_controls,
     with_control_answers,
 )
-
-if TYPE_CHECKING:
-    from fire_toolkit.guidelines.model import Grades
-    from fire_toolkit.tables import Disputes, Judgments, Labels
+from fire_toolkit.collections.sharing import mark_shared, share_judgments
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.table_files import read_labels, read_queries
+from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.qrels import augment_qrels, change_counts
+from fire_toolkit.resolution import (
+    against_majority,
+    flagged_pairs,
+    next_round,
+    rejected_originals,
+    resolve_in_full,
+    settle_disputes,
+)
+from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
 
 _guideline = click.option(
     "--guideline",
@@ -115,10 +127,6 @@ def resolve(
     The change against a plain majority is always told. With --share-judgments the column shared_from
     of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
     """
-    from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.resolution import next_round, rejected_originals
-
     folder = chosen_path(out, workspace_path("labels"), "--out")
     inputs = Inputs()
     path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
@@ -134,8 +142,6 @@ def resolve(
     resolved = _resolved(table, grades, rule, controls, adjudicators, end, path, inputs)
     labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts) | shared
     if sharing:
-        from fire_toolkit.collections.sharing import mark_shared
-
         resolved.texts["labels.csv"] = delimited_text(mark_shared(labels, table))
     pools = {"next_round": next_round(disputes, round=next_number(table))} if ask_again else {}
     if original is not None:
@@ -163,8 +169,6 @@ def resolve(
 
 def _asked(judgments: Judgments) -> Judgments:
     """Return the judgments that were asked of their annotator, and say how many were not."""
-    from fire_toolkit.tables import asked_judgments
-
     asked = asked_judgments(judgments)
     n_left = len(judgments) - len(asked)
     if n_left:
@@ -181,9 +185,6 @@ def _shared(
     judgments: Judgments, choice: str, queries: str | None, inputs: Inputs
 ) -> tuple[Judgments, dict[str, int]]:
     """Return the judgments with those shared among queries of the same text, and what was counted."""
-    from fire_toolkit.collections.sharing import share_judgments
-    from fire_toolkit.formats.tables.table_files import read_queries
-
     file = chosen_path(queries, workspace_file("queries"), "--queries")
     shared = share_judgments(judgments, read_queries(inputs.use(file)), choice=choice)
     return shared.table, {"shared_judgments": shared.n_added, "shared_conflicts": shared.n_conflicts}
@@ -210,10 +211,6 @@ def _resolved(
     path: Path,
     inputs: Inputs,
 ) -> _Resolved:
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.resolution import against_majority, flagged_pairs, resolve_in_full, settle_disputes
-    from fire_toolkit.tables import check_disputes, check_labels
-
     known = read_controls(inputs.use(controls), grades) if controls else None
     votes = judgments
     if known is not None:
@@ -281,12 +278,6 @@ def augment(
     qrels: str | None, labels: str | None, policy: str | None, out: str | None, as_json: bool
 ) -> None:
     """Join labels to the original qrels, and count what was confirmed, new and rejected apart."""
-    from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.runs.trec import trec_qrels_text
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.formats.tables.table_files import read_labels
-    from fire_toolkit.qrels import augment_qrels, change_counts
-
     file = chosen_path(out, workspace_path("augmented/qrels.txt"), "--out")
     workspace = here()
     original_path = chosen_path(

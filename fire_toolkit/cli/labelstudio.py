@@ -12,6 +12,10 @@ import click
 
 from fire_toolkit.cli.common import FireGroup, here, json_option, say, say_next
 from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.labelstudio.install import cache_folder, install
+from fire_toolkit.labelstudio.local_state import read_log, read_state
+from fire_toolkit.labelstudio.server import server_status, start_server, stop_server
 
 if TYPE_CHECKING:
     from fire_toolkit.labelstudio.server import ServerStatus
@@ -29,8 +33,6 @@ def _folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _server_folder(given: Path | None) -> Path:
-    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
-
     workspace = here()
     if given is None and workspace is None:
         raise click.UsageError("--folder is needed outside a workspace (see `fire-toolkit init`)")
@@ -97,9 +99,6 @@ def start(
     It listens on 127.0.0.1 only and calls nobody. Address, token and the administrator's password
     are in .labelstudio/connection.json, which only you can read. It runs on when the terminal closes.
     """
-    from fire_toolkit.labelstudio.install import cache_folder, install
-    from fire_toolkit.labelstudio.server import start_server
-
     place = _server_folder(folder)
     with Progress() as progress:
         executable = program.absolute() if program else install(cache_folder(), progress)
@@ -122,8 +121,6 @@ def start(
 
 
 def _admin(folder: Path) -> str:
-    from fire_toolkit.labelstudio.local_state import read_state
-
     state = read_state(folder)
     return state.email if state else ""
 
@@ -133,8 +130,6 @@ def _admin(folder: Path) -> str:
 @json_option
 def stop(folder: Path | None, as_json: bool) -> None:
     """End this workspace's server, and no other."""
-    from fire_toolkit.labelstudio.server import stop_server
-
     ended = stop_server(_server_folder(folder))
     if as_json:
         click.echo(json.dumps({"stopped": ended}))
@@ -147,8 +142,6 @@ def stop(folder: Path | None, as_json: bool) -> None:
 @json_option
 def status(folder: Path | None, as_json: bool) -> None:
     """Show address, version, pid, memory and database of this workspace's server."""
-    from fire_toolkit.labelstudio.server import server_status
-
     found = server_status(_server_folder(folder))
     click.echo(json.dumps(asdict(found)) if as_json else "\n".join(_lines(found)))
     if found.state == "stopped":
@@ -182,8 +175,6 @@ def _megabytes(size: int | None) -> str:
 )
 def logs(folder: Path | None, lines: int) -> None:
     """Print the end of the server's log, without secrets."""
-    from fire_toolkit.labelstudio.local_state import read_log
-
     found = read_log(_server_folder(folder), lines=lines)
     if not found:
         say("no log yet")

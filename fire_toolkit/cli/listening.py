@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.cli.common import n_of, say
+from fire_toolkit.cli.fetching import derive_judgments, pull_once
 from fire_toolkit.cli.server_options import connection_from, private_folder
+from fire_toolkit.errors import ServerError, UsageError
+from fire_toolkit.labelstudio.api import Api, status_of
+from fire_toolkit.labelstudio.connection import checked_url
+from fire_toolkit.labelstudio.local_state import prepare_folder
+from fire_toolkit.labelstudio.process import hold_lock
+from fire_toolkit.labelstudio.projects import campaign_projects
 
 if TYPE_CHECKING:
     from fire_toolkit.campaign.carrier import Fetched
@@ -34,12 +42,7 @@ def listen(
     as_json: bool,
 ) -> None:
     """Pull at every hint, and every `every` seconds without one, until Ctrl-C or SIGTERM."""
-    from fire_toolkit.campaign.records import read_campaign
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.connection import checked_url
     from fire_toolkit.labelstudio.hooks import HintListener, hook_path
-    from fire_toolkit.labelstudio.local_state import prepare_folder
-    from fire_toolkit.labelstudio.process import hold_lock
     from fire_toolkit.serving import stoppable
 
     campaign = read_campaign(root)
@@ -72,9 +75,6 @@ def _pull_on(
     *,
     as_json: bool,
 ) -> None:
-    from fire_toolkit.cli.fetching import derive_judgments, pull_once
-    from fire_toolkit.errors import ServerError
-
     is_first, is_hinted = True, False
     while True:
         if not is_hinted:
@@ -116,10 +116,7 @@ class _Hooks:
 
     def add(self) -> None:
         """Give projects that have none a hook, unless the server has refused one."""
-        from fire_toolkit.errors import ServerError
-        from fire_toolkit.labelstudio.api import Api, status_of
         from fire_toolkit.labelstudio.hooks import add_hooks
-        from fire_toolkit.labelstudio.projects import campaign_projects
 
         if self._is_refused:
             return
@@ -135,8 +132,6 @@ class _Hooks:
 
     def remove(self) -> None:
         """Take the campaign's hooks away, also those that an earlier listener left."""
-        from fire_toolkit.errors import ServerError
-        from fire_toolkit.labelstudio.api import Api
         from fire_toolkit.labelstudio.hooks import remove_hooks
 
         try:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from fire_toolkit.cli.common import drawn
-
-if TYPE_CHECKING:
-    from fire_toolkit.measures import Definition
+from fire_toolkit.errors import UsageError
+from fire_toolkit.measures import Definition, list_measures, parse_measure
+from fire_toolkit.measures.registry import MEASURES
 
 
 @click.command()
 @click.argument("name", required=False)
 def measures(name: str | None) -> None:
     """List the measures, or explain one: its definition, source and conventions."""
-    from fire_toolkit.measures import list_measures
-
     if name is None:
         rows = [[definition.pattern, definition.summary] for definition in list_measures()]
         click.echo(drawn(rows, ["measure", "definition"], "table", align="left"), nl=False)
@@ -33,10 +29,6 @@ def measures(name: str | None) -> None:
 
 def _definition(name: str) -> Definition:
     """Return the definition of a measure by its name, with or without cutoff, or as the list shows it."""
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.measures import parse_measure
-    from fire_toolkit.measures.registry import MEASURES
-
     if name in MEASURES.built_in:
         return MEASURES[name]
     try:

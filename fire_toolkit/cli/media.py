@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import urlsplit
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.common import (
     DRAWN,
@@ -29,11 +32,22 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.server_options import Progress
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fire_toolkit.tables import Items
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.table_files import read_items, read_queries
+from fire_toolkit.labelstudio.connection import (
+    CONNECTION_FILE,
+    SERVER_FOLDER,
+    URL_VARIABLE,
+    checked_url,
+    read_connection_file,
+)
+from fire_toolkit.media.check import check_media
+from fire_toolkit.media.encode import check_target
+from fire_toolkit.media.places import place_of
+from fire_toolkit.media.playable import NO
+from fire_toolkit.media.transcode import FAILED, transcode_media
+from fire_toolkit.tables import Items, check_items
 
 
 def media_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,8 +99,6 @@ class ShownMedia:
 
     def as_text(self, items: Items) -> str:
         """Return these items as a file of the same kind."""
-        from fire_toolkit.formats.tables.delimited import delimited_text
-
         table = items.rename(columns={"doc_id": self.key})
         if self.name == "queries":
             table = table[list(self.columns)]
@@ -107,8 +119,6 @@ def used_media(given: str | None, inputs: Inputs, *, written: Path | None = None
 
 def _shown_table() -> Path | None:
     """Return the workspace's items, or its queries where the items are captions and the queries are seen."""
-    from fire_toolkit.formats.tables.delimited import read_delimited
-
     workspace = here()
     items = workspace.path("collection", "items") if workspace else None
     queries = workspace.path("collection", "queries") if workspace else None
@@ -119,10 +129,6 @@ def _shown_table() -> Path | None:
 
 
 def _read_media(file: Path) -> ShownMedia:
-    from fire_toolkit.formats.tables.delimited import read_delimited
-    from fire_toolkit.formats.tables.table_files import read_items, read_queries
-    from fire_toolkit.tables import check_items
-
     columns = tuple(read_delimited(file).columns)
     if "doc_id" in columns or not {"query_id", "media_url"} <= set(columns):
         return ShownMedia(read_items(file), "items", columns)
@@ -132,17 +138,6 @@ def _read_media(file: Path) -> ShownMedia:
 
 def known_origin(given: str | None) -> str:
     """Return scheme, host and port of Label Studio as given, else as known here; empty if it is not."""
-    import os
-    from urllib.parse import urlsplit
-
-    from fire_toolkit.labelstudio.connection import (
-        CONNECTION_FILE,
-        SERVER_FOLDER,
-        URL_VARIABLE,
-        checked_url,
-        read_connection_file,
-    )
-
     url = given or os.environ.get(URL_VARIABLE)
     workspace = here()
     stored = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
@@ -188,10 +183,6 @@ def check(
     or an address. An address must answer a page of Label Studio (CORS) and in parts (Range). Prints
     each item that will not play, why, and what mends it; exit code 1 if there is one.
     """
-    from fire_toolkit.media.check import check_media
-    from fire_toolkit.media.places import place_of
-    from fire_toolkit.media.playable import NO
-
     seen = used_media(items, Inputs())
     table = seen.items
     folder = media_root(root)
@@ -216,8 +207,6 @@ def check(
 
 def _page_kind(guideline: str | None) -> str:
     """Return the kind of item that the guideline's page shows; empty where none is named."""
-    from fire_toolkit.formats.tables.guideline_files import read_guideline
-
     if guideline is None and here() is None:
         return ""
     return read_guideline(chosen(guideline, "tasks", "guideline")).item_kind
@@ -281,9 +270,6 @@ def transcode(
     is known by its hash. One encoder thread, so the same video gives the same bytes. Exit code 1 if a
     video cannot be done; its item keeps the old media_url.
     """
-    from fire_toolkit.media.encode import check_target
-    from fire_toolkit.media.transcode import FAILED, transcode_media
-
     folder = chosen_path(out, workspace_path("media/transcoded"), "--out")
     inputs = Inputs()
     seen = used_media(items, inputs)

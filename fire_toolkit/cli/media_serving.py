@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
 
 import click
 
+from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.cli.common import Inputs, here, json_option, n_of, say, say_next, summarise, write_outputs
 from fire_toolkit.cli.media import (
     ShownMedia,
@@ -20,11 +20,13 @@ from fire_toolkit.cli.media import (
     used_media,
 )
 from fire_toolkit.cli.server_options import connection_from, connection_options
-
-if TYPE_CHECKING:
-    from pathlib import PurePosixPath
-
-    from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.errors import UsageError
+from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection, checked_url
+from fire_toolkit.labelstudio.local_state import read_state
+from fire_toolkit.labelstudio.local_storage import add_storages, local_files_url, storage_folder
+from fire_toolkit.labelstudio.projects import campaign_projects
+from fire_toolkit.tables import Items
 
 __all__ = ["media"]
 
@@ -69,7 +71,6 @@ def serve(
     Only files of the items are served, in parts (Range), and only pages of the given Label Studio may
     read them (CORS). Each refused request is shown.
     """
-    from fire_toolkit.labelstudio.connection import checked_url
     from fire_toolkit.media.server import MediaServer, served_files
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
 
@@ -148,9 +149,6 @@ def local_storage(
     without it: each project is given a storage on the folder that holds the files, which must lie
     below the server's document root on the server's machine. Nothing is synchronised.
     """
-    from pathlib import PurePosixPath
-
-    from fire_toolkit.labelstudio.local_storage import add_storages, storage_folder
     from fire_toolkit.media.server import served_files
 
     inputs = Inputs()
@@ -179,9 +177,6 @@ def _write_local_items(
     document_root: PurePosixPath,
     inputs: Inputs,
 ) -> None:
-    from fire_toolkit.labelstudio.local_storage import local_files_url
-    from fire_toolkit.tables import Items
-
     urls = {media_url: local_files_url(file, document_root) for media_url, file in files.items()}
     moved = Items(seen.items.assign(media_url=[urls.get(url, url) for url in seen.items["media_url"]]))
     texts = {path.name: seen.as_text(moved)}
@@ -193,9 +188,6 @@ def _write_local_items(
 
 def _document_root(given: Path | None) -> Path:
     """Return the server's document root as given, else as the workspace's server was started with."""
-    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
-    from fire_toolkit.labelstudio.local_state import read_state
-
     if given is not None:
         return given.resolve()
     workspace = here()
@@ -206,11 +198,6 @@ def _document_root(given: Path | None) -> Path:
 
 
 def _pushed_projects(connection: Connection) -> list[int]:
-    from fire_toolkit.campaign.records import read_campaign
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.projects import campaign_projects
-
     workspace = here()
     campaign = read_campaign(workspace.root) if workspace else None
     if campaign is None:

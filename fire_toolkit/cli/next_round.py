@@ -6,10 +6,14 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pandas as pd
 
+from fire_toolkit.campaign.progress import load_of
+from fire_toolkit.campaign.records import BY_HAND, Round
+from fire_toolkit.campaign.rounds import assign_next_round, waiting_pairs
 from fire_toolkit.cli.campaigns import (
     Begun,
     active_annotators,
@@ -34,12 +38,12 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.judged_files import judgments_from, known_grades, next_number
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fire_toolkit.campaign.records import Round
-    from fire_toolkit.resolution import RoundPlan
+from fire_toolkit.folder.carrier import refuse_file_names
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.table_files import read_labels
+from fire_toolkit.resolution import RoundPlan, plan_round
+from fire_toolkit.tables import check_disputes
 
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
@@ -169,10 +173,6 @@ def _given_out(
     campaign: Begun, pairs: pd.DataFrame, annotators: tuple[str, ...], number: int, seed: int
 ) -> Round | None:
     """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
-    from fire_toolkit.campaign.records import BY_HAND
-    from fire_toolkit.campaign.rounds import assign_next_round
-    from fire_toolkit.folder.carrier import refuse_file_names
-
     carrier = campaign.rounds[-1].carrier
     known = handed_to(campaign) if carrier == BY_HAND and not annotators else ()
     names = list(annotators or known or active_annotators())
@@ -183,37 +183,25 @@ def _given_out(
 
 
 def _waiting(campaign: Begun) -> pd.DataFrame:
-    from fire_toolkit.campaign.rounds import waiting_pairs
-
     return waiting_pairs(campaign.rounds, campaign.ledger)
 
 
 def _planned(judgments: Any, labels: Any, disputes: Any, **options: Any) -> RoundPlan:
-    from fire_toolkit.resolution import plan_round
-
     return plan_round(judgments, labels, disputes, **options)
 
 
 def _resolved(folder: Path, inputs: Inputs) -> tuple[Any, Any]:
-    from fire_toolkit.formats.tables.delimited import read_delimited
-    from fire_toolkit.formats.tables.table_files import read_labels
-    from fire_toolkit.tables import check_disputes
-
     file = inputs.use(folder / "disputes.csv")
     disputes = check_disputes(read_delimited(file), where=str(file))
     return read_labels(inputs.use(folder / "labels.csv")), disputes
 
 
 def _original(qrels: str | None, inputs: Inputs) -> Any:
-    from fire_toolkit.formats.collections.qrels import read_qrels
-
     path = Path(qrels) if qrels else workspace_file("qrels")
     return None if path is None else read_qrels(inputs.use(path))
 
 
 def _write(place: Path, planned: RoundPlan, parameters: dict[str, Any], inputs: Inputs) -> None:
-    from fire_toolkit.formats.tables.delimited import delimited_text
-
     counts = dict(zip(planned.strata["stratum"], map(int, planned.strata["n_asked"]), strict=True))
     texts = {"pool.csv": delimited_text(planned.pool), "plan.csv": delimited_text(planned.strata, nan="nan")}
     write_outputs(place, texts, stage="next-round", parameters=parameters, inputs=inputs, counts=counts)
@@ -222,8 +210,6 @@ def _write(place: Path, planned: RoundPlan, parameters: dict[str, Any], inputs: 
 def _show(
     planned: RoundPlan, number: int, campaign: Begun | None, entry: Round | None, *, as_json: bool
 ) -> None:
-    from fire_toolkit.campaign.progress import load_of
-
     loads = {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
     n_waiting = len(_waiting(campaign)) if campaign else 0
     if as_json:

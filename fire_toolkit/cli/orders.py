@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +16,11 @@ from fire_toolkit.cli.benchmark import (
 )
 from fire_toolkit.cli.common import Inputs, chosen, chosen_path, format_option, n_of, say, workspace_path
 from fire_toolkit.cli.server_options import Progress
-
-if TYPE_CHECKING:
-    from fire_toolkit.tables import Qrels
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.inference import compare_orders
+from fire_toolkit.inference import contributions as count
+from fire_toolkit.tables import Qrels
 
 
 @click.command()
@@ -53,8 +54,6 @@ def orders(
     Tau and tau_AP say how alike the orders are; --show swaps gives, for every two runs, how often they
     would be ordered differently had other captions been drawn.
     """
-    from fire_toolkit.inference import compare_orders
-
     read = _read_labellings(labellings, given.inputs)
     first, *others = read
     original = given.own.original(read[first])
@@ -73,9 +72,6 @@ def orders(
 
 
 def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]:
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.formats.collections.qrels import read_qrels
-
     if not given:
         path = chosen_path(None, workspace_path("augmented/qrels.txt"), "--qrels")
         return {"original": read_original(None, inputs), "augmented": read_qrels(inputs.use(path))}
@@ -106,8 +102,6 @@ def contributions(given: Given, show: str, output_format: str) -> None:
 
     Original positives that were confirmed are counted apart from new positives.
     """
-    from fire_toolkit.inference import contributions as count
-
     sources, labels = given.sources, given.labels
     with Progress() as tell:
         tell(f"what became of {n_of(len(sources), 'row')} of pool sources")

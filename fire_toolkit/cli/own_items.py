@@ -6,15 +6,30 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from fire_toolkit.cli.common import Inputs, here, shown
-
-if TYPE_CHECKING:
-    from fire_toolkit.matching.own_items import LeftOut, OwnItems
-    from fire_toolkit.tables import Qrels
+from fire_toolkit.files import STDIN
+from fire_toolkit.formats.collections import own_item_rule_of
+from fire_toolkit.formats.runs.read import run_id_of
+from fire_toolkit.formats.tables.table_files import has_columns, read_queries
+from fire_toolkit.matching.own_items import (
+    COLUMN,
+    RULES,
+    LeftOut,
+    OwnItems,
+    drop_own_items,
+    is_own_pair,
+    own_items_of,
+    qrels_with_own_pairs,
+    qrels_without_own_pairs,
+    without_own_pairs,
+)
+from fire_toolkit.matching.ranking import top
+from fire_toolkit.tables import Qrels
+from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
 
 Command = Callable[..., Any]
 
@@ -49,10 +64,6 @@ class OwnItemRule:
 
     def applied(self, run: Any, depth: int | None = None) -> Any:
         """Return a run without own items where they are dropped, cut to `depth`."""
-        from fire_toolkit.formats.runs.read import run_id_of
-        from fire_toolkit.matching.own_items import drop_own_items
-        from fire_toolkit.matching.ranking import top
-
         if not self.is_dropped:
             return run
         tell = partial(self.counts.__setitem__, run_id_of(run))
@@ -65,8 +76,6 @@ class OwnItemRule:
 
     def original(self, qrels: Qrels) -> Qrels:
         """Return the original qrels as the rule has them: own items out of them, or judged not relevant."""
-        from fire_toolkit.matching.own_items import qrels_with_own_pairs, qrels_without_own_pairs
-
         if not self.of_query:
             return qrels
         if self.is_dropped:
@@ -78,8 +87,6 @@ class OwnItemRule:
 
     def corrected(self, qrels: Qrels, original: Qrels, name: str) -> Qrels:
         """Return other qrels of the queries of `original`, which are as the rule has them."""
-        from fire_toolkit.matching.own_items import qrels_with_own_pairs, qrels_without_own_pairs
-
         if not self.of_query:
             return qrels
         self._count(qrels, name)
@@ -89,16 +96,12 @@ class OwnItemRule:
 
     def pairs(self, table: Any, name: str) -> Any:
         """Return labels or pool sources without own items, of which nobody is asked."""
-        from fire_toolkit.matching.own_items import without_own_pairs
-
         if not self.of_query:
             return table
         self._count(table, name)
         return without_own_pairs(table, self.of_query)
 
     def _count(self, table: Any, name: str) -> None:
-        from fire_toolkit.matching.own_items import is_own_pair
-
         self.n_pairs[name] = int(is_own_pair(table, self.of_query).sum())
 
     @property
@@ -165,10 +168,6 @@ def queries_own_items(queries: str | None, inputs: Inputs) -> OwnItems:
 
     A file that names none is not read further.
     """
-    from fire_toolkit.files import STDIN
-    from fire_toolkit.formats.tables.table_files import has_columns, read_queries
-    from fire_toolkit.matching.own_items import COLUMN, own_items_of
-
     path = _queries_path(queries)
     if path is None or str(path) == STDIN or not has_columns(path, COLUMN):
         return {}
@@ -192,10 +191,6 @@ def _queries_path(given: str | None) -> Path | None:
 
 def _protocol(queries: Path) -> tuple[str, str]:
     """Return the rule of the collection that a file of queries belongs to, and how it is known."""
-    from fire_toolkit.formats.collections import own_item_rule_of
-    from fire_toolkit.matching.own_items import RULES
-    from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
-
     at = queries.with_name(MANIFEST)
     manifest = read_manifest(at) if at.is_file() else None
     said = manifest.parameters if manifest and queries.name in manifest.outputs else {}

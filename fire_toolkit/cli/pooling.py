@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.common import (
     Inputs,
@@ -24,13 +25,20 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.hints import named
+from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.run_files import read_runs
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fire_toolkit.pooling import PoolingResult
-    from fire_toolkit.tables import Pool, PoolSources
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.table_files import (
+    read_judged_pairs,
+    read_labels,
+    read_pool,
+    read_pool_sources,
+)
+from fire_toolkit.pooling import PoolingResult, pool_runs, source_changes
+from fire_toolkit.tables import Pool, PoolSources
+from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 
 
 @click.command()
@@ -89,8 +97,6 @@ def pool(
     of each which runs brought it, in which round it was first asked, and whether it is judged; `tasks` asks
     only what is new.
     """
-    from fire_toolkit.formats.tables.delimited import delimited_bytes
-
     folder = chosen_path(out, workspace_path("pool"), "--out")
     made = _make(
         runs, query_ids, doc_ids, depth, qrels, include_originals, judged, previous, queries, strategy
@@ -126,10 +132,6 @@ def _make(
     strategy: str | None = None,
 ) -> _Made:
     """Return the pool of the runs given, else of the workspace's."""
-    from fire_toolkit.cli.own_items import queries_own_items
-    from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.pooling import pool_runs
-
     depth = int(chosen(depth, "pool", "depth"))
     strategy = str(chosen(strategy, "pool", "strategy"))
     include = bool(chosen(include_originals, "pool", "include_originals"))
@@ -178,10 +180,6 @@ def time_of(n_pairs: int) -> str:
 
     By the median time of the workspace's judgments and the share of pairs that are judged twice.
     """
-    import pandas as pd
-
-    from fire_toolkit.formats.tables.delimited import read_delimited
-
     path = workspace_path("judgments/judgments.csv")
     table = read_delimited(path) if path and path.is_file() else None
     if table is None or "duration_s" not in table.columns:
@@ -206,12 +204,6 @@ class _Earlier:
 
 def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs) -> _Earlier:
     """Return what was asked before, as the files given and the workspace know it."""
-    import pandas as pd
-
-    from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool, read_pool_sources
-    from fire_toolkit.tables import Pool
-    from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
-
     workspace = here()
     own = _own_judgments() if workspace else None
     given = [*map(Path, judged), *([own] if own else [])]
@@ -242,9 +234,6 @@ def _own_judgments() -> Path | None:
 
 def _changes(made: _Made) -> list[dict[str, Any]]:
     """Return the runs that are new, changed or withdrawn since the earlier pool, with what they bring."""
-    from fire_toolkit.formats.tables.table_files import read_labels
-    from fire_toolkit.pooling import source_changes
-
     earlier = made.earlier
     if earlier.sources is None or _are_same(earlier.sources, made.result.sources):
         return []
@@ -292,8 +281,6 @@ def _say_changes(made: _Made) -> None:
 
 def _without(pairs: pd.DataFrame, others: pd.DataFrame, *, keep: bool = False) -> pd.DataFrame:
     """Return the pairs of a table, each once, that are not (or, to `keep`, that are) in another."""
-    from fire_toolkit.tables.columns import pair_rows
-
     is_known = pair_rows(pairs, others) >= 0
     found: pd.DataFrame = pairs.loc[is_known == keep, ["query_id", "doc_id"]]
     return found.drop_duplicates()

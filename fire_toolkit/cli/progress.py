@@ -7,17 +7,17 @@ import math
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
+from fire_toolkit.cli.annotation import workspace_exports
 from fire_toolkit.cli.campaigns import begun_here
 from fire_toolkit.cli.common import drawn, json_option, say
+from fire_toolkit.cli.fetching import fetch_all
 from fire_toolkit.cli.meter import workspace_root
 from fire_toolkit.cli.server_options import connection_options
-
-if TYPE_CHECKING:
-    from fire_toolkit.campaign.progress import QueueProgress
+from fire_toolkit.errors import ServerError, UsageError
 
 
 @click.command()
@@ -33,10 +33,6 @@ def progress(
 
     Counts what the ledger holds: `pull` first, or use --pull.
     """
-    from fire_toolkit.cli.annotation import workspace_exports
-    from fire_toolkit.cli.fetching import fetch_all
-    from fire_toolkit.errors import ServerError
-
     root = workspace_root()
     while True:
         if pulls or watch:
@@ -55,9 +51,6 @@ def progress(
 
 
 def _show(*, as_json: bool) -> None:
-    from fire_toolkit.campaign.progress import measure_progress, total_progress
-    from fire_toolkit.errors import UsageError
-
     campaign = begun_here()
     if campaign is None:
         raise UsageError(

@@ -8,6 +8,7 @@ import click
 
 from fire_toolkit.cli.common import json_option, say, say_next
 from fire_toolkit.cli.fetching import derive_judgments, pull_once, read_files
+from fire_toolkit.cli.listening import listen
 from fire_toolkit.cli.meter import workspace_root
 from fire_toolkit.cli.server_options import connection_options
 
@@ -57,8 +58,6 @@ def pull(
     """
     root = workspace_root()
     if listens:
-        from fire_toolkit.cli.listening import listen
-
         if is_full or exports:
             raise click.UsageError("--listen goes without --full and --from-export")
         listen(root, url, token_file, host=host, port=port, hook_url=hook_url, every=every, as_json=as_json)

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from fire_toolkit.campaign.carrier import CARRIERS, GivenOut
+from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.progress import judgment_seconds, load_of
+from fire_toolkit.campaign.records import (
+    BY_HAND,
+    BY_SERVER,
+    FOLDER,
+    LEDGER_FOLDER,
+    Campaign,
+    Round,
+    queue_named,
+    read_rounds,
+)
+from fire_toolkit.campaign.rounds import asked_before, first_round
+from fire_toolkit.campaign.task_files import overlap_file, read_task_files
+from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import active_annotators, begin, campaign_of, loads_of
 from fire_toolkit.cli.common import (
     Inputs,
@@ -26,16 +43,17 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.server_options import connection_from, connection_options
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fire_toolkit.campaign.carrier import GivenOut
-    from fire_toolkit.campaign.records import Campaign, Round
-    from fire_toolkit.guidelines.model import Guideline
-    from fire_toolkit.labelstudio.connection import Connection
-    from fire_toolkit.labelstudio.push import Pushed
-    from fire_toolkit.tables import Qrels, Tasks
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.table_files import read_items, read_queries
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.carrier import LabelStudio
+from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.push import Pushed
+from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.rounds import handed_out, tasks_file
 
 
 @click.command()
@@ -98,9 +116,6 @@ def push(
     a task twice. Tasks come from `tasks` (and the pairs to judge twice from the .overlap.json beside); those
     of a model that came later are a further round, for the annotators named or all that are active.
     """
-    from fire_toolkit.campaign.records import BY_SERVER, read_rounds
-    from fire_toolkit.formats.tables.guideline_files import read_guideline
-
     root = workspace_root()
     carrier = carrier or BY_SERVER
     if carrier != BY_SERVER:
@@ -138,8 +153,6 @@ def push(
 
 def _files_to_begin(root: Path, begun: Sequence[Round], given: Path | None, *, is_told: bool) -> list[Path]:
     """Return the files of tasks whose rounds begin; of one that has begun, where options name inputs."""
-    from fire_toolkit.workspace.rounds import handed_out, tasks_file
-
     if given:
         return [given]
     files = {number: shown(path) for number, path in handed_out(root).items()}
@@ -163,10 +176,6 @@ def _new_round(
     inputs: Inputs,
 ) -> Round:
     """Return the round of a file of tasks as the inputs make it."""
-    from fire_toolkit.campaign.rounds import asked_before, first_round
-    from fire_toolkit.campaign.task_files import overlap_file, read_task_files
-    from fire_toolkit.errors import UsageError
-
     file = inputs.use(tasks)
     asked = read_task_files(file, rules)
     overlap = overlap_file(file)
@@ -195,11 +204,6 @@ def _new_round(
 
 def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
     """Return the tasks of pairs whose answer is known, and the answers; −1 says that none is known."""
-    from fire_toolkit.campaign.tasks import make_tasks
-    from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.tables.table_files import read_items, read_queries
-    from fire_toolkit.tables import check_pool, check_qrels
-
     workspace = here()
     qrels = read_qrels(inputs.use(path))
     answers = check_qrels(qrels[qrels["relevance"] >= 0])
@@ -216,10 +220,6 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
 
 
 def _say_loads(root: Path, rounds: Sequence[Round], seconds: float | None, *, as_json: bool) -> None:
-    from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.progress import judgment_seconds, load_of
-    from fire_toolkit.campaign.records import LEDGER_FOLDER
-
     if seconds is None:
         seconds = judgment_seconds(read_ledger(root / LEDGER_FOLDER), rounds)
     rows: list[dict[str, Any]] = [
@@ -252,10 +252,6 @@ def _cell(value: object) -> str:
 
 def _check_carrier(name: str) -> None:
     """Raise `UsageError` for a name that no carrier of a plug-in has."""
-    from fire_toolkit.campaign.carrier import CARRIERS
-    from fire_toolkit.campaign.records import BY_HAND
-    from fire_toolkit.errors import UsageError
-
     if name == BY_HAND:
         raise UsageError("files are handed out by `fire-toolkit tasks --annotators A,B`")
     CARRIERS.named(name)
@@ -263,8 +259,6 @@ def _check_carrier(name: str) -> None:
 
 def _by_others(rounds: Sequence[Round]) -> list[Round]:
     """Return the rounds that carriers of plug-ins carry."""
-    from fire_toolkit.campaign.records import BY_HAND, BY_SERVER
-
     return [entry for entry in rounds if entry.carrier not in (BY_HAND, BY_SERVER)]
 
 
@@ -272,10 +266,6 @@ def _give_out_by_others(
     root: Path, campaign: Campaign, rounds: Sequence[Round], rules: Guideline
 ) -> list[GivenOut]:
     """Give out the rounds of plug-ins' carriers, and say where each queue is."""
-    from fire_toolkit.campaign.carrier import CARRIERS
-    from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.records import LEDGER_FOLDER
-
     found: list[GivenOut] = []
     for name in sorted({entry.carrier for entry in rounds}):
         carrier = CARRIERS.named(name)(root)
@@ -295,10 +285,6 @@ def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) ->
     Raises:
         UsageError: every round is by hand, or one of `entries` has answers from files already.
     """
-    from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, queue_named, read_rounds
-    from fire_toolkit.errors import UsageError
-
     by_hand = {entry.number for entry in read_rounds(root) if entry.carrier == BY_HAND}
     rows = read_ledger(root / LEDGER_FOLDER) if by_hand else None
     columns = (rows[name] for name in ("queue", "source")) if rows is not None else ((), ())
@@ -326,10 +312,6 @@ def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) ->
 def _push(
     connection: Connection, root: Path, campaign: Campaign, rounds: Sequence[Round], rules: Guideline
 ) -> list[Pushed]:
-    from fire_toolkit.campaign.ledger import read_ledger
-    from fire_toolkit.campaign.records import LEDGER_FOLDER
-    from fire_toolkit.labelstudio.carrier import LabelStudio
-
     ledger = read_ledger(root / LEDGER_FOLDER)
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
         return LabelStudio(connection, root).give_out(campaign, rounds, rules, ledger, report=meter)
@@ -337,9 +319,6 @@ def _push(
 
 def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None:
     """Write down which rounds are on the server and what they were drawn from, for `status`."""
-    from fire_toolkit.campaign.records import FOLDER
-    from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-
     folder = root / FOLDER
     at = manifest_path(folder, is_folder=True)
     if at.is_file():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.auditing import items_option, queries_option, read_tables
 from fire_toolkit.cli.common import (
@@ -22,10 +23,15 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.hints import named
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import check_header, delimited_text, read_delimited
+from fire_toolkit.formats.tables.fire_release import read_fire_release
+from fire_toolkit.formats.tables.fire_release_text import fire_release_json
+from fire_toolkit.formats.tables.table_files import read_judgments, read_labels
+from fire_toolkit.syntax import parse_json
+from fire_toolkit.tables import check_disputes
 
 ABOUT = "about.json"
 _LISTS = ("datasets", "whole_number_ids")
@@ -43,10 +49,6 @@ def fire_release(file: str, queries: str | None, items: str | None, out: str | N
     Its text keys become the ids of all captions with that text; disagreements are kept as disputes;
     what is outside of the collection is listed in outside.csv.
     """
-    from fire_toolkit.formats.runs.trec import trec_qrels_text
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.formats.tables.fire_release import read_fire_release
-
     folder = chosen_path(out, None, "--out")
     inputs = Inputs()
     query_table, item_table, _ = read_tables(inputs, queries, items, None)
@@ -106,11 +108,6 @@ def export_fire_release(
     of its text were judged alike. What `fire-release` kept beside the labels (creator, dates, hashes) is
     written again, with --about over it.
     """
-    from fire_toolkit.formats.tables.delimited import read_delimited
-    from fire_toolkit.formats.tables.fire_release_text import fire_release_json
-    from fire_toolkit.formats.tables.table_files import read_judgments, read_labels
-    from fire_toolkit.tables import check_disputes
-
     set_fields = dict(map(_field, about))
     inputs = Inputs()
     query_table, _, _ = read_tables(inputs, queries, None, None)
@@ -158,10 +155,6 @@ def _field(text: str) -> tuple[str, str]:
 
 def _kept(path: Path, inputs: Inputs) -> dict[str, Any]:
     """Return the fields at the top of a release that was read, where the labels are its."""
-    from fire_toolkit.errors import FormatError
-    from fire_toolkit.files import read_text
-    from fire_toolkit.syntax import parse_json
-
     if not path.is_file():
         return {}
     found = parse_json(read_text(inputs.use(path)), str(path))
@@ -175,8 +168,6 @@ def _kept(path: Path, inputs: Inputs) -> dict[str, Any]:
 
 def _provenance(given: str | None, folder: Path, inputs: Inputs) -> pd.DataFrame | None:
     """Return which model proposed a pair: from the file given, beside the labels, or the workspace's pool."""
-    from fire_toolkit.formats.tables.delimited import check_header, read_delimited
-
     places = (folder / "provenance.csv", workspace_path("pool/pool_sources.csv"))
     path = Path(given) if given else next((place for place in places if place and place.is_file()), None)
     if path is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.benchmark import (
     Given,
@@ -28,7 +29,19 @@ from fire_toolkit.cli.common import (
     transpose_option,
     workspace_path,
 )
+from fire_toolkit.cli.judged_files import grades_of, judgments_from
+from fire_toolkit.cli.score import score
 from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.collections.similarity import nearest_mean
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.measures.defaults import FIRST, PAPER
+from fire_toolkit.paper_tables import all_and_new, by_length, by_similarity, describe_data
+from fire_toolkit.paper_tables import saturation as saturated
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.scoring.drawn import drawn_scores
+from fire_toolkit.tables import first_round
 
 
 @click.group(cls=FireGroup)
@@ -42,9 +55,6 @@ def report() -> None:
 @click.pass_context
 def summary(ctx: click.Context, resamples: int, output_format: str) -> None:
     """The workspace's summary: the honest row of every run and measure, see `score --honest`."""
-    from fire_toolkit.cli.score import score
-    from fire_toolkit.errors import UsageError
-
     if here() is None:
         raise UsageError("no fire.toml in this folder or above it; outside a workspace use `score --honest`")
     ctx.invoke(score, honest=True, resamples=resamples, output_format=output_format)
@@ -62,10 +72,6 @@ def table1(
     transpose: bool,
 ) -> None:
     """Table 1: each run's score with its gain, A (B + C): augmented (original + gain)."""
-    from fire_toolkit.measures.defaults import PAPER
-    from fire_toolkit.scoring import score_runs
-    from fire_toolkit.scoring.drawn import drawn_scores
-
     names = measures or PAPER
     with Progress() as tell:
         tell("ranks of judged docs")
@@ -104,11 +110,6 @@ def table2(
     agreement. `agreeing`, `unanimous` and alpha are of the pairs labelled twice or more. Labels are
     counted as `agree` counts them: the first answers to each pair.
     """
-    from fire_toolkit.cli.judged_files import grades_of, judgments_from
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.paper_tables import describe_data
-    from fire_toolkit.tables import first_round
-
     path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
     table = judgments_from(given.inputs.use(path))
     grades = grades_of(table, guideline)
@@ -159,8 +160,6 @@ def table3(
     The paper does not say which RBO it prints; the truncated and the extrapolated one, and average
     overlap, stand here under their names.
     """
-    from fire_toolkit.inference.compare import compare_runs
-
     runs = given.runs_to(depth)
     long, notes = compare_runs(runs, depth=depth, rbo_p=rbo_p or (0.9, 0.98))
     for note in notes:
@@ -186,9 +185,6 @@ def table4(
     output_format: str,
 ) -> None:
     """Table 4: each run with all judgments, and without those that only it contributed ("New")."""
-    from fire_toolkit.measures.defaults import PAPER
-    from fire_toolkit.paper_tables import all_and_new
-
     names = measures or PAPER[:3]
     with Progress() as tell:
         tell("ranks of judged docs")
@@ -222,9 +218,6 @@ def length(
     output_format: str,
 ) -> None:
     """Positives per caption, and each run's gain, by the length of the caption."""
-    from fire_toolkit.measures.defaults import FIRST
-    from fire_toolkit.paper_tables import by_length
-
     tables = (given.stored_runs, given.original, given.augmented, given.queries)
     with Progress() as tell:
         tell("ranks of judged docs")
@@ -258,9 +251,6 @@ def saturation(
     output_format: str,
 ) -> None:
     """The share of queries with nothing left to win, of each run, of any and of every run."""
-    from fire_toolkit.measures.defaults import PAPER
-    from fire_toolkit.paper_tables import saturation as saturated
-
     with Progress() as tell:
         tell("ranks of judged docs")
         table = saturated(given.stored_runs, given.original, given.augmented, measures or PAPER[:3])
@@ -296,12 +286,6 @@ def similarity(
 
     The likeness of a caption is its mean cosine (character n-grams) with its nearest training captions.
     """
-    import pandas as pd
-
-    from fire_toolkit.collections.similarity import nearest_mean
-    from fire_toolkit.formats.tables.delimited import read_delimited
-    from fire_toolkit.paper_tables import by_similarity
-
     captions = given.queries
     known = read_delimited(given.inputs.use(train), required=["text"])["text"].tolist()
     with Progress() as tell:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.benchmark import Given, measure_option, print_table, reads
 from fire_toolkit.cli.common import (
@@ -19,9 +19,13 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.server_options import Progress
-
-if TYPE_CHECKING:
-    import pandas as pd
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.table_files import read_judgments
+from fire_toolkit.inference import coverage as cover
+from fire_toolkit.inference import leave_out
+from fire_toolkit.measures.defaults import COVERAGE, REUSABILITY
+from fire_toolkit.tables import check_pool
 
 
 @click.command()
@@ -53,9 +57,6 @@ def reusability(
 
     A run that falls far would have been underrated had it come later; so will be one like it.
     """
-    from fire_toolkit.inference import leave_out
-    from fire_toolkit.measures.defaults import REUSABILITY
-
     with Progress() as tell:
         tell("ranks of judged docs")
         found = leave_out(
@@ -75,8 +76,6 @@ def reusability(
 
 
 def _families(given: tuple[str, ...]) -> dict[str, str]:
-    from fire_toolkit.errors import UsageError
-
     families: dict[str, str] = {}
     for each in given:
         name, equals, members = each.partition("=")
@@ -103,9 +102,6 @@ def coverage(
     out: str | None,
 ) -> None:
     """How much of a new run is judged, how far its scores can move, and what settling them would cost."""
-    from fire_toolkit.inference import coverage as cover
-    from fire_toolkit.measures.defaults import COVERAGE
-
     seconds, labels = _cost(judgments, given.inputs)
     with Progress() as tell:
         tell("ranks of judged docs")
@@ -131,8 +127,6 @@ def _cost(judgments: str | None, inputs: Inputs) -> tuple[float, float]:
     path = judgments or (in_workspace if in_workspace and in_workspace.is_file() else None)
     if path is None:
         return float("nan"), 1.0
-    from fire_toolkit.formats.tables.table_files import read_judgments
-
     table, _ = read_judgments(inputs.use(path))
     labels = len(table) / max(1, len(table.drop_duplicates(["query_id", "doc_id"])))
     seconds = float(table["duration_s"].mean())
@@ -141,9 +135,6 @@ def _cost(judgments: str | None, inputs: Inputs) -> tuple[float, float]:
 
 
 def _write_pool(pairs: pd.DataFrame, out: Path, inputs: Inputs) -> None:
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.tables import check_pool
-
     each = pairs.drop_duplicates(["run_id", "query_id", "doc_id"])
     grouped = each.groupby(["query_id", "doc_id"], sort=True)
     pool = check_pool(grouped.agg(best_rank=("rank", "min"), n_runs=("run_id", "nunique")).reset_index())

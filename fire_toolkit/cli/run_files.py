@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
 
 from fire_toolkit.cli.common import Inputs, here, say, shown
-
-if TYPE_CHECKING:
-    from fire_toolkit.cli.own_items import OwnItemRule
-    from fire_toolkit.formats.runs.axis_ids import IdFile
-    from fire_toolkit.formats.runs.matrix_runs import MatrixRun
-    from fire_toolkit.formats.runs.native import NativeRunFile
-    from fire_toolkit.tables import Run
+from fire_toolkit.cli.own_items import OwnItemRule
+from fire_toolkit.formats.runs.axis_ids import IdFile
+from fire_toolkit.formats.runs.matrix_runs import MatrixRun
+from fire_toolkit.formats.runs.native import NativeRunFile
+from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
+from fire_toolkit.tables import Run
 
 _AnyRun = TypeVar("_AnyRun", "Run", "Run | NativeRunFile | MatrixRun")
 
@@ -36,8 +35,6 @@ def read_runs(
     Runs whose files carry one and the same run id are told apart by their file names. `own`: what becomes
     of each query's own item; None keeps it. `orders_docs`: the command itself reads the file of doc ids.
     """
-    from fire_toolkit.formats.runs.read import read_run
-
     to_read = own.depth_to_read(depth) if own else depth
     ids = id_files(query_ids, doc_ids, inputs)
     runs = _runs(files, inputs, partial(read_run, depth=to_read), ids)
@@ -55,8 +52,6 @@ def open_runs(
     orders_docs: bool = False,
 ) -> list[Run | NativeRunFile | MatrixRun]:
     """Return the runs as `read_runs` does; those that can are read when they are scored."""
-    from fire_toolkit.formats.runs.read import open_run
-
     ids = id_files(query_ids, doc_ids, inputs)
     runs = _runs(files, inputs, open_run, ids)
     refuse_unused(ids[:1] if orders_docs else ids)
@@ -67,8 +62,6 @@ def read_two_ways(
     files: Sequence[str], inputs: Inputs, ids: tuple[IdFile | None, IdFile | None]
 ) -> tuple[Run, Run]:
     """Return a run and the way back: the ids of its queries are those of the docs of the way back."""
-    from fire_toolkit.formats.runs.read import read_run
-
     forth, back = _runs(files[:1], inputs, read_run, ids), _runs(files[1:], inputs, read_run, ids[::-1])
     return forth[0], back[0]
 
@@ -81,8 +74,6 @@ def id_files(
 
 
 def _id_file(given: str | None, key: str, inputs: Inputs) -> IdFile | None:
-    from fire_toolkit.formats.runs.axis_ids import IdFile
-
     workspace = here()
     path = Path(given) if given else workspace.path("runs", key) if workspace else None
     return IdFile(inputs.use(shown(path)), key.removesuffix("s"), is_asked=bool(given)) if path else None
@@ -121,8 +112,6 @@ def _workspace_runs() -> list[Path]:
 
 
 def _with_own_names(runs: list[_AnyRun], named: Sequence[tuple[str | None, str]]) -> list[_AnyRun]:
-    from fire_toolkit.formats.runs.read import renamed, run_id_of
-
     ids = [run_id_of(run) for run in runs]
     own = []
     for run, run_id, (name, path) in zip(runs, ids, named, strict=True):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.benchmark import (
     POLICIES,
@@ -35,12 +36,14 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
 from fire_toolkit.cli.scoring import drawn_aspects
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from fire_toolkit.scoring import Scoring
-    from fire_toolkit.tables import Run
+from fire_toolkit.formats.runs.axis_ids import read_ids
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.matching.own_items import own_items_of
+from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
+from fire_toolkit.scoring import Scoring, score_curves, score_runs
+from fire_toolkit.scoring.breakdown import score_aspects
+from fire_toolkit.scoring.drawn import drawn_scores
+from fire_toolkit.tables import Run
 
 
 @click.command()
@@ -117,8 +120,6 @@ def score(
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
     judgments that only this run contributed. --cluster, --resamples and --seed are for its intervals.
     """
-    from fire_toolkit.scoring import score_curves, score_runs
-
     names = measures or _with_expectation(tuple(chosen((), "score", "measures")), ties)
     given.orders_docs = ties == "index"
     if transpose:
@@ -167,9 +168,6 @@ def _show(
     scoring: Scoring, by: str | None, given: Given, output_format: str, *, per_query: bool, transpose: bool
 ) -> pd.DataFrame:
     """Print the notes and the scores, drawn or in their long form, and return the long form."""
-    from fire_toolkit.scoring.breakdown import score_aspects
-    from fire_toolkit.scoring.drawn import drawn_scores
-
     for note in scoring.notes:
         say(f"note: {note}")
     is_drawn = output_format in DRAWN and not per_query
@@ -186,8 +184,6 @@ def _show(
 
 def _with_expectation(names: tuple[str, ...], ties: str) -> tuple[str, ...]:
     """Return default measures without those that the tie rule cannot score, and say which these are."""
-    from fire_toolkit.measures import parse_measure
-
     if ties != "expected":
         return names
     kept = tuple(name for name in names if parse_measure(name).definition.expected is not None)
@@ -199,10 +195,6 @@ def _with_expectation(names: tuple[str, ...], ties: str) -> tuple[str, ...]:
 
 def _restricted(given: Given, groups: str) -> list[Run]:
     """Return the runs with each query's group alone, and say what the lists lack."""
-    from fire_toolkit.formats.tables.delimited import read_delimited
-    from fire_toolkit.matching.own_items import own_items_of
-    from fire_toolkit.measures import count_missing_members, restrict_to_groups
-
     members = read_delimited(given.inputs.use(groups), required=["query_id", "doc_id"])
     references = own_items_of(given.queries)
     if not references:
@@ -228,8 +220,6 @@ def _refuse(given: Mapping[str, bool], *, beside: str) -> None:
 
 def _doc_order(given: Given) -> list[str]:
     """Return the docs in the order of the file given, else of the workspace's matrices."""
-    from fire_toolkit.formats.runs.axis_ids import read_ids
-
     workspace = here()
     listed = workspace.path("runs", "doc_ids") if workspace else None
     doc_ids = given.values["doc_ids"]
@@ -243,8 +233,6 @@ def _doc_order(given: Given) -> list[str]:
 
 
 def _write(place: Path | None, table: pd.DataFrame, parameters: Mapping[str, Any], inputs: Inputs) -> None:
-    from fire_toolkit.formats.tables.delimited import delimited_text
-
     if place:
         texts = {place.name: delimited_text(table, nan="nan")}
         write_outputs(place, texts, stage="score", parameters=parameters, inputs=inputs)

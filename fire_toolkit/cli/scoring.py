@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,16 +22,15 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.own_items import choose_own_items, own_item_option
 from fire_toolkit.cli.run_files import read_runs
-
-if TYPE_CHECKING:
-    from fire_toolkit.scoring.breakdown import AspectScores
-    from fire_toolkit.tables import Comparisons
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.scoring.breakdown import AspectScores
+from fire_toolkit.scoring.drawn import score_cells
+from fire_toolkit.tables import Comparisons
 
 
 def drawn_aspects(scores: AspectScores, column: str, output_format: str) -> str:
     """Return a breakdown, aspects and measures × runs."""
-    from fire_toolkit.scoring.drawn import score_cells
-
     run_ids = list(dict.fromkeys(scores["run_id"]))
     rows = []
     for (aspect, n_queries, measure), own in scores.groupby(["aspect", "n_queries", "measure"], sort=False):
@@ -86,9 +85,6 @@ def compare(
 
     Values are means over the queries that both runs have, from 0 (disjoint) to 1 (the same).
     """
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.inference.compare import compare_runs
-
     depths = depths or (int(chosen(None, "compare", "depth")),)
     persistences = persistences or (float(chosen(None, "compare", "rbo_p")),)
     inputs = Inputs()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit.cli.common import here
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, read_connection
 
 if TYPE_CHECKING:
     from fire_toolkit.labelstudio.connection import Connection
@@ -35,16 +36,12 @@ def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def connection_from(url: str | None, token_file: Path | None) -> Connection:
     """Return the connection that the options, the environment or the workspace name."""
-    from fire_toolkit.labelstudio.connection import read_connection
-
     workspace = here()
     return read_connection(workspace.root if workspace else None, url=url, token_file=token_file)
 
 
 def private_folder() -> Path:
     """Return the workspace's private folder; a usage error outside a workspace."""
-    from fire_toolkit.labelstudio.connection import SERVER_FOLDER
-
     workspace = here()
     if workspace is None:
         raise click.UsageError(

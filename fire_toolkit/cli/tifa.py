@@ -7,6 +7,10 @@ from pathlib import Path
 import click
 
 from fire_toolkit.cli.common import DRAWN, Inputs, drawn, format_option, formatted, n_of, say, write_outputs
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.table_files import read_labels
+from fire_toolkit.formats.tables.tifa import read_answers, read_questions
+from fire_toolkit.scoring import tifa as stage
 
 
 @click.command()
@@ -33,11 +37,6 @@ def tifa(
     one item; a question that a text has twice counts twice only with the questions' own file. No model is
     run. The scores stand beside people's labels (--per label) and never become labels.
     """
-    from fire_toolkit.formats.tables.delimited import delimited_text
-    from fire_toolkit.formats.tables.table_files import read_labels
-    from fire_toolkit.formats.tables.tifa import read_answers, read_questions
-    from fire_toolkit.scoring import tifa as stage
-
     if (per == "label") != (labels is not None):
         raise click.UsageError("--per label and --labels go together")
     inputs = Inputs()
