@@ -20,7 +20,8 @@ from fire_toolkit.agreement import (
     join_columns,
     leave_one_out,
 )
-from fire_toolkit.agreement.votes import unit_codes
+from fire_toolkit.agreement.intervals import METHODS
+from fire_toolkit.agreement.votes import LEVELS, unit_codes
 from fire_toolkit.cli.benchmark import print_text, resampled
 from fire_toolkit.cli.common import (
     DRAWN,
@@ -67,9 +68,7 @@ class _Question:
 
 @click.command()
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
-@click.option(
-    "--level", type=click.Choice(["nominal", "ordinal", "interval", "ratio"]), help="[default: nominal]"
-)
+@click.option("--level", type=click.Choice(LEVELS), help="[default: nominal]")
 @click.option("--by", metavar="COLUMN", help="One group for each annotator_id, or each value of a column.")
 @click.option(
     "--join",
@@ -89,7 +88,7 @@ class _Question:
 )
 @click.option(
     "--intervals",
-    type=click.Choice(["bootstrap", "jackknife"]),
+    type=click.Choice(METHODS),
     help="Add 95% intervals, and the probability that alpha is below .667 and .8.",
 )
 @click.option("--cluster", metavar="COLUMN", help="Draw whole clusters of pairs: query_id, say.")

@@ -65,7 +65,7 @@ def read_tables(
 @click.option(
     "--share-judgments",
     "sharing",
-    type=click.Choice(["same-text", "same-text-any-case"]),
+    type=click.Choice(CHOICES),
     help="Write shared_labels.csv: labels given to every caption of the same text.",
 )
 @click.option(

@@ -39,7 +39,6 @@ from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
 from fire_toolkit.tables.columns import Coded, starts_of_groups
 
-POLICIES = ("union", "override", "drop")
 Command = Callable[..., Any]
 
 

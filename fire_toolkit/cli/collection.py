@@ -23,7 +23,7 @@ from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.runs.axis_ids import ORDER_KEPT
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_text
-from fire_toolkit.matching.own_items import COLUMN
+from fire_toolkit.matching.own_items import COLUMN, RULES
 
 
 @click.command("add-collection")
@@ -34,7 +34,7 @@ from fire_toolkit.matching.own_items import COLUMN
 @click.option("--split", help="The split to keep, where a file has several; `all` keeps all. [default: test]")
 @click.option(
     "--own-item",
-    type=click.Choice(["drop", "keep"]),
+    type=click.Choice(RULES),
     help="Whether a query's own item (column reference) is left out of its ranking. [default: as the "
     "benchmark's scorer does]",
 )

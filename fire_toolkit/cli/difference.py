@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import click
 import pandas as pd
@@ -13,6 +13,7 @@ from fire_toolkit.cli.common import DRAWN, chosen, drawn, format_option, formatt
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.inference import score_differences
+from fire_toolkit.inference.differences import Family
 from fire_toolkit.measures import parse_measure
 
 
@@ -21,7 +22,7 @@ from fire_toolkit.measures import parse_measure
 @measure_option
 @click.option(
     "--family",
-    type=click.Choice(["measure", "all"]),
+    type=click.Choice(get_args(Family)),
     default="measure",
     show_default=True,
     help="What Holm corrects together: the pairs of runs under one measure and qrels, or every row.",

@@ -30,6 +30,8 @@ from fire_toolkit.cli.streams import as_files
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
+from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS
+from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.kept import Kept
 from fire_toolkit.formats.runs.masks import read_mask
@@ -54,7 +56,7 @@ from fire_toolkit.scoring.expect import parse_expectation
 )
 @click.option(
     "--orientation",
-    type=click.Choice(["queries-rows", "queries-columns"]),
+    type=click.Choice([QUERIES_ROWS, QUERIES_COLUMNS]),
     help="Of a matrix; needed when it is square, unless --expect tells.",
 )
 @click.option(
@@ -80,7 +82,7 @@ from fire_toolkit.scoring.expect import parse_expectation
 )
 @click.option("--allow", default="", metavar="LIST", help="Some of nan, inf, flood, constant, duplicates.")
 @click.option("--embeddings", is_flag=True, help="Two FILEs: query vectors, then doc vectors.")
-@click.option("--similarity", type=click.Choice(["dot", "cosine"]), help="Of vectors.")
+@click.option("--similarity", type=click.Choice(SIMILARITY_NAMES), help="Of vectors.")
 @click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
 @click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
 @json_option

@@ -32,13 +32,13 @@ from fire_toolkit.cli.judged_files import (
     read_controls,
     with_control_answers,
 )
-from fire_toolkit.collections.sharing import mark_shared, share_judgments
+from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgments
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_labels, read_queries
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.qrels import augment_qrels, change_counts
+from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts
 from fire_toolkit.resolution import (
     against_majority,
     flagged_pairs,
@@ -96,7 +96,7 @@ _guideline = click.option(
 @click.option(
     "--share-judgments",
     "sharing",
-    type=click.Choice(["same-text", "same-text-any-case"]),
+    type=click.Choice(CHOICES),
     help="Give each annotator's judgments to every query of the same text too (`audit` says how many).",
 )
 @click.option("--queries", metavar="FILE", help="The queries, for --share-judgments.")
@@ -268,7 +268,7 @@ def _told(counts: Mapping[str, Any], rule: str) -> str:
 @click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it.")
 @click.option(
     "--policy",
-    type=click.Choice(["union", "override", "drop"]),
+    type=click.Choice(POLICIES),
     help="Original positives that were judged not relevant: stay (union), become 0 (override), "
     "leave the qrels (drop). [default: union]",
 )

@@ -43,7 +43,7 @@ from fire_toolkit.labelstudio.connection import (
     read_connection_file,
 )
 from fire_toolkit.media.check import check_media
-from fire_toolkit.media.encode import check_target
+from fire_toolkit.media.encode import TARGETS, check_target
 from fire_toolkit.media.places import place_of
 from fire_toolkit.media.playable import NO
 from fire_toolkit.media.transcode import FAILED, transcode_media
@@ -248,7 +248,7 @@ _WORDS = {
 @click.option(
     "--to",
     "codec",
-    type=click.Choice(["h264", "vp9"]),
+    type=click.Choice(list(TARGETS)),
     default="h264",
     show_default=True,
     help="Which codec.",

@@ -43,9 +43,9 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.table_files import read_labels
 from fire_toolkit.resolution import RoundPlan, plan_round
+from fire_toolkit.resolution.plan import STRATA
 from fire_toolkit.tables import check_disputes
 
-STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 
 

@@ -140,7 +140,7 @@ def own_item_option(command: Command) -> Command:
     """Add `--own-item`."""
     return click.option(
         "--own-item",
-        type=click.Choice(["drop", "keep"]),
+        type=click.Choice(RULES),
         help="Leave each query's own item (column reference of the queries) out of its ranking, or keep it. "
         "[default: the collection's protocol]",
     )(command)

@@ -10,7 +10,6 @@ import click
 import pandas as pd
 
 from fire_toolkit.cli.benchmark import (
-    POLICIES,
     Given,
     pool_sources_option,
     print_text,
@@ -39,7 +38,9 @@ from fire_toolkit.cli.scoring import drawn_aspects
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.matching.own_items import own_items_of
+from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
+from fire_toolkit.qrels import POLICIES
 from fire_toolkit.scoring import Scoring, score_curves, score_runs
 from fire_toolkit.scoring.breakdown import score_aspects
 from fire_toolkit.scoring.drawn import drawn_scores
@@ -53,7 +54,7 @@ from fire_toolkit.tables import Run
 )
 @click.option(
     "--ties",
-    type=click.Choice(["doc-desc", "index", "average", "optimistic", "pessimistic", "expected"]),
+    type=click.Choice(TIE_RULES),
     default="doc-desc",
     show_default=True,
     help="Docs of equal score: by doc id descending, in the order of --doc-ids, at their mean rank, with "

@@ -23,7 +23,8 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.own_items import choose_own_items, own_item_option
 from fire_toolkit.cli.run_files import read_runs
 from fire_toolkit.formats.tables.delimited import delimited_text
-from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.compare import BROKEN, compare_runs
+from fire_toolkit.inference.tied_lists import VARIANTS
 from fire_toolkit.scoring.breakdown import AspectScores
 from fire_toolkit.scoring.drawn import score_cells
 from fire_toolkit.tables import Comparisons
@@ -58,8 +59,8 @@ def drawn_aspects(scores: AspectScores, column: str, output_format: str) -> str:
 )
 @click.option(
     "--ties",
-    type=click.Choice(["broken", "w", "a", "b"]),
-    default="broken",
+    type=click.Choice([BROKEN, *VARIANTS]),
+    default=BROKEN,
     show_default=True,
     help="Docs of equal score: in rank order, or tied (variants of Corsi and Urbano 2024).",
 )

@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from fire_toolkit.cli.next_round import STRATA
-from fire_toolkit.resolution import plan
-
 Fire = Callable[..., Result]
 
 
@@ -100,7 +97,3 @@ def test_a_number_of_a_stratum_that_is_not_asked_is_refused(fire: Fire, resolved
     assert "--random-share is of stratum random, which is not asked; add --ask random" in refused.stderr
     nobody = fire("next-round", *PLAN[3:], "--annotator", "A04", code=2)
     assert "--annotator is for a campaign, and none has begun here" in nobody.stderr
-
-
-def test_the_strata_are_those_of_the_library() -> None:
-    assert plan.STRATA == STRATA
