@@ -28,6 +28,7 @@ from fire_toolkit.agreement import (
     leave_one_out,
 )
 from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.sample import Sample
 from fire_toolkit.agreement.votes import Votes, code_votes
 from fire_toolkit.resolution import resolve
 from fire_toolkit.resolution.dawid_skene import fit
@@ -111,7 +112,7 @@ def measure_agreement(judgments: Judgments, votes: Votes) -> None:
         "the same, 29,000 captions drawn whole, 1,000 resamples",
         lambda: alpha_interval(judgments, grades=GRADES, cluster="query_id", n_resamples=1000),
     )
-    sample = intervals._sample(votes, "alpha", "nominal")
+    sample = Sample.of(votes, "alpha", "nominal")
     rng = np.random.default_rng(0)
     _, counted = timed(
         "  10,000 resamples alone, once pairs are counted",

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.alpha import NO_PAIR, graded_counts, graded_labels
 from fire_toolkit.agreement.cohen import cohen_kappas
 from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
 from fire_toolkit.agreement.confusions import annotator_confusions
+from fire_toolkit.agreement.statistic import NO_PAIR, grade_counts, grade_labels
 from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, first_round
@@ -53,7 +53,7 @@ def leave_one_out(
     judgments = judgments if all_rounds else first_round(judgments)
     votes = code_votes(judgments, grades=grades, level=level)
     names = np.asarray(pd.factorize(judgments["annotator_id"])[1], dtype=object)
-    counts, domain = graded_counts(votes, level)
+    counts, domain = grade_counts(votes.counts, votes, level)
     whole, left, n_lost = _without_each(votes, counts, level, len(names))
     value = alphas(left, domain, level)
     n_pairable = len(counts) - n_lost
@@ -77,7 +77,7 @@ def _without_each(votes: Votes, counts: Ints, level: str, n_annotators: int) -> 
     """
     patterns = count_patterns(counts)
     n_patterns, n_values = patterns.counts.shape
-    place, _ = graded_labels(votes, level)
+    place, _ = grade_labels(votes, level)
     pairable = votes.units[votes.is_pairable]
     rows = np.flatnonzero((votes.value >= 0) & np.isin(votes.unit, pairable))
     pattern = patterns.place[np.searchsorted(pairable, votes.unit[rows])]

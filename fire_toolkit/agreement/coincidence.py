@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fire_toolkit.agreement.votes import Floats, Ints
+from fire_toolkit.tables.columns import distinct_codes
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,12 @@ class Patterns:
 def count_patterns(counts: Ints) -> Patterns:
     """Return the distinct patterns of `counts` (units × values), in a fixed order."""
     base = int(counts.max(initial=0)) + 1
-    if base ** counts.shape[1] < 2**62:
-        keys = counts @ (base ** np.arange(counts.shape[1], dtype=np.int64))
-        _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    else:
-        _, first, place = np.unique(counts, axis=0, return_index=True, return_inverse=True)
-    return Patterns(counts[first], place.reshape(-1))
+    if base ** counts.shape[1] >= 2**62:
+        distinct, place = np.unique(counts, axis=0, return_inverse=True)
+        return Patterns(distinct, place.reshape(-1))
+    powers = base ** np.arange(counts.shape[1], dtype=np.int64)
+    keys, place = distinct_codes(counts @ powers)
+    return Patterns(keys[:, None] // powers % base, place)
 
 
 def coincidences(counts: Ints) -> Floats:

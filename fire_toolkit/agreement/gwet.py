@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from fire_toolkit.agreement.alpha import graded_counts
-from fire_toolkit.agreement.chance import ONE_LABEL, beyond_chance, no_pair
-from fire_toolkit.agreement.votes import Floats, Votes
+from fire_toolkit.agreement.statistic import (
+    ONE_LABEL,
+    Statistic,
+    Sums,
+    beyond_chance,
+    grade_counts,
+    grade_labels,
+    no_pair,
+)
+from fire_toolkit.agreement.votes import Floats, Ints, Votes
 
 
-def gwet_ac1(votes: Votes, level: str) -> tuple[float, str]:
+def sum_for_ac1(counts: Ints, votes: Votes, level: str) -> Sums:
     """Return Gwet's AC1: AC2 at the nominal level."""
-    return gwet_ac2(votes, "nominal")
+    return sum_for_ac2(counts, votes, "nominal")
 
 
-def gwet_ac2(votes: Votes, level: str) -> tuple[float, str]:
+def sum_for_ac2(counts: Ints, votes: Votes, level: str) -> Sums:
     """Return Gwet's AC2: agreement beyond chance where nearby grades agree in part.
 
     Chance agreement is Σw · Σ π (1 − π) / (q (q − 1)) over the q values, with shares π over all pairs
@@ -25,25 +30,15 @@ def gwet_ac2(votes: Votes, level: str) -> tuple[float, str]:
     ordinal: 1 − C(|i − j| + 1, 2) / C(q, 2) of places i, j; interval: 1 − ((x − y) / (max − min))²;
     ratio: 1 − ((x − y) / (x + y))² / ((max − min) / (max + min))².
     """
-    reason = no_pair(votes)
-    if reason:
-        return math.nan, reason
-    counts, values = graded_counts(votes, level, pairable=False)
-    q = len(values)
-    if q < 2:
-        return math.nan, ONE_LABEL
+    graded, values = grade_counts(counts, votes, level)
     weights = agreement_weights(values, level)
-    n_votes = counts.sum(axis=1)
-    paired = n_votes >= 2
-    observed = _observed(counts[paired].astype(np.float64), n_votes[paired], weights)
-    shares = (counts / n_votes[:, None]).mean(axis=0)
-    chance = weights.sum() * (shares * (1 - shares)).sum() / (q * (q - 1))
-    return beyond_chance(observed, float(chance), ONE_LABEL)
+    at_most = weights.sum() / (len(values) * (len(values) - 1))
+    return beyond_chance(graded, lambda shares: at_most * (shares * (1 - shares)).sum(axis=1), weights)
 
 
-def _observed(counts: Floats, n_votes: Floats, weights: Floats) -> float:
-    agreeing = (counts * (counts @ weights - 1)).sum(axis=1)
-    return float((agreeing / (n_votes * (n_votes - 1))).mean())
+def explain_undefined(votes: Votes, level: str) -> str:
+    """Return that there is no pairable pair, or no second value; or an empty text."""
+    return no_pair(votes, level) or (ONE_LABEL if len(grade_labels(votes, level)[1]) < 2 else "")
 
 
 def agreement_weights(values: Floats, level: str) -> Floats:
@@ -60,3 +55,7 @@ def agreement_weights(values: Floats, level: str) -> Floats:
         total = values[:, None] + values
         distance = np.divide(apart, total, out=np.zeros_like(apart), where=total > 0) ** 2
     return np.asarray(1 - distance / distance.max())
+
+
+GWET_AC1 = Statistic(lambda votes, level: explain_undefined(votes, "nominal"), sum_for_ac1, of_all=True)
+GWET_AC2 = Statistic(explain_undefined, sum_for_ac2, has_levels=True, of_all=True)

@@ -9,9 +9,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fire_toolkit.agreement.coincidence import count_patterns
-from fire_toolkit.agreement.pairwise import TablesValue, leave_out
+from fire_toolkit.agreement.pairwise import leave_out
 from fire_toolkit.agreement.registry import STATISTICS
+from fire_toolkit.agreement.sample import Sample, measure
+from fire_toolkit.agreement.statistic import TablesValue
 from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments
@@ -56,25 +57,6 @@ class Resampling:
 def _no_interval(value: float, n_resampled: int, note: str, n_undefined: int = 0) -> Interval:
     nan = math.nan
     return Interval(value, nan, nan, nan, nan, n_resampled, n_undefined, note)
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """Kinds of draws (kinds × columns that are summed), how many draws are of each, and what sums make."""
-
-    columns: Floats
-    n_drawn: Ints
-    value: Callable[[Floats], Floats]
-    statistic: str
-
-    def values(self, weights: Floats) -> Floats:
-        """Return the statistic for each row of `weights` (rows × kinds)."""
-        return self.value(weights @ self.columns)
-
-    @property
-    def words(self) -> str:
-        """The statistic's name in a sentence."""
-        return self.statistic.replace("_", " ")
 
 
 def alpha_interval(
@@ -138,14 +120,13 @@ def _check_arguments(method: str, n_resamples: int, confidence: float) -> None:
 
 def interval_of(votes: Votes, statistic: str, *, level: str, resampling: Resampling) -> Interval:
     """Return the named statistic of `votes` with its interval, by their weights and clusters."""
-    value, reason = STATISTICS[statistic].compute(votes, level)
+    value, note = measure(votes, statistic, level)
     if math.isnan(value):
-        return _no_interval(value, 0, reason)
+        return _no_interval(value, 0, note)
     of_two = STATISTICS[statistic].of_two
     if of_two is not None:
         return _interval_of_two(votes, value, statistic, of_two, resampling)
-    sample = _sample(votes, statistic, level)
-    value = float(sample.values(sample.n_drawn[None].astype(np.float64))[0])
+    sample = Sample.of(votes, statistic, level)
     if sample.n_drawn.sum() < 2:
         what = "pair has two judgments" if votes.cluster is None else "cluster has pairs with two judgments"
         return _no_interval(value, 1, f"only one {what}")
@@ -155,38 +136,8 @@ def interval_of(votes: Votes, statistic: str, *, level: str, resampling: Resampl
     return _bootstrap(sample, value, resampling.n_resamples, resampling.confidence, draw)
 
 
-def weighted_value(votes: Votes, statistic: str, level: str) -> float:
-    """Return the named statistic of `votes` with pairable pairs weighted."""
-    if STATISTICS[statistic].sums is None:
-        return STATISTICS[statistic].compute(votes, level)[0]
-    sample = _sample(votes, statistic, level)
-    return float(sample.values(sample.n_drawn[None].astype(np.float64))[0])
-
-
-def _sample(votes: Votes, statistic: str, level: str) -> _Sample:
-    """Return what can be drawn: patterns of counts with one weight, or clusters, and how often each is."""
-    of_all, sums_of = STATISTICS[statistic].of_all, STATISTICS[statistic].sums
-    assert sums_of is not None
-    kept = np.ones(len(votes.units), dtype=np.bool_) if of_all else votes.is_pairable
-    patterns = count_patterns(votes.all_counts[kept])
-    weights = votes.weights[kept]
-    sums = sums_of(patterns.counts, votes, level)
-    clusters = votes.clusters
-    if clusters is not None:
-        of_unit = np.where(sums.is_weighted, weights[:, None], 1.0) * sums.columns[patterns.place]
-        _, group = np.unique(clusters[kept], return_inverse=True)
-        by_group = np.zeros((int(group.max(initial=-1)) + 1, of_unit.shape[1]))
-        np.add.at(by_group, group, of_unit)
-        _, first, n_drawn = np.unique(by_group.round(10), axis=0, return_index=True, return_counts=True)
-        return _Sample(by_group[first], n_drawn, sums.value, statistic)
-    strata, stratum = np.unique(weights, return_inverse=True)
-    kinds, n_drawn = np.unique(patterns.place * len(strata) + stratum, return_counts=True)
-    factors = np.where(sums.is_weighted, strata[kinds % len(strata)][:, None], 1.0)
-    return _Sample(factors * sums.columns[kinds // len(strata)], n_drawn, sums.value, statistic)
-
-
 def _bootstrap(
-    sample: _Sample, value: float, n_resamples: int, confidence: float, draw: np.random.Generator
+    sample: Sample, value: float, n_resamples: int, confidence: float, draw: np.random.Generator
 ) -> Interval:
     n_units = int(sample.n_drawn.sum())
     resampled = np.concatenate(
@@ -229,7 +180,7 @@ def _draws(n_drawn: Ints, n_resamples: int, draw: np.random.Generator) -> Iterat
             yield draw.multinomial(n_units, n_drawn / n_units, size=n).astype(np.float64)
 
 
-def _jackknife(sample: _Sample, value: float, confidence: float) -> Interval:
+def _jackknife(sample: Sample, value: float, confidence: float) -> Interval:
     """Each unit left out once; kinds that occur n times count n times."""
     left = sample.values(sample.n_drawn - np.eye(len(sample.n_drawn)))
     return _of_left_out(left, sample.n_drawn, value, sample.statistic, confidence)

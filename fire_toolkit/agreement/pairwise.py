@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from fire_toolkit.agreement.chance import no_pair
 from fire_toolkit.agreement.confusions import shared_votes
+from fire_toolkit.agreement.statistic import TablesValue
 from fire_toolkit.agreement.votes import Floats, Ints, Votes
 
-TablesValue = Callable[[Floats], Floats]
 FEW = 30
 
 
 def pairwise_mean(votes: Votes, coefficients: TablesValue) -> tuple[float, str]:
     """Return the mean of each two annotators' coefficient, weighted by the pairs they share, and a note.
 
-    coefficients: tables (annotator pairs × labels × labels) to values, nan where undefined.
+    votes: with a pairable pair; coefficients: tables (annotator pairs × labels × labels) to values, nan
+    where undefined.
     """
-    reason = no_pair(votes)
-    if reason:
-        return math.nan, reason
     tables = _Tables(votes)
     values = coefficients(tables.votes)
     n_left = int(np.isnan(values).sum())

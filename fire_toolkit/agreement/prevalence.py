@@ -2,53 +2,47 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from fire_toolkit.agreement.alpha import NO_PAIR
 from fire_toolkit.agreement.specific import NO_GRADE
+from fire_toolkit.agreement.statistic import Statistic, Sums, no_pair, ratio
 from fire_toolkit.agreement.votes import Ints, Votes
 
-NO_VOTE = "no pair has a vote"
 
+def sum_positives(counts: Ints, votes: Votes, level: str) -> Sums:
+    """Return the share of positive votes (grade 1 or more) on a pair, averaged over the pairs.
 
-def prevalence(votes: Votes, level: str) -> tuple[float, str]:
-    """Return the share of positive votes (grade 1 or more) on a pair, averaged over all pairs with a vote."""
-    return _positive_share(votes, votes.all_counts, NO_VOTE)
-
-
-def prevalence_pairable(votes: Votes, level: str) -> tuple[float, str]:
-    """Return the share of positive votes on a pair, averaged over the pairable pairs.
-
-    Far from `prevalence`, it says that the pairs judged twice are no even sample of all pairs.
+    Over all pairs with a vote it is the prevalence. Far from that, the share over pairable pairs says that
+    the pairs judged twice are no even sample of all pairs.
     """
-    return _positive_share(votes, votes.counts, NO_PAIR)
+    return ratio(counts[:, votes.grades >= 1].sum(axis=1) / counts.sum(axis=1), np.ones(len(counts)))
 
 
-def unanimous(votes: Votes, level: str) -> tuple[float, str]:
+def sum_unanimous(counts: Ints, votes: Votes, level: str) -> Sums:
     """Return the share of pairable pairs on which all votes are for one label."""
-    counts = votes.counts
-    if not len(counts):
-        return math.nan, NO_PAIR
-    return float((counts.max(axis=1) == counts.sum(axis=1)).mean()), ""
+    return ratio(counts.max(axis=1, initial=0) == counts.sum(axis=1), np.ones(len(counts)))
 
 
-def resolved(votes: Votes, level: str) -> tuple[float, str]:
+def sum_resolved(counts: Ints, votes: Votes, level: str) -> Sums:
     """Return the share of pairs with a vote on which one label has more than half, single votes included.
 
     This is what the FIRE paper's Table 2 calls agreement; most of it are pairs with one vote.
     """
-    counts = votes.all_counts
-    if not len(counts):
-        return math.nan, NO_VOTE
-    return float((2 * counts.max(axis=1) > counts.sum(axis=1)).mean()), ""
+    return ratio(2 * counts.max(axis=1, initial=0) > counts.sum(axis=1), np.ones(len(counts)))
 
 
-def _positive_share(votes: Votes, counts: Ints, reason: str) -> tuple[float, str]:
-    if not len(counts):
-        return math.nan, reason
-    if np.isnan(votes.grades).any():
-        return math.nan, NO_GRADE
-    positive = counts[:, votes.grades >= 1].sum(axis=1)
-    return float((positive / counts.sum(axis=1)).mean()), ""
+def no_vote(votes: Votes, level: str) -> str:
+    """Return that no pair has a vote, or an empty text."""
+    return "" if len(votes.units) else "no pair has a vote"
+
+
+def _no_grade(votes: Votes) -> str:
+    return NO_GRADE if np.isnan(votes.grades).any() else ""
+
+
+PREVALENCE = Statistic(
+    lambda votes, level: no_vote(votes, level) or _no_grade(votes), sum_positives, of_all=True
+)
+PREVALENCE_PAIRABLE = Statistic(lambda votes, level: no_pair(votes, level) or _no_grade(votes), sum_positives)
+UNANIMOUS = Statistic(no_pair, sum_unanimous)
+RESOLVED = Statistic(no_vote, sum_resolved, of_all=True, is_weighted=False)

@@ -9,8 +9,9 @@ from dataclasses import astuple, dataclass
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of, weighted_value
+from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
+from fire_toolkit.agreement.sample import measure
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
@@ -110,8 +111,9 @@ def agreement(
             `unanimous` is the share of pairable pairs with one label, `resolved` that of all pairs on
             which a label has more than half of the votes.
         inclusion: a column with the probability, in (0, 1], with which each pair was chosen for a second
-            judgment; pairable pairs then weigh its inverse. Pairs with one vote keep weight 1. By default
-            the column of that name, where judgments have it. None: all weigh the same.
+            judgment; pairable pairs then weigh its inverse, and where it is not the same for all pairs with
+            a vote, they stand for the single ones too (but in `resolved`, which is of the pairs at hand).
+            By default the column of that name, where judgments have it. None: all weigh the same.
         all_rounds: whether later answers to a pair count too, and those that were not asked of their
             annotator; see `first_round`.
 
@@ -227,10 +229,8 @@ def _measured(
 
 def measure_agreement(votes: Votes, statistic: str, *, level: str) -> Coefficient:
     """Return the named statistic of `votes`, weighted if they are, with the numbers behind it."""
-    value, reason = STATISTICS[statistic].compute(votes, level)
+    value, reason = measure(votes, statistic, level)
     notes = [reason]
-    if votes.inclusion is not None and not math.isnan(value):
-        value = weighted_value(votes, statistic, level)
     n_left = votes.n_without_vote
     if n_left:
         notes.append(f"{n_left} answer{'s' * (n_left != 1)} without a vote left out")

@@ -7,6 +7,7 @@ import pytest
 
 from fire_toolkit.agreement import Interval, alpha_interval, intervals, krippendorff_alpha
 from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
+from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, check_judgments
@@ -114,12 +115,8 @@ def test_a_95_percent_interval_covers_the_truth_in_about_95_percent_of_samples(m
     covered = 0
     for seed in range(trials):
         votes = coded(two_raters(n, seed))
-        sample = intervals._sample(votes, "alpha", "nominal")
-        value = float(sample.values(sample.n_drawn[None].astype(float))[0])
-        if method == "jackknife":
-            found = intervals._jackknife(sample, value, 0.95)
-        else:
-            found = intervals._bootstrap(sample, value, 400, 0.95, np.random.default_rng(seed))
+        resampling = Resampling(method, n_resamples=400, seed=seed)
+        found = interval_of(votes, "alpha", level="nominal", resampling=resampling)
         covered += found.low <= truth <= found.high
     assert 0.92 <= covered / trials <= 0.98
 

@@ -1,4 +1,4 @@
-"""Weighted and resampled values are those of the statistics themselves."""
+"""Values, weighted values and intervals, all made of the same sums."""
 
 import math
 
@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.agreement import STATISTICS, agreement, agreement_intervals, alpha_interval
-from fire_toolkit.agreement.intervals import Resampling, interval_of, weighted_value
+from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.sample import Sample, measure
 from fire_toolkit.agreement.votes import Votes, code_votes
 from fire_toolkit.tables import Judgments, check_judgments
 
 NAMES = list(STATISTICS)
-PAIRABLE = [name for name in NAMES if not STATISTICS[name].of_all]
+WEIGHTED = [name for name in NAMES if STATISTICS[name].is_weighted]
 OF_TWO = ["cohen_kappa", "scott_pi"]
 LEVELS = ["nominal", "ordinal", "interval", "ratio"]
 
@@ -28,16 +29,15 @@ def random_votes(draw: np.random.Generator) -> Votes:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", NAMES)
-def test_sums_give_the_statistic_on_random_sparse_tables(name: str, level: str) -> None:
+def test_the_sums_of_alpha_give_what_the_package_gives(level: str) -> None:
     draw = np.random.default_rng(11)
     compared = 0
     for _ in range(150):
         votes = random_votes(draw)
-        expected, _ = STATISTICS[name].compute(votes, level)
+        expected, _ = measure(votes, "alpha", level)
         if math.isnan(expected):
             continue
-        assert expected == pytest.approx(weighted_value(votes, name, level), abs=1e-10)
+        assert expected == pytest.approx(Sample.of(votes, "alpha", level).total_value, abs=1e-12)
         compared += 1
     assert compared > 80
 
@@ -60,23 +60,43 @@ def pairs(answers: list[str], **columns: list[object]) -> Judgments:
 ANSWERS = ["11", "11", "10", "00", "00", "00", "110", "1", "0", "0"]
 
 
-@pytest.mark.parametrize("name", PAIRABLE)
+@pytest.mark.parametrize("name", WEIGHTED)
 def test_a_pair_drawn_with_probability_one_third_counts_three_times(name: str) -> None:
     chance = [1, 1 / 3, 1 / 3, 1, 1 / 3, 1, 1, 1, 1, 1] * 100
     answers = ANSWERS * 100
     copies = [answer for answer, p in zip(answers, chance, strict=True) for _ in range(round(1 / p))]
-    expected = agreement(pairs(copies), statistics=[name])["value"][0]
+    doubled = [answer for answer in copies if len(answer) > 1]
+    expected = agreement(pairs(doubled), statistics=[name])["value"][0]
     found = agreement(pairs(answers, p=chance), statistics=[name], inclusion="p")["value"][0]
     # alpha has a factor (n - 1) / n, in which copies count and weights do not
     assert expected == pytest.approx(found, abs=5e-4 if name == "alpha" else 1e-12)
 
 
-@pytest.mark.parametrize("name", ["prevalence", "resolved"])
-def test_shares_of_all_pairs_do_not_depend_on_how_second_judgments_were_drawn(name: str) -> None:
-    chance = [0.5] * 4 + [1.0] * 6
+@pytest.mark.parametrize("name", NAMES)
+def test_one_inclusion_probability_for_all_pairs_changes_nothing(name: str) -> None:
     plain = agreement(pairs(ANSWERS), statistics=[name])["value"][0]
-    weighted = agreement(pairs(ANSWERS, p=chance), statistics=[name], inclusion="p")["value"][0]
-    assert plain == pytest.approx(weighted, abs=1e-12)
+    found = agreement(pairs(ANSWERS, p=[0.2] * 10), statistics=[name], inclusion="p")["value"][0]
+    assert plain == found
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_second_judgments_of_all_positives_and_few_negatives_are_undone_by_weights(name: str) -> None:
+    # Among 64,000 pairs 10% of first answers are positive; second answers differ on 20% of these, on 5% of
+    # the rest. All first positives are asked twice, and one in eight of the rest.
+    first = ["11"] * 5120 + ["10"] * 1280, ["00"] * 54720 + ["01"] * 2880
+    one_in_eight = [given if row % 8 == 0 else given[0] for row, given in enumerate(first[1])]
+    chance = [1.0] * len(first[0]) + [1 / 8] * len(first[1])
+    expected = agreement(pairs([*first[0], *first[1]]), statistics=[name])["value"][0]
+    drawn = pairs([*first[0], *one_in_eight], p=chance)
+    assert expected == pytest.approx(agreement(drawn, statistics=[name], inclusion="p")["value"][0], abs=1e-4)
+    unweighted = agreement(drawn, statistics=[name])["value"][0]
+    assert abs(unweighted - expected) > 0.005
+
+
+def test_resolved_is_of_the_pairs_at_hand_however_second_judgments_were_drawn() -> None:
+    plain = agreement(pairs(ANSWERS), statistics=["resolved"])["value"][0]
+    chance = [0.5] * 4 + [1.0] * 6
+    assert plain == agreement(pairs(ANSWERS, p=chance), statistics=["resolved"], inclusion="p")["value"][0]
 
 
 @pytest.mark.parametrize("method", ["bootstrap", "jackknife"])

@@ -1,0 +1,123 @@
+"""What a statistic of agreement is: sums over pairs, and what is made of their totals.
+
+What a statistic needs of a pair depends only on the pair's counts of votes. So its value is a function of
+the total of the sums, a weighted value one of a weighted total, and a resampled one of how often each
+pattern of counts was drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.agreement.votes import Floats, Ints, Votes
+
+NO_PAIR = "no pair has two judgments"
+ONE_LABEL = "there is only one label, so any agreement is by chance"
+
+TablesValue = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What is summed over pairs, and what is made of the totals.
+
+    columns: patterns of counts × columns; value: totals (any number × columns) to values, nan where
+    undefined.
+    """
+
+    columns: Floats
+    value: Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A statistic of agreement, from which its value, weighted value and intervals are made.
+
+    reason: votes and level → why it is undefined, or an empty text. Its definition is one of two: sums,
+    of counts (patterns × labels), votes and level; or of_two, the value of two annotators' table of votes
+    (... × labels × labels), of which the mean over every two is taken. has_levels: whether the level of
+    measurement changes it; otherwise it is nominal. of_all: whether pairs with a single vote enter, too.
+    Where second judgments were drawn unevenly they do not, since who has a second vote then depends on what
+    the first one said: pairable pairs stand for all, by their weights, unless it is not is_weighted.
+    plain: what computes the value instead of the sums where pairs have no weights.
+    """
+
+    reason: Callable[[Votes, str], str]
+    sums: Callable[[Ints, Votes, str], Sums] | None = None
+    of_two: TablesValue | None = None
+    has_levels: bool = False
+    of_all: bool = False
+    is_weighted: bool = True
+    plain: Callable[[Votes, str], float] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.sums is None) == (self.of_two is None):
+            raise TypeError("a Statistic needs either sums or of_two, which its value is made of")
+
+
+def no_pair(votes: Votes, level: str) -> str:
+    """Return why no coefficient can be had of `votes`, or an empty text."""
+    return "" if len(votes.counts) else NO_PAIR
+
+
+def ratio(over: npt.NDArray[Any], under: npt.NDArray[Any]) -> Sums:
+    """Return the sum of `over` divided by that of `under`, one number each for a pattern."""
+    columns = np.stack([over, under], axis=1).astype(np.float64)
+    return Sums(columns, lambda totals: divide(totals[:, 0], totals[:, 1]))
+
+
+def divide(over: Any, under: Any) -> Floats:
+    """Return `over` / `under`, nan where `under` is 0 up to rounding."""
+    defined = np.abs(under) > 1e-12
+    return np.where(defined, over / np.where(defined, under, 1), np.nan)
+
+
+def agreeing_share(counts: Ints, weights: Floats | None = None) -> Sums:
+    """Return the share of agreeing pairs of votes on a pair, averaged over the pairable pairs.
+
+    weights: how far every two values agree (values × values); None: the same value alone agrees.
+    """
+    n = counts.sum(axis=1)
+    same = counts if weights is None else counts @ weights
+    share = (counts * (same - 1)).sum(axis=1) / np.maximum(n * (n - 1), 1)
+    return ratio(np.where(n >= 2, share, 0.0), n >= 2)
+
+
+def beyond_chance(counts: Ints, chance: Callable[[Floats], Any], weights: Floats | None = None) -> Sums:
+    """Return (observed − chance) / (1 − chance), observed being `agreeing_share`.
+
+    chance: label shares (any number × labels) to agreement by chance. A label's share is that of the votes
+    on a pair, averaged over all pairs given, single votes included.
+    """
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    observed = agreeing_share(counts, weights)
+
+    def value(totals: Floats) -> Floats:
+        given = totals[:, 2:]
+        by_chance = chance(given / given.sum(axis=1, keepdims=True))
+        return divide(observed.value(totals) - by_chance, 1 - by_chance)
+
+    return Sums(np.column_stack([observed.columns, shares]), value)
+
+
+def grade_counts(counts: Ints, votes: Votes, level: str) -> tuple[Ints, Floats]:
+    """Return counts of pairs × the values of `level`, and the values ascending."""
+    place, domain = grade_labels(votes, level)
+    return counts @ (place[:, None] == np.arange(len(domain))).astype(np.int64), domain
+
+
+def grade_labels(votes: Votes, level: str) -> tuple[Ints, Floats]:
+    """Return the place of each label among the values of `level`, and the values ascending.
+
+    Labels of equal grade are one value, except at the nominal level, where each is a category of its own.
+    """
+    if level == "nominal":
+        n_labels = len(votes.labels)
+        return np.arange(n_labels), np.arange(n_labels, dtype=np.float64)
+    domain, place = np.unique(votes.grades, return_inverse=True)
+    return np.asarray(place, dtype=np.int64), domain
