@@ -12,28 +12,7 @@ from click.shell_completion import CompletionItem
 
 from fire_toolkit.cli.common import FireGroup
 
-_FILES = {
-    "add-collection": "collection",
-    "add-run": "ingest",
-    "agree": "agreement",
-    "audit": "auditing",
-    "augment": "judging",
-    "compare": "scoring",
-    "contributions": "orders",
-    "coverage": "reusability",
-    "export-fire-release": "released",
-    "fire-release": "released",
-    "guideline": "annotation",
-    "import": "annotation",
-    "init": "project",
-    "media": "media_serving",
-    "pool": "pooling",
-    "resolve": "judging",
-    "snippet": "ingest",
-    "status": "project",
-    "suggest": "auditing",
-    "tasks": "annotation",
-}
+_FILES = {"media": "media_serving"}  # whose members stand in two files
 
 
 class LazyCommands(Mapping[str, click.Command]):

@@ -1,4 +1,4 @@
-"""`orders` and `contributions`: how the order of runs depends on the labels, and who found what."""
+"""`orders`: the order of runs under two labellings or more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.inference import compare_orders
-from fire_toolkit.inference import contributions as count
 from fire_toolkit.tables import Qrels
 
 
@@ -85,25 +84,3 @@ def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]
             raise UsageError(f"two qrels are called {label!r}; name them, as in a={path} b=...")
         found[label] = read_qrels(inputs.use(path))
     return found
-
-
-@click.command()
-@reads("pool_sources", "labels", "qrels")
-@click.option(
-    "--show",
-    type=click.Choice(["runs", "sets"]),
-    default="runs",
-    show_default=True,
-    help="Count by run, or by set of runs, as an UpSet plot does.",
-)
-@format_option
-def contributions(given: Given, show: str, output_format: str) -> None:
-    """Count what each run brought to the pool, what it alone brought, and what became of it.
-
-    Original positives that were confirmed are counted apart from new positives.
-    """
-    sources, labels = given.sources, given.labels
-    with Progress() as tell:
-        tell(f"what became of {n_of(len(sources), 'row')} of pool sources")
-        found = count(sources, labels, given.original)
-    print_table({"runs": found.by_run, "sets": found.by_set}[show], output_format, basis=given.basis())

@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
-from fire_toolkit.cli.annotation import workspace_exports
 from fire_toolkit.cli.campaigns import begun_here
 from fire_toolkit.cli.common import drawn, json_option, say
 from fire_toolkit.cli.fetching import fetch_all
+from fire_toolkit.cli.import_ import workspace_exports
 from fire_toolkit.cli.meter import workspace_root
 from fire_toolkit.cli.server_options import connection_options
 from fire_toolkit.errors import ServerError, UsageError

@@ -32,9 +32,9 @@ from fire_toolkit.cli.common import (
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.compare import drawn_aspects
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
-from fire_toolkit.cli.scoring import drawn_aspects
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.matching.own_items import own_items_of

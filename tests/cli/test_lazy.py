@@ -21,6 +21,14 @@ def test_the_line_of_a_command_is_the_first_sentence_of_its_help(name: str) -> N
     assert (command.name, command.get_short_help_str(1000)) == (name, LINES[name])
 
 
+@pytest.mark.parametrize("name", LINES)
+def test_a_command_stands_in_the_file_of_its_name(name: str) -> None:
+    word = name.replace("-", "_")
+    callback = main.commands[name].callback
+    assert callback is not None
+    assert callback.__module__.removeprefix("fire_toolkit.cli.") == ("import_" if word == "import" else word)
+
+
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["nothing"]])
 def test_help_imports_no_command(words: list[str]) -> None:
     code = (

@@ -1,49 +1,21 @@
-"""`init` and `status`: a workspace, and where it stands."""
+"""`status`: where a workspace stands."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from shlex import quote
-from typing import TYPE_CHECKING
 
 import click
 
 from fire_toolkit.cli.common import drawn, here, json_option, n_of, say, say_next
-
-if TYPE_CHECKING:
-    from fire_toolkit.workspace.stages import StageState
-
-
-@click.command()
-@click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
-def init(folder: Path) -> None:
-    """Make a workspace: a folder with a fire.toml and places for collection, runs and exports."""
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.workspace.config import CONFIG, config_text
-    from fire_toolkit.workspace.manifests import write_files
-
-    path = folder / CONFIG
-    if path.exists():
-        raise UsageError(f"{path}: is there already; edit it, or choose another folder")
-    write_files({path: config_text().encode()})
-    for name in ("collection", "runs", "exports"):
-        (folder / name).mkdir(exist_ok=True)
-    say(
-        f"{path} written; put queries.tsv and qrels.txt into {folder / 'collection'}, "
-        f"runs into {folder / 'runs'}"
-    )
-    say(f"next: {'' if folder == Path() else f'cd {quote(str(folder))} && '}fire-toolkit status")
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.workspace.stages import StageState, stage_states
 
 
 @click.command()
 @json_option
 def status(as_json: bool) -> None:
     """Show what is done in this workspace, what is stale and why, and the next command."""
-    from fire_toolkit.errors import UsageError
-    from fire_toolkit.workspace.stages import stage_states
-
     workspace = here()
     if workspace is None:
         raise UsageError("no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`")
@@ -86,8 +58,7 @@ def _say_progress() -> None:
 
 def _with_news(state: StageState) -> StageState:
     """Return the state of a pool that is stale with what its models bring that nobody was asked."""
-    from fire_toolkit.cli.pooling import news_of_runs
-    from fire_toolkit.errors import FireError
+    from fire_toolkit.cli.pool import news_of_runs
 
     if (state.stage.name, state.state) != ("pool", "stale"):
         return state

@@ -1,4 +1,4 @@
-"""`add-run`: predictions of any format into the workspace."""
+"""`add-run`: predictions as a run file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ from fire_toolkit.formats.runs.kept import Kept
 from fire_toolkit.formats.runs.masks import read_mask
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
-from fire_toolkit.formats.snippets import SNIPPETS, find_snippet
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
 
@@ -278,12 +277,16 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
 
 
 _SIDES = {"queries-rows": "rows are queries", "queries-columns": "columns are queries"}
+
+
 _KNOWN_FROM = {
     "given": "--orientation says",
     "said by the file": "the file says",
     "the shape": "the shape shows",
     "the logged score": "the logged score shows",
 }
+
+
 _COUNTED = {
     "padding": ("row", "of padding left out"),
     "duplicates": ("query", "with another's list"),
@@ -317,17 +320,3 @@ class Progress:
         """End the line, if one was begun."""
         if self.is_on and self.told > self.began:
             click.echo("", err=True)
-
-
-@click.command()
-@click.argument("name", required=False)
-def snippet(name: str | None) -> None:
-    """Print the lines that make a model's own code save its predictions with ids.
-
-    NAME is a repository (clip4clip, lavis, mteb, ...); without it the list is printed.
-    """
-    if name is None:
-        for known in SNIPPETS.values():
-            click.echo(f"{known.name:<16}{known.project}")
-        return
-    click.echo(find_snippet(name).text, nl=False)

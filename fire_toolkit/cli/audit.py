@@ -1,4 +1,4 @@
-"""`audit` and `suggest`: what a collection's ids hide, and pairs that alike captions suggest."""
+"""`audit`: what a collection's ids hide; and the files of a collection that `suggest` reads too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from fire_toolkit.cli.hints import named, runs_named
 from fire_toolkit.cli.run_files import read_runs
 from fire_toolkit.collections import audit as audits
 from fire_toolkit.collections.audit import Audit
-from fire_toolkit.collections.matchers import match_by_edits, match_by_similarity, suggestion_pool
 from fire_toolkit.collections.sharing import CHOICES, share_labels
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of
@@ -34,8 +33,12 @@ from fire_toolkit.formats.tables.table_files import read_items, read_labels, rea
 from fire_toolkit.tables import Items, Qrels, Queries
 
 queries_option = click.option("--queries", metavar="FILE", help="Queries: CSV or TSV with query_id and text.")
+
+
 items_option = click.option("--items", metavar="FILE", help="Items: CSV or TSV with doc_id and media_url.")
-_qrels = click.option("--qrels", metavar="FILE", help="The original qrels, in any form.")
+
+
+qrels_option = click.option("--qrels", metavar="FILE", help="The original qrels, in any form.")
 
 
 def read_tables(
@@ -55,7 +58,7 @@ def read_tables(
 @click.argument("runs", nargs=-1, metavar="[RUN...]")
 @queries_option
 @items_option
-@_qrels
+@qrels_option
 @click.option("--media", metavar="DIR", help="Folder of the items' files, to find equal ones by their bytes.")
 @click.option(
     "--labels",
@@ -182,54 +185,3 @@ def _add_sharing(found: Audit, queries: Queries, labels: str, sharing: str | Non
         found.add(f"shared_by_{choice}", table.iloc[:0], len(table), meaning, count=shared.n_added)
         if choice == sharing:
             found.tables["shared_labels"] = shared.table
-
-
-@click.command()
-@queries_option
-@_qrels
-@click.option("--similarity", type=float, metavar="X", help="Captions are alike from this TF-IDF cosine on.")
-@click.option("--percentile", type=float, metavar="P", help="... from this percentile of all cosines on.")
-@click.option("--edits", type=click.IntRange(0, 8), metavar="N", help="... up to this edit distance.")
-@click.option("--out", metavar="DIR", help="Folder for pool.csv and suggestions.csv.")
-@json_option
-def suggest(
-    queries: str | None,
-    qrels: str | None,
-    similarity: float | None,
-    percentile: float | None,
-    edits: int | None,
-    out: str | None,
-    as_json: bool,
-) -> None:
-    """Suggest pairs to judge: each query with the items of captions like its own. Never judgments.
-
-    Choose one threshold. Caption similarity is a poor judge: what it says must be looked at by people.
-    """
-    folder = chosen_path(out, workspace_path("suggestions"), "--out")
-    inputs = Inputs()
-    query_table, _, qrels_table = read_tables(inputs, queries, None, qrels)
-    if qrels_table is None:
-        raise click.UsageError("--qrels is needed outside a workspace (see `fire-toolkit init`)")
-    if sum(value is not None for value in (similarity, percentile, edits)) != 1:
-        raise UsageError("choose one of --similarity, --percentile and --edits")
-    if edits is not None:
-        suggestions, threshold = match_by_edits(query_table, qrels_table, max_distance=edits), float(edits)
-    else:
-        suggestions, threshold = match_by_similarity(
-            query_table, qrels_table, min_similarity=similarity, percentile=percentile
-        )
-    texts = {
-        "pool.csv": delimited_text(suggestion_pool(suggestions)),
-        "suggestions.csv": delimited_text(suggestions),
-    }
-    n_queries = int(suggestions["query_id"].nunique())
-    counts = {"pairs": len(suggestions), "queries": n_queries, "threshold": round(threshold, 6)}
-    parameters = {"similarity": similarity, "percentile": percentile, "edits": edits}
-    write_outputs(folder, texts, stage="suggest", parameters=parameters, inputs=inputs, counts=counts)
-    words = (
-        f"{len(suggestions):,} pairs suggested for {n_queries:,} of {len(query_table):,} queries, "
-        f"{len(suggestions) / max(1, len(query_table)):.1f} each; threshold {threshold:.6g}; not judgments"
-    )
-    summarise(counts, words, as_json=as_json)
-    tasks = f"tasks {folder} --out {folder / 'tasks.json'}"
-    say_next(tasks, f"--queries {named('QUERIES', queries, beside=inputs.hashes)}")

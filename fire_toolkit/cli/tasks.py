@@ -1,21 +1,16 @@
-"""`tasks` and `import`: a pool to Label Studio tasks, its exports to judgments."""
+"""`tasks`: a pool as tasks of Label Studio."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from fire_toolkit.agreement.votes import unit_codes
 from fire_toolkit.campaign.records import Campaign, Round, refuse_other_round
 from fire_toolkit.campaign.task_files import overlap_file
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.campaign.votes import judgments_from_export, parse_export
 from fire_toolkit.cli.asking import Asked, by_hand, kept, warn_of_unshown, what_to_ask
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, loads_of
 from fire_toolkit.cli.common import (
@@ -29,16 +24,10 @@ from fire_toolkit.cli.common import (
     say_next,
     shown,
     summarise,
-    workspace_path,
     write_outputs,
 )
-from fire_toolkit.cli.fetching import derive_judgments, read_files
-from fire_toolkit.cli.judged_files import latest_round
-from fire_toolkit.errors import UsageError
-from fire_toolkit.files import read_text
 from fire_toolkit.folder.carrier import queue_files
-from fire_toolkit.formats.tables.delimited import delimited_bytes
-from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
@@ -182,109 +171,3 @@ def _from_workspace(key: str) -> Path | None:
     workspace = here()
     path = workspace.path("collection", key) if workspace else None
     return shown(path) if path else None
-
-
-@click.command()
-@click.argument("name", required=False)
-@click.option(
-    "--part",
-    type=click.Choice(["text", "config", "labels"]),
-    default="text",
-    help="What to print: the text for annotators, the labeling config, or the labels.",
-)
-def guideline(name: str | None, part: str) -> None:
-    """Print a guideline: the text for annotators or the labeling config to paste into Label Studio."""
-    if name is None:
-        click.echo("\n".join(list_guidelines()))
-        return
-    rules = read_guideline(name)
-    if part == "labels":
-        lines = [f"{label.name}\t{label.relevance}\t{label.description}" for label in rules.labels]
-        click.echo("\n".join(["label\trelevance\tdescription", *lines]))
-        return
-    click.echo(rules.text if part == "text" else rules.label_config, nl=False)
-
-
-@click.command(name="import")
-@click.argument("exports", nargs=-1, metavar="EXPORT...")
-@click.option("--guideline", metavar="NAME", help="The guideline judged by. [default: caption-relevance-v1]")
-@click.option("--out", metavar="FILE", help="The judgments (CSV); dropped.csv is written beside it.")
-@json_option
-def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as_json: bool) -> None:
-    """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
-
-    In a campaign (begun by `tasks --annotators` or `push`) answers go into its ledger, and judgments are
-    made from that: a file read twice doubles nothing, and sheets (CSV) that were filled in by hand are read
-    too. Whose answers a file holds, its name says (tasks.A01.json), or the queue that they are from.
-
-    What is no judgment (skips, drafts, answers that a later one replaced) goes to dropped.csv with
-    its reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
-    """
-    file = chosen_path(out, workspace_path("judgments/judgments.csv"), "--out")
-    inputs = Inputs()
-    paths = list(map(Path, exports)) or workspace_exports()
-    if not paths:
-        raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
-    campaign = None if out else begun_here()
-    if campaign:
-        if guideline:
-            campaign_of(campaign.root, read_guideline(guideline))  # refuses another page than the campaign's
-        files = Inputs()
-        paths = [files.use(_came_back(path, campaign.root)) for path in dict.fromkeys(paths)]
-        with _without_collection():
-            added = read_files(campaign.root, paths)
-            derive_judgments(campaign.root, added, stage="import", exports=files, as_json=as_json)
-        say_next("agree")
-        return
-    rules = read_guideline(chosen(guideline, "tasks", "guideline"))
-    parsed = ((str(path), parse_export(read_text(inputs.use(path)), where=str(path))) for path in paths)
-    with _without_collection():
-        result = judgments_from_export(parsed, guideline=rules)
-    texts = {file.name: delimited_bytes(result.judgments), "dropped.csv": delimited_bytes(result.dropped)}
-    reasons = result.dropped["reason"].value_counts().sort_index()
-    dropped = {str(reason): int(n) for reason, n in reasons.items()}
-    counts: dict[str, Any] = {
-        "judgments": len(result.judgments),
-        "pairs": int(unit_codes(result.judgments).max(initial=-1)) + 1,
-        "annotators": int(result.judgments["annotator_id"].nunique()),
-        "dropped": dropped,
-    }
-    counts |= latest_round(result.judgments)
-    parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256}
-    write_outputs(file, texts, stage="import", parameters=parameters, inputs=inputs, counts=counts)
-    words = (
-        f"{counts['judgments']:,} judgments of {counts['pairs']:,} pairs by {counts['annotators']} annotators"
-    )
-    if dropped:
-        words += (
-            "; dropped: " + ", ".join(f"{n:,} {reason}" for reason, n in dropped.items()) + " (dropped.csv)"
-        )
-    summarise(counts, words, as_json=as_json)
-    for note in result.notes:
-        say(f"note: {note}")
-    say_next("agree" if out is None else f"agree {file}")
-
-
-def _came_back(path: Path, root: Path) -> Path:
-    """Return the path of an export, which must not be a file that was handed out."""
-    if path.resolve().is_relative_to((root / "tasks").resolve()):
-        raise UsageError(f"{path}: is a file that was handed out; save what came back in exports/")
-    return path
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Look for no circles among objects meanwhile: answers are millions of them, and none is in a circle."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def workspace_exports() -> list[Path]:
-    """Return the exports that the workspace names."""
-    workspace = here()
-    return [shown(path) for path in workspace.paths("import", "exports")] if workspace else []

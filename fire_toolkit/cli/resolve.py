@@ -1,4 +1,4 @@
-"""`resolve` and `augment`: judgments to labels and augmented qrels."""
+"""`resolve`: judgments to labels and disputes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from fire_toolkit.cli.common import (
     n_of,
     say,
     say_next,
-    shown,
     summarise,
     workspace_file,
     workspace_path,
     write_outputs,
 )
-from fire_toolkit.cli.hints import named, runs_named
+from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.judged_files import (
     judgments_from,
     known_grades,
@@ -34,11 +33,9 @@ from fire_toolkit.cli.judged_files import (
 )
 from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgments
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_text
-from fire_toolkit.formats.tables.table_files import read_labels, read_queries
+from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts
 from fire_toolkit.resolution import (
     against_majority,
     flagged_pairs,
@@ -261,40 +258,3 @@ def _told(counts: Mapping[str, Any], rule: str) -> str:
         n = n_of(counts["rejected_originals"], "original positive")
         lines.append(f"{n} labelled not relevant: ask again (rejected/pool.csv) before either is believed")
     return "\n".join(lines)
-
-
-@click.command()
-@click.option("--qrels", metavar="FILE", help="The original qrels.")
-@click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it.")
-@click.option(
-    "--policy",
-    type=click.Choice(POLICIES),
-    help="Original positives that were judged not relevant: stay (union), become 0 (override), "
-    "leave the qrels (drop). [default: union]",
-)
-@click.option("--out", metavar="FILE", help="The augmented qrels (TREC); changes.csv is written beside it.")
-@json_option
-def augment(
-    qrels: str | None, labels: str | None, policy: str | None, out: str | None, as_json: bool
-) -> None:
-    """Join labels to the original qrels, and count what was confirmed, new and rejected apart."""
-    file = chosen_path(out, workspace_path("augmented/qrels.txt"), "--out")
-    workspace = here()
-    original_path = chosen_path(
-        qrels, shown(workspace.path("collection", "qrels") or Path()) if workspace else None, "--qrels"
-    )
-    labels_path = chosen_path(labels, workspace_path("labels"), "--labels")
-    labels_file = labels_path / "labels.csv" if labels_path.is_dir() else labels_path
-    inputs = Inputs()
-    original = read_qrels(inputs.use(original_path))
-    judged = read_labels(inputs.use(labels_file))
-    policy = str(chosen(policy, "augment", "policy"))
-    augmented, changes = augment_qrels(original, judged, policy=policy)
-    texts = {file.name: trec_qrels_text(augmented), "changes.csv": delimited_text(changes)}
-    counts = change_counts(changes)
-    parameters = {"policy": policy}
-    write_outputs(file, texts, stage="augment", parameters=parameters, inputs=inputs, counts=counts)
-    words = f"policy {policy}: " + ", ".join(f"{n:,} {source}" for source, n in counts.items())
-    summarise({"policy": policy, **counts}, words, as_json=as_json)
-    given = f"--qrels {original_path} --augmented {file}"
-    say_next("score" if out is None else f"score {given}", "" if out is None else runs_named())

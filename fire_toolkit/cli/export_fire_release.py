@@ -1,79 +1,33 @@
-"""`fire-release` and `export-fire-release`: judgments in the JSON of FIRE's release, read and written."""
+"""`export-fire-release`: a workspace's judgments in the shape of FIRE's release."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import pandas as pd
 
-from fire_toolkit.cli.auditing import items_option, queries_option, read_tables
+from fire_toolkit.cli.audit import queries_option, read_tables
 from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
-    here,
-    json_option,
     say,
     say_next,
-    summarise,
     workspace_path,
     write_outputs,
 )
+from fire_toolkit.cli.fire_release import ABOUT
 from fire_toolkit.cli.hints import named
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text
-from fire_toolkit.formats.runs.trec import trec_qrels_text
-from fire_toolkit.formats.tables.delimited import check_header, delimited_text, read_delimited
-from fire_toolkit.formats.tables.fire_release import read_fire_release
+from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.formats.tables.fire_release_text import fire_release_json
 from fire_toolkit.formats.tables.table_files import read_judgments, read_labels
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import check_disputes
 
-ABOUT = "about.json"
 _LISTS = ("datasets", "whole_number_ids")
-
-
-@click.command("fire-release")
-@click.argument("file", metavar="FILE")
-@queries_option
-@items_option
-@click.option("--out", metavar="DIR", help="Folder for judgments, labels, disputes, provenance and qrels.")
-@json_option
-def fire_release(file: str, queries: str | None, items: str | None, out: str | None, as_json: bool) -> None:
-    """Read the judgments of FIRE's release (its JSON) into tables of a collection.
-
-    Its text keys become the ids of all captions with that text; disagreements are kept as disputes;
-    what is outside of the collection is listed in outside.csv.
-    """
-    folder = chosen_path(out, None, "--out")
-    inputs = Inputs()
-    query_table, item_table, _ = read_tables(inputs, queries, items, None)
-    release = read_fire_release(inputs.use(file), query_table, items=item_table)
-    for note in release.notes:
-        say(f"note: {note}")
-    tables: dict[str, pd.DataFrame] = {
-        "judgments.csv": release.judgments,
-        "labels.csv": release.labels,
-        "disputes.csv": release.disputes,
-        "provenance.csv": release.provenance,
-        "outside.csv": release.outside,
-    }
-    texts = {name: delimited_text(table) for name, table in tables.items()}
-    texts["qrels.txt"] = trec_qrels_text(release.qrels)
-    texts[ABOUT] = json.dumps(release.about, ensure_ascii=False, indent=1) + "\n"
-    counts = {name.removesuffix(".csv"): len(table) for name, table in tables.items()}
-    parameters: dict[str, Sequence[str]] = {"notes": release.notes}
-    write_outputs(folder, texts, stage="fire-release", parameters=parameters, inputs=inputs, counts=counts)
-    words = ", ".join(
-        f"{n:,} {'entries outside' if name == 'outside' else name}" for name, n in counts.items()
-    )
-    summarise(counts, words, as_json=as_json)
-    original = "" if here() else f" --qrels {named('QRELS', beside=inputs.hashes)}"
-    say_next(f"augment --labels {folder / 'labels.csv'}{original} --out {folder / 'augmented.txt'}")
 
 
 @click.command("export-fire-release")

@@ -1,0 +1,63 @@
+"""`augment`: labels joined to the original qrels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen,
+    chosen_path,
+    here,
+    json_option,
+    say_next,
+    shown,
+    summarise,
+    workspace_path,
+    write_outputs,
+)
+from fire_toolkit.cli.hints import runs_named
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.table_files import read_labels
+from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts
+
+
+@click.command()
+@click.option("--qrels", metavar="FILE", help="The original qrels.")
+@click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it.")
+@click.option(
+    "--policy",
+    type=click.Choice(POLICIES),
+    help="Original positives that were judged not relevant: stay (union), become 0 (override), "
+    "leave the qrels (drop). [default: union]",
+)
+@click.option("--out", metavar="FILE", help="The augmented qrels (TREC); changes.csv is written beside it.")
+@json_option
+def augment(
+    qrels: str | None, labels: str | None, policy: str | None, out: str | None, as_json: bool
+) -> None:
+    """Join labels to the original qrels, and count what was confirmed, new and rejected apart."""
+    file = chosen_path(out, workspace_path("augmented/qrels.txt"), "--out")
+    workspace = here()
+    original_path = chosen_path(
+        qrels, shown(workspace.path("collection", "qrels") or Path()) if workspace else None, "--qrels"
+    )
+    labels_path = chosen_path(labels, workspace_path("labels"), "--labels")
+    labels_file = labels_path / "labels.csv" if labels_path.is_dir() else labels_path
+    inputs = Inputs()
+    original = read_qrels(inputs.use(original_path))
+    judged = read_labels(inputs.use(labels_file))
+    policy = str(chosen(policy, "augment", "policy"))
+    augmented, changes = augment_qrels(original, judged, policy=policy)
+    texts = {file.name: trec_qrels_text(augmented), "changes.csv": delimited_text(changes)}
+    counts = change_counts(changes)
+    parameters = {"policy": policy}
+    write_outputs(file, texts, stage="augment", parameters=parameters, inputs=inputs, counts=counts)
+    words = f"policy {policy}: " + ", ".join(f"{n:,} {source}" for source, n in counts.items())
+    summarise({"policy": policy, **counts}, words, as_json=as_json)
+    given = f"--qrels {original_path} --augmented {file}"
+    say_next("score" if out is None else f"score {given}", "" if out is None else runs_named())

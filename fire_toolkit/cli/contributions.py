@@ -1,0 +1,36 @@
+"""`contributions`: what each run brought to the pool."""
+
+from __future__ import annotations
+
+import click
+
+from fire_toolkit.cli.benchmark import (
+    Given,
+    print_table,
+    reads,
+)
+from fire_toolkit.cli.common import format_option, n_of
+from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.inference import contributions as count
+
+
+@click.command()
+@reads("pool_sources", "labels", "qrels")
+@click.option(
+    "--show",
+    type=click.Choice(["runs", "sets"]),
+    default="runs",
+    show_default=True,
+    help="Count by run, or by set of runs, as an UpSet plot does.",
+)
+@format_option
+def contributions(given: Given, show: str, output_format: str) -> None:
+    """Count what each run brought to the pool, what it alone brought, and what became of it.
+
+    Original positives that were confirmed are counted apart from new positives.
+    """
+    sources, labels = given.sources, given.labels
+    with Progress() as tell:
+        tell(f"what became of {n_of(len(sources), 'row')} of pool sources")
+        found = count(sources, labels, given.original)
+    print_table({"runs": found.by_run, "sets": found.by_set}[show], output_format, basis=given.basis())
