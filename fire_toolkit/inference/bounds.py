@@ -5,8 +5,9 @@ cutoff) a positive or not; docs outside stay as they are, and positives kept bel
 their ranks. For a given number m of added positives, each
 measure here is the better the higher they stand: so the best assignment is the first m unjudged docs
 for some m, the worst the last m for some m. Measures whose value can only grow with m need one
-evaluation for each side. The others divide by |G| or by an ideal: where the definition has sums for all
-m at once (`filled`), these say which m to evaluate; else every m is.
+evaluation for each side. The others divide by |G| or by an ideal: where the definition has the values for
+all m at once (`filled`), these are taken; else every m is evaluated. Queries are taken a block at a time,
+so that memory does not grow with the number of unjudged docs.
 
 Measures that pass unjudged docs over (bpref, infAP, condensed lists) have the values that they take once
 every such doc is judged; while some are not, the score itself may lie outside.
@@ -19,12 +20,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from fire_toolkit.inference.judged_pairs import Bools, Floats, Ints
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.filling import Filling
 
-_CELLS = 1 << 22  # of query × rank, looked at together
+_CELLS = 1 << 17  # of query × rank, looked at together: a few arrays of them fit into a core's cache
+_NOTHING = int(np.iinfo(np.int64).min)  # in the place of a relevance: no entry
 
 
 def is_bounded(measure: Measure) -> bool:
@@ -57,106 +59,88 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
         share a mean rank. As queries are
         assigned independently, means and medians of these are the exact bounds of means and medians.
     """
+    low, high = np.full((2, ranking.n_queries), np.nan)
     if not is_bounded(measure) or (ranking.rank % 1).any():
-        nothing = np.full(ranking.n_queries, np.nan)
-        return nothing, nothing
+        return low, high
     if measure.condensed:
         deepest = int(ranking.n_retrieved.max(initial=0))
         ranking, measure = replace(ranking.top, worst_rank=deepest + 1), replace(measure, condensed=False)
-    full, place, n_unjudged = _with_unjudged(ranking, measure.depth)
-    low, high = np.full(ranking.n_queries, np.inf), np.full(ranking.n_queries, -np.inf)
-    for is_added in _candidates(full, place, n_unjudged, measure):
-        values = measure.per_query(measure.view(_assigned(full, place, is_added, measure)))
+    ranking = replace(measure.view(ranking), strata=None)
+    depth = int(ranking.n_retrieved.max(initial=0))
+    depth = depth if measure.depth is None else min(depth, measure.depth)
+    step = max(_CELLS // max(depth, 1), 1)
+    for start in range(0, ranking.n_queries, step):
+        block = slice(start, start + step)
+        low[block], high[block] = _bounds_of_block(ranking.between(start, start + step), measure, depth)
+    return low, high
+
+
+def _bounds_of_block(ranking: JudgedRanking, measure: Measure, depth: int) -> tuple[Floats, Floats]:
+    """Return the bounds of each query of a ranking that `view` has returned."""
+    is_open = _find_open(ranking, depth)
+    low = measure.per_query(_assigned(ranking, is_open, np.zeros_like(is_open), measure))
+    high = low.copy()
+    if depth and measure.definition.bounds == "ends" and measure.definition.filled is not None:
+        first, last = measure.filled(Filling(ranking, is_open, measure.level))
+        high = np.maximum(high, np.where(is_open, first, -np.inf).max(axis=1))
+        low = np.minimum(low, np.where(is_open, last, np.inf).min(axis=1))
+        return low, high
+    for is_added in _candidates(is_open, measure):
+        values = measure.per_query(_assigned(ranking, is_open, is_added, measure))
         low, high = np.minimum(low, values), np.maximum(high, values)
     return low, high
 
 
-def _candidates(full: JudgedRanking, place: Ints, n_unjudged: Ints, measure: Measure) -> Iterator[Bools]:
-    """Yield for each entry whether it is an added positive, until every query's best and worst are tried."""
-    most = int(n_unjudged.max(initial=0))
-    yield np.zeros(len(place), dtype=bool)
+def _find_open(ranking: JudgedRanking, depth: int) -> Bools:
+    """Return (n_queries, depth): where the unjudged docs of each top stand."""
+    is_open: Bools = np.arange(1, depth + 1) <= ranking.n_retrieved[:, None]
+    shut = np.flatnonzero(ranking.is_judged & (ranking.rank <= depth))
+    is_open[ranking.query[shut], ranking.rank[shut].astype(np.int64) - 1] = False
+    return is_open
+
+
+def _candidates(is_open: Bools, measure: Measure) -> Iterator[Bools]:
+    """Yield which unjudged docs are added positives, until every query's best and worst are tried."""
+    number = np.cumsum(is_open, axis=1, dtype=np.int32)
     if measure.definition.bounds == "monotone":
-        yield place > 0
+        yield is_open & (number == 1) if measure.definition.by_first_positive else is_open
         return
-    if measure.definition.filled is not None:
-        best, worst = _best_and_worst(full, place, measure)
-        yield (place > 0) & (place <= best[full.query])
-        yield place > (n_unjudged - worst)[full.query]
-        return
-    for number in range(1, most + 1):
-        n_added = np.minimum(number, n_unjudged)
-        yield (place > 0) & (place <= n_added[full.query])
-        if number < most:
-            yield place > (n_unjudged - n_added)[full.query]
+    n_open = number[:, -1:]
+    for n_added in range(1, int(n_open.max(initial=0)) + 1):
+        yield is_open & (number <= n_added)
+        yield is_open & (number > n_open - n_added)
 
 
-def _best_and_worst(full: JudgedRanking, place: Ints, measure: Measure) -> tuple[Ints, Ints]:
-    """Return how many of its first unjudged docs are best for each query, and of its last ones worst.
+def _assigned(ranking: JudgedRanking, is_open: Bools, is_added: Bools, measure: Measure) -> JudgedRanking:
+    """Return the ranking in which the chosen unjudged docs are positives and the others not.
 
-    From 1 up; 0 where a query has no unjudged doc. Sums over blocks of queries find both.
+    The others have an entry only where the measure passes over docs without one.
     """
-    best = np.zeros(full.n_queries, dtype=np.int64)
-    worst = best.copy()
-    depth = int(full.rank[place > 0].max(initial=1))
-    step = max(_CELLS // depth, 1)
-    for start in range(0, full.n_queries, step):
-        queries = np.arange(start, min(start + step, full.n_queries))
-        entries = full.entries_of(queries)
-        unjudged = entries[place[entries] > 0]
-        is_open = np.zeros((queries.size, depth), dtype=bool)
-        is_open[full.query[unjudged] - start, full.rank[unjudged].astype(np.int64) - 1] = True
-        filling = Filling(measure.view(full.of(queries)), is_open, measure.level)
-        first, last = measure.filled(filling)
-        rows = np.arange(queries.size)
-        at_best = np.where(is_open, first, -np.inf).argmax(axis=1)
-        at_worst = np.where(is_open, last, np.inf).argmin(axis=1)
-        best[queries] = filling.n_added[0][rows, at_best]
-        worst[queries] = filling.n_added[1][rows, at_worst]
-    return best, worst
-
-
-def _with_unjudged(ranking: JudgedRanking, depth: int | None) -> tuple[JudgedRanking, Ints, Ints]:
-    """Return the ranking with an entry for each unjudged doc down to `depth`, and their places.
-
-    place: 1, 2, ... for each query's unjudged docs in rank order, 0 for judged ones; then their number.
-    """
-    kept = ranking.is_judged | ~ranking.is_in_top
-    query, rank, relevance = ranking.query[kept], ranking.rank[kept], ranking.relevance[kept]
-    length = ranking.n_retrieved if depth is None else np.minimum(ranking.n_retrieved, depth)
-    start = np.cumsum(length) - length
-    is_open: Bools = np.ones(int(length.sum()), dtype=bool)
-    is_inside = rank <= length[query]
-    is_open[start[query[is_inside]] + rank[is_inside].astype(np.int64) - 1] = False
-    slot = np.flatnonzero(is_open)
-    open_query = np.repeat(np.arange(ranking.n_queries), length)[slot]
-    n_open = np.bincount(open_query, minlength=ranking.n_queries).astype(np.int64)
-    place = np.arange(len(slot)) - (np.cumsum(n_open) - n_open)[open_query] + 1
-    all_query = np.concatenate([query, open_query])
-    all_rank = np.concatenate([rank, (slot - start[open_query] + 1).astype(np.float64)])
-    order = np.lexsort((all_rank, all_query))
-    full = replace(
+    relevance = np.full(is_open.shape, _NOTHING, dtype=np.int64)
+    is_inside = ranking.rank <= is_open.shape[1]
+    inside = np.flatnonzero(is_inside)
+    relevance[ranking.query[inside], ranking.rank[inside].astype(np.int64) - 1] = ranking.relevance[inside]
+    relevance[is_open] = 0 if measure.definition.skips_unjudged else _NOTHING
+    relevance[is_added] = measure.level
+    query, place = np.nonzero(relevance != _NOTHING)
+    outside = np.flatnonzero(~is_inside)
+    all_query = np.concatenate([query, ranking.query[outside]])
+    order = np.argsort(all_query, kind="stable")
+    n_lost = np.count_nonzero(is_open & ~is_added, axis=1) if measure.definition.skips_unjudged else 0
+    return replace(
         ranking,
         query=all_query[order],
-        rank=all_rank[order],
-        relevance=np.concatenate([relevance, np.zeros(len(slot), dtype=np.int64)])[order],
+        rank=np.concatenate([place + 1, ranking.rank[outside]])[order],
+        relevance=np.concatenate([relevance[query, place], ranking.relevance[outside]])[order],
+        ideal=_with_added(ranking.ideal, np.count_nonzero(is_added, axis=1), measure.level),
+        n_nonrelevant=ranking.n_nonrelevant + n_lost,
     )
-    return full, np.concatenate([np.zeros(len(query), dtype=np.int64), place])[order], n_open
 
 
-def _assigned(full: JudgedRanking, place: Ints, is_added: Bools, measure: Measure) -> JudgedRanking:
-    """Return the ranking in which the chosen unjudged docs are positives and the others not."""
-    is_of_judged = measure.definition.skips_unjudged
-    kept = np.ones(len(place), dtype=bool) if is_of_judged else (place == 0) | is_added
-    lost = np.bincount(full.query[(place > 0) & ~is_added], minlength=full.n_queries)
-    grade = np.full(int(np.count_nonzero(is_added)), measure.level, dtype=np.int64)
-    ideal_query = np.concatenate([full.ideal.query, full.query[is_added]])
-    ideal_grade = np.concatenate([full.ideal.grade, grade])
-    order = np.lexsort((-ideal_grade, ideal_query))
-    return replace(
-        full,
-        query=full.query[kept],
-        rank=full.rank[kept],
-        relevance=np.where(is_added, measure.level, full.relevance)[kept],
-        ideal=IdealRanking(ideal_query[order], ideal_grade[order], full.n_queries),
-        n_nonrelevant=full.n_nonrelevant + lost if is_of_judged else full.n_nonrelevant,
-    )
+def _with_added(ideal: IdealRanking, n_added: Ints, grade: int) -> IdealRanking:
+    """Return the ideal rankings with positives of the lowest grade added to each query."""
+    added = np.repeat(np.arange(ideal.n_queries), n_added)
+    query = np.concatenate([ideal.query, added])
+    order = np.argsort(query, kind="stable")
+    grades = np.concatenate([ideal.grade, np.full(added.size, grade, dtype=np.int64)])
+    return IdealRanking(query[order], grades[order], ideal.n_queries)

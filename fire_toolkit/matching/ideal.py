@@ -55,6 +55,11 @@ class IdealRanking:
         kept = is_chosen[self.query]
         return IdealRanking(number[self.query[kept]], self.grade[kept], int(is_chosen.sum()))
 
+    def between(self, first: int, last: int) -> IdealRanking:
+        """Return the ideal rankings of the queries from `first` to before `last`, which become 0, 1, ..."""
+        kept = slice(*np.searchsorted(self.query, (first, last)).tolist())
+        return IdealRanking(self.query[kept] - first, self.grade[kept], last - first)
+
     def at_level(self, level: int) -> IdealRanking:
         """Return the ideal rankings of the positives of grade `level` or more."""
         kept = self.grade >= level

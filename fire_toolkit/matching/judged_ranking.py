@@ -142,6 +142,25 @@ class JudgedRanking:
             strata=self.strata and self.strata.at(kept).of(queries, place),
         )
 
+    def between(self, first: int, last: int) -> JudgedRanking:
+        """Return the rankings of the queries `first` to `last` - 1, without strata; they become 0, 1, ..."""
+        if first == 0 and last >= self.n_queries:
+            return self
+        kept = slice(*np.searchsorted(self.query, (first, last)).tolist())
+        queries = slice(first, last)
+        return replace(
+            self,
+            query=self.query[kept] - first,
+            rank=self.rank[kept],
+            relevance=self.relevance[kept],
+            n_retrieved=self.n_retrieved[queries],
+            last_rank=self.last_rank[queries],
+            ideal=self.ideal.between(first, min(last, self.n_queries)),
+            n_nonrelevant=self.n_nonrelevant[queries],
+            n_undrawn=self.n_undrawn[queries],
+            strata=None,
+        )
+
     def with_level(self, level: int) -> JudgedRanking:
         """Return the ranking in which positives below grade `level` count as judged not relevant."""
         ideal = self.ideal.at_level(level)

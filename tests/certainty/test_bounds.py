@@ -82,7 +82,7 @@ def test_bounds_are_the_extremes_over_all_assignments(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["AP@5", "AP", "nDCG", "mAP@R"])
-@pytest.mark.parametrize("n_cells", [1, 40, 1 << 22])
+@pytest.mark.parametrize("n_cells", [1, 40, 1 << 17])
 def test_many_queries_at_once_are_bounded_as_each_alone(
     make_world: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, name: str, n_cells: int
 ) -> None:
@@ -98,7 +98,7 @@ def test_many_queries_at_once_are_bounded_as_each_alone(
 
 
 @pytest.mark.parametrize("name", ["AP", "gm_map", "AP@60/min", "AP_fire@60", "nDCG", "nDCG_J", "nCG@60"])
-def test_a_long_list_takes_three_evaluations_and_has_the_extremes_of_all(name: str) -> None:
+def test_a_long_list_takes_one_evaluation_and_has_the_extremes_of_all(name: str) -> None:
     rng = np.random.default_rng(7)
     rows = [("m", f"q{q}", f"d{d:02}", float(-d)) for q in range(20) for d in range(60)]
     run = rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
@@ -113,10 +113,10 @@ def test_a_long_list_takes_three_evaluations_and_has_the_extremes_of_all(name: s
 
     measure = replace(plain, definition=replace(plain.definition, per_query=counting))
     found = score_bounds(ranking, measure)
-    assert len(evaluated) == 3
+    assert len(evaluated) == 1
     every = score_bounds(ranking, replace(measure, definition=replace(measure.definition, filled=None)))
     assert len(evaluated) > 80
-    np.testing.assert_allclose(found, every, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(found, every, rtol=0, atol=1e-13)
 
 
 def test_average_precision_is_not_greatest_with_all_positive() -> None:
