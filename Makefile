@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO ?= fire-demo
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test live lint types unit wheel bench clean
+.PHONY: demo test quick thorough live lint types unit wheel bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/fire-toolkit demo --out $(DEMO)
@@ -21,7 +21,15 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto -m "not slow"
+
+# The stages and formats alone, without processes, servers and what takes seconds.
+quick: lint types
+	$(BIN)/pytest -n auto -m "not slow" tests $(addprefix --ignore=tests/,cli demo labelstudio live media plugins walks)
+
+# Thousands of random cases, killed processes, damaged files.
+thorough: $(VENV)/.dev
+	$(BIN)/pytest -n auto -m slow
 
 # The wheel in an empty environment, away from the checkout: the demo must run from it alone.
 wheel: $(VENV)/.dev

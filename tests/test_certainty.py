@@ -15,6 +15,7 @@ from fire_toolkit.tables import Labels, Qrels, Run, check_labels, check_qrels
 ROOT = Path(__file__).resolve().parent.parent
 
 
+@pytest.mark.slow
 def test_the_example_runs_on_the_sample_pool(tmp_path: Path) -> None:
     script = ROOT / "examples" / "certainty.py"
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False)

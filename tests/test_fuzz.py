@@ -36,6 +36,7 @@ def fuzz() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["11", "12"])
 def test_damaged_files_of_a_workspace_give_a_table_or_one_line(seed: str) -> None:
     options = ["--mutations", "700", "--seed", seed]

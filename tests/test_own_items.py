@@ -117,6 +117,7 @@ def test_own_pairs_leave_the_qrels_but_no_query_does() -> None:
     assert [row[:3] for row in found.itertuples(index=False, name=None)] == [("q", "a", 1), ("r", "r", -1)]
 
 
+@pytest.mark.slow
 @given(cells, named, st.integers(1, 5))
 def test_a_pool_is_that_of_runs_that_never_had_the_own_item(
     cells: Any, own: dict[str, str], depth: int

@@ -123,6 +123,7 @@ def test_ids_that_run_together_are_kept_apart() -> None:
 relevances = st.dictionaries(st.sampled_from("abcdef"), st.integers(-1, 2))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(relevances, relevances.map(lambda found: {doc: max(0, value) for doc, value in found.items()}))
 def test_no_policy_loses_a_judgment_and_union_loses_no_positive(

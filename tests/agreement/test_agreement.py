@@ -138,6 +138,7 @@ def sparse(seed: int) -> tuple[np.ndarray, Judgments]:
     return ratings, judged(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_alpha_equals_the_package_on_reliability_data(level: str) -> None:
     compared = 0

@@ -30,6 +30,7 @@ def without(judgments: Judgments, annotator: str) -> Judgments:
     return check_judgments(judgments[judgments["annotator_id"] != annotator])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval", "ratio"])
 def test_leaving_an_annotator_out_equals_alpha_of_the_others(level: str) -> None:
     for seed in range(25):

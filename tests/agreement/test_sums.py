@@ -110,6 +110,7 @@ def test_the_value_of_every_statistic_lies_in_its_interval(name: str, method: st
     assert ("customary for alpha alone" in row["interval_note"]) == (name != "alpha")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_95_percent_interval_covers_the_statistic_of_the_whole(name: str) -> None:
     draw = np.random.default_rng(5)

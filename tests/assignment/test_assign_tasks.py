@@ -42,6 +42,7 @@ def campaigns(draw: st.DrawFn) -> tuple[Tasks, list[str], int]:
     return tasks_of(n_pairs, draw(st.integers(0, n_pairs))), draw(names), draw(st.integers(0, 3))
 
 
+@pytest.mark.slow
 @given(campaigns())
 @settings(max_examples=150, deadline=None)
 def test_every_pair_has_one_task_every_doubled_pair_one_overlap_by_another(
@@ -58,6 +59,7 @@ def test_every_pair_has_one_task_every_doubled_pair_one_overlap_by_another(
     assert not assigned.duplicated(["annotator_id", "pair_id"]).any()
 
 
+@pytest.mark.slow
 @given(campaigns())
 @settings(max_examples=100, deadline=None)
 def test_loads_differ_by_at_most_one(campaign: tuple[Tasks, list[str], int]) -> None:

@@ -71,6 +71,7 @@ def all_values(seed: int, measure: Measure) -> list[float]:
     return [float(value) for value in measure.per_query(measure.view(assigned(seed, depth, measure.level)))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDED)
 def test_bounds_are_the_extremes_over_all_assignments(name: str) -> None:
     for seed in range(40):

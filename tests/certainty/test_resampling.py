@@ -142,6 +142,7 @@ def test_bootstrap_intervals_of_a_median_cover_95_percent() -> None:
     assert 0.93 <= n_covered / 600 <= 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["discrete", "skewed"])
 def test_bootstrap_intervals_cover_95_percent(kind: str) -> None:
     """1,000 samples of 200 queries from a known distribution."""
@@ -157,6 +158,7 @@ def test_bootstrap_intervals_cover_95_percent(kind: str) -> None:
     assert 930 <= n_covered <= 970
 
 
+@pytest.mark.slow
 def test_cluster_intervals_cover_95_percent_where_query_intervals_do_not() -> None:
     """100 clusters of 5 queries that share half of their variance."""
     rng = np.random.default_rng(11)

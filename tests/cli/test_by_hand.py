@@ -136,6 +136,7 @@ def without_times(table: list[dict[str, str]]) -> list[tuple[str, ...]]:
     return [tuple(row[name] for name in TOLD_BY_ALL) for row in table]
 
 
+@pytest.mark.slow
 def test_by_hand_and_on_a_server_the_same_answers_are_the_same_judgments(
     fire: Fire, hand: Path, server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +244,7 @@ main(["import"])
 """
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_an_import_the_next_one_goes_on(
     fire: Fire, hand: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -544,6 +546,7 @@ class Killed(BaseException):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(N_SEQUENCES))
 def test_whatever_happens_on_the_way_the_judgments_are_what_people_mean(
     fire: Fire, hand: Path, monkeypatch: pytest.MonkeyPatch, seed: int

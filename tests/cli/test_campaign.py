@@ -490,6 +490,7 @@ def test_a_hint_brings_the_answers_at_once_and_leaves_no_hook(
     assert "stopped" in result.output
 
 
+@pytest.mark.slow
 @ended_anywhere
 def test_without_hints_the_clock_brings_the_answers(server: FakeServer, workspace: Path) -> None:
     push_all()
@@ -605,6 +606,7 @@ def test_a_full_disk_at_any_write_of_a_push_doubles_and_misses_nothing(
     assert n_tried > 5
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_any_write_of_a_pull_doubles_and_misses_nothing(
     server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -188,6 +188,7 @@ def test_input_is_unchanged() -> None:
         pd.testing.assert_frame_equal(old, new)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [0.3, 0.9, 0.98])
 def test_values_equal_the_definition_on_thousands_of_random_uneven_lists(p: float) -> None:
     draw = np.random.default_rng(round(p * 100))
@@ -205,6 +206,7 @@ def test_values_equal_the_definition_on_thousands_of_random_uneven_lists(p: floa
 rankings = st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rankings, rankings, st.integers(1, 10), st.floats(0.05, 0.99), st.permutations("abcdefgh"))
 def test_bounds_symmetry_and_names(

@@ -110,6 +110,7 @@ def random_groups(rng: np.random.Generator, n_docs: int) -> Groups:
     return groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["w", "a", "b"])
 @pytest.mark.parametrize("p", [0.5, 0.9])
 def test_a_thousand_random_tied_uneven_lists_by_definition(variant: str, p: float) -> None:

@@ -208,6 +208,7 @@ with zipfile.ZipFile(stream, "w") as escaping:
 HOSTILE["names outside"] = stream.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(HOSTILE))
 def test_hostile_files_do_nothing_in_any_reader(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -71,6 +71,7 @@ def read(content: bytes) -> None:
         assert [entry.name for entry in Path(folder).iterdir()] == ["m"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 @settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=20_000)
 @given(content=st.data())

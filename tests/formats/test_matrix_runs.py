@@ -54,6 +54,7 @@ def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
     return check_qrels(pd.DataFrame(rows, columns=names, dtype=object))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(st.integers(0, 3), min_size=5, max_size=5), min_size=1, max_size=4),
     judged,

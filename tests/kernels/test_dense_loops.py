@@ -61,6 +61,7 @@ def scores_of(kind: str, n_rows: int, n_columns: int, seed: int, dtype: Any) -> 
     return scores.astype(dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_top_of_rows_of_any_kind(both_ways: Any, kind: str, dtype: Any) -> None:

@@ -44,6 +44,7 @@ def wheel(folder: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_the_program_is_installed_once_and_a_killed_installation_is_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

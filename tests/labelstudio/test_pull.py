@@ -448,6 +448,7 @@ def pull_until_done(site: Site, server: FakeServer, *, is_full: bool) -> None:
     raise AssertionError("the pull never ended")
 
 
+@pytest.mark.slow
 @given(Steps, st.lists(st.sampled_from(FAULTS), max_size=15))
 @settings(max_examples=25, deadline=None)
 def test_whatever_happens_every_version_that_was_seen_is_in_the_ledger_once(

@@ -171,6 +171,7 @@ versions = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(versions, min_size=1, max_size=8, unique_by=lambda r: r["row_id"]), st.randoms())
 @settings(max_examples=80, deadline=None)
 def test_the_order_of_rows_does_not_matter(rows: list[dict[str, str]], shuffler: random.Random) -> None:
@@ -256,6 +257,7 @@ for number in range(100_000):
 """
 
 
+@pytest.mark.slow
 def test_killed_writers_lose_nothing_that_was_written_and_leave_no_half_segment(tmp_path: Path) -> None:
     folder = tmp_path / "ledger"
     chance = random.Random(1)

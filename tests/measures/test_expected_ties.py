@@ -83,6 +83,7 @@ def test_a_positive_tied_with_one_other_doc() -> None:
     assert list(found) == pytest.approx([0.5, 0.75, 0.75, 1.5, (1 + 1 / np.log2(3)) / 2])
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.sampled_from([f"d{n}" for n in range(5)]), st.integers(0, 1), min_size=1),
     st.dictionaries(st.sampled_from([f"d{n}" for n in range(6)]), st.integers(-1, 2), min_size=1),

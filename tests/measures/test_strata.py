@@ -78,6 +78,7 @@ def ranked_of(run: Run, query_id: str) -> list[str]:
     return list(run.loc[run["query_id"] == query_id, "doc_id"])
 
 
+@pytest.mark.slow
 @given(scores_of, pairs_of, st.sampled_from([1, 2]))
 @settings(max_examples=150, deadline=None)
 def test_equals_the_definition(scores, pairs: Pairs, level: int) -> None:
@@ -88,6 +89,7 @@ def test_equals_the_definition(scores, pairs: Pairs, level: int) -> None:
     )
 
 
+@pytest.mark.slow
 @given(scores_of, pairs_of)
 @settings(max_examples=60, deadline=None)
 def test_one_stratum_is_inferred_ap_and_a_judged_pool_is_ap(scores, pairs: Pairs) -> None:

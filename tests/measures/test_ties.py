@@ -158,6 +158,7 @@ def slow_orders(docs: dict[str, int]) -> list[list[str]]:
     return orders
 
 
+@pytest.mark.slow
 @given(scores_of, relevances_of, st.sampled_from([*LARGER, "MnR"]), modifiers)
 @settings(max_examples=150)
 def test_optimistic_is_no_worse_than_average_than_pessimistic(scores, relevances, name, modifier) -> None:
@@ -176,6 +177,7 @@ def test_optimistic_is_no_worse_than_average_than_pessimistic(scores, relevances
 few_docs = st.dictionaries(st.sampled_from([f"d{n}" for n in range(5)]), st.integers(0, 1), min_size=1)
 
 
+@pytest.mark.slow
 @given(
     few_docs,
     st.dictionaries(st.sampled_from([f"d{n}" for n in range(6)]), st.integers(-1, 2), min_size=1),

@@ -242,6 +242,7 @@ def test_an_interrupted_run_leaves_nothing_half_and_goes_on(
     assert seen == ["mpeg4.avi", "mjpeg.avi", "mjpeg.avi", "h264.mkv"]
 
 
+@pytest.mark.slow
 def test_a_killed_process_goes_on_where_it_stopped(tmp_path: Path) -> None:
     for number in range(6):
         encode(tmp_path / f"v{number}.avi", "mpeg4", frames=20 + number, size=(320, 240))

@@ -125,6 +125,7 @@ WITH_MEASURES = {
 }
 
 
+@pytest.mark.slow
 def test_a_measure_from_outside_is_as_good_as_its_twin_in_the_package(commands: Commands) -> None:
     """Screen is P@5 and ScreenHit C@5, read to rank 5 by what they say of themselves: so is each number."""
     twins = (("Screen", "P@5"), ("ScreenHit", "C@5"))

@@ -78,6 +78,7 @@ def test_a_budget_is_spent_from_the_front(budget: int) -> None:
     assert all(got == 0 for got, after in zip(asked[1:], begun_short[:-1], strict=True) if after)
 
 
+@pytest.mark.slow
 def test_a_stratum_cut_by_the_budget_is_drawn_evenly_and_says_so() -> None:
     answers = {f"y{n:02d}": ["yes"] for n in range(40)}
     plan = planned(answers, budget=10)

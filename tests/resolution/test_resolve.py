@@ -132,6 +132,7 @@ def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 @settings(max_examples=15, deadline=None)
 @given(

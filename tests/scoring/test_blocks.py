@@ -72,6 +72,7 @@ judged = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(scored, judged, st.sets(st.integers(1, 8)), st.sampled_from([None, *TIE_RULES]), st.integers(2, 9))
 @settings(max_examples=150, deadline=None)
 def test_scores_and_notes_are_those_of_the_run_held_whole(scores, relevances, cuts, rule, depth) -> None:
