@@ -32,7 +32,8 @@ class Answer(NamedTuple):
     """What one person left at one pair: a submitted annotation, a skip or a draft.
 
     number: the annotation's (or draft's) id, 0 if unknown; annotator_id: empty if the account is
-    deleted; round: 1 unless the task says a later one; labels, flags: what was chosen, each once;
+    deleted; round: 1 unless the task says a later one; kind: empty unless a campaign knows what the answer
+    was asked for; labels, flags: what was chosen, each once;
     controls: the names of all controls answered;
     created_at, updated_at: UTC or empty; duration_s: nan if unknown.
     """
@@ -55,6 +56,7 @@ class Answer(NamedTuple):
     is_skipped: bool
     is_edited: bool
     round: int = 1
+    kind: str = ""
 
 
 class _Fault(Exception):

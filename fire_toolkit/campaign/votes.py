@@ -32,7 +32,7 @@ EDITED = "edited-by-other"
 DELETED = "deleted-"
 
 _WHOLE = ("round", "place", "number")
-_COLUMNS = [*JUDGMENTS.names, "updated_at", "unique_id", "project", *_WHOLE]
+_COLUMNS = [*JUDGMENTS.names, "updated_at", "unique_id", "project", *_WHOLE, "kind"]
 _VOTES = pa.schema(
     (name, pa.int64() if name in _WHOLE else pa.float64() if name == "duration_s" else pa.string())
     for name in _COLUMNS
@@ -98,25 +98,38 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
         >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
         True
     """
-    plain, others = _read(exports, guideline.grades)
+    result = judgments_from_answers(map(_answers_of, exports), guideline=guideline)
+    return result._replace(judgments=Judgments(result.judgments.drop(columns="kind")))
+
+
+def _answers_of(export: tuple[str, object]) -> list[Answer]:
+    where, content = export
+    return read_answers(content, where=where)
+
+
+def judgments_from_answers(batches: Iterable[Iterable[Answer]], *, guideline: Guideline) -> ImportResult:
+    """Return what `judgments_from_export` does of answers as `read_answers` returns them.
+
+    The judgments have one more column, kind: that of their answer.
+    """
+    plain, others = _split(batches, guideline.grades)
     is_contested = _are_contested(plain, others)
     others += [(row["place"], _answer_of(row)) for row in plain[is_contested].to_dict("records")]
     answers = [answer for _, answer in sorted(others, key=itemgetter(0))]
-    votes, reasons = _told_apart(answers)
+    votes, reasons = _votes_and_reasons(answers)
     label_grades((vote.labels[0] for vote in votes), guideline)
-    told = _vote_table(enumerate(votes)).to_pandas()
-    names = [*JUDGMENTS.names, "round", "updated_at"]
-    rows = pd.concat([plain.loc[~is_contested, names], told[names]], ignore_index=True)
-    del plain, told
-    rows["guideline"] = guideline.name
+    contested = _vote_table(enumerate(votes)).to_pandas()
+    rows = pd.concat([plain[~is_contested], contested], ignore_index=True).assign(guideline=guideline.name)
+    rows = rows[[*JUDGMENTS.names, "round", "guideline", "kind", "updated_at"]]
+    del plain, contested
     judgments, superseded = latest_judgments(rows, time="updated_at")
     judgments = Judgments(judgments.drop(columns="updated_at"))
-    dropped = pd.DataFrame([_dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
+    dropped = pd.DataFrame([dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
     return ImportResult(judgments, _all_dropped(dropped, superseded), _notes(judgments, guideline))
 
 
-def _read(
-    exports: Iterable[tuple[str, object]], grades: Grades
+def _split(
+    batches: Iterable[Iterable[Answer]], grades: Grades
 ) -> tuple[pd.DataFrame, list[tuple[int, Answer]]]:
     """Return the plain votes as a table of `_COLUMNS`, and the other answers with their places.
 
@@ -125,9 +138,8 @@ def _read(
     tables = [_vote_table([])]
     others: list[tuple[int, Answer]] = []
     n_read = 0
-    for where, export in exports:
-        numbered = list(enumerate(read_answers(export, where=where), start=n_read))
-        del export  # before the next one is read
+    for batch in batches:
+        numbered = list(enumerate(batch, start=n_read))
         n_read += len(numbered)
         is_plain = [_is_plain(answer, grades) for _, answer in numbered]
         tables.append(_vote_table(compress(numbered, is_plain)))
@@ -180,7 +192,7 @@ def _are_contested(plain: pd.DataFrame, others: Sequence[tuple[int, Answer]]) ->
     return is_contested.to_numpy()[: len(plain)]
 
 
-def _told_apart(answers: Sequence[Answer]) -> tuple[list[Answer], list[tuple[Answer, str]]]:
+def _votes_and_reasons(answers: Sequence[Answer]) -> tuple[list[Answer], list[tuple[Answer, str]]]:
     """Return the votes in the order of their last change, and the other answers with their reasons."""
     kept, duplicates = _newest_versions([answer for answer in answers if not answer.is_draft])
     reasons = [(answer, DRAFT) for answer in answers if answer.is_draft]
@@ -261,10 +273,12 @@ def _vote_row(place: int, vote: Answer) -> tuple[object, ...]:
         vote.round,
         place,
         vote.number,
+        vote.kind,
     )
 
 
-def _dropped_row(answer: Answer, reason: str) -> dict[str, str]:
+def dropped_row(answer: Answer, reason: str) -> dict[str, str]:
+    """Return the row of Dropped for an answer."""
     number = f"{DRAFT if answer.is_draft else 'annotation'} {answer.number}"
     controls = [f"answered: {', '.join(answer.controls)}"] if reason == NO_LABEL and answer.controls else []
     return {
