@@ -5,9 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import as_entry, as_text, have, need
+from fire_toolkit.formats.collections.entries import Entry, entries_of, have
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.ids import id_text
 
 _KEYS = ("_id", "id")
 
@@ -24,12 +23,10 @@ def recognise(source: Source) -> str | None:
 
 def read(source: Source, split: str | None) -> Part:
     """Return texts with their ids; the qrels tell whether they are queries or the corpus."""
-    path, key = str(source.path), _key(source) or "_id"
-    rows = []
-    for n, value in enumerate(source.records or []):
-        where = f"{path}: entry {n}"
-        entry = as_entry(value, where)
-        title = as_text(entry.get("title") or "", where)
-        text = as_text(need(entry, "text", where), where)
-        rows.append((id_text(need(entry, key, where), where), title, text))
-    return Part(path, texts=pd.DataFrame(rows, columns=["id", "title", "text"], dtype=object))
+    key = _key(source) or "_id"
+    rows = [(entry.id(key), _title(entry), entry.text("text")) for entry in entries_of(source)]
+    return Part(str(source.path), texts=pd.DataFrame(rows, columns=["id", "title", "text"], dtype=object))
+
+
+def _title(entry: Entry) -> str:
+    return entry.text("title", "") if entry.value("title", "") else ""

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_list, as_text, have, need
+from fire_toolkit.formats.collections.entries import Captions, by_fields, entries_of
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.ids import id_text
 
-
-def recognise(source: Source) -> str | None:
-    """Return why a file is CIRCO's, or None."""
-    found = have(source.records, "id", "reference_img_id", "relative_caption")
-    return "JSON entries with reference_img_id and relative_caption" if found else None
+recognise = by_fields("id", "reference_img_id", "relative_caption")
 
 
 def read(source: Source, split: str | None) -> Part:
@@ -20,23 +15,18 @@ def read(source: Source, split: str | None) -> Part:
     Positives are gt_img_ids; target_img_id is the target. Queries keep reference, shared_concept,
     semantic_aspects (joined by `;`). The test split has no positives.
     """
-    path = str(source.path)
     captions = Captions()
-    for n, value in enumerate(source.records or []):
-        where = f"{path}: entry {n}"
-        entry = as_entry(value, where)
-        key = id_text(need(entry, "id", where), where)
-        positives = [id_text(doc, where) for doc in as_list(entry.get("gt_img_ids", []), where)]
-        captions.add(
+    for entry in entries_of(source):
+        key = captions.add(
             "",
-            as_text(need(entry, "relative_caption", where), where),
-            query_id=key,
+            entry.text("relative_caption"),
+            query_id=entry.id("id"),
             is_positive=False,
-            reference=id_text(need(entry, "reference_img_id", where), where),
-            shared_concept=as_text(entry.get("shared_concept", ""), where),
-            semantic_aspects=";".join(map(str, as_list(entry.get("semantic_aspects", []), where))),
+            reference=entry.id("reference_img_id"),
+            shared_concept=entry.text("shared_concept", ""),
+            semantic_aspects=";".join(map(str, entry.values("semantic_aspects", []))),
         )
-        captions.pairs += [(key, doc, 1) for doc in positives]
+        captions.pairs += [(key, doc, 1) for doc in entry.ids("gt_img_ids", [])]
         if "target_img_id" in entry:
-            captions.targets.append((key, id_text(entry["target_img_id"], where), 1))
-    return captions.part(path)
+            captions.targets.append((key, entry.id("target_img_id"), 1))
+    return captions.part(str(source.path))

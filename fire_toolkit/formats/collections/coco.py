@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_list, as_text, have, need
+from fire_toolkit.formats.collections.entries import Captions, Entry, have, image_items
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -19,21 +18,13 @@ def recognise(source: Source) -> str | None:
 
 def read(source: Source, split: str | None) -> Part:
     """Return the captions; ids are those of annotations and images, media_url is `file_name`."""
-    path = str(source.path)
-    items = []
-    for n, value in enumerate(as_list(need(source.json, "images", path), path)):
-        where = f"{path}: images[{n}]"
-        image = as_entry(value, where)
-        name = as_text(need(image, "file_name", where), where)
-        items.append({"doc_id": id_text(need(image, "id", where), where), "media_url": name})
+    whole = Entry(source.json, str(source.path))
+    items = image_items(whole)
     known = {item["doc_id"] for item in items}
     captions = Captions()
-    for n, value in enumerate(source.json["annotations"]):
-        where = f"{path}: annotations[{n}]"
-        entry = as_entry(value, where)
-        doc_id = id_text(need(entry, "image_id", where), where)
+    for entry in whole.entries("annotations"):
+        doc_id = entry.id("image_id")
         if doc_id not in known:
-            raise FormatError(f"{where}: image_id {doc_id} is not among the images")
-        key = id_text(need(entry, "id", where), where)
-        captions.add(doc_id, as_text(need(entry, "caption", where), where), query_id=key)
-    return captions.part(path, items=items)
+            raise FormatError(f"{entry.where}: image_id {doc_id} is not among the images")
+        captions.add(doc_id, entry.text("caption"), query_id=entry.id("id"))
+    return captions.part(whole.where, items=items)

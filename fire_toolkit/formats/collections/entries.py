@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
 
 ALL = "all"
-
-
-def as_text(value: object, where: str) -> str:
-    """Return `value` if it is text."""
-    if not isinstance(value, str):
-        raise FormatError(f"{where}: {_shown(value)}, expected text")
-    return value
 
 
 def as_list(value: object, where: str) -> list[Any]:
@@ -28,23 +24,91 @@ def as_list(value: object, where: str) -> list[Any]:
     return list(value)
 
 
-def as_texts(value: object, where: str) -> list[str]:
-    """Return one text or a list of texts as a list."""
-    return [as_text(text, where) for text in ([value] if isinstance(value, str) else as_list(value, where))]
-
-
-def as_entry(value: object, where: str) -> dict[str, Any]:
-    """Return `value` if it is a JSON object."""
-    if not isinstance(value, dict):
-        raise FormatError(f"{where}: {_shown(value)}, expected an object with named fields")
-    return value
-
-
 def need(entry: Mapping[str, Any], name: str, where: str) -> Any:
     """Return a field of an entry that must be there."""
     if name not in entry:
         raise FormatError(f"{where}: no field {name!r}; found {', '.join(map(str, entry)) or 'none'}")
     return entry[name]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A JSON object and its place in the file; its fields are returned with the type asked for.
+
+    A field that is absent is an error, unless a default is given. Every error is a FormatError that names
+    the place.
+    """
+
+    fields: dict[str, Any]
+    where: str
+
+    @classmethod
+    def of(cls, value: object, where: str) -> Entry:
+        """Return the entry of a JSON value, which must be an object."""
+        if not isinstance(value, dict):
+            raise FormatError(f"{where}: {_shown(value)}, expected an object with named fields")
+        return cls(value, where)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.fields
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """Return a field of any type."""
+        return need(self.fields, name, self.where) if default is None else self.fields.get(name, default)
+
+    def id(self, name: str, default: str | None = None) -> str:
+        """Return an id, as text."""
+        return id_text(self.value(name, default), self.where)
+
+    def ids(self, name: str, default: Sequence[str] | None = None) -> list[str]:
+        """Return a list of ids, as text."""
+        return [id_text(value, self.where) for value in self.values(name, default)]
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return text."""
+        return _as_text(self.value(name, default), self.where)
+
+    def texts(self, name: str, default: Sequence[str] | None = None) -> list[str]:
+        """Return one text, or a list of texts, as a list."""
+        value = self.value(name, default)
+        values = [value] if isinstance(value, str) else as_list(value, self.where)
+        return [_as_text(text, self.where) for text in values]
+
+    def values(self, name: str, default: Sequence[Any] | None = None) -> list[Any]:
+        """Return a list."""
+        return as_list(self.value(name, default), self.where)
+
+    def entry(self, name: str, default: Mapping[str, Any] | None = None) -> Entry:
+        """Return an object within this one."""
+        return Entry.of(self.value(name, default), self.where)
+
+    def entries(self, name: str) -> list[Entry]:
+        """Return the objects of a list; the place of the third is `…: name[2]`."""
+        place = f"{self.where}: {name}"
+        values = as_list(self.value(name), place)
+        return [Entry.of(value, f"{place}[{n}]") for n, value in enumerate(values)]
+
+
+def entries_of(source: Source) -> list[Entry]:
+    """Return the records of a file as entries; the place of the third is `…: entry 2`."""
+    return [Entry(record, f"{source.path}: entry {n}") for n, record in enumerate(source.records or [])]
+
+
+def image_items(whole: Entry) -> list[dict[str, str]]:
+    """Return the items in a list `images` of COCO's form: doc_id is `id`, media_url is `file_name`."""
+    images = whole.entries("images")
+    return [{"doc_id": image.id("id"), "media_url": image.text("file_name")} for image in images]
+
+
+def split_of(entry: Entry) -> str:
+    """Return the split that an entry names, empty where it names none."""
+    return str(entry.value("split", ""))
+
+
+def _as_text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise FormatError(f"{where}: {_shown(value)}, expected text")
+    return value
 
 
 def _shown(value: object) -> str:
@@ -57,6 +121,12 @@ def have(records: object, *names: str) -> bool:
     """Whether `records` is a list of objects whose first has all of these fields."""
     first = records[0] if isinstance(records, list) and records else None
     return isinstance(first, dict) and set(names) <= set(first)
+
+
+def by_fields(*names: str) -> Callable[[Source], str | None]:
+    """Return a recogniser of files whose first entry has these fields."""
+    why = f"JSON entries with {', '.join(names[:-1])} and {names[-1]}"
+    return lambda source: why if have(source.records, *names) else None
 
 
 def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, tuple[str, ...]]:

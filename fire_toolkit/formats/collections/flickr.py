@@ -26,8 +26,8 @@ def read(source: Source, split: str | None) -> Part:
     """Return the captions; a query's id is `name.jpg#n` as written, or n in the order of the file."""
     delimiter = _HEADERS.get(source.lines[0].strip())
     captions = Captions()
-    for number, line in enumerate((source.text or "").replace("\r\n", "\n").split("\n"), start=1):
-        if not line.strip() or (delimiter and line.strip() in _HEADERS):
+    for number, line in source.numbered_lines:
+        if delimiter and line.strip() in _HEADERS:
             continue
         where = f"{source.path}:{number}"
         if delimiter is None:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import as_entry, as_text, have, need
+from fire_toolkit.formats.collections.entries import Entry, have, image_items
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.ids import id_text
 
@@ -49,10 +49,4 @@ def _rows(source: Source) -> list[dict[str, str]]:
         return [{"doc_id": id_text(entry, path)} for entry in found]
     if "images" not in found or isinstance(found["images"], str):
         return [{"doc_id": id_text(name, path), "media_url": media} for name, media in found.items()]
-    rows = []
-    for n, entry in enumerate(found["images"]):
-        where = f"{path}: images[{n}]"
-        image = as_entry(entry, where)
-        name = as_text(need(image, "file_name", where), where)
-        rows.append({"doc_id": id_text(need(image, "id", where), where), "media_url": name})
-    return rows
+    return image_items(Entry(found, path))

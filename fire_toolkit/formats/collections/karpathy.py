@@ -3,18 +3,8 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import (
-    ALL,
-    Captions,
-    as_entry,
-    as_list,
-    as_text,
-    chosen_split,
-    have,
-    need,
-)
+from fire_toolkit.formats.collections.entries import ALL, Captions, Entry, chosen_split, have, split_of
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.ids import id_text
 
 
 def recognise(source: Source) -> str | None:
@@ -27,20 +17,18 @@ def recognise(source: Source) -> str | None:
 
 def read(source: Source, split: str | None) -> Part:
     """Return the captions of one split; ids are `sentid`, and `cocoid` (COCO) or `filename`."""
-    path = str(source.path)
-    places = [f"{path}: images[{n}]" for n in range(len(source.json["images"]))]
-    images = [as_entry(i, where) for i, where in zip(source.json["images"], places, strict=True)]
-    chosen, notes = chosen_split((str(i.get("split", "")) for i in images), split, path)
+    whole = Entry(source.json, str(source.path))
+    images = whole.entries("images")
+    chosen, notes = chosen_split((split_of(image) for image in images), split, whole.where)
     captions, items = Captions(), []
-    for image, where in zip(images, places, strict=True):
-        if chosen not in (ALL, str(image.get("split", ""))):
+    for image in images:
+        if chosen not in (ALL, split_of(image)):
             continue
-        filename = as_text(need(image, "filename", where), where)
-        doc_id = id_text(image.get("cocoid", filename), where)
-        media = "/".join(part for part in (image.get("filepath"), filename) if isinstance(part, str) and part)
+        filename = image.text("filename")
+        doc_id = image.id("cocoid", filename)
+        folder = image.value("filepath", "")
+        media = f"{folder}/{filename}" if isinstance(folder, str) and folder else filename
         items.append({"doc_id": doc_id, "media_url": media})
-        for value in as_list(need(image, "sentences", where), where):
-            sentence = as_entry(value, where)
-            key = id_text(need(sentence, "sentid", where), where)
-            captions.add(doc_id, as_text(need(sentence, "raw", where), where), query_id=key)
-    return captions.part(path, items=items, notes=notes)
+        for sentence in image.entries("sentences"):
+            captions.add(doc_id, sentence.text("raw"), query_id=sentence.id("sentid"))
+    return captions.part(whole.where, items=items, notes=notes)

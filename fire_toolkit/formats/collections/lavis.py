@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_texts, have, need
+from fire_toolkit.formats.collections.entries import Captions, entries_of, have
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import NAMES
-from fire_toolkit.ids import id_text
 
 
 def _media(records: object) -> str | None:
@@ -24,13 +23,10 @@ def recognise(source: Source) -> str | None:
 
 def read(source: Source, split: str | None) -> Part:
     """Return the captions; an item's id is its path as written, a query's `path#n`."""
-    path = str(source.path)
     media = _media(source.records) or "image"
     captions = Captions()
-    for n, value in enumerate(source.records or []):
-        where = f"{path}: entry {n}"
-        entry = as_entry(value, where)
-        doc_id = id_text(need(entry, media, where), where)
-        for text in as_texts(need(entry, "caption", where), where):
+    for entry in entries_of(source):
+        doc_id = entry.id(media)
+        for text in entry.texts("caption"):
             captions.add(doc_id, text)
-    return captions.part(path)
+    return captions.part(str(source.path))

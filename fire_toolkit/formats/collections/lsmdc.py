@@ -24,10 +24,8 @@ def recognise(source: Source) -> str | None:
 def read(source: Source, split: str | None) -> Part:
     """Return the captions; ids are the clip, and `clip#n`."""
     captions = Captions()
-    for number, line in enumerate((source.text or "").replace("\r\n", "\n").split("\n"), start=1):
+    for number, line in source.numbered_lines:
         fields = line.split("\t")
-        if not line.strip():
-            continue
         if len(fields) != _N_FIELDS:
             raise FormatError(
                 f"{source.path}:{number}: {len(fields)} fields, expected {_N_FIELDS} (clip, times, text)"

@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import (
-    ALL,
-    Captions,
-    as_entry,
-    as_list,
-    as_text,
-    chosen_split,
-    need,
-)
+from fire_toolkit.formats.collections.entries import ALL, Captions, Entry, chosen_split, split_of
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.ids import id_text
 
 _MORE = {
     "category": "category",
@@ -38,22 +27,19 @@ def read(source: Source, split: str | None) -> Part:
 
     Items keep category, and where the clip was cut from (source_url, source_start_s, source_end_s).
     """
-    path = str(source.path)
-    videos = [as_entry(video, path) for video in as_list(source.json["videos"], f"{path}: videos")]
-    splits = {id_text(need(v, "video_id", path), path): str(v.get("split", "")) for v in videos}
-    chosen, notes = chosen_split(splits.values(), split, path)
+    whole = Entry(source.json, str(source.path))
+    videos = whole.entries("videos")
+    splits = {video.id("video_id"): split_of(video) for video in videos}
+    chosen, notes = chosen_split(splits.values(), split, whole.where)
     captions = Captions()
-    for n, value in enumerate(as_list(source.json["sentences"], f"{path}: sentences")):
-        where = f"{path}: sentences[{n}]"
-        sentence = as_entry(value, where)
-        video = id_text(need(sentence, "video_id", where), where)
-        if chosen == ALL or splits.get(video) == chosen:
-            key = id_text(need(sentence, "sen_id", where), where)
-            captions.add(video, as_text(need(sentence, "caption", where), where), query_id=key)
-    items = [_item(v, path) for v in videos if chosen == ALL or str(v.get("split", "")) == chosen]
-    return captions.part(path, items=items, notes=notes)
+    for sentence in whole.entries("sentences"):
+        doc_id = sentence.id("video_id")
+        if chosen == ALL or splits.get(doc_id) == chosen:
+            captions.add(doc_id, sentence.text("caption"), query_id=sentence.id("sen_id"))
+    items = [_item(video) for video in videos if chosen in (ALL, split_of(video))]
+    return captions.part(whole.where, items=items, notes=notes)
 
 
-def _item(video: dict[str, Any], where: str) -> dict[str, str]:
-    more = {name: str(video.get(key, "")) for key, name in _MORE.items()}
-    return {"doc_id": id_text(video["video_id"], where), **more}
+def _item(video: Entry) -> dict[str, str]:
+    more = {name: str(video.value(key, "")) for key, name in _MORE.items()}
+    return {"doc_id": video.id("video_id"), **more}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import read_bytes
+from fire_toolkit.files import read_bytes, without_mark
 from fire_toolkit.formats.arrays.safe_pickle import load_plain
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.syntax import parse_json
@@ -18,7 +18,6 @@ from fire_toolkit.syntax import parse_json
 Records = list[dict[str, Any]]
 
 _MAX_PICKLE = 1 << 28
-_BOM = b"\xef\xbb\xbf"
 _PICKLES = (b"\x80", b"(dp", b"}q")
 
 
@@ -39,16 +38,21 @@ class Source:
     def text(self) -> str | None:
         """Return the text if the bytes are UTF-8 without a NUL byte and not blank."""
         try:
-            text = self.raw.removeprefix(_BOM).decode("utf-8")
+            text = without_mark(self.raw).decode("utf-8")
         except UnicodeDecodeError:
             return None
         return text if "\0" not in text and text.strip() else None
 
     @cached_property
-    def lines(self) -> list[str]:
-        """Return the lines that are not blank, without their ends; none where the file is no text."""
+    def numbered_lines(self) -> list[tuple[int, str]]:
+        """Return number and text of each line that is not blank; none where the file is not text."""
         lines = (self.text or "").replace("\r\n", "\n").split("\n")
-        return [line for line in lines if line.strip()]
+        return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Return the lines that are not blank, without their ends; none where the file is not text."""
+        return [line for _, line in self.numbered_lines]
 
     @cached_property
     def json(self) -> Any:
@@ -88,12 +92,11 @@ class Source:
 
     def _json_lines(self) -> Records:
         found = []
-        for number, line in enumerate((self.text or "").split("\n"), start=1):
-            if line.strip():
-                entry = parse_json(line, str(self.path), line=number)
-                if not isinstance(entry, dict):
-                    raise FormatError(f"{self.path}:{number}: {line[:30]!r}, expected a JSON object a line")
-                found.append(entry)
+        for number, line in self.numbered_lines:
+            entry = parse_json(line, str(self.path), line=number)
+            if not isinstance(entry, dict):
+                raise FormatError(f"{self.path}:{number}: {line[:30]!r}, expected a JSON object a line")
+            found.append(entry)
         return found
 
     @cached_property

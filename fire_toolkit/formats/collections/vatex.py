@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from fire_toolkit.collections.parts import Part
-from fire_toolkit.formats.collections.entries import Captions, as_entry, as_texts, have, need
+from fire_toolkit.formats.collections.entries import Captions, by_fields, entries_of
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.ids import id_text
 
-
-def recognise(source: Source) -> str | None:
-    """Return why a file is VATEX's, or None."""
-    return "JSON entries with videoID and enCap" if have(source.records, "videoID", "enCap") else None
+recognise = by_fields("videoID", "enCap")
 
 
 def read(source: Source, split: str | None) -> Part:
     """Return the English captions; ids are `videoID`, and `videoID#n`."""
-    path = str(source.path)
-    captions = Captions()
-    n_chinese = 0
-    for n, value in enumerate(source.records or []):
-        where = f"{path}: entry {n}"
-        entry = as_entry(value, where)
-        video = id_text(need(entry, "videoID", where), where)
-        for text in as_texts(need(entry, "enCap", where), where):
+    captions, n_chinese = Captions(), 0
+    for entry in entries_of(source):
+        video = entry.id("videoID")
+        for text in entry.texts("enCap"):
             captions.add(video, text)
-        n_chinese += len(as_texts(entry.get("chCap", []), where))
+        n_chinese += len(entry.texts("chCap", []))
     notes = [f"{n_chinese:,} Chinese captions left out"] if n_chinese else []
-    return captions.part(path, notes=notes)
+    return captions.part(str(source.path), notes=notes)

@@ -17,9 +17,8 @@ import pandas as pd
 
 from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import as_entry, as_list, as_text, need
+from fire_toolkit.formats.collections.entries import Entry
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.ids import id_text
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.tables import (
     Disputes,
@@ -122,29 +121,30 @@ def _entries(source: Source) -> Iterator[_Entry]:
     found = source.json
     if not isinstance(found, dict) or "annotations" not in found:
         raise FormatError(f"{source.path}: no field 'annotations', expected the JSON of FIRE's release")
+    whole = Entry({"disagreements": [], **found}, str(source.path))
     for part in ("annotations", "disagreements"):
-        for n, value in enumerate(as_list(found.get(part, []), f"{source.path}: {part}")):
-            where = f"{source.path}: {part}[{n}]"
-            yield _entry(as_entry(value, where), where, is_labelled=part == "annotations")
+        for entry in whole.entries(part):
+            yield _entry(entry, is_labelled=part == "annotations")
 
 
-def _entry(entry: dict[str, Any], where: str, *, is_labelled: bool) -> _Entry:
-    annotators = [id_text(value, where) for value in as_list(need(entry, "annotator_ids", where), where)]
-    answers = [_label(value, where) for value in as_list(need(entry, "annotator_labels", where), where)]
-    more = [_ids(entry, name, len(annotators), where) for name in ("response_ids", "queue_ids")]
+def _entry(entry: Entry, *, is_labelled: bool) -> _Entry:
+    where, annotators = entry.where, entry.ids("annotator_ids")
+    answers = [_label(value, where) for value in entry.values("annotator_labels")]
+    more = [_ids(entry, name, len(annotators)) for name in ("response_ids", "queue_ids")]
     if len(answers) != len(annotators):
         raise FormatError(f"{where}: {len(annotators)} annotators and {len(answers)} labels")
-    text = as_text(need(entry, "query", where), where)
-    doc_id = id_text(need(entry, "video_id", where), where)
-    label = _label(need(entry, "label", where), where) if is_labelled else None
-    models = sorted({id_text(model, where) for model in as_list(entry.get("models", []), where)})
-    votes = list(zip(annotators, answers, *more, strict=True))
-    own_id = id_text(entry["query_id"], where) if "query_id" in entry else None
-    return _Entry(text, doc_id, label, votes, models, own_id)
+    return _Entry(
+        text=entry.text("query"),
+        doc_id=entry.id("video_id"),
+        label=_label(entry.value("label"), where) if is_labelled else None,
+        votes=list(zip(annotators, answers, *more, strict=True)),
+        models=sorted(set(entry.ids("models", []))),
+        own_id=entry.id("query_id") if "query_id" in entry else None,
+    )
 
 
-def _ids(entry: dict[str, Any], name: str, n_expected: int, where: str) -> list[str]:
-    values = [id_text(value, where) for value in as_list(entry.get(name, []), where)]
+def _ids(entry: Entry, name: str, n_expected: int) -> list[str]:
+    values = entry.ids(name, [])
     return values if len(values) == n_expected else [";".join(values)] * n_expected
 
 
