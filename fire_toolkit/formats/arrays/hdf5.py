@@ -22,7 +22,7 @@ import numpy as np
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import ArrayCollector, Arrays
-from fire_toolkit.formats.runs.matrix import Array, Ints, as_floats, check_dtype
+from fire_toolkit.formats.runs.matrix import Array, Ints, as_floats, check_dtype, pick_from_blocks
 from fire_toolkit.formats.runs.reader import RunReader
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -127,12 +127,7 @@ class Hdf5Matrix:
 
     def pick(self, rows: Ints, columns: Ints) -> Array:
         """Return single cells."""
-        found, start = np.empty(len(rows)), 0
-        for block in self.blocks(4096):
-            wanted = (rows >= start) & (rows < start + len(block))
-            found[wanted] = block[rows[wanted] - start, columns[wanted]]
-            start += len(block)
-        return found
+        return pick_from_blocks(self, rows, columns)
 
 
 def read_hdf5(path: Path) -> Arrays:

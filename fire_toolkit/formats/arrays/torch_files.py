@@ -6,9 +6,13 @@ The pickle is read as data (see `safe_pickle`); tensors stay in the file until t
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import ArrayCollector, Arrays
@@ -17,13 +21,14 @@ from fire_toolkit.formats.arrays.torch_tensors import (
     GATHER_BYTES,
     PICKLE_BYTES,
     TENSOR_BUILDERS,
-    Filler,
     Storage,
     Tensor,
+    gathered,
+    layout_of,
     storage_of,
 )
 from fire_toolkit.formats.arrays.zips import ZIP_MAGIC, member_bytes, member_matrix, members
-from fire_toolkit.formats.runs.matrix import Matrix
+from fire_toolkit.formats.runs.matrix import Array, HeldMatrix, Matrix
 from fire_toolkit.formats.runs.reader import RunReader
 
 _BEFORE_1_6 = b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # a number of torch's own, pickled
@@ -71,19 +76,35 @@ def read_torch(path: Path) -> Arrays:
     order = "<"
     if f"{folder}byteorder" in archive:
         order = ">" if member_bytes(path, archive[f"{folder}byteorder"], most=16).strip() == b"big" else "<"
-    collector = ArrayCollector(str(path))
-    Filler(_Zipped(path, archive, folder, order), collector, order).fill("", value)
-    return collector.arrays()
+    reader = _TensorReader(path, archive, folder, order, ArrayCollector(str(path)))
+    reader.fill("", value)
+    return reader.collector.arrays()
 
 
 @dataclass(frozen=True)
-class _Zipped:
-    """Storages as members of a zip."""
+class _TensorReader:
+    """Puts the tensors of a loaded value into a collector; their storages are members of the zip."""
 
     path: Path
     archive: dict[str, zipfile.ZipInfo]
     folder: str
     order: str
+    collector: ArrayCollector
+
+    def fill(self, name: str, value: Any) -> None:
+        """Put a value, or what lies in nested dicts and lists, by the path of keys."""
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                self.fill(f"{name}/{key}" if name else str(key), inner)
+        elif isinstance(value, list | tuple) and any(isinstance(item, Tensor | dict) for item in value):
+            for place, inner in enumerate(value[:64]):
+                self.fill(f"{name}/{place}" if name else str(place), inner)
+        elif not isinstance(value, Tensor):
+            self.collector.put_tree(name, value)
+        elif self.collector.wants_matrix(name, len(value.shape), np.dtype(value.storage.dtype)):
+            self.collector.put_matrix(name, self._matrix(value))
+        elif self.collector.wants_values(name):
+            self.collector.put_tree(name, self._values(value))
 
     def _member(self, storage: Storage) -> zipfile.ZipInfo:
         member = self.archive.get(f"{self.folder}data/{storage.key}")
@@ -93,26 +114,28 @@ class _Zipped:
             )
         return member
 
-    def where(self, storage: Storage) -> str:
-        """Return the member's name."""
-        return f"{self.path}: {self._member(storage).filename}"
-
-    def content(self, storage: Storage) -> bytes:
-        """Return the member's bytes."""
-        return member_bytes(self.path, self._member(storage), most=GATHER_BYTES)
-
-    def matrix(self, tensor: Tensor, shape: tuple[int, ...], *, is_flipped: bool) -> Matrix:
-        """Return a matrix in the member."""
+    def _matrix(self, tensor: Tensor) -> Matrix:
+        member, layout = self._member(tensor.storage), layout_of(tensor)
+        if layout == "view":
+            return HeldMatrix(f"{self.path}: {member.filename}", self._values(tensor))
         dtype = tensor.storage.in_order(self.order)
         return member_matrix(
             self.path,
-            self._member(tensor.storage),
+            member,
             offset=tensor.offset * dtype.itemsize,
-            shape=shape,
+            shape=tensor.shape[::-1] if layout == "columns" else tensor.shape,
             dtype=dtype,
-            is_flipped=is_flipped,
+            is_flipped=layout == "columns",
             is_bfloat16=tensor.storage.is_bfloat16,
         )
+
+    def _values(self, tensor: Tensor) -> Array:
+        """Return a tensor as an array in memory."""
+        member = self._member(tensor.storage)
+        where = f"{self.path}: {member.filename}"
+        if math.prod(tensor.shape) * 8 > GATHER_BYTES:
+            raise FormatError(f"{where}: a tensor that is a view; save tensor.contiguous()")
+        return gathered(tensor, member_bytes(self.path, member, most=GATHER_BYTES), self.order, where)
 
 
 READER = RunReader(

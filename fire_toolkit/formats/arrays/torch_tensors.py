@@ -1,18 +1,17 @@
-"""Tensors as torch's pickles describe them, and where a reader finds their numbers."""
+"""Tensors as torch's pickles describe them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.arrays.arrays import ArrayCollector
 from fire_toolkit.formats.arrays.pickle_builders import Builder, Name, Refused
-from fire_toolkit.formats.runs.matrix import Array, HeldMatrix, Matrix, as_floats
+from fire_toolkit.formats.runs.matrix import Array, as_floats, from_bfloat16
 
 PICKLE_BYTES = 64 << 20
 GATHER_BYTES = 1 << 30
@@ -96,97 +95,43 @@ def _last(tensor: Tensor) -> int:
     return tensor.offset + sum((size - 1) * step for size, step in steps)
 
 
-def _parameter(tensor: object, *_: object) -> object:
-    return tensor
-
-
-def _size(shape: object = ()) -> object:
-    return shape
-
-
-def _device(*names: object) -> str:
-    return ":".join(map(str, names))
-
-
-def _settings(*_: object) -> dict[str, Any]:
-    """Stand for a program's settings, which are often saved beside its results; they are left out."""
-    return {}
-
-
 TENSOR_BUILDERS: Mapping[str, Builder] = {
     "torch._utils._rebuild_tensor": _tensor,
     "torch._utils._rebuild_tensor_v2": _tensor,
-    "torch._utils._rebuild_parameter": _parameter,
-    "torch.Size": _size,
-    "torch.device": _device,
-    "argparse.Namespace": _settings,
+    "torch._utils._rebuild_parameter": lambda tensor, *_: tensor,
+    "torch.Size": lambda shape=(): shape,
+    "torch.device": lambda *names: ":".join(map(str, names)),
+    "argparse.Namespace": lambda *_: {},  # a program's settings, often saved beside its results
 }
 
 
-class Storages(Protocol):
-    """The numbers of a file's tensors, wherever in it they lie."""
-
-    def where(self, storage: Storage) -> str:
-        """Return the storage's name for errors; refuse one that the file does not have."""
-        ...
-
-    def matrix(self, tensor: Tensor, shape: tuple[int, ...], *, is_flipped: bool) -> Matrix:
-        """Return the numbers from the tensor's first on as a matrix of `shape`, unread."""
-        ...
-
-    def content(self, storage: Storage) -> bytes:
-        """Return the bytes of a storage of no more than `GATHER_BYTES`."""
-        ...
+def layout_of(tensor: Tensor) -> str:
+    """Return how a storage holds a tensor: by `rows`, by `columns` (a transposed matrix), else as a `view`."""
+    if len(tensor.shape) == 2 and tensor.stride == (1, tensor.shape[0]) and tensor.shape[1] > 1:
+        return "columns"
+    return "rows" if _is_row_major(tensor) else "view"
 
 
-@dataclass(frozen=True)
-class Filler:
-    """Puts the tensors of a loaded value on a collector."""
+def gathered(tensor: Tensor, content: bytes, order: str, where: str) -> Array:
+    """Return a tensor of any strides as an array in memory.
 
-    storages: Storages
-    collector: ArrayCollector
-    order: str
-
-    def fill(self, name: str, value: Any) -> None:
-        """Put a value, or what lies in nested dicts and lists, by the path of keys."""
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                self.fill(f"{name}/{key}" if name else str(key), inner)
-        elif isinstance(value, list | tuple) and any(isinstance(item, Tensor | dict) for item in value):
-            for place, inner in enumerate(value[:64]):
-                self.fill(f"{name}/{place}" if name else str(place), inner)
-        elif not isinstance(value, Tensor):
-            self.collector.put_tree(name, value)
-        elif self.collector.wants_matrix(name, len(value.shape), np.dtype(value.storage.dtype)):
-            self.collector.put_matrix(name, self._matrix(value))
-        elif self.collector.wants_values(name):
-            self.collector.put_tree(name, self._gathered(value))
-
-    def _matrix(self, tensor: Tensor) -> Matrix:
-        is_flipped = len(tensor.shape) == 2 and tensor.stride == (1, tensor.shape[0]) and tensor.shape[1] > 1
-        if not is_flipped and not _is_row_major(tensor):
-            return HeldMatrix(self.storages.where(tensor.storage), self._gathered(tensor))
-        shape = tensor.shape[::-1] if is_flipped else tensor.shape
-        return self.storages.matrix(tensor, shape, is_flipped=is_flipped)
-
-    def _gathered(self, tensor: Tensor) -> Array:
-        """Return a tensor of any strides as an array in memory, of no more than its storage holds."""
-        where = self.storages.where(tensor.storage)
-        n_values = math.prod(tensor.shape)
-        if n_values * 8 > GATHER_BYTES:
-            raise FormatError(f"{where}: a tensor that is a view; save tensor.contiguous()")
-        content = self.storages.content(tensor.storage)
-        dtype = tensor.storage.in_order(self.order)
-        values = np.frombuffer(content[: len(content) // dtype.itemsize * dtype.itemsize], dtype=dtype)
-        if n_values and _last(tensor) >= len(values):
-            raise FormatError(f"{where}: cut off; copy it again from its source")
-        places = np.array(tensor.offset, dtype=np.int64)
-        for size, step in zip(tensor.shape, tensor.stride, strict=True):
-            places = places[..., None] + np.arange(size, dtype=np.int64) * step
-        picked = values[places]
-        if tensor.storage.is_bfloat16:
-            return (picked.astype(np.uint32) << 16).view(np.float32)
-        return picked if picked.dtype.kind in "biu" else as_floats(picked, where)
+    Args:
+        tensor: of no more than `GATHER_BYTES`.
+        content: the bytes of its storage.
+        order: their byte order, `<` or `>`.
+        where: the storage's name for errors.
+    """
+    dtype = tensor.storage.in_order(order)
+    values = np.frombuffer(content[: len(content) // dtype.itemsize * dtype.itemsize], dtype=dtype)
+    if math.prod(tensor.shape) and _last(tensor) >= len(values):
+        raise FormatError(f"{where}: cut off; copy it again from its source")
+    places = np.array(tensor.offset, dtype=np.int64)
+    for size, step in zip(tensor.shape, tensor.stride, strict=True):
+        places = places[..., None] + np.arange(size, dtype=np.int64) * step
+    picked = values[places]
+    if tensor.storage.is_bfloat16:
+        return from_bfloat16(picked)
+    return picked if picked.dtype.kind in "biu" else as_floats(picked, where)
 
 
 def _is_row_major(tensor: Tensor) -> bool:

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.runs.matrix import Array, Ints, Matrix, rows_per_block
+from fire_toolkit.formats.runs.matrix import Array, Ints, Matrix, pick_from_blocks, rows_per_block
 
 DECIMALS = 9
 _UNIT = 1e-3
 _CHUNK_CELLS = 1 << 22
-SIMILARITY_NAMES = ("dot", "cosine")
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,7 @@ class ProductMatrix:
 
     def pick(self, rows: Ints, columns: Ints) -> Array:
         """Return single products."""
-        found, start = np.empty(len(rows)), 0
-        for block in self.blocks(1024):
-            wanted = (rows >= start) & (rows < start + len(block))
-            found[wanted] = block[rows[wanted] - start, columns[wanted]]
-            start += len(block)
-        return found
+        return pick_from_blocks(self, rows, columns)
 
 
 def _rounded(products: Array) -> Array:

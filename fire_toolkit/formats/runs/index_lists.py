@@ -156,10 +156,6 @@ def _no_places(found: Sequence[str], given: Sequence[str]) -> str | None:
     return None
 
 
-def _is_place(value: str, n: int) -> bool:
-    return _PLACE.fullmatch(value) is not None and value == str(int(value)) and int(value) < n
-
-
 READER = RunReader(
     "places",
     "lines of doc places",

@@ -28,7 +28,6 @@ Ints = npt.NDArray[np.int64]
 
 BLOCK_BYTES = 32 << 20
 _N_PICKERS = 8
-BFLOAT16 = "bfloat16"
 _EXACT_INTEGERS = 2**53
 
 
@@ -90,7 +89,8 @@ def as_floats(values: Array, where: str) -> Array:
     return values.astype(np.float64)
 
 
-def _from_bfloat16(values: Array) -> Array:
+def from_bfloat16(values: Array) -> Array:
+    """Return the float32 of bfloat16 numbers that are held as uint16."""
     return (values.astype(np.uint32) << 16).view(np.float32)
 
 
@@ -189,12 +189,12 @@ class FileMatrix:
         if self.on_read:
             self.on_read(len(raw))
         values = np.frombuffer(raw, dtype=self.dtype).reshape(n_rows, self.shape[-1])
-        return _from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
+        return from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
 
     def pick(self, rows: Ints, columns: Ints) -> Array:
         """Return single cells, each read by itself; of a packed member all blocks are read for it."""
         if self.member is not None:
-            return self._pick_from_blocks(rows, columns)
+            return pick_from_blocks(self.watched(None), rows, columns)
         places = self.offset + rows * self.row_bytes + columns * self.dtype.itemsize
         order = np.argsort(places, kind="stable")
         with self.path.open("rb") as stream, ThreadPoolExecutor(_N_PICKERS) as pickers:
@@ -206,16 +206,17 @@ class FileMatrix:
         in_order = np.frombuffer(raw, dtype=self.dtype)
         values = np.empty_like(in_order)
         values[order] = in_order
-        return _from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
+        return from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
 
-    def _pick_from_blocks(self, rows: Ints, columns: Ints) -> Array:
-        found: Array = np.empty(len(rows), dtype=np.float64)
-        start = 0
-        for block in replace(self, on_read=None).blocks(rows_per_block(self)):
-            wanted = (rows >= start) & (rows < start + len(block))
-            found[wanted] = block[rows[wanted] - start, columns[wanted]]
-            start += len(block)
-        return found
+
+def pick_from_blocks(matrix: Matrix, rows: Ints, columns: Ints) -> Array:
+    """Return single cells of a matrix that can be read in blocks only."""
+    found, start = np.empty(len(rows)), 0
+    for block in matrix.blocks(rows_per_block(matrix)):
+        wanted = (rows >= start) & (rows < start + len(block))
+        found[wanted] = block[rows[wanted] - start, columns[wanted]]
+        start += len(block)
+    return found
 
 
 @dataclass
