@@ -8,7 +8,10 @@ import io
 import stat
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from fire_toolkit.errors import FormatError
 
@@ -26,19 +29,14 @@ def read_bytes(path: str | Path) -> bytes:
         FormatError: the file is not there, is a folder or a pipe, cannot be read, is damaged gzip, or is
             gzip that unpacks to more than 256 MiB and 200 times its size.
     """
-    try:
-        check_regular(path)
-        raw = sys.stdin.buffer.read() if str(path) == STDIN else Path(path).read_bytes()
-    except FileNotFoundError:
-        raise FormatError(f"{path}: no such file") from None
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    with opened(path) as stream:
+        raw = stream.read()
     if not is_gzip(raw):
         return raw
     most = max(_GZIP_BYTES, _GZIP_RATIO * len(raw))
     try:
-        with gzip.open(io.BytesIO(raw)) as stream:
-            content = stream.read(most + 1)
+        with gzip.open(io.BytesIO(raw)) as unpacked:
+            content = unpacked.read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise FormatError(f"{path}: damaged gzip file ({error}); copy it again from its source") from None
     if len(content) > most:
@@ -46,6 +44,26 @@ def read_bytes(path: str | Path) -> bytes:
             f"{path}: unpacks to more than {most:,} bytes: a trap, or unpack it with gunzip first"
         )
     return content
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[BinaryIO]:
+    """Open the bytes of `path` (`-`: standard input) for reading.
+
+    Raises:
+        FormatError: the file is not there, is a folder or a pipe, or cannot be read.
+    """
+    try:
+        check_regular(path)
+        if str(path) == STDIN:
+            yield sys.stdin.buffer
+        else:
+            with Path(path).open("rb") as stream:
+                yield stream
+    except FileNotFoundError:
+        raise FormatError(f"{path}: no such file") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
 
 
 def check_regular(path: str | Path) -> None:
@@ -104,11 +122,5 @@ def text_of(raw: bytes, path: str | Path) -> str:
 
 def sha256_of(path: str | Path) -> str:
     """Return the sha256 of a file's bytes as they lie on disk, in hex."""
-    try:
-        check_regular(path)
-        with Path(path).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise FormatError(f"{path}: no such file") from None
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    with opened(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from fire_toolkit.errors import UsageError
 
+_IDS = "The ids must be those of the collection; change the lines above if yours are named otherwise."
+
 
 @dataclass(frozen=True)
 class Snippet:
@@ -24,8 +26,8 @@ class Snippet:
     project: str
     place: str
     lines: str
-    saves: str
-    note: str
+    note: str = _IDS
+    saves: str = "run.npz"
 
     @property
     def text(self) -> str:
@@ -37,7 +39,6 @@ class Snippet:
 
 
 _SAVE = 'np.savez("run.npz", sims={sims}, query_ids=query_ids, doc_ids=doc_ids, orientation="queries-rows")'
-_IDS = "The ids must be those of the collection; change the lines above if yours are named otherwise."
 
 _KEYS = """\
 import csv
@@ -79,31 +80,24 @@ _ALL = (
         "CLIP4Clip",
         "main_task_retrieval.py, eval_epoch: before the `if multi_sentence_:` that reshapes sim_matrix",
         _CLIP4CLIP,
-        "run.npz",
-        _IDS,
     ),
     Snippet(
         "x-clip",
         "X-CLIP",
         "main_xclip.py, eval_epoch: before the `if multi_sentence_:` that reshapes sim_matrix",
         _CLIP4CLIP,
-        "run.npz",
-        _IDS,
     ),
     Snippet(
         "languagebind",
         "LanguageBind",
         "vl_ret/retrieval.py, evaluate_vl_ret: before the `if multi_sentence_:` that reshapes sim_matrix",
         _CLIP4CLIP,
-        "run.npz",
-        _IDS,
     ),
     Snippet(
         "umt",
         "Unmasked Teacher (also VINDLU)",
         "multi_modality/tasks/retrieval_utils.py, evaluation_wrapper: behind the call of evaluation",
         _BY_IMAGE.format(save=_SAVE.format(sims="t2i_x")),
-        "run.npz",
         "t2i_x is the reranked matrix, filled with -100 where nothing was reranked: add --allow flood, "
         "or save t2i_emb.",
     ),
@@ -115,7 +109,6 @@ _ALL = (
             save="t2i = t2i_sim if t2i_match is None else t2i_match\n"
             + _SAVE.format(sims="np.asarray(t2i, dtype=np.float32)")
         ),
-        "run.npz",
         "A reranked matrix (t2i_match) is filled with -100 where nothing was reranked: add --allow flood.",
     ),
     Snippet(
@@ -129,7 +122,6 @@ doc_ids = [Path(path).stem for path in meta["paths"]]
 query_ids = [keys.get(doc_ids[v], f"{doc_ids[v]}#{n}") for v, n in zip(*np.nonzero(masks))]
 """
         + _SAVE.format(sims="sims, query_masks=masks"),
-        "run.npz",
         "Rows of padding are left out by the mask. " + _IDS,
     ),
     Snippet(
@@ -142,7 +134,6 @@ doc_ids = [Path(path).stem for data in meta_arr for path in data["paths"]]
 query_ids = [keys.get(doc, f"{doc}#0") for doc in doc_ids]
 """
         + _SAVE.format(sims="sims"),
-        "run.npz",
         "For one caption a video, without sliding windows. " + _IDS,
     ),
     Snippet(
@@ -150,7 +141,6 @@ query_ids = [keys.get(doc, f"{doc}#0") for doc in doc_ids]
         "LAVIS (BLIP, ALBEF)",
         "lavis/tasks/retrieval.py, RetrievalTask.evaluation: behind the line that calls compute_sim_matrix",
         _BY_IMAGE.format(save=_SAVE.format(sims="score_t2i")),
-        "run.npz",
         "score_t2i is filled with -100 where nothing was reranked: add --allow flood.",
     ),
     Snippet(
@@ -158,7 +148,6 @@ query_ids = [keys.get(doc, f"{doc}#0") for doc in doc_ids]
         "BLIP",
         "train_retrieval.py, main: behind the line that sets score_test_i2t, score_test_t2i",
         _BY_IMAGE.replace("data_loader", "test_loader").format(save=_SAVE.format(sims="score_test_t2i")),
-        "run.npz",
         "score_test_t2i is filled with -100 where nothing was reranked (minus 100 for each process): add "
         "--allow flood. With --evaluate, and on one process.",
     ),
@@ -176,7 +165,6 @@ query_ids = [keys.get(video, f"{video}#{n}") for video in doc_ids for n in range
 real = np.concatenate([sims[n, : counts[video]].cpu().numpy() for n, video in enumerate(doc_ids)])
 """
         + _SAVE.format(sims="real"),
-        "run.npz",
         "The rows that pad videos of few captions are left out. " + _IDS,
     ),
     Snippet(
@@ -186,8 +174,8 @@ real = np.concatenate([sims[n, : counts[video]].cpu().numpy() for n, video in en
         """\
 before = dict(np.load("run.npz"))  # what the model's own snippet saved: ids, orientation, masks
 np.savez("qbnorm.npz", **{**before, "sims": test_test_normalized})""",
-        "qbnorm.npz",
         "--sims_test_path must be the matrix that run.npz holds, with its rows in the same order.",
+        "qbnorm.npz",
     ),
     Snippet(
         "openclip",
@@ -205,23 +193,20 @@ else:  # Flickr30k: the names of images
     query_ids = [f"{image}#{n}" for image, captions in rows.data for n in range(len(captions))]
 """
         + _SAVE.format(sims="scores.float().numpy()"),
-        "run.npz",
-        _IDS,
     ),
     Snippet(
         "mteb",
         "MTEB",
         "where mteb.evaluate is called",
         'results = mteb.evaluate(model, tasks=tasks, prediction_folder="predictions")',
+        "Query and doc ids are those of the task; choose one of several subsets or splits with --key.",
         "predictions/TASK_predictions.json",
-        "Query and doc ids are those of the task; several subsets or splits are told apart with --key.",
     ),
     Snippet(
         "any",
         "Any model",
         "where sims (queries × docs, NumPy), query_ids and doc_ids are at hand",
         "import numpy as np\n" + _SAVE.format(sims="sims"),
-        "run.npz",
         "For a torch tensor: sims.float().cpu().numpy().",
     ),
 )

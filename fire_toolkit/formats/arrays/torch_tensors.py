@@ -106,7 +106,7 @@ TENSOR_BUILDERS: Mapping[str, Builder] = {
 
 
 def layout_of(tensor: Tensor) -> str:
-    """Return how a storage holds a tensor: by `rows`, by `columns` (a transposed matrix), else as a `view`."""
+    """Return how a storage holds a tensor: by `rows`, by `columns` (a transposed matrix) or as a `view`."""
     if len(tensor.shape) == 2 and tensor.stride == (1, tensor.shape[0]) and tensor.shape[1] > 1:
         return "columns"
     return "rows" if _is_row_major(tensor) else "view"

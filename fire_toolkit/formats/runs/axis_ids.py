@@ -15,7 +15,7 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import part_ids
 from fire_toolkit.errors import FormatError, StaleError, UsageError
-from fire_toolkit.files import STDIN, read_text
+from fire_toolkit.files import STDIN, opened, read_text
 from fire_toolkit.formats.arrays.arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.arrays.npy import NPY_MAGIC, named_values, read_values
 from fire_toolkit.formats.arrays.pickle_files import is_pickle
@@ -120,11 +120,8 @@ def _values(path: Path, column: str) -> Any:
 
 
 def _start(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(128)
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    with opened(path) as stream:
+        return stream.read(128)
 
 
 def _in_json(source: Source, column: str) -> Any:

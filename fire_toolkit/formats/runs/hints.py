@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fire_toolkit.files import without_mark
+
 _LFS = b"version https://git-lfs"
 _WEB = (b"<!doctype html", b"<html")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -32,7 +34,7 @@ def not_a_run(start: bytes) -> str | None:
         >>> not_a_run(b"q Q0 d 1 0.5\\n")
         '5 fields on the first line, expected 6 (query_id Q0 doc_id rank score run_id)'
     """
-    line = start.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
+    line = without_mark(start).split(b"\n", 1)[0].decode("utf-8", errors="replace").strip()
     if b"\0" in start or not line.replace("\t", " ").isprintable():
         return not_the_file(start)
     return not_the_file(start) or _of_line(line)

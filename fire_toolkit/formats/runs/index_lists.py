@@ -15,12 +15,11 @@ from types import MappingProxyType
 import pandas as pd
 
 from fire_toolkit.errors import FileNote, FormatError, UsageError
-from fire_toolkit.files import read_text
+from fire_toolkit.files import read_text, without_mark
 from fire_toolkit.formats.runs.axis_ids import needed_ids
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.formats.runs.reader import RunReader
 
-_BOM = b"\xef\xbb\xbf"
 _EITHER = "may be ids of the list of ids or places in it"
 _DO = "leave it out where they are ids; where they are places, save the file with ids"
 _PLACE = re.compile("[0-9]{1,15}")
@@ -28,7 +27,7 @@ _PLACE = re.compile("[0-9]{1,15}")
 
 def is_index_list(start: bytes, path: Path) -> bool:
     """Whether the first line is two or more whole numbers between commas."""
-    fields = start.removeprefix(_BOM).split(b"\n", 1)[0].strip().split(b",")
+    fields = without_mark(start).split(b"\n", 1)[0].strip().split(b",")
     return len(fields) > 1 and all(field.strip().isdigit() for field in fields)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import read_text
+from fire_toolkit.files import read_text, without_mark
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.formats.runs.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
 from fire_toolkit.formats.runs.reader import RunReader
@@ -30,12 +30,12 @@ _MOST_LEVELS = 8
 
 def is_json(start: bytes, path: Path) -> bool:
     """Whether the text begins as a JSON object or list does."""
-    return start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return without_mark(start).lstrip()[:1] in (b"{", b"[")
 
 
 def is_jsonl(start: bytes, path: Path) -> bool:
     """Whether the first line is a whole JSON object and another follows."""
-    first, _, rest = start.removeprefix(b"\xef\xbb\xbf").lstrip().partition(b"\n")
+    first, _, rest = without_mark(start).lstrip().partition(b"\n")
     return first.rstrip().endswith(b"}") and first[:1] == b"{" and rest.lstrip()[:1] == b"{"
 
 

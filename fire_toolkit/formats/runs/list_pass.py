@@ -9,8 +9,15 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.ranked import Ranked, count_duplicates
-from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
+from fire_toolkit.formats.runs.ranked import (
+    Ranked,
+    count_duplicates,
+    count_missing,
+    count_shapes,
+    count_ties,
+    ties_of,
+)
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run, check_run
 
@@ -48,15 +55,7 @@ def rank_lists(
     """
     anomalies = ScoreAnomalies()
     score = listed.scored["score"].to_numpy(dtype=np.float64)
-    for kind, found in (
-        ("nan", np.isnan(score)),
-        ("minus_inf", score == -np.inf),
-        ("plus_inf", score == np.inf),
-    ):
-        if found.any():
-            setattr(anomalies, f"n_{kind}", int(found.sum()))
-            place = int(np.argmax(found))
-            anomalies.note(kind, _codes_at(listed.scored, place))
+    count_missing(score, anomalies, lambda place: _codes_at(listed, place))
     finite = Listed(listed.scored[np.isfinite(score)], listed.run_id, (), listed.has_ranks)
     run = run_of_lists(finite, path, run_id=run_id)
     is_positive = _is_among(run, positives)
@@ -76,12 +75,10 @@ def ids_of(listed: Listed) -> tuple[list[str], list[str]]:
     return tuple(sorted(map(str, listed.scored[name].unique())) for name in ("query_id", "doc_id"))  # type: ignore[return-value]
 
 
-def _codes_at(scored: pd.DataFrame, place: int) -> tuple[int, int]:
-    found = [
-        sorted(map(str, scored[name].unique())).index(str(scored[name].iloc[place]))
-        for name in ("query_id", "doc_id")
-    ]
-    return found[0], found[1]
+def _codes_at(listed: Listed, place: int) -> tuple[int, int]:
+    row = listed.scored.iloc[place]
+    queries, docs = ids_of(listed)
+    return queries.index(str(row["query_id"])), docs.index(str(row["doc_id"]))
 
 
 def _is_among(run: Run, positives: pd.MultiIndex | None) -> Any:
@@ -100,21 +97,13 @@ def _count_shapes(run: Run, anomalies: ScoreAnomalies) -> Any:
     np.maximum.at(high, query, score)
     n_docs = np.bincount(query, minlength=n_queries)
     at_low = np.bincount(query[score == low[query]], minlength=n_queries)
-    constant = (low == high) & (n_docs >= CONSTANT_DOCS)
-    flooded = (low < high) & (at_low >= FLOOD_DOCS) & (2 * at_low >= n_docs)
-    for kind, found in (("constant", constant), ("flood", flooded)):
-        if found.any():
-            setattr(anomalies, kind, int(found.sum()))
-            anomalies.note(kind, (int(np.argmax(found)), 0))
+    flooded = count_shapes(anomalies, low, high, at_low, n_docs, 0)
     return flooded[query] & (score == low[query])
 
 
 def _count_ties(run: Run, anomalies: ScoreAnomalies, is_positive: Any, depth: int) -> None:
     query, score = run["query_id"].array.codes, run["score"].to_numpy()
-    rank = run["rank"].to_numpy()
-    equal = np.zeros(len(run), dtype=bool)
-    equal[1:] = (query[1:] == query[:-1]) & (score[1:] == score[:-1])
-    anomalies.tied_in_top = len(np.unique(query[equal & (rank <= depth)]))
-    anomalies.tied_at_cut = int(np.count_nonzero(equal & (rank == depth + 1)))
+    count_ties(anomalies, query, run["rank"].to_numpy(), score, depth)
+    equal = ties_of(query, score)
     either = equal | np.append(equal[1:], False) if len(equal) else equal
     anomalies.tied_positives = int(np.count_nonzero(either & is_positive))

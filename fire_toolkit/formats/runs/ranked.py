@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -84,23 +84,37 @@ def extremes_of(
     return low, high, at_low, is_finite
 
 
-def without_anomalies(lines: Array, queries: Ints, anomalies: ScoreAnomalies, *, first_doc: int = 0) -> Array:
-    """Return queries × docs with every cell that is no finite number at minus infinity, counted."""
+def count_missing(
+    scores: Array, anomalies: ScoreAnomalies, example: Callable[[int], tuple[int, int]]
+) -> None:
+    """Count the scores that are NaN or infinite.
+
+    example: returns query and doc, by index, of a place in the flattened scores.
+    """
     for kind, found in (
-        ("nan", np.isnan(lines)),
-        ("minus_inf", lines == -np.inf),
-        ("plus_inf", lines == np.inf),
+        ("nan", np.isnan(scores)),
+        ("minus_inf", scores == -np.inf),
+        ("plus_inf", scores == np.inf),
     ):
         n_found = int(np.count_nonzero(found))
         if n_found:
             setattr(anomalies, f"n_{kind}", getattr(anomalies, f"n_{kind}") + n_found)
-            line, place = divmod(int(np.argmax(found)), lines.shape[1])
-            anomalies.note(kind, (int(queries[line]), place + first_doc))
+            anomalies.note(kind, example(int(np.argmax(found))))
+
+
+def without_anomalies(lines: Array, queries: Ints, anomalies: ScoreAnomalies, *, first_doc: int = 0) -> Array:
+    """Return queries × docs with every cell that is not a finite number at minus infinity, counted."""
+
+    def example(place: int) -> tuple[int, int]:
+        line, doc = divmod(place, lines.shape[1])
+        return int(queries[line]), doc + first_doc
+
+    count_missing(lines, anomalies, example)
     return np.asarray(np.where(np.isfinite(lines), lines, -np.inf), dtype=lines.dtype)
 
 
 def count_shapes(
-    anomalies: ScoreAnomalies, low: Array, high: Array, at_low: Ints, n_docs: int, start: int
+    anomalies: ScoreAnomalies, low: Array, high: Array, at_low: Ints, n_docs: int | Ints, start: int
 ) -> npt.NDArray[np.bool_]:
     """Count constant and flooded queries; return which are flooded."""
     constant = (low == high) & (at_low == n_docs) & (n_docs >= CONSTANT_DOCS)
@@ -113,10 +127,16 @@ def count_shapes(
     return np.asarray(flooded, dtype=np.bool_)
 
 
-def count_ties(anomalies: ScoreAnomalies, rows: Ints, ranks: Ints, scores: Array, depth: int) -> None:
-    """Count the queries with ties among the first `depth`, and those with a tie across the cut."""
+def ties_of(rows: Ints, scores: Array) -> npt.NDArray[np.bool_]:
+    """Return for each score whether the one before it, of the same query, is equal."""
     equal = np.zeros(len(rows), dtype=bool)
     equal[1:] = (rows[1:] == rows[:-1]) & (scores[1:] == scores[:-1])
+    return equal
+
+
+def count_ties(anomalies: ScoreAnomalies, rows: Ints, ranks: Ints, scores: Array, depth: int) -> None:
+    """Count the queries with ties among the first `depth`, and those with a tie across the cut."""
+    equal = ties_of(rows, scores)
     anomalies.tied_in_top += len(np.unique(rows[equal & (ranks <= depth)]))
     anomalies.tied_at_cut += int(np.count_nonzero(equal & (ranks == depth + 1)))
 

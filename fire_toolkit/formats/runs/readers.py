@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.files import check_regular
+from fire_toolkit.files import is_gzip, opened
 from fire_toolkit.formats.arrays import hdf5, npy, pickle_files, torch_files
 from fire_toolkit.formats.arrays.arrays import Arrays
 from fire_toolkit.formats.runs import index_lists, json_runs, native, parquet_runs, table_runs, trec
@@ -21,7 +21,6 @@ from fire_toolkit.formats.tables import trecvid
 from fire_toolkit.plugins import Registry
 
 HEAD_BYTES = 1 << 16
-_GZIP_MAGIC = b"\x1f\x8b"
 
 READERS: Registry[RunReader] = Registry(
     "run_formats",
@@ -82,17 +81,11 @@ def find_reader(path: Path) -> RunReader | None:
 
 def _start(path: Path) -> tuple[bytes, bool]:
     """Return the first bytes of a file, unpacked where they are gzip, and whether they were packed."""
-    try:
-        check_regular(path)
-        with path.open("rb") as stream:
-            start = stream.read(HEAD_BYTES)
-    except FileNotFoundError:
-        raise FormatError(f"{path}: no such file") from None
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+    with opened(path) as stream:
+        start = stream.read(HEAD_BYTES)
     if not start:
         raise FormatError(f"{path}: empty file, expected at least one line")
-    if not start.startswith(_GZIP_MAGIC):
+    if not is_gzip(start):
         return start, False
     try:
         head = zlib.decompressobj(wbits=31).decompress(start, HEAD_BYTES)

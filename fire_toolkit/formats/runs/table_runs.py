@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
+from fire_toolkit.files import without_mark
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed
 from fire_toolkit.formats.runs.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
 from fire_toolkit.formats.runs.reader import RunReader
@@ -17,7 +18,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 
 def is_table(start: bytes, path: Path) -> bool:
     """Whether the first line is a header that names a query and a doc."""
-    line = start.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", errors="replace")
+    line = without_mark(start).split(b"\n", 1)[0].decode("utf-8", errors="replace")
     if "," not in line and "\t" not in line:
         return False
     names = [name.strip(' "\r') for name in line.split("\t" if "\t" in line else ",")]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FileNote, FormatError
-from fire_toolkit.files import check_regular, is_gzip, read_bytes, read_text
+from fire_toolkit.files import check_regular, is_gzip, read_bytes, read_text, without_mark
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.tables.columns_text import field_texts, joined_lines
@@ -55,7 +55,7 @@ def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
 
 def is_trec_run(start: bytes, path: Path) -> bool:
     """Whether the first line that is not blank, and no comment, has the fields of a run."""
-    line = _first_line(start.removeprefix(b"\xef\xbb\xbf").splitlines())
+    line = _first_line(without_mark(start).splitlines())
     return b"\0" not in line and _are_run_fields(line.split())
 
 
