@@ -17,6 +17,7 @@ from fire_toolkit.formats.runs.matrix import Array, Ints, Matrix, pick_from_bloc
 DECIMALS = 9
 _UNIT = 1e-3
 _CHUNK_CELLS = 1 << 22
+SIMILARITY_NAMES = ("dot", "cosine")
 
 
 @dataclass(frozen=True)
