@@ -15,12 +15,12 @@ import click
 from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
-    here,
+    current_workspace,
     json_option,
     n_of,
+    relative_path,
     say,
     say_next,
-    shown,
     summarise,
     workspace_path,
     write_outputs,
@@ -160,9 +160,9 @@ def _check_usage(files: tuple[str, ...], run_id: str | None, embeddings: bool) -
 
 
 def _workspace_file(section: str, key: str) -> Path | None:
-    workspace = here()
+    workspace = current_workspace()
     path = workspace.path(section, key) if workspace else None
-    return shown(path) if path and path.is_file() else None
+    return relative_path(path) if path and path.is_file() else None
 
 
 def _ingested(
@@ -302,15 +302,15 @@ class Progress:
     def __init__(self, path: Path) -> None:
         self.total = path.stat().st_size if path.is_file() else 0
         self.done = 0
-        self.began = self.told = time.monotonic()
+        self.began = self.last_print = time.monotonic()
         self.is_on = sys.stderr.isatty()
 
     def add(self, n_bytes: int) -> None:
         """Count what was read; tell twice a second."""
         self.done += n_bytes
         now = time.monotonic()
-        if self.is_on and now - self.told > 0.5:
-            self.told = now
+        if self.is_on and now - self.last_print > 0.5:
+            self.last_print = now
             rate = self.done / 1e6 / (now - self.began)
             click.echo(
                 f"\r{self.done / 1e9:.2f} of {self.total / 1e9:.2f} GB, {rate:.0f} MB/s ", nl=False, err=True
@@ -318,5 +318,5 @@ class Progress:
 
     def end(self) -> None:
         """End the line, if one was begun."""
-        if self.is_on and self.told > self.began:
+        if self.is_on and self.last_print > self.began:
             click.echo("", err=True)

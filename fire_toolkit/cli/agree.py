@@ -26,15 +26,15 @@ from fire_toolkit.cli.benchmark import print_text, resampled
 from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
-    chosen,
     chosen_path,
+    current_workspace,
     drawn,
     format_option,
     formatted,
-    here,
     n_of,
     say,
     say_next,
+    setting_or_default,
     workspace_path,
     write_outputs,
 )
@@ -145,7 +145,7 @@ def agree(
     table = _designed(table, all_rounds=all_rounds)
     for file in joined:
         table = _joined(table, inputs.use(file), by)
-    level = str(chosen(level, "agree", "level"))
+    level = str(setting_or_default(level, "agree", "level"))
     question = _Question(level, by, _named(statistics), intervals, cluster, n_resamples, seed)
     if view != "agreement":
         measured = _seen(view, table, grades, question, _known(controls, path, table, grades, inputs))
@@ -159,7 +159,7 @@ def agree(
     )
     if judgments is None and by is None and view == "agreement":
         _keep(measured, question, inputs)
-    own = judgments is None and here()
+    own = judgments is None and current_workspace()
     say_next("resolve" if own else f"resolve {quote(str(path))} --out labels")
 
 

@@ -11,7 +11,15 @@ from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.task_files import overlap_file, task_keys
 from fire_toolkit.campaign.tasks import pair_ids
-from fire_toolkit.cli.common import Inputs, chosen_path, here, n_of, say, shown, workspace_path
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen_path,
+    current_workspace,
+    n_of,
+    relative_path,
+    say,
+    workspace_path,
+)
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -43,7 +51,7 @@ def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
 
     Each round of a workspace has a file of its own. Where nothing is left, the latest round is made again.
     """
-    workspace = here()
+    workspace = current_workspace()
     given = chosen_path(pool, workspace_path("pool"), "POOL")
     file = given / "pool.csv" if given.is_dir() else given
     pooled = read_pool(inputs.use(file))
@@ -56,7 +64,7 @@ def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
         pairs = pairs_to_ask(pooled)
         pairs = _in_free_round(pairs, workspace.root) if workspace and not out else pairs
     found = Asked(pairs, Path(out or ""), len(pooled) - len(pairs))
-    place = shown(tasks_file(workspace.root, found.round)) if workspace else None
+    place = relative_path(tasks_file(workspace.root, found.round)) if workspace else None
     return Asked(pairs, chosen_path(out, place, "--out"), found.n_left)
 
 

@@ -8,12 +8,12 @@ import click
 
 from fire_toolkit.cli.common import (
     Inputs,
-    chosen,
     chosen_path,
-    here,
+    current_workspace,
     json_option,
+    relative_path,
     say_next,
-    shown,
+    setting_or_default,
     summarise,
     workspace_path,
     write_outputs,
@@ -42,16 +42,18 @@ def augment(
 ) -> None:
     """Join labels to the original qrels, and count what was confirmed, new and rejected apart."""
     file = chosen_path(out, workspace_path("augmented/qrels.txt"), "--out")
-    workspace = here()
+    workspace = current_workspace()
     original_path = chosen_path(
-        qrels, shown(workspace.path("collection", "qrels") or Path()) if workspace else None, "--qrels"
+        qrels,
+        relative_path(workspace.path("collection", "qrels") or Path()) if workspace else None,
+        "--qrels",
     )
     labels_path = chosen_path(labels, workspace_path("labels"), "--labels")
     labels_file = labels_path / "labels.csv" if labels_path.is_dir() else labels_path
     inputs = Inputs()
     original = read_qrels(inputs.use(original_path))
     judged = read_labels(inputs.use(labels_file))
-    policy = str(chosen(policy, "augment", "policy"))
+    policy = str(setting_or_default(policy, "augment", "policy"))
     augmented, changes = augment_qrels(original, judged, policy=policy)
     texts = {file.name: trec_qrels_text(augmented), "changes.csv": delimited_text(changes)}
     counts = change_counts(changes)

@@ -14,12 +14,12 @@ from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
     chosen_path,
+    current_workspace,
     drawn,
-    here,
     n_of,
+    relative_path,
     run_arguments,
     say,
-    shown,
     workspace_path,
 )
 from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items, own_item_option
@@ -269,10 +269,10 @@ def reads(*names: str) -> Callable[[Command], Command]:
 
 def read_original(qrels: str | None, inputs: Inputs) -> Qrels:
     """Return the original qrels given, else the workspace's."""
-    workspace = here()
+    workspace = current_workspace()
     in_workspace = workspace.path("collection", "qrels") if workspace else None
     return read_qrels(
-        inputs.use(chosen_path(qrels, shown(in_workspace) if in_workspace else None, "--qrels"))
+        inputs.use(chosen_path(qrels, relative_path(in_workspace) if in_workspace else None, "--qrels"))
     )
 
 
@@ -286,9 +286,9 @@ def read_augmented(augmented: str | None, given_qrels: str | None, inputs: Input
 
 def read_queries_file(queries: str | None, inputs: Inputs) -> Queries:
     """Return the queries given, else the workspace's."""
-    workspace = here()
+    workspace = current_workspace()
     in_workspace = workspace.path("collection", "queries") if workspace else None
-    path = chosen_path(queries, shown(in_workspace) if in_workspace else None, "--queries")
+    path = chosen_path(queries, relative_path(in_workspace) if in_workspace else None, "--queries")
     return read_queries(inputs.use(path))
 
 

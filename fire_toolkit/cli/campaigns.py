@@ -21,7 +21,7 @@ from fire_toolkit.campaign.records import (
     write_campaign,
     write_round,
 )
-from fire_toolkit.cli.common import here, n_of, say
+from fire_toolkit.cli.common import current_workspace, n_of, say
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
@@ -62,7 +62,7 @@ class Begun:
 
 def begun_here() -> Begun | None:
     """Return the campaign of the workspace here; None where none has begun, or there is no workspace."""
-    workspace = here()
+    workspace = current_workspace()
     campaign = read_campaign(workspace.root) if workspace else None
     rounds = read_rounds(workspace.root) if workspace and campaign else []
     return Begun(workspace.root, campaign, rounds) if workspace and campaign and rounds else None

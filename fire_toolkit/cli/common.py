@@ -30,13 +30,13 @@ DRAWN = ("table", "latex", "markdown")  # for people; the others are long rows
 
 def _say_once(shown: Callable[..., None]) -> Callable[..., None]:
     """Return what says each note on a file once; other warnings are shown as before."""
-    said: set[str] = set()
+    noted: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
         if not issubclass(category, FileNote):
             shown(message, category, *where)
-        elif str(message) not in said:
-            said.add(str(message))
+        elif str(message) not in noted:
+            noted.add(str(message))
             say(f"note: {message}")
 
     return show
@@ -85,10 +85,10 @@ def say(line: str) -> None:
     """Print a line for a person, on stderr; a note that was said already is not said again."""
     context = click.get_current_context(silent=True)
     if context and line.startswith("note: "):
-        said = context.find_root().meta.setdefault(f"{__name__}.notes", set())
-        if line in said:
+        noted = context.find_root().meta.setdefault(f"{__name__}.notes", set())
+        if line in noted:
             return
-        said.add(line)
+        noted.add(line)
     click.echo(in_own_names(line), err=True)
 
 
@@ -100,23 +100,23 @@ def n_of(number: int, thing: str) -> str:
 
 def say_next(command: str, arguments: str = "") -> None:
     """Name the command that comes next; a workspace knows its arguments."""
-    line = f"next: fire-toolkit {command}{'' if here() or not arguments else f' {arguments}'}"
+    line = f"next: fire-toolkit {command}{'' if current_workspace() or not arguments else f' {arguments}'}"
     for each in (line, *meanings(line)):
         say(each)
 
 
-def here() -> Workspace | None:
+def current_workspace() -> Workspace | None:
     """Return the workspace of the current folder, or None."""
     return find_workspace(Path.cwd())
 
 
-def chosen(value: Any, section: str, key: str) -> Any:
+def setting_or_default(value: Any, section: str, key: str) -> Any:
     """Return the value given on the command line, else the workspace's, else the default."""
     if value is not None and value != ():
         return value
     from fire_toolkit.workspace.config import SETTINGS
 
-    workspace = here()
+    workspace = current_workspace()
     return workspace.setting(section, key) if workspace else SETTINGS[section][key]
 
 
@@ -131,20 +131,20 @@ def chosen_path(given: str | Path | None, in_workspace: str | Path | None, optio
 
 def workspace_path(relative: str) -> Path | None:
     """Return a fixed place of the current workspace, relative to the current folder where it can be."""
-    workspace = here()
-    return shown(workspace.root / relative) if workspace else None
+    workspace = current_workspace()
+    return relative_path(workspace.root / relative) if workspace else None
 
 
 def workspace_file(key: str) -> Path | None:
     """Return a file of the collection that the workspace names, or has in its place; None otherwise."""
-    workspace = here()
+    workspace = current_workspace()
     path = workspace.path("collection", key) if workspace else None
     if workspace and path is None:
         path = workspace.root / "collection" / f"{key}.tsv"
-    return shown(path) if path and path.is_file() else None
+    return relative_path(path) if path and path.is_file() else None
 
 
-def shown(path: Path) -> Path:
+def relative_path(path: Path) -> Path:
     """Return `path` relative to the current folder when it lies below it, for words and manifests."""
     try:
         return path.relative_to(Path.cwd())
@@ -185,7 +185,7 @@ class Inputs:
 
 def _name_in_manifest(path: Path) -> str:
     """Return `path` from the workspace's folder when it lies in one, else as it was given."""
-    workspace = here()
+    workspace = current_workspace()
     absolute = Path.cwd() / path
     if workspace and absolute.is_relative_to(workspace.root):
         return absolute.relative_to(workspace.root).as_posix()

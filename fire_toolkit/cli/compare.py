@@ -11,12 +11,12 @@ from fire_toolkit.cli.benchmark import compared, print_text
 from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
-    chosen,
     drawn,
     format_option,
     formatted,
     run_arguments,
     say,
+    setting_or_default,
     workspace_path,
     write_outputs,
 )
@@ -86,8 +86,8 @@ def compare(
 
     Values are means over the queries that both runs have, from 0 (disjoint) to 1 (the same).
     """
-    depths = depths or (int(chosen(None, "compare", "depth")),)
-    persistences = persistences or (float(chosen(None, "compare", "rbo_p")),)
+    depths = depths or (int(setting_or_default(None, "compare", "depth")),)
+    persistences = persistences or (float(setting_or_default(None, "compare", "rbo_p")),)
     inputs = Inputs()
     own = choose_own_items(own_item, queries, inputs)
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=max(depths), own=own)

@@ -9,7 +9,15 @@ import click
 import pandas as pd
 
 from fire_toolkit.cli.benchmark import Given, measure_option, print_text, reads, resampling_options
-from fire_toolkit.cli.common import DRAWN, chosen, drawn, format_option, formatted, say, write_outputs
+from fire_toolkit.cli.common import (
+    DRAWN,
+    drawn,
+    format_option,
+    formatted,
+    say,
+    setting_or_default,
+    write_outputs,
+)
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.inference import score_differences
@@ -43,7 +51,7 @@ def difference(
     paired randomisation test; Holm corrects p for the pairs tested together. A note says where a measure
     reads the runs to different depths.
     """
-    names = tuple(chosen(measures, "score", "measures"))
+    names = tuple(setting_or_default(measures, "score", "measures"))
     with Progress() as tell:
         table, notes = score_differences(
             given.stored_runs,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.cli.common import here, json_option, say
+from fire_toolkit.cli.common import current_workspace, json_option, say
 from fire_toolkit.cli.server_options import connection_options
 from fire_toolkit.labelstudio.doctor import BAD, examine, exit_code
 
@@ -24,7 +24,7 @@ def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json
 
     Each fault comes with what mends it. Exit code 1 if something is wrong, 3 if it is the server's fault.
     """
-    workspace = here()
+    workspace = current_workspace()
     findings = examine(workspace.root if workspace else None, url=url, token_file=token_file)
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))

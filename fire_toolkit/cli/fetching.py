@@ -10,7 +10,7 @@ from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetche
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
-from fire_toolkit.cli.common import Inputs, chosen, say, shown, summarise, write_outputs
+from fire_toolkit.cli.common import Inputs, relative_path, say, setting_or_default, summarise, write_outputs
 from fire_toolkit.cli.judged_files import latest_round
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.server_options import connection_from
@@ -67,7 +67,7 @@ def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Seq
 
 def _guideline(root: Path) -> Guideline:
     campaign = read_campaign(root)
-    return read_guideline(campaign.guideline if campaign else chosen(None, "tasks", "guideline"))
+    return read_guideline(campaign.guideline if campaign else setting_or_default(None, "tasks", "guideline"))
 
 
 def derive_judgments(
@@ -77,11 +77,11 @@ def derive_judgments(
 
     exports: the files that were read; those of earlier imports stay in the manifest.
     """
-    out = shown(root / "judgments" / "judgments.csv")
+    out = relative_path(root / "judgments" / "judgments.csv")
     inputs = Inputs()
     inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
     for segment in sorted((root / LEDGER_FOLDER).glob("*.parquet")):
-        inputs.use(shown(segment))
+        inputs.use(relative_path(segment))
     rules = _guideline(root)
     result = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
     reasons = result.dropped["reason"].value_counts().sort_index()

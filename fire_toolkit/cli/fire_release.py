@@ -12,7 +12,7 @@ from fire_toolkit.cli.audit import items_option, queries_option, read_tables
 from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
-    here,
+    current_workspace,
     json_option,
     say,
     say_next,
@@ -62,5 +62,5 @@ def fire_release(file: str, queries: str | None, items: str | None, out: str | N
         f"{n:,} {'entries outside' if name == 'outside' else name}" for name, n in counts.items()
     )
     summarise(counts, words, as_json=as_json)
-    original = "" if here() else f" --qrels {named('QRELS', beside=inputs.hashes)}"
+    original = "" if current_workspace() else f" --qrels {named('QRELS', beside=inputs.hashes)}"
     say_next(f"augment --labels {folder / 'labels.csv'}{original} --out {folder / 'augmented.txt'}")

@@ -15,13 +15,13 @@ from fire_toolkit.campaign.votes import judgments_from_export, parse_export
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
 from fire_toolkit.cli.common import (
     Inputs,
-    chosen,
     chosen_path,
-    here,
+    current_workspace,
     json_option,
+    relative_path,
     say,
     say_next,
-    shown,
+    setting_or_default,
     summarise,
     workspace_path,
     write_outputs,
@@ -65,7 +65,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
             derive_judgments(campaign.root, added, stage="import", exports=files, as_json=as_json)
         say_next("agree")
         return
-    rules = read_guideline(chosen(guideline, "tasks", "guideline"))
+    rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
     parsed = ((str(path), parse_export(read_text(inputs.use(path)), where=str(path))) for path in paths)
     with _without_collection():
         result = judgments_from_export(parsed, guideline=rules)
@@ -115,5 +115,5 @@ def _without_collection() -> Iterator[None]:
 
 def workspace_exports() -> list[Path]:
     """Return the exports that the workspace names."""
-    workspace = here()
-    return [shown(path) for path in workspace.paths("import", "exports")] if workspace else []
+    workspace = current_workspace()
+    return [relative_path(path) for path in workspace.paths("import", "exports")] if workspace else []

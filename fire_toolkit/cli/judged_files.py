@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.cli.common import Inputs, here, n_of, say
+from fire_toolkit.cli.common import Inputs, current_workspace, n_of, say
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -30,7 +30,7 @@ def judgments_from(path: Path) -> Judgments:
 
 def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
     """Return the grades of the labels found: by the guideline named, the workspace's, or as they spell."""
-    workspace = here()
+    workspace = current_workspace()
     name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
     default = read_guideline(SETTINGS["tasks"]["guideline"])
     rules = read_guideline(name) if name else None
@@ -65,7 +65,7 @@ def next_number(judgments: Judgments) -> int:
     """Return the round of what is asked next: after all that judgments name and the workspace has begun."""
     is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
     latest = int(judgments["round"].max()) if is_known else 1
-    workspace = here()
+    workspace = current_workspace()
     return next_round_number(workspace.root, judged=latest) if workspace else latest + 1
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.common import FireGroup, here, json_option, say, say_next
+from fire_toolkit.cli.common import FireGroup, current_workspace, json_option, say, say_next
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.labelstudio.install import cache_folder, install
@@ -33,7 +33,7 @@ def _folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _server_folder(given: Path | None) -> Path:
-    workspace = here()
+    workspace = current_workspace()
     if given is None and workspace is None:
         raise click.UsageError("--folder is needed outside a workspace (see `fire-toolkit init`)")
     root = given if given is not None else workspace.root if workspace else Path()

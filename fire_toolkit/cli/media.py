@@ -16,17 +16,17 @@ from fire_toolkit.cli.common import (
     DRAWN,
     FireGroup,
     Inputs,
-    chosen,
     chosen_path,
+    current_workspace,
     drawn,
     format_option,
     formatted,
-    here,
     json_option,
     n_of,
+    relative_path,
     say,
     say_next,
-    shown,
+    setting_or_default,
     summarise,
     workspace_path,
     write_outputs,
@@ -77,7 +77,7 @@ def origin_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def media_root(given: Path | None) -> Path:
     """Return the folder where relative paths of items start, without links and dots."""
-    workspace = here()
+    workspace = current_workspace()
     return (given or (workspace.root if workspace else Path.cwd())).resolve()
 
 
@@ -107,11 +107,11 @@ class ShownMedia:
 
 def used_media(given: str | None, inputs: Inputs, *, written: Path | None = None) -> ShownMedia:
     """Return the media of the file given, else of the workspace's; it must not be `written` over."""
-    workspace = here()
+    workspace = current_workspace()
     path = _shown_table() if workspace else None
     if not given and workspace and path is None:
         raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
-    file = chosen_path(given, shown(path) if path else None, "ITEMS")
+    file = chosen_path(given, relative_path(path) if path else None, "ITEMS")
     if written and written.resolve() == file.resolve():
         raise click.UsageError(f"{written} holds the paths, which are needed again; write to another file")
     return _read_media(inputs.use(file))
@@ -119,7 +119,7 @@ def used_media(given: str | None, inputs: Inputs, *, written: Path | None = None
 
 def _shown_table() -> Path | None:
     """Return the workspace's items, or its queries where the items are captions and the queries are seen."""
-    workspace = here()
+    workspace = current_workspace()
     items = workspace.path("collection", "items") if workspace else None
     queries = workspace.path("collection", "queries") if workspace else None
     if items is None or queries is None or not (items.is_file() and queries.is_file()):
@@ -139,7 +139,7 @@ def _read_media(file: Path) -> ShownMedia:
 def known_origin(given: str | None) -> str:
     """Return scheme, host and port of Label Studio as given, else as known here; empty if it is not."""
     url = given or os.environ.get(URL_VARIABLE)
-    workspace = here()
+    workspace = current_workspace()
     stored = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
     if not url and stored is not None and stored.exists():
         url = read_connection_file(stored).url
@@ -207,9 +207,9 @@ def check(
 
 def _page_kind(guideline: str | None) -> str:
     """Return the kind of item that the guideline's page shows; empty where none is named."""
-    if guideline is None and here() is None:
+    if guideline is None and current_workspace() is None:
         return ""
-    return read_guideline(chosen(guideline, "tasks", "guideline")).item_kind
+    return read_guideline(setting_or_default(guideline, "tasks", "guideline")).item_kind
 
 
 def _print(found: pd.DataFrame, output_format: str) -> None:
@@ -292,7 +292,7 @@ def transcode(
         if reason:
             say(f"{url}: {reason}")
     words = ", ".join(f"{n:,} {state}" for state, n in counts.items()) or "nothing to do"
-    summarise(counts, f"{words}; {shown(file)} names what is to be shown", as_json=as_json)
+    summarise(counts, f"{words}; {relative_path(file)} names what is to be shown", as_json=as_json)
     say_items(file, seen.name)
     say_next(f"media check {file}")
     if counts.get(FAILED):
@@ -301,7 +301,7 @@ def transcode(
 
 def say_items(path: Path, key: str) -> None:
     """Say how a workspace comes to use new `items` or `queries`."""
-    workspace = here()
+    workspace = current_workspace()
     if workspace and workspace.path("collection", key) != Path.cwd() / path:
         whole = (Path.cwd() / path).resolve()
         name = whole.relative_to(workspace.root) if whole.is_relative_to(workspace.root) else whole

@@ -8,7 +8,16 @@ from pathlib import Path, PurePosixPath
 import click
 
 from fire_toolkit.campaign.records import read_campaign
-from fire_toolkit.cli.common import Inputs, here, json_option, n_of, say, say_next, summarise, write_outputs
+from fire_toolkit.cli.common import (
+    Inputs,
+    current_workspace,
+    json_option,
+    n_of,
+    say,
+    say_next,
+    summarise,
+    write_outputs,
+)
 from fire_toolkit.cli.media import (
     ShownMedia,
     known_origin,
@@ -190,7 +199,7 @@ def _document_root(given: Path | None) -> Path:
     """Return the server's document root as given, else as the workspace's server was started with."""
     if given is not None:
         return given.resolve()
-    workspace = here()
+    workspace = current_workspace()
     state = read_state(workspace.root / SERVER_FOLDER) if workspace else None
     if state is None:
         raise click.UsageError("--document-root is needed: no server was started from a workspace here")
@@ -198,7 +207,7 @@ def _document_root(given: Path | None) -> Path:
 
 
 def _pushed_projects(connection: Connection) -> list[int]:
-    workspace = here()
+    workspace = current_workspace()
     campaign = read_campaign(workspace.root) if workspace else None
     if campaign is None:
         raise UsageError("nothing was pushed from here; push first, or name projects (--project)")

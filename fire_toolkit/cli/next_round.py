@@ -24,7 +24,6 @@ from fire_toolkit.cli.campaigns import (
 )
 from fire_toolkit.cli.common import (
     Inputs,
-    chosen,
     chosen_path,
     drawn,
     formatted,
@@ -32,6 +31,7 @@ from fire_toolkit.cli.common import (
     n_of,
     say,
     say_next,
+    setting_or_default,
     workspace_file,
     workspace_path,
     write_outputs,
@@ -120,7 +120,7 @@ def next_round(
     table = judgments_from(inputs.use(path))
     number = next_number(table)
     place = chosen_path(out, workspace_path(f"plan/round-{number}"), "--out")
-    seed = int(chosen(seed, "tasks", "seed"))
+    seed = int(setting_or_default(seed, "tasks", "seed"))
     numbers: dict[str, Any] = {
         "ask": asked,
         "budget": budget,

@@ -14,7 +14,15 @@ from fire_toolkit.cli.benchmark import (
     reads,
     resampling_options,
 )
-from fire_toolkit.cli.common import Inputs, chosen, chosen_path, format_option, n_of, say, workspace_path
+from fire_toolkit.cli.common import (
+    Inputs,
+    chosen_path,
+    format_option,
+    n_of,
+    say,
+    setting_or_default,
+    workspace_path,
+)
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -57,7 +65,7 @@ def orders(
     first, *others = read
     original = given.own.original(read[first])
     qrels = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
-    names = tuple(chosen(measures, "score", "measures"))
+    names = tuple(setting_or_default(measures, "score", "measures"))
     with Progress() as tell:
         found = compare_orders(given.stored_runs, qrels, names, **given.draws, tell=tell)
     for note in found.notes:

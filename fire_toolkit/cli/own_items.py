@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fire_toolkit.cli.common import Inputs, here, shown
+from fire_toolkit.cli.common import Inputs, current_workspace, relative_path
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of
 from fire_toolkit.formats.runs.read import run_id_of
@@ -184,21 +184,21 @@ def groups_beside(queries: str | None) -> Path | None:
 def _queries_path(given: str | None) -> Path | None:
     if given:
         return Path(given)
-    workspace = here()
+    workspace = current_workspace()
     path = workspace.path("collection", "queries") if workspace else None
-    return shown(path) if path and path.is_file() else None
+    return relative_path(path) if path and path.is_file() else None
 
 
 def _protocol(queries: Path) -> tuple[str, str]:
     """Return the rule of the collection that a file of queries belongs to, and how it is known."""
     at = queries.with_name(MANIFEST)
     manifest = read_manifest(at) if at.is_file() else None
-    said = manifest.parameters if manifest and queries.name in manifest.outputs else {}
-    rule = said.get("own_item")
+    recorded = manifest.parameters if manifest and queries.name in manifest.outputs else {}
+    rule = recorded.get("own_item")
     if rule in RULES:
         return rule, "the collection's protocol"
-    if "own_item" in said or not said:
+    if "own_item" in recorded or not recorded:
         return "keep", "no protocol is known for these queries; --own-item drop leaves them out"
-    readers = said.get("readers")
+    readers = recorded.get("readers")
     rule = own_item_rule_of(readers.values() if isinstance(readers, dict) else ())
     return rule or "keep", "assumed, as the collection's manifest does not say; run add-collection again"

@@ -11,15 +11,15 @@ import pandas as pd
 
 from fire_toolkit.cli.common import (
     Inputs,
-    chosen,
     chosen_path,
-    here,
+    current_workspace,
     json_option,
     n_of,
+    relative_path,
     run_arguments,
     say,
     say_next,
-    shown,
+    setting_or_default,
     summarise,
     workspace_path,
     write_outputs,
@@ -132,9 +132,9 @@ def _make(
     strategy: str | None = None,
 ) -> _Made:
     """Return the pool of the runs given, else of the workspace's."""
-    depth = int(chosen(depth, "pool", "depth"))
-    strategy = str(chosen(strategy, "pool", "strategy"))
-    include = bool(chosen(include_originals, "pool", "include_originals"))
+    depth = int(setting_or_default(depth, "pool", "depth"))
+    strategy = str(setting_or_default(strategy, "pool", "strategy"))
+    include = bool(setting_or_default(include_originals, "pool", "include_originals"))
     inputs = Inputs()
     own_items = queries_own_items(queries, inputs)
     to_read = depth + 1 if own_items else depth
@@ -185,11 +185,11 @@ def time_of(n_pairs: int) -> str:
     if table is None or "duration_s" not in table.columns:
         return ""
     seconds = pd.to_numeric(table["duration_s"], errors="coerce").median()
-    minutes = n_pairs * (1 + float(chosen(None, "tasks", "overlap"))) * seconds / 60
+    minutes = n_pairs * (1 + float(setting_or_default(None, "tasks", "overlap"))) * seconds / 60
     if not minutes > 0:
         return ""
-    told = f"{max(1, round(minutes))} minutes" if minutes < 90 else f"{minutes / 60:,.0f} hours"
-    return f", about {told} at the pace so far"
+    duration = f"{max(1, round(minutes))} minutes" if minutes < 90 else f"{minutes / 60:,.0f} hours"
+    return f", about {duration} at the pace so far"
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class _Earlier:
 
 def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs) -> _Earlier:
     """Return what was asked before, as the files given and the workspace know it."""
-    workspace = here()
+    workspace = current_workspace()
     own = _own_judgments() if workspace else None
     given = [*map(Path, judged), *([own] if own else [])]
     files = {file.absolute(): file for file in given}
@@ -287,7 +287,7 @@ def _without(pairs: pd.DataFrame, others: pd.DataFrame, *, keep: bool = False) -
 
 
 def _say_next(folder: Path, counts: dict[str, int]) -> None:
-    workspace = here()
+    workspace = current_workspace()
     if counts.get("to_ask") == 0:
         say("nothing new to ask")
     elif workspace and folder.resolve() == (workspace.root / "pool").resolve():
@@ -299,9 +299,9 @@ def _say_next(folder: Path, counts: dict[str, int]) -> None:
 
 
 def _workspace_qrels() -> Path | None:
-    workspace = here()
+    workspace = current_workspace()
     path = workspace.path("collection", "qrels") if workspace else None
-    return shown(path) if path else None
+    return relative_path(path) if path else None
 
 
 def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:

@@ -30,14 +30,14 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import active_annotators, begin, campaign_of, loads_of
 from fire_toolkit.cli.common import (
     Inputs,
-    chosen,
+    current_workspace,
     drawn,
-    here,
     json_option,
     n_of,
+    relative_path,
     say,
     say_next,
-    shown,
+    setting_or_default,
     summarise,
     write_outputs,
 )
@@ -120,7 +120,7 @@ def push(
     carrier = carrier or BY_SERVER
     if carrier != BY_SERVER:
         _check_carrier(carrier)
-    rules = read_guideline(chosen(guideline, "tasks", "guideline"))
+    rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
     begun = read_rounds(root)
     campaign = campaign_of(root, rules, is_shared=is_shared)
     inputs = Inputs()
@@ -155,12 +155,12 @@ def _files_to_begin(root: Path, begun: Sequence[Round], given: Path | None, *, i
     """Return the files of tasks whose rounds begin; of one that has begun, where options name inputs."""
     if given:
         return [given]
-    files = {number: shown(path) for number, path in handed_out(root).items()}
+    files = {number: relative_path(path) for number, path in handed_out(root).items()}
     numbers = {entry.number for entry in begun}
     new = [path for number, path in files.items() if number not in numbers]
     if new or (begun and not is_told):
         return new
-    return [files[max(files)] if files else shown(tasks_file(root, 1))]
+    return [files[max(files)] if files else relative_path(tasks_file(root, 1))]
 
 
 def _new_round(
@@ -198,21 +198,21 @@ def _new_round(
         training=taught,
         controls=known,
         answers=answers,
-        seed=int(chosen(seed, "tasks", "seed")),
+        seed=int(setting_or_default(seed, "tasks", "seed")),
     )
 
 
 def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
     """Return the tasks of pairs whose answer is known, and the answers; −1 says that none is known."""
-    workspace = here()
+    workspace = current_workspace()
     qrels = read_qrels(inputs.use(path))
     answers = check_qrels(qrels[qrels["relevance"] >= 0])
     queries = workspace.path("collection", "queries") if workspace else None
     items = workspace.path("collection", "items") if workspace else None
     made = make_tasks(
         check_pool(answers[["query_id", "doc_id"]]),
-        read_queries(inputs.use(shown(queries or Path("collection/queries.tsv")))),
-        items=read_items(inputs.use(shown(items))) if items else None,
+        read_queries(inputs.use(relative_path(queries or Path("collection/queries.tsv")))),
+        items=read_items(inputs.use(relative_path(items))) if items else None,
         guideline=rules,
         overlap=0,
     )
@@ -324,13 +324,13 @@ def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None
     if at.is_file():
         inputs.hashes = {**read_manifest(at).inputs, **inputs.hashes}
     for path in sorted(folder.glob("round-*/assignments.csv")):
-        inputs.use(shown(path))
+        inputs.use(relative_path(path))
     counts = {
         "tasks": sum(entry.n_there + entry.n_added for entry in pushed),
         "projects": len(pushed),
         "held": sum(entry.n_held for entry in pushed),
     }
-    write_outputs(shown(folder), {}, stage="push", parameters={}, inputs=inputs, counts=counts)
+    write_outputs(relative_path(folder), {}, stage="push", parameters={}, inputs=inputs, counts=counts)
 
 
 def _say_pushed(pushed: Sequence[Pushed], *, as_json: bool) -> None:

@@ -19,10 +19,10 @@ from fire_toolkit.cli.common import (
     DRAWN,
     FireGroup,
     chosen_path,
+    current_workspace,
     drawn,
     format_option,
     formatted,
-    here,
     n_of,
     refuse_untransposed,
     say,
@@ -55,7 +55,7 @@ def report() -> None:
 @click.pass_context
 def summary(ctx: click.Context, resamples: int, output_format: str) -> None:
     """The workspace's summary: the honest row of every run and measure, see `score --honest`."""
-    if here() is None:
+    if current_workspace() is None:
         raise UsageError("no fire.toml in this folder or above it; outside a workspace use `score --honest`")
     ctx.invoke(score, honest=True, resamples=resamples, output_format=output_format)
 

@@ -11,13 +11,13 @@ import click
 
 from fire_toolkit.cli.common import (
     Inputs,
-    chosen,
     chosen_path,
-    here,
+    current_workspace,
     json_option,
     n_of,
     say,
     say_next,
+    setting_or_default,
     summarise,
     workspace_file,
     workspace_path,
@@ -135,7 +135,7 @@ def resolve(
     shared: dict[str, int] = {}
     if sharing:
         table, shared = _shared(table, sharing, queries, inputs)
-    rule = str(chosen(rule, "resolve", "rule"))
+    rule = str(setting_or_default(rule, "resolve", "rule"))
     resolved = _resolved(table, grades, rule, controls, adjudicators, end, path, inputs)
     labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts) | shared
     if sharing:
@@ -152,7 +152,7 @@ def resolve(
     write_outputs(folder, resolved.texts, counts=counts | resolved.trace, **outputs)
     for name, pool in pools.items():
         write_outputs(folder / name, {"pool.csv": delimited_text(pool)}, **outputs)
-    summarise(counts, _told(counts, rule), as_json=as_json)
+    summarise(counts, _describe(counts, rule), as_json=as_json)
     if ask_again and len(disputes):
         again = folder / "next_round"
         known = f"--queries {named('QUERIES', queries, beside=inputs.hashes)} --out {again / 'tasks.json'}"
@@ -160,7 +160,7 @@ def resolve(
     elif out is None:
         say_next("augment")
     else:
-        known = "" if here() else f" --qrels {named('QRELS', qrels, beside=inputs.hashes)}"
+        known = "" if current_workspace() else f" --qrels {named('QRELS', qrels, beside=inputs.hashes)}"
         say_next(f"augment{known} --labels {folder / 'labels.csv'} --out {folder / 'augmented.txt'}")
 
 
@@ -237,7 +237,7 @@ def _resolved(
     return _Resolved(labels, disputes, texts, counts, trace)
 
 
-def _told(counts: Mapping[str, Any], rule: str) -> str:
+def _describe(counts: Mapping[str, Any], rule: str) -> str:
     """Return what was counted in words."""
     change = counts["against_majority"]
     lines = [

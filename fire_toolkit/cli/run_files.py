@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from fire_toolkit.cli.common import Inputs, here, say, shown
+from fire_toolkit.cli.common import Inputs, current_workspace, relative_path, say
 from fire_toolkit.cli.own_items import OwnItemRule
 from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
@@ -74,9 +74,11 @@ def id_files(
 
 
 def _id_file(given: str | None, key: str, inputs: Inputs) -> IdFile | None:
-    workspace = here()
+    workspace = current_workspace()
     path = Path(given) if given else workspace.path("runs", key) if workspace else None
-    return IdFile(inputs.use(shown(path)), key.removesuffix("s"), is_asked=bool(given)) if path else None
+    return (
+        IdFile(inputs.use(relative_path(path)), key.removesuffix("s"), is_asked=bool(given)) if path else None
+    )
 
 
 def refuse_unused(ids: Sequence[IdFile | None]) -> None:
@@ -107,8 +109,8 @@ def _split_name(file: str) -> tuple[str | None, str]:
 
 
 def _workspace_runs() -> list[Path]:
-    workspace = here()
-    return [shown(path) for path in workspace.paths("runs", "files")] if workspace else []
+    workspace = current_workspace()
+    return [relative_path(path) for path in workspace.paths("runs", "files")] if workspace else []
 
 
 def _with_own_names(runs: list[_AnyRun], named: Sequence[tuple[str | None, str]]) -> list[_AnyRun]:

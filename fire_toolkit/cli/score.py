@@ -19,15 +19,15 @@ from fire_toolkit.cli.benchmark import (
 from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
-    chosen,
+    current_workspace,
     format_option,
     formatted,
-    here,
     n_of,
     refuse_untransposed,
+    relative_path,
     say,
     say_next,
-    shown,
+    setting_or_default,
     transpose_option,
     workspace_path,
     write_outputs,
@@ -121,7 +121,7 @@ def score(
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
     judgments that only this run contributed. --cluster, --resamples and --seed are for its intervals.
     """
-    names = measures or _with_expectation(tuple(chosen((), "score", "measures")), ties)
+    names = measures or _with_expectation(tuple(setting_or_default((), "score", "measures")), ties)
     given.orders_docs = ties == "index"
     if transpose:
         refuse_untransposed(output_format)
@@ -133,7 +133,7 @@ def score(
         show_honest(
             given,
             names,
-            policies=policies or (str(chosen(None, "augment", "policy")),),
+            policies=policies or (str(setting_or_default(None, "augment", "policy")),),
             output_format=output_format,
             out=Path(out) if out else workspace_path("scores/honest.csv") if is_usual else None,
         )
@@ -221,10 +221,10 @@ def _refuse(given: Mapping[str, bool], *, beside: str) -> None:
 
 def _doc_order(given: Given) -> list[str]:
     """Return the docs in the order of the file given, else of the workspace's matrices."""
-    workspace = here()
+    workspace = current_workspace()
     listed = workspace.path("runs", "doc_ids") if workspace else None
     doc_ids = given.values["doc_ids"]
-    path = Path(doc_ids) if doc_ids else shown(listed) if listed else None
+    path = Path(doc_ids) if doc_ids else relative_path(listed) if listed else None
     if path is None:
         raise click.UsageError(
             "--ties index needs the collection's docs in their order: give --doc-ids FILE, a line each, "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.common import here
+from fire_toolkit.cli.common import current_workspace
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, read_connection
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def connection_from(url: str | None, token_file: Path | None) -> Connection:
     """Return the connection that the options, the environment or the workspace name."""
-    workspace = here()
+    workspace = current_workspace()
     return read_connection(workspace.root if workspace else None, url=url, token_file=token_file)
 
 
 def private_folder() -> Path:
     """Return the workspace's private folder; a usage error outside a workspace."""
-    workspace = here()
+    workspace = current_workspace()
     if workspace is None:
         raise click.UsageError(
             "no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`"

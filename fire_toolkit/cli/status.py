@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import click
 
-from fire_toolkit.cli.common import drawn, here, json_option, n_of, say, say_next
+from fire_toolkit.cli.common import current_workspace, drawn, json_option, n_of, say, say_next
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.workspace.stages import StageState, stage_states
 
@@ -16,7 +16,7 @@ from fire_toolkit.workspace.stages import StageState, stage_states
 @json_option
 def status(as_json: bool) -> None:
     """Show what is done in this workspace, what is stale and why, and the next command."""
-    workspace = here()
+    workspace = current_workspace()
     if workspace is None:
         raise UsageError("no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`")
     states = [_with_news(state) for state in stage_states(workspace)]

@@ -15,14 +15,14 @@ from fire_toolkit.cli.asking import Asked, by_hand, kept, warn_of_unshown, what_
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, loads_of
 from fire_toolkit.cli.common import (
     Inputs,
-    chosen,
     chosen_path,
-    here,
+    current_workspace,
     json_option,
     n_of,
+    relative_path,
     say,
     say_next,
-    shown,
+    setting_or_default,
     summarise,
     write_outputs,
 )
@@ -82,8 +82,9 @@ def tasks(
     file = asked.file
     captions = read_queries(inputs.use(chosen_path(queries, _from_workspace("queries"), "--queries")))
     items_file = items or _from_workspace("items")
-    rules = read_guideline(chosen(guideline, "tasks", "guideline"))
-    share, seed = float(chosen(overlap, "tasks", "overlap")), int(chosen(seed, "tasks", "seed"))
+    rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
+    share = float(setting_or_default(overlap, "tasks", "overlap"))
+    seed = int(setting_or_default(seed, "tasks", "seed"))
     made = make_tasks(
         _without_own_items(asked.pairs, captions),
         captions,
@@ -145,7 +146,7 @@ def _campaign_for(entry: Round | None, rules: Guideline) -> tuple[Path, Campaign
     Raises:
         UsageError: another round of its number has begun, or a campaign with another page.
     """
-    workspace = here()
+    workspace = current_workspace()
     if entry is None or workspace is None:
         return None
     refuse_other_round(workspace.root, entry)
@@ -168,6 +169,6 @@ def _say_next_of_tasks() -> None:
 
 
 def _from_workspace(key: str) -> Path | None:
-    workspace = here()
+    workspace = current_workspace()
     path = workspace.path("collection", key) if workspace else None
-    return shown(path) if path else None
+    return relative_path(path) if path else None

@@ -46,11 +46,11 @@ def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
     """
     if not any(reach.n_lost for reach in reaches):
         return ""
-    said = []
+    notes = []
     uneven = [m.name for m in measures if len({_read(m, reach.depth) for reach in reaches}) > 1]
     if uneven:
         depths = ", ".join(f"{reach.run_id} {reach.depth:,}" for reach in reaches)
-        said.append(f"{_reads(uneven)} the runs to different depths ({depths}); compare at one depth")
+        notes.append(f"{_reads(uneven)} the runs to different depths ({depths}); compare at one depth")
     gapped = [reach for reach in reaches if reach.has_gap and reach.n_lost]
     top = min((reach.depth for reach in gapped), default=0)
     below = [m for m in measures if not m.stays_in_top and (m.depth is None or m.depth > top)]
@@ -58,11 +58,11 @@ def note_depths(reaches: Sequence[Reach], measures: Sequence[Measure]) -> str:
     if deeper:
         tops = ", ".join(dict.fromkeys(f"{reach.depth:,}" for reach in gapped))
         lost = ", ".join(f"{reach.run_id} {reach.n_lost:,}" for reach in gapped)
-        said.append(
+        notes.append(
             f"{_reads(deeper)} on below the top {tops}: positives that the runs kept there count at their "
             f"exact ranks, all other docs as not relevant, also the positives that no list holds ({lost})"
         )
-    return "; ".join(said)
+    return "; ".join(notes)
 
 
 def _read(measure: Measure, depth: int) -> int:

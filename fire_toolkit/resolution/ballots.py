@@ -76,9 +76,9 @@ class Ballots:
         if "round" not in self.judgments.columns or self.judgments["round"].dtype.kind not in "iu":
             return None
         numbers, codes = np.unique(self.judgments["round"].to_numpy()[self.voting], return_inverse=True)
-        told = np.sort(self.pair[self.voting] * max(len(numbers), 1) + codes)
-        told = told[np.diff(told, prepend=-1) > 0]
-        pairs, rounds = np.divmod(told, max(len(numbers), 1))
+        by_pair = np.sort(self.pair[self.voting] * max(len(numbers), 1) + codes)
+        by_pair = by_pair[np.diff(by_pair, prepend=-1) > 0]
+        pairs, rounds = np.divmod(by_pair, max(len(numbers), 1))
         ends = np.searchsorted(pairs, np.arange(len(self.pairs) + 1))
         texts = pa.array(numbers.astype(str).tolist(), pa.string()).take(pa.array(rounds))
         lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), texts)

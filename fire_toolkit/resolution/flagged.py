@@ -39,8 +39,8 @@ def flagged_pairs(judgments: Judgments, labels: Labels, *, grades: Grades) -> pd
     no_votes = [label for label, grade in grades.items() if grade is None]
     is_escalated = judgments["label"].isin(no_votes)
     is_flagged = judgments["flags"] != ""
-    told = judgments[is_escalated | is_flagged].assign(n_escalated=is_escalated, n_flagged=is_flagged)
-    by_pair = told.groupby(PAIR, sort=True)
+    marked = judgments[is_escalated | is_flagged].assign(n_escalated=is_escalated, n_flagged=is_flagged)
+    by_pair = marked.groupby(PAIR, sort=True)
     pairs = by_pair[["n_escalated", "n_flagged"]].sum().astype(np.int64)
     flags = by_pair["flags"].agg(lambda values: ";".join(sorted(set(";".join(values).split(";")) - {""})))
     comments = by_pair["comment"].agg(lambda values: " | ".join(value for value in values if value))

@@ -31,9 +31,9 @@ class Expectation:
 
     def agrees(self, found: float) -> bool:
         """Whether a score is the logged one, rounded as it was."""
-        return abs(self.shown(found) - self.value) <= self.tolerance + 1e-9
+        return abs(self.rescaled(found) - self.value) <= self.tolerance + 1e-9
 
-    def shown(self, found: float) -> float:
+    def rescaled(self, found: float) -> float:
         """Return a score on the scale of the logged one."""
         return 100 * found if self.is_percent else found
 
@@ -78,9 +78,9 @@ def found_scores(run: Run, qrels: Qrels, expectations: Sequence[Expectation]) ->
     return [float(values[expected.measure]) for expected in expectations]
 
 
-def told(expectations: Sequence[Expectation], found: Sequence[float]) -> str:
+def describe_expectations(expectations: Sequence[Expectation], found: Sequence[float]) -> str:
     """Return the scores in words: `R@1 46.1, logged 46.1`."""
     return "; ".join(
-        f"{expected.name} {expected.shown(value):.4g}, logged {expected.value:g}"
+        f"{expected.name} {expected.rescaled(value):.4g}, logged {expected.value:g}"
         for expected, value in zip(expectations, found, strict=True)
     )

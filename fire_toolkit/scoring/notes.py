@@ -58,7 +58,7 @@ def note_run(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]
     missing, extra = of - lengths.size, run.n_extra_queries
     cutoff = max((measure.k for measure in measures if measure.k is not None), default=0)
     shallow = int(np.count_nonzero((lengths < cutoff) & ~run.has_gap[is_there]))
-    said = [
+    counted = [
         (
             "missing",
             missing,
@@ -72,7 +72,7 @@ def note_run(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]
             f"(shortest {lengths.min()})",
         ),
     ]
-    return [Note(kind, run_id, "", n, f"{run_id}: {text}") for kind, n, text in said if n]
+    return [Note(kind, run_id, "", n, f"{run_id}: {text}") for kind, n, text in counted if n]
 
 
 def note_bounds(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]:

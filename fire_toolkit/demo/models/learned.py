@@ -39,12 +39,12 @@ def train(
     """
     counts = Counter(word for text in texts for word in set(words_of(text)))
     vocabulary = sorted(word for word, count in counts.items() if count >= least)
-    said = _indicators(texts, vocabulary)
+    indicators = _indicators(texts, vocabulary)
     middle, spread = features.mean(axis=0), features.std(axis=0) + 1e-6
     inputs = (features - middle) / spread
     gram = inputs.T @ inputs + penalty * np.eye(inputs.shape[1])
-    weights = np.linalg.solve(gram, inputs.T @ (said - said.mean(axis=0)))
-    scale = said.std(axis=0) + 1e-6
+    weights = np.linalg.solve(gram, inputs.T @ (indicators - indicators.mean(axis=0)))
+    scale = indicators.std(axis=0) + 1e-6
 
     def rank_clips(captions: Sequence[str], clips: Sequence[Frames]) -> Similarities:
         described = np.stack([describe(frames[::EVERY]) for frames in clips])
@@ -63,10 +63,10 @@ def describe(frames: Frames) -> Vector:
 
 def _indicators(texts: Sequence[str], vocabulary: Sequence[str]) -> Vector:
     column = {word: place for place, word in enumerate(vocabulary)}
-    said = np.zeros((len(texts), len(vocabulary)))
+    indicators = np.zeros((len(texts), len(vocabulary)))
     for row, text in enumerate(texts):
-        said[row, [column[word] for word in set(words_of(text)) if word in column]] = 1
-    return said
+        indicators[row, [column[word] for word in set(words_of(text)) if word in column]] = 1
+    return indicators
 
 
 def _hues(image: Frames) -> Vector:

@@ -96,13 +96,13 @@ class ArrayCollector:
                 f"{self.where}: no array of two or three axes; expected sims (queries × docs), "
                 "query_ids and doc_ids"
             )
-        said = self._first((ORIENTATION,))
+        declared = self._first((ORIENTATION,))
         return Arrays(
             self.matrices,
             self._ids(QUERY_IDS),
             self._ids(DOC_IDS),
             self._mask(),
-            None if said is None else "".join(id_texts([np.asarray(said).item()], self.where)),
+            None if declared is None else "".join(id_texts([np.asarray(declared).item()], self.where)),
         )
 
     def _first(self, names: Iterable[str]) -> Any:

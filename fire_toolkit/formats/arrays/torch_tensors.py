@@ -76,7 +76,7 @@ def _is_size(value: object) -> bool:
 
 
 def _tensor(storage: object, offset: object, shape: object, stride: object, *more: object) -> Tensor:
-    if any(isinstance(said, dict) and (said.get("neg") or said.get("conj")) for said in more[2:]):
+    if any(isinstance(entry, dict) and (entry.get("neg") or entry.get("conj")) for entry in more[2:]):
         raise Refused("a tensor that is a negative or conjugate view; save tensor.resolve_neg()")
     if not isinstance(storage, Storage) or not _is_size(offset):
         raise Refused("a tensor without its storage")

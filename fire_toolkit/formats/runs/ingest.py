@@ -23,7 +23,7 @@ from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.measures.defaults import FIRST
-from fire_toolkit.scoring.expect import Expectation, found_scores, told
+from fire_toolkit.scoring.expect import Expectation, describe_expectations, found_scores
 from fire_toolkit.scoring.sense import Sense, sense_of
 from fire_toolkit.tables import Qrels, Run
 
@@ -41,7 +41,7 @@ class Request:
     `qrels`. depth: how many docs of a query are kept; positives of `qrels` are kept at any rank, and what
     `kept` names.
     allow: see `anomalies`. similarity: `dot` or `cosine`, of vectors. mask: one flag a row, False for
-    padding. on_read: told the number of bytes of each block.
+    padding. on_read: describe_expectations the number of bytes of each block.
     """
 
     run_id: str | None = None
@@ -176,7 +176,7 @@ def _check_expected(
     if not request.expected:
         return
     found = found_scores(request.kept.scored(run), _needed_qrels(request), request.expected)
-    words = told(request.expected, found)
+    words = describe_expectations(request.expected, found)
     if not all(e.agrees(value) for e, value in zip(request.expected, found, strict=True)):
         raise UsageError(
             f"{where}: does not give the logged score: {words}; check the ids' order, the test split and "
@@ -225,8 +225,8 @@ def _ingest_product(
             "expected query vectors, then doc vectors, one for each id"
         )
     product = product_matrix(vectors[0], vectors[1], similarity=request.similarity)
-    said = {"vectors": list(names), "similarity": "cosine" if product.is_cosine else "dot"}
-    return rank_queries(path, product, queries, docs, QUERIES_ROWS, None, request, {**about, **said}, [])
+    origin = {"vectors": list(names), "similarity": "cosine" if product.is_cosine else "dot"}
+    return rank_queries(path, product, queries, docs, QUERIES_ROWS, None, request, {**about, **origin}, [])
 
 
 def _ingest_matrix(
@@ -260,7 +260,7 @@ def _ingest_matrix(
         other = next(name for name in readings if name != orientation)
         bare = replace(request, expected=())
         run = rank(matrix, orientation=other, about={}, notes=[], request=bare).run
-        words = told(
+        words = describe_expectations(
             request.expected, found_scores(request.kept.scored(run), request.qrels, request.expected)
         )
         raise UsageError(f"{error}; read as {other} it gives {words}") from None
@@ -338,7 +338,7 @@ def _by_expectation(
     }
     words = "; ".join(
         f"{name} gives "
-        + ", ".join(f"{e.name} {e.shown(v):.4g}" for e, v in zip(expected, values, strict=True))
+        + ", ".join(f"{e.name} {e.rescaled(v):.4g}" for e, v in zip(expected, values, strict=True))
         for name, values in found.items()
     )
     agreeing = [
@@ -348,7 +348,7 @@ def _by_expectation(
     ]
     if len(agreeing) == 1:
         result = both[agreeing[0]]
-        result.report["reproduced"] = told(expected, found[agreeing[0]])
+        result.report["reproduced"] = describe_expectations(expected, found[agreeing[0]])
         result.notes.append(f"the logged score is reproduced by one reading: {words}")
         return result
     logged = ", ".join(f"{e.name}={e.value:g}" for e in request.expected)

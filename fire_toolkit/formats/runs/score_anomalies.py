@@ -59,7 +59,9 @@ def parse_allowances(text: str) -> frozenset[str]:
     return names
 
 
-def said(anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str]) -> dict[str, str]:
+def describe_anomalies(
+    anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str]
+) -> dict[str, str]:
     """Return, for each allowance that these anomalies need, what was found, in words.
 
     Duplicates need one when they are more than half of the queries: captions of equal text have equal
@@ -121,7 +123,7 @@ def refuse_anomalies(
             f"{where}: {_are(anomalies.n_plus_inf, 'score')} +inf (query {queries[query]}, doc {docs[doc]}), "
             "which no order can hold; mend the scores"
         )
-    found = said(anomalies, queries, docs)
+    found = describe_anomalies(anomalies, queries, docs)
     refused = [kind for kind in found if kind not in allow]
     if refused:
         raise TableError(

@@ -71,10 +71,10 @@ def _are_run_fields(fields: Sequence[str | bytes]) -> bool:
 
 
 def _note_left_out(path: str | Path, n_comments: int, n_longer: int, n_ids: int = 0) -> None:
-    said = [f"{n_comments:,} lines that start with #"] if n_comments else []
-    said += [f"the fields past the sixth on {n_longer:,} lines"] if n_longer else []
-    if said:
-        warnings.warn(f"{path}: left out {' and '.join(said)}", FileNote, stacklevel=2)
+    left_out = [f"{n_comments:,} lines that start with #"] if n_comments else []
+    left_out += [f"the fields past the sixth on {n_longer:,} lines"] if n_longer else []
+    if left_out:
+        warnings.warn(f"{path}: left out {' and '.join(left_out)}", FileNote, stacklevel=2)
     if n_ids:
         text = (
             f"{path}: {n_ids:,} lines start with # and have the fields of data; they are read as data, which "

@@ -163,9 +163,9 @@ def relevance_of(label: str) -> int:
 
 def _licence_note(found: Any) -> str:
     licence = found.get("license") if isinstance(found, dict) else None
-    said = repr(licence)[:60] if licence else "nothing"
+    stated = repr(licence)[:60] if licence else "nothing"
     return (
-        f"licence: the file says {said}; FIRE's repository says {LICENCE} for its data: do not pass these "
+        f"licence: the file says {stated}; FIRE's repository says {LICENCE} for its data: do not pass these "
         "judgments on under a licence that allows commercial use"
     )
 
@@ -217,8 +217,8 @@ def _votes(joined: pd.DataFrame) -> pd.DataFrame:
 
 def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Disputes]:
     """Return one label a pair, and the pairs that have none or several."""
-    said = joined.assign(label=joined["label"].fillna("")).groupby(_PAIR)["label"]
-    pairs = said.agg(["nunique", "first"]).reset_index()
+    by_pair = joined.assign(label=joined["label"].fillna("")).groupby(_PAIR)["label"]
+    pairs = by_pair.agg(["nunique", "first"]).reset_index()
     pairs["relevance"] = pairs["first"].map(relevance_of)
     is_label = (pairs["nunique"] == 1) & (pairs["first"] != "")
     votes = judgments.merge(pairs[[*_PAIR, "first"]], on=_PAIR)
