@@ -46,9 +46,14 @@ def _item_names(columns: Iterable[str]) -> dict[str, str] | None:
     if {"doc_id", "media_url"} <= present:
         return {"doc_id": "doc_id", "media_url": "media_url"}
     found = _found(present)
-    media = next((name for name in MEDIA if name in present and name != found.get("doc_id")), None)
+    media = _media(present, {"doc_id": found.get("doc_id", "")})
     is_items = media is not None and "doc_id" in found and not {"text", "query_id"} & set(found)
     return {"doc_id": found["doc_id"], "media_url": str(media)} if is_items else None
+
+
+def _media(columns: Iterable[str], found: Mapping[str, str]) -> str | None:
+    """Return the column that says where the docs of captions are, or None."""
+    return next((name for name in MEDIA if name in set(columns) - set(found.values())), None)
 
 
 def _named(found: Mapping[str, str]) -> str:
@@ -63,7 +68,8 @@ def recognise(source: Source) -> str | None:
     if (items := _item_names(columns)) is not None:
         return f"columns {_named(items)}: items"
     if "text" in found and ("doc_id" in found or "query_id" in found):
-        return f"columns {named}"
+        media = _media(columns, found) if "doc_id" in found else None
+        return f"columns {_named({**found, 'media_url': media}) if media else named}"
     if {"query_id", "doc_id"} <= set(found) and "relevance" in columns:
         return f"columns {named}, relevance: pairs"
     return None
@@ -75,20 +81,22 @@ def read(source: Source, split: str | None) -> Part:
     rows = _rows(source)
     if (items := _item_names(rows.columns)) is not None:
         return Part(path, items=rows.rename(columns={name: what for what, name in items.items()}))
-    named = {name: what for what, name in _found(rows.columns).items()}
-    rows = rows.rename(columns=named)
+    found = _found(rows.columns)
+    media = _media(rows.columns, found)
+    rows = rows.rename(columns={name: what for what, name in found.items()})
     if "text" not in rows:
         kept = ["query_id", "doc_id", "relevance", *(["stratum"] if "stratum" in rows else [])]
         return Part(path, positives=rows[kept])
     if "doc_id" not in rows:
         return Part(path, queries=rows)
-    return _captions(rows, path)
+    return _captions(rows, path, media)
 
 
-def _captions(rows: pd.DataFrame, path: str) -> Part:
+def _captions(rows: pd.DataFrame, path: str, media: str | None) -> Part:
     """Return captions that stand with their docs; a query may stand once for each of its docs.
 
-    Of further columns the queries keep `reference`, their own item.
+    media: the column with the media_url of the docs. Of further columns the queries keep `reference`,
+    their own item.
     """
     captions = Captions()
     texts: dict[str, str] = {}
@@ -103,7 +111,17 @@ def _captions(rows: pd.DataFrame, path: str) -> Part:
         elif texts[key] != text:
             raise FormatError(f"{path}: query {key!r} has two texts, {texts[key][:40]!r} and {text[:40]!r}")
         captions.pairs.append((key, doc, relevance))
-    return captions.part(path)
+    return captions.part(path, items=_places(rows, media, path) if media else ())
+
+
+def _places(rows: pd.DataFrame, media: str, path: str) -> list[dict[str, str]]:
+    """Return every doc, in the order of the rows, with the one place that they give it, or none."""
+    places = dict.fromkeys(rows["doc_id"], "")
+    for doc, place in zip(rows["doc_id"], rows[media], strict=True):
+        if place and places[doc] not in ("", place):
+            raise FormatError(f"{path}: {media} of {doc!r} is {places[doc]!r} and {place!r}, expected one")
+        places[doc] = place or places[doc]
+    return [{"doc_id": doc, "media_url": place} for doc, place in places.items()]
 
 
 def _rows(source: Source) -> pd.DataFrame:

@@ -34,9 +34,20 @@ def test_an_id_and_a_place_are_a_table_of_items(header: str, tmp_path: Path) -> 
     assert collection.notes == []
 
 
-def test_a_place_beside_a_caption_is_still_a_caption(tmp_path: Path) -> None:
-    found = put(tmp_path, "c.csv", "video_id,caption,url\nv9,a dog,http://m/9\nv9,a pup,http://m/9\n")
-    assert list(read_collection([found])[0].queries["query_id"]) == ["v9#0", "v9#1"]
+def test_captions_may_stand_beside_the_place_of_their_item(tmp_path: Path) -> None:
+    rows = "video_id,caption,url\nv9,a dog,http://m/9\nv5,a cat,\nv9,a pup,\nv2,a cow,http://m/2\n"
+    collection, formats = read_collection([put(tmp_path, "c.csv", rows)])
+    assert list(collection.queries["query_id"]) == ["v9#0", "v5#0", "v9#1", "v2#0"]
+    assert list(collection.items["doc_id"]) == ["v9", "v5", "v2"]
+    assert list(collection.items["media_url"]) == ["http://m/9", "v5", "http://m/2"]
+    assert "url as media_url" in str(formats)
+    assert collection.notes[0].startswith("1 item has no media_url and cannot be shown to annotators ('v5')")
+
+
+def test_two_places_of_one_item_are_refused(tmp_path: Path) -> None:
+    rows = "video_id,caption,url\nv9,a dog,http://m/9\nv9,a pup,http://m/8\n"
+    with pytest.raises(FormatError, match="url of 'v9' is 'http://m/9' and 'http://m/8', expected one"):
+        read_collection([put(tmp_path, "c.csv", rows)])
 
 
 def test_ids_in_the_place_of_media_are_counted_and_said(tmp_path: Path) -> None:
