@@ -9,6 +9,7 @@ import click
 
 from fire_toolkit.cli.common import current_workspace, drawn, json_option, n_of, say, say_next
 from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.workspace.rounds import has_campaign
 from fire_toolkit.workspace.stages import StageState, stage_states
 
 
@@ -26,7 +27,8 @@ def status(as_json: bool) -> None:
     else:
         table = [[s.stage.name, s.state, s.reason] for s in states]
         click.echo(drawn(table, ["stage", "state", "why"], "table", align="left"), nl=False)
-        _say_progress()
+        if has_campaign(workspace.root):
+            _say_progress()
     following = next((s for s in states if s.state in ("stale", "ready")), None)
     waiting = next((s for s in states if s.state == "waiting"), None)
     if waiting and (not following or states.index(waiting) < states.index(following)):
@@ -58,10 +60,10 @@ def _say_progress() -> None:
 
 def _with_news(state: StageState) -> StageState:
     """Return the state of a pool that is stale with what its models bring that nobody was asked."""
-    from fire_toolkit.cli.pool import news_of_runs
-
     if (state.stage.name, state.state) != ("pool", "stale"):
         return state
+    from fire_toolkit.cli.pool import news_of_runs  # only here, since pandas takes half a second
+
     try:
         news = news_of_runs()
     except FireError as error:

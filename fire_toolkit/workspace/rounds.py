@@ -45,6 +45,11 @@ def campaign_rounds(root: Path) -> set[int]:
     return set(_numbers(root / "campaign", "*.csv"))
 
 
+def has_campaign(root: Path) -> bool:
+    """Return whether a campaign has begun in the workspace `root`."""
+    return (root / "campaign" / "campaign.json").is_file()
+
+
 def rounds_by_hand(root: Path) -> set[int]:
     """Return the numbers of the rounds of a campaign that files carry, not a server."""
     return set(_numbers(root / "campaign", "carrier.json"))

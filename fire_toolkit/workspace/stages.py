@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.files import sha256_of
 from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.hashes import kept_hashes
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
-from fire_toolkit.workspace.rounds import campaign_rounds, handed_out, pool_counts, rounds_by_hand, tasks_file
+from fire_toolkit.workspace.rounds import (
+    campaign_rounds,
+    handed_out,
+    has_campaign,
+    pool_counts,
+    rounds_by_hand,
+    tasks_file,
+)
 
 
 @dataclass(frozen=True)
@@ -75,13 +81,13 @@ def stage_states(workspace: Workspace) -> list[StageState]:
     `done`: written, and nothing it was made from has changed; `stale`: something has; `ready`: not
     written, and all it needs is there; `waiting`: something it needs is not there.
     """
-    once = cache(sha256_of)  # most files stand in the manifests of several stages
-    return [StageState(stage, *_state(stage, workspace, once)) for stage in stages_of(workspace)]
+    with kept_hashes(workspace.root) as hash_of:
+        return [StageState(stage, *_state(stage, workspace, hash_of)) for stage in stages_of(workspace)]
 
 
 def stages_of(workspace: Workspace) -> list[Stage]:
     """Return a workspace's stages in their order; in a campaign its carriers bring the judgments."""
-    if not (workspace.root / "campaign" / "campaign.json").is_file():
+    if not has_campaign(workspace.root):
         return list(STAGES)
     begun, by_hand = (find(workspace.root) for find in (campaign_rounds, rounds_by_hand))
     brought = [*(() if begun and begun == by_hand else CAMPAIGN), *((BY_HAND,) if by_hand else ())]
@@ -93,14 +99,14 @@ def _state(stage: Stage, workspace: Workspace, hash_of: _Hash) -> tuple[str, str
     inputs, absent = _inputs(stage, workspace)
     at = manifest_path(workspace.root / stage.out, is_folder=stage.is_folder)
     if stage.name == "tasks":
-        at = _latest_tasks(workspace, at)
+        at = _latest_tasks(workspace, at, hash_of)
     if not at.is_file():
         return ("waiting", f"needs {', '.join(absent)}") if absent else ("ready", "not done yet")
     try:
         manifest = read_manifest(at)
     except FireError as error:
         return "stale", str(error)
-    if stage.name == "tasks" and (told := _tasks_state(manifest, at, workspace)):
+    if stage.name == "tasks" and (told := _tasks_state(manifest, workspace, hash_of)):
         return told
     reasons = _changed_files(manifest, at, workspace, hash_of)
     reasons += _changed_inputs(manifest, inputs, stage, workspace, hash_of)
@@ -112,12 +118,12 @@ def _state(stage: Stage, workspace: Workspace, hash_of: _Hash) -> tuple[str, str
     return ("stale", _in_words(reasons)) if reasons else ("done", _counts(manifest))
 
 
-def _latest_tasks(workspace: Workspace, first: Path) -> Path:
+def _latest_tasks(workspace: Workspace, first: Path, hash_of: _Hash) -> Path:
     """Return the manifest of the tasks made last, which are of the workspace's pool where any are."""
     found = {n: manifest_path(path, is_folder=False) for n, path in handed_out(workspace.root).items()}
     there = [found[number] for number in sorted(found, reverse=True) if found[number].is_file()]
     pool = workspace.root / _POOL
-    now = sha256_of(pool) if pool.is_file() else ""
+    now = hash_of(pool) if pool.is_file() else ""
     return next((at for at in there if _inputs_of(at).get(_POOL) == now), there[0] if there else first)
 
 
@@ -128,10 +134,10 @@ def _inputs_of(at: Path) -> dict[str, str]:
         return {}
 
 
-def _tasks_state(manifest: Manifest, at: Path, workspace: Workspace) -> tuple[str, str] | None:
+def _tasks_state(manifest: Manifest, workspace: Workspace, hash_of: _Hash) -> tuple[str, str] | None:
     """Return the state of tasks that were made of an earlier pool: what the present one leaves to ask."""
     pool = workspace.root / _POOL
-    if not pool.is_file() or manifest.inputs.get(_POOL) == sha256_of(pool):
+    if not pool.is_file() or manifest.inputs.get(_POOL) == hash_of(pool):
         return None
     to_ask = pool_counts(workspace.root).get("to_ask")
     if to_ask is None:
@@ -141,8 +147,7 @@ def _tasks_state(manifest: Manifest, at: Path, workspace: Workspace) -> tuple[st
 
 def _has_begun(workspace: Workspace) -> bool:
     """Whether people have answered, or a campaign has been pushed: their tasks are not made again."""
-    places = ("judgments/judgments.csv", "campaign/campaign.json")
-    return any((workspace.root / place).is_file() for place in places)
+    return (workspace.root / "judgments/judgments.csv").is_file() or has_campaign(workspace.root)
 
 
 def _unanswered(manifest: Manifest, workspace: Workspace) -> tuple[int, Path] | None:

@@ -1,0 +1,88 @@
+"""The sha256 of a workspace's files, kept so that `status` need not read again what has not changed.
+
+The record is `.fire-hashes` beside fire.toml: a line with the sha256 of what follows, then JSON. It may be
+deleted at any time; one that is damaged, or cannot be written, is as good as none. Stages that write
+results do not use it (docs/decisions/0020-kept-hashes.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.files import read_bytes, sha256_of
+from fire_toolkit.workspace.manifests import write_files
+
+RECORD = ".fire-hashes"
+_VERSION = 1
+_CLEARLY_OLDER_NS = 2_000_000_000  # the coarsest clock of a file system in use: FAT's
+
+_Facts = list[int]
+_Kept = dict[str, tuple[_Facts, str]]
+
+
+@contextmanager
+def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
+    """Give a function that returns the sha256 of a file as `sha256_of` does, read at most once.
+
+    A hash of an earlier time stands where the file's size, times and inode are those of then, and the
+    file had not been touched for two seconds when it was hashed. At the end the hashes that were asked
+    for are kept for the next time.
+
+    Args:
+        root: the folder of the workspace.
+    """
+    kept, asked = _read(root), _Kept()
+
+    def hash_of(path: Path) -> str:
+        name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+        if name not in asked:
+            entry = kept.get(name)
+            asked[name] = entry if entry and entry[0] == _facts(path) else _hashed(path)
+        return asked[name][1]
+
+    yield hash_of
+    settled = {name: entry for name, entry in asked.items() if entry[0]}
+    if settled != kept:
+        _write(root, settled)
+
+
+def _hashed(path: Path) -> tuple[_Facts, str]:
+    """Return a file's facts and sha256; no facts where it changed a moment ago, or meanwhile."""
+    began, before = time.time_ns(), _facts(path)
+    sha256 = sha256_of(path)
+    is_settled = before and before == _facts(path) and max(before[1:3]) + _CLEARLY_OLDER_NS < began
+    return (before if is_settled else []), sha256
+
+
+def _facts(path: Path) -> _Facts:
+    """Return a file's size, time of its last change, time of the last change of its entry, and inode."""
+    try:
+        found = path.stat()
+    except OSError:
+        return []
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+
+
+def _read(root: Path) -> _Kept:
+    """Return the hashes kept; none where their record is absent, damaged or of another version."""
+    with suppress(FireError, ValueError, KeyError, TypeError):
+        seal, _, content = read_bytes(root / RECORD).partition(b"\n")
+        if seal == _seal(content) and (found := json.loads(content))["version"] == _VERSION:
+            return {name: (facts, sha256) for name, (facts, sha256) in found["files"].items()}
+    return {}
+
+
+def _write(root: Path, kept: _Kept) -> None:
+    content = json.dumps({"version": _VERSION, "files": kept}).encode()
+    with suppress(FireError):  # a folder that cannot be written to
+        write_files({root / RECORD: _seal(content) + b"\n" + content})
+
+
+def _seal(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
