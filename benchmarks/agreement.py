@@ -2,7 +2,8 @@
 
 681,000 labels by 100 annotators on 579,000 pairs, 102,000 of them judged twice. Peers: index resampling
 with the package krippendorff, and crowd-kit, if a Python that has it is named (with pandas and
-scikit-learn; its text models are not needed). With --coverage, how often a 95% interval holds the truth.
+scikit-learn; its text models are not needed). With --coverage, how often a 95% interval of each statistic
+holds the truth, for even and uneven draws of second judgments, by pairs and by captions.
 
 Usage: python benchmarks/agreement.py [--coverage] [CROWDKIT_PYTHON]
 """
@@ -12,7 +13,10 @@ import sys
 import tempfile
 import time
 import tracemalloc
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +25,15 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement import (
+    STATISTICS,
     alpha_interval,
     annotator_profiles,
     intervals,
     krippendorff_alpha,
     leave_one_out,
 )
-from fire_toolkit.agreement.intervals import Resampling, interval_of
-from fire_toolkit.agreement.sample import Sample
+from fire_toolkit.agreement.intervals import METHODS, Resampling, interval_of
+from fire_toolkit.agreement.sample import Sample, measure
 from fire_toolkit.agreement.votes import Votes, code_votes
 from fire_toolkit.resolution import resolve
 from fire_toolkit.resolution.dawid_skene import fit
@@ -160,23 +165,75 @@ def measure_dawid_skene(judgments: Judgments, votes: Votes, python: str | None) 
     print(f"  crowd-kit: {1000 * peer:.1f} ms an iteration, {peer / own:.1f} times as long")
 
 
-def measure_coverage() -> None:
-    """Print how often a 95% interval holds the truth, for two annotators who err in 4% at random."""
-    share = 0.13 * 0.96 + 0.87 * 0.04
-    truth = 1 - 2 * 0.04 * 0.96 / (2 * share * (1 - share))
-    for n, n_trials in ((500, 1000), (5_000, 1000), (50_000, 500)):
-        held = {"bootstrap": 0, "jackknife": 0}
-        for seed in range(n_trials):
-            rng = np.random.default_rng(seed)
-            answers = (rng.random((n, 1)) < 0.13) ^ (rng.random((n, 2)) < 0.04)
-            unit, rater = np.indices(answers.shape).reshape(2, -1)
-            votes = Votes(unit, answers.ravel().astype(np.int64), rater, ("0", "1"), np.arange(2.0))
-            for method in held:
-                resampling = Resampling(method, n_resamples=1000, seed=seed)
-                found = interval_of(votes, "alpha", level="nominal", resampling=resampling)
-                held[method] += found.low <= truth <= found.high
-        shares = ", ".join(f"{method} {times / n_trials:.3f}" for method, times in held.items())
-        print(f"a 95% interval of alpha over {n:,} pairs holds the truth: {shares} ({n_trials} trials)")
+@dataclass(frozen=True)
+class Design:
+    """Which pairs get a second judgment, and what an interval draws.
+
+    uneven: all pairs whose first vote is positive, and a tenth of the others, instead of 30% of all; spread:
+    captions differ in how many of their pairs are relevant and in how often annotators err on them;
+    by_caption: captions are drawn whole, not pairs.
+    """
+
+    uneven: bool = False
+    spread: bool = False
+    by_caption: bool = False
+
+
+DESIGNS = {
+    "even": Design(),
+    "uneven": Design(uneven=True),
+    "captions": Design(spread=True, by_caption=True),
+    "captions, uneven": Design(uneven=True, spread=True, by_caption=True),
+    "captions, drawn by pair": Design(spread=True),
+}
+PAIRS_OF_A_CAPTION, N_JUDGES = 10, 6
+
+
+def simulated_votes(rng: np.random.Generator, n_captions: int, design: Design, *, whole: bool) -> Votes:
+    """Two votes on each drawn pair (whole: on each pair) and one on the others; 12.8% are relevant."""
+    caption = np.repeat(np.arange(n_captions), PAIRS_OF_A_CAPTION)
+    n = len(caption)
+    rate, difficulty = np.full(n_captions, 0.128), np.ones(n_captions)
+    if design.spread:
+        rate, difficulty = rng.beta(0.64, 4.36, n_captions), rng.gamma(1.0, 1.0, n_captions)
+    relevant = rng.random(n) < rate[caption]
+    first = rng.integers(N_JUDGES, size=n)
+    judges = np.stack([first, (first + rng.integers(1, N_JUDGES, size=n)) % N_JUDGES])
+    error = np.minimum(np.linspace(0.02, 0.06, N_JUDGES)[judges] * difficulty[caption], 0.5)
+    value = relevant ^ (rng.random((2, n)) < error)
+    chance = np.where(value[0], 1.0, 0.1) if design.uneven else np.full(n, 0.3)
+    second = np.flatnonzero(whole | (rng.random(n) < chance))
+    pair = np.concatenate([np.arange(n), second])
+    return Votes(
+        pair,
+        np.concatenate([value[0], value[1, second]]).astype(np.int64),
+        np.concatenate([judges[0], judges[1, second]]),
+        ("irrelevant", "relevant"),
+        np.arange(2.0),
+        None if whole else chance[pair],
+        caption[pair] if design.by_caption else None,
+    )
+
+
+def measure_coverage(n_trials: int = 500) -> None:
+    """Print how often a 95% interval holds the value of endlessly many pairs, all judged twice."""
+    print(f"{n_trials} trials each, captions of {PAIRS_OF_A_CAPTION} pairs, {N_JUDGES} annotators")
+    for title, design in DESIGNS.items():
+        whole = simulated_votes(np.random.default_rng(1), 300_000, design, whole=True)
+        drawn = simulated_votes(np.random.default_rng(1), 300_000, design, whole=False)
+        truth = {name: measure(whole, name, "nominal")[0] for name in STATISTICS}
+        truth["resolved"] = measure(drawn, "resolved", "nominal")[0]
+        for n_captions in (100, 400):
+            held: Counter[tuple[str, str]] = Counter()
+            for seed in range(n_trials):
+                votes = simulated_votes(np.random.default_rng(seed + 10), n_captions, design, whole=False)
+                for name, method in product(STATISTICS, METHODS):
+                    resampling = Resampling(method, n_resamples=1000, seed=seed)
+                    found = interval_of(votes, name, level="nominal", resampling=resampling)
+                    held[name, method] += found.low <= truth[name] <= found.high
+            for name in STATISTICS:
+                shares = ", ".join(f"{method} {held[name, method] / n_trials:.3f}" for method in METHODS)
+                print(f"{title:<24} {n_captions} captions  {name:<20} {truth[name]:.3f}  {shares}")
 
 
 def main() -> None:

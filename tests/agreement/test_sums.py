@@ -180,3 +180,22 @@ def test_clusters_within_a_group_are_those_of_the_group() -> None:
     row = whole[(whole["group"] == "x") & (whole["statistic"] == "alpha")].iloc[0]
     assert (alone.value, alone.n_resampled) == (pytest.approx(row["value"]), row["n_resampled"])
     assert (alone.low, alone.high) == (pytest.approx(row["low"]), pytest.approx(row["high"]))
+
+
+@pytest.mark.parametrize(
+    ("n_pairs", "cluster", "warned"), [(10, None, True), (9, None, False), (10, "query_id", False)]
+)
+def test_pairs_drawn_one_by_one_where_captions_have_several_are_said(
+    n_pairs: int, cluster: str | None, warned: bool
+) -> None:
+    judgments = pairs((["11", "10"] * 5)[:n_pairs])  # of five captions
+    row = agreement_intervals(judgments, cluster=cluster, n_resamples=20).iloc[0]
+    assert ("captions have 2.0 each" in row["interval_note"]) == warned
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_clusters_drawn_unevenly_say_how_often_intervals_of_two_annotators_hold(name: str) -> None:
+    for chance, warned in ((0.5, True), (1.0, False)):
+        judgments = pairs(ANSWERS * 9, p=[chance, *[1.0] * 89])
+        row = agreement_intervals(judgments, statistics=[name], inclusion="p", cluster="query_id").iloc[0]
+        assert ("held the truth in .88" in row["interval_note"]) == warned
