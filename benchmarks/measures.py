@@ -31,8 +31,9 @@ import pandas as pd
 from fire_toolkit import kernels
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.matrix import held
+from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
 from fire_toolkit.formats.runs.native import run_bytes
-from fire_toolkit.formats.runs.read import open_run, read_run, run_of_ranked
+from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.matching.judge_matrix import judge_matrix
 from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows

@@ -44,7 +44,7 @@ def coverage(
     with Progress() as tell:
         tell("ranks of judged docs")
         found = cover(
-            given.runs,
+            given.stored_runs,
             given.original,
             given.augmented,
             measures or COVERAGE,

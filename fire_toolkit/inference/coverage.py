@@ -13,17 +13,20 @@ from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounde
 from fire_toolkit.inference.judged_pairs import (
     Bools,
     Floats,
+    Ints,
     Joined,
     Labelling,
     join_runs,
     parse_measures,
     values_of,
 )
-from fire_toolkit.matching.ranking import split_runs
+from fire_toolkit.matching.blocks import RunBlock, StoredRun
+from fire_toolkit.matching.judge_matrix import MatrixSource
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.defaults import judged_at
+from fire_toolkit.measures.stored_runs import AnyRun, list_stored, top_blocks
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Qrels, Run
+from fire_toolkit.tables import Qrels
 
 SUMMARY = ["run_id", "measure", "augmented", "lower", "upper", "judged", "n_open", "n_pairs", "n_least"]
 SUMMARY += ["hours"]
@@ -50,7 +53,7 @@ class Coverage(_Coverage, Result):
 
 
 def coverage(
-    runs: Run | Sequence[Run],
+    runs: AnyRun | Sequence[AnyRun],
     original: Qrels,
     augmented: Qrels,
     measures: Sequence[str | Measure],
@@ -62,7 +65,7 @@ def coverage(
     """Return what is judged of runs, the bounds of their scores, and the pairs that would settle them.
 
     Args:
-        runs: one Run table or several; they need not have been pooled.
+        runs: as in `join_runs`; they need not have been pooled.
         original, augmented: qrels; the queries of `original` count.
         measures: those with bounds, see `is_bounded`.
         depths: at which Judged@k is given, each 1 or more.
@@ -97,13 +100,15 @@ def coverage(
         raise UsageError(
             f"{seconds} seconds and {labels_per_pair} labels a pair; expected 0 or more and 1 or more"
         )
-    joined = join_runs(runs, original, augmented)
+    stored = list_stored(runs)
+    joined = join_runs(stored, original, augmented)
     after = joined.label(augmented)
     cost = labels_per_pair * seconds / 3600
-    deepest = max(np.inf if measure.depth is None else measure.depth for measure in parsed)
+    depths_read = [measure.depth for measure in parsed]
+    deepest = None if None in depths_read else max(depth for depth in depths_read if depth is not None)
     summary, judged, pairs = [], [], []
-    for run_id, run in split_runs(runs).items():
-        ranking = joined.ranking(run_id, after)
+    for run in stored:
+        run_id, ranking = run.run_id, joined.ranking(run.run_id, after)
         judged += [(run_id, k, _share_judged(ranking, k)) for k in depths]
         unjudged = _unjudged(joined, run, ranking, after, deepest)
         for measure in parsed:
@@ -139,17 +144,28 @@ def _share_judged(ranking: JudgedRanking, k: int) -> float:
 
 
 def _unjudged(
-    joined: Joined, run: Run, ranking: JudgedRanking, labelling: Labelling, depth: float
+    joined: Joined,
+    run: StoredRun | MatrixSource,
+    ranking: JudgedRanking,
+    labelling: Labelling,
+    depth: int | None,
 ) -> pd.DataFrame:
     """Return the unjudged rows of a run's top, down to `depth`, with the code of their query."""
-    query = joined.queries.get_indexer(run["query_id"].cat.categories)[run["query_id"].cat.codes]
-    rank = run["rank"].to_numpy()
-    in_top = np.flatnonzero((query >= 0) & (rank <= np.minimum(ranking.n_retrieved, depth)[query]))
-    rows = run[["query_id", "doc_id", "rank"]].iloc[in_top].astype({"query_id": "str", "doc_id": "str"})
-    rows = rows.assign(query=query[in_top]).reset_index(drop=True)
-    place = joined.pairs_of(rows)
-    is_judged = (place >= 0) & (labelling.relevance[place] >= 0)
-    return rows[~is_judged].sort_values(["query_id", "rank"], kind="stable").reset_index(drop=True)
+    n_read = ranking.n_retrieved if depth is None else np.minimum(ranking.n_retrieved, depth)
+    parts = [_unjudged_rows(joined, block, n_read, labelling) for block in top_blocks(run, depth)]
+    found = pd.concat(parts, ignore_index=True)
+    return found.sort_values(["query", "rank"], kind="stable", ignore_index=True)
+
+
+def _unjudged_rows(joined: Joined, block: RunBlock, n_read: Ints, labelling: Labelling) -> pd.DataFrame:
+    """Return the unjudged rows of a block among the first `n_read` of each query of the join."""
+    query = np.repeat(joined.queries.get_indexer(block.queries), np.diff(block.start))
+    row = np.flatnonzero((query >= 0) & (block.rank <= n_read[query]))
+    query, doc = query[row], block.doc[row]
+    place = joined.pairs_at(query, joined.docs.get_indexer(block.docs)[doc])
+    is_open = (place < 0) | (labelling.relevance[place] < 0)
+    ids = {"query_id": joined.queries.take(query[is_open]), "doc_id": block.docs.take(doc[is_open])}
+    return pd.DataFrame(ids | {"rank": block.rank[row[is_open]], "query": query[is_open]})
 
 
 def _needed(unjudged: pd.DataFrame, is_open: Bools, measure: Measure, first_positive: Floats) -> Bools:

@@ -11,7 +11,7 @@ import pandas as pd
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.binomial import check_confidence, clopper_pearson
 from fire_toolkit.inference.judged_pairs import Bools, Floats, Ints
-from fire_toolkit.inference.resampling import bootstrap_medians, bootstrap_sums, summable
+from fire_toolkit.inference.resampling import bootstrap_sums_and_medians, summable
 from fire_toolkit.measures import Measure
 
 
@@ -38,16 +38,13 @@ def bootstrap_means(
     columns = np.flatnonzero(is_median) if is_median is not None else np.empty(0, dtype=np.int64)
     draws: Any = {"n_resamples": n_resamples, "seed": seed}
     if clusters is None:
-        rows = summable(values)
-        means = bootstrap_sums(rows, **draws) / max(len(values), 1)
-        members = None
+        sums, medians = bootstrap_sums_and_medians(summable(values), columns, **draws)
+        means = sums / max(len(values), 1)
     else:
-        rows = summable(cluster_sums(values, clusters))
-        sums = bootstrap_sums(rows, **draws, by_pattern=not len(columns))
+        rows, members = summable(cluster_sums(values, clusters)), (clusters, values[:, columns])
+        sums, medians = bootstrap_sums_and_medians(rows, columns, **draws, members=members)
         means = sums[:, :-1] / sums[:, -1:]
-        members = (clusters, values[:, columns])
-    if len(columns):
-        means[:, columns] = bootstrap_medians(rows, columns, **draws, members=members)
+    means[:, columns] = medians
     return np.asarray(means)
 
 

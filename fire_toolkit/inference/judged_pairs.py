@@ -112,6 +112,10 @@ class Joined:
         """Return the place of each row's pair, -1 where the join does not hold it."""
         query = self.queries.get_indexer(pd.Index(table["query_id"]))
         doc = self.docs.get_indexer(pd.Index(table["doc_id"]))
+        return self.pairs_at(query, doc)
+
+    def pairs_at(self, query: Ints, doc: Ints) -> Ints:
+        """Return the place of each pair of codes, -1 where the join does not hold it, or a code is -1."""
         keys = query * len(self.docs) + doc
         place = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
         is_known = (query >= 0) & (doc >= 0)

@@ -9,7 +9,8 @@ leaves the distribution as it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,13 +18,14 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.judged_pairs import Floats, Ints
 from fire_toolkit.kernels import compiled
 
-_CELLS = 1 << 17  # draws held at a time
+_CELLS = 1 << 20  # draws held at a time
 _ONE_THREAD = 1 << 18  # products of this many steps start no second thread
 _WORD_BITS = 64
 _HALF_BITS = 6
 _TABLE_BITS = 2 * _HALF_BITS
 _N_TABLES = 5
 _SIGNS = _N_TABLES * _TABLE_BITS  # of a word of 64 bits, 60 are signs
+_NEAR = 2  # distinct values on either side of a median, among which that of a resample is looked for
 _FEW = 24  # rows alike up to their sign: up to here their signs are drawn one by one
 _STEP = 1000  # signs that take as long as a step of `kernels.compiled`
 
@@ -42,63 +44,101 @@ def summable(values: Floats) -> Floats:
     return np.rint(values * scale) / scale
 
 
-def bootstrap_sums(values: Floats, *, n_resamples: int, seed: int, by_pattern: bool = True) -> Floats:
+def bootstrap_sums(values: Floats, *, n_resamples: int, seed: int) -> Floats:
     """Return the column sums of resamples: as many rows as there are, drawn with replacement.
 
     Args:
         values: (n_units, n_columns), see `summable`.
         n_resamples: 1 or more.
         seed: 0 or more; the same seed and values give the same sums.
-        by_pattern: whether equal rows may be drawn together, which is faster.
 
     Returns:
         (n_resamples, n_columns). Each row of counts is multinomial, exactly; all columns share it.
     """
-    sums = np.empty((n_resamples, values.shape[1]))
-    for part, counts, rows in _draws(values, n_resamples, seed, by_pattern):
-        sums[part] = _small_products(counts, rows)
-    return sums
+    return bootstrap_sums_and_medians(values, [], n_resamples=n_resamples, seed=seed)[0]
 
 
-def bootstrap_medians(
-    values: Floats, columns: Ints, *, n_resamples: int, seed: int, members: tuple[Ints, Floats] | None = None
-) -> Floats:
-    """Return the medians of some columns under the draws of `bootstrap_sums` with the same values.
+def bootstrap_sums_and_medians(
+    values: Floats,
+    columns: Sequence[int] | Ints,
+    *,
+    n_resamples: int,
+    seed: int,
+    members: tuple[Ints, Floats] | None = None,
+) -> tuple[Floats, Floats]:
+    """Return `bootstrap_sums`, and the medians of some columns under the same draws.
 
     Args:
         values, n_resamples, seed: as for `bootstrap_sums`.
         columns: which columns.
         members: where units are clusters: the unit of each query, and (n_queries, len(columns)), the
-            values whose medians are asked for. The draws are then those without `by_pattern`.
+            values whose medians are asked for.
 
     Returns:
-        (n_resamples, len(columns)); of an even number the mean of the two in the middle.
+        (n_resamples, n_columns) and (n_resamples, len(columns)); of an even number of values the median is
+        the mean of the two in the middle.
     """
+    sums = np.empty((n_resamples, values.shape[1]))
     medians = np.empty((n_resamples, len(columns)))
-    coded: list[tuple[Floats, Ints]] = []
-    for part, counts, rows in _draws(values, n_resamples, seed, members is None):
+    coded: list[_Levels] = []
+    near: Floats = np.empty((0, 0))
+    for part, counts, rows in _draws(
+        values, n_resamples, seed, by_pattern=members is None or not len(columns)
+    ):
+        sums[part] = _small_products(counts, rows)
         unit, own = members or (None, rows[:, columns])
-        coded = coded or [np.unique(column, return_inverse=True) for column in own.T]
-        drawn = counts if unit is None else counts[:, unit]
-        for place, (levels, level) in enumerate(coded):
-            medians[part, place] = _weighted_medians(drawn, levels, level)
-    return medians
+        if len(columns) and not coded:
+            coded = [_Levels.of(column) for column in own.T]
+            near = np.asfortranarray(np.hstack([levels.near for levels in coded]))
+        if coded:
+            drawn = counts if unit is None else counts[:, unit]
+            reached = np.split(_small_products(drawn, near), len(coded), axis=1)
+            total = drawn.sum(axis=1)
+            for place, levels in enumerate(coded):
+                medians[part, place] = levels.medians(drawn, total, reached[place])
+    return sums, medians
 
 
-def _weighted_medians(counts: Floats, levels: Floats, level: Ints) -> Floats:
-    """Return for each row of `counts` the median of a column, each value as often as it is drawn.
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """The values of a column: the distinct ones, ascending, and the place of each query's among them.
 
-    levels: the values there are, ascending; level: the place of each query's value among them.
+    first: of those next to the median; near: (n_queries, 2 × _NEAR), whether a query's value is at most the
+    first, second, ... of them.
     """
-    weight = [np.bincount(level, weights=row, minlength=len(levels)) for row in counts]
-    reached = np.cumsum(weight, axis=1)
-    total = reached[:, -1:]
-    middle = [levels[(reached <= half).sum(axis=1)] for half in ((total - 1) // 2, total // 2)]
-    return np.asarray((middle[0] + middle[1]) / 2)
+
+    values: Floats
+    level: Ints
+    first: int
+    near: Floats
+
+    @classmethod
+    def of(cls, column: Floats) -> _Levels:
+        """Return the levels of a column."""
+        values, level = np.unique(column, return_inverse=True)
+        middle = int(np.partition(level, len(level) // 2)[len(level) // 2])
+        first = max(0, middle - _NEAR)
+        near = level[:, None] <= np.arange(first, first + 2 * _NEAR)
+        return cls(values, level, first, near.astype(np.float64))
+
+    def medians(self, counts: Floats, total: Floats, reached: Floats) -> Floats:
+        """Return for each row of `counts` the median, each query's value as often as it is drawn.
+
+        Where it does not stand next to the median of the column, the values are counted one by one.
+        total: the sum of each row; reached: the sums over the queries that `near` chooses.
+        """
+        halves = np.column_stack([(total - 1) // 2, total // 2])
+        place = self.first + (reached[:, :, None] <= halves[:, None]).sum(axis=1)
+        is_far = (reached[:, -1] <= halves[:, 1]) | ((reached[:, 0] > halves[:, 0]) & (self.first > 0))
+        for row in np.flatnonzero(is_far):
+            weight = np.bincount(self.level, weights=counts[row], minlength=len(self.values))
+            place[row] = np.searchsorted(np.cumsum(weight), halves[row], side="right")
+        middle = self.values[place]
+        return np.asarray((middle[:, 0] + middle[:, 1]) / 2)
 
 
 def _draws(
-    values: Floats, n_resamples: int, seed: int, by_pattern: bool
+    values: Floats, n_resamples: int, seed: int, *, by_pattern: bool
 ) -> Iterator[tuple[slice, Floats, Floats]]:
     """Yield stretches of resamples: which they are, how often each row is drawn, and the rows."""
     check_draws(n_resamples, seed)

@@ -18,6 +18,7 @@ from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, places_of
 from fire_toolkit.matching.ranking import ranks_in_rows
 from fire_toolkit.matching.ties import TiedRanking, places_in_order
+from fire_toolkit.tables import Run
 
 
 def judge_matrix(
@@ -127,6 +128,10 @@ class MatrixSource(Protocol):
 
     def rank_pairs(self, coded: CodedQrels, doc_order: Sequence[str] | None) -> PairRanks:
         """Return where the pairs of `coded` stand."""
+        ...
+
+    def top(self, depth: int | None) -> Run:
+        """Return the top `depth` docs of each query, all without one."""
         ...
 
 

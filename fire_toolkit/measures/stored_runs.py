@@ -88,3 +88,8 @@ def rank_matrix_pairs(
         run.run_id, coded.queries, first=run.first_pair, n_shared=n_shared, has_known_doc=has_known_doc
     )
     return ranks
+
+
+def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:
+    """Return the lists of `run` in blocks that hold at least each query's top `depth`, all without one."""
+    return [block_of(run.top(depth))] if isinstance(run, MatrixSource) else run.blocks()

@@ -18,7 +18,7 @@ from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.runs.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix, n_rows_columns
-from fire_toolkit.formats.runs.read import run_of_ranked
+from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies

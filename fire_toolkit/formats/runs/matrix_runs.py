@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.matrix import Array, Matrix, n_rows_columns, rows_per_block
-from fire_toolkit.formats.runs.ranked import count_shapes, extremes_of, loops_for
+from fire_toolkit.formats.runs.ranked import Ranked, count_shapes, extremes_of, loops_for
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judge_matrix import PairRanks, rank_pairs
-from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
+from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
+from fire_toolkit.matching.ranking import top
+from fire_toolkit.tables import Run, check_run
 from fire_toolkit.tables.checks import are_ids
 
 _CHUNK_CELLS = 1 << 20
@@ -66,6 +70,28 @@ class MatrixRun:
             self.tell(LeftOut(ranks.n_own_items))
         return ranks
 
+    def top(self, depth: int | None) -> Run:
+        """Return the top `depth` docs of each query, all without one, as a table.
+
+        Raises:
+            FormatError: as for `rank_pairs`.
+        """
+        spare = 1 if self.own_items else 0
+        deepest = len(self.doc_ids) if depth is None else depth + spare
+        ranked = self._ranked(deepest)
+        refuse_missing(self.path, ranked.anomalies, self.query_ids, self.doc_ids)
+        run = run_of_ranked(ranked, self.run_id, self.query_ids, self.doc_ids, where=str(self.path))
+        if not self.own_items:
+            return run
+        run = drop_own_items(run, self.own_items)
+        return run if depth is None else top(run, depth)
+
+    def _ranked(self, depth: int) -> Ranked:
+        n_queries = len(self.query_ids)
+        return rank_matrix(
+            self.matrix, orientation=QUERIES_ROWS, n_queries=n_queries, docs=self.doc_ids, depth=depth
+        )
+
     def _blocks(self) -> Iterator[tuple[Array, Array]]:
         """Yield rows, and the score at or below which each row's docs are left out."""
         rows, columns = n_rows_columns(self.matrix)
@@ -81,11 +107,7 @@ class MatrixRun:
 
     def _refuse(self) -> None:
         """Raise the FormatError that counts and names what is not finite."""
-        n_queries = len(self.query_ids)
-        found = rank_matrix(
-            self.matrix, orientation=QUERIES_ROWS, n_queries=n_queries, docs=self.doc_ids, depth=1
-        )
-        refuse_missing(self.path, found.anomalies, self.query_ids, self.doc_ids)
+        refuse_missing(self.path, self._ranked(1).anomalies, self.query_ids, self.doc_ids)
 
 
 def can_be_scored(run: MatrixRun) -> bool:
@@ -109,3 +131,25 @@ def refuse_missing(
         f"{queries[row]}, doc {docs[column]}); expected finite numbers: leave padding rows out, or bring the "
         "file in with `fire-toolkit add-run`"
     )
+
+
+def run_of_ranked(
+    ranked: Ranked, run_id: str, queries: Sequence[str], docs: Sequence[str], *, where: str
+) -> Run:
+    """Return ranked indices as a Run of the ids at those indices."""
+    ids: dict[str, tuple[npt.NDArray[Any], Sequence[str]]] = {
+        "run_id": (np.zeros(len(ranked.query), dtype=np.int8), [run_id]),
+        "query_id": (ranked.query, queries),
+        "doc_id": (ranked.doc, docs),
+    }
+    table = pd.DataFrame(
+        {
+            **{
+                name: pd.Categorical.from_codes(codes, pd.Index(list(known), dtype="str"), validate=False)
+                for name, (codes, known) in ids.items()
+            },
+            "rank": ranked.rank,
+            "score": ranked.score,
+        }
+    )
+    return check_run(table, where=where)

@@ -7,26 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import choose_matrix
 from fire_toolkit.formats.runs import native, trec
 from fire_toolkit.formats.runs.axis_ids import IdFile, check_ids, ids_beside, own_or_given
-from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.runs.list_pass import run_of_lists
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix import Matrix, n_rows_columns
-from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored, refuse_missing
+from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored
 from fire_toolkit.formats.runs.native import NativeRunFile
-from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import find_reader
 from fire_toolkit.matching.ranking import top
-from fire_toolkit.tables import Run, check_run
+from fire_toolkit.tables import Run
 
 _Given = str | Path | IdFile | None
 
@@ -136,11 +132,7 @@ def _read_matrix(
     depth: int | None,
 ) -> Run:
     matrix, queries, docs = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
-    ranked = rank_matrix(
-        matrix, orientation=QUERIES_ROWS, n_queries=len(queries), docs=docs, depth=depth or len(docs)
-    )
-    refuse_missing(path, ranked.anomalies, queries, docs)
-    return run_of_ranked(ranked, run_id, queries, docs, where=str(path))
+    return MatrixRun(path, run_id, matrix, queries, docs).top(depth)
 
 
 def open_matrix(
@@ -212,23 +204,3 @@ def _named(listed: Listed, path: Path, files: Mapping[str, IdFile | None]) -> Li
 def _asked(files: Mapping[str, IdFile | None]) -> dict[str, str]:
     """Return by which option somebody asked for those ids that somebody asked for."""
     return {name: file.option for name, file in files.items() if file is not None and file.is_asked}
-
-
-def run_of_ranked(ranked: Ranked, run_id: str, queries: list[str], docs: list[str], *, where: str) -> Run:
-    """Return ranked indices as a Run of the ids at those indices."""
-    ids: dict[str, tuple[npt.NDArray[Any], list[str]]] = {
-        "run_id": (np.zeros(len(ranked.query), dtype=np.int8), [run_id]),
-        "query_id": (ranked.query, queries),
-        "doc_id": (ranked.doc, docs),
-    }
-    table = pd.DataFrame(
-        {
-            **{
-                name: pd.Categorical.from_codes(codes, pd.Index(known, dtype="str"), validate=False)
-                for name, (codes, known) in ids.items()
-            },
-            "rank": ranked.rank,
-            "score": ranked.score,
-        }
-    )
-    return check_run(table, where=where)
