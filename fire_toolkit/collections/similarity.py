@@ -16,9 +16,12 @@ from fire_toolkit.collections.ngrams import (
     text_norms,
     vectors,
 )
+from fire_toolkit.kernels import compiled
 
 _VALUES = 1 << 22  # numbers in a block of cosines
+_KEPT = 1 << 18  # cosines of which the largest are kept at a time
 _CACHED = 1 << 16  # numbers summed at a time
+_COLD = 1 << 18  # sums for which the compiled loops are loaded: a block of many
 _N_LEFT = 128  # texts compared with all others at a time
 
 
@@ -68,6 +71,17 @@ def _summed_rows(values: Floats, places: Ints, starts: Ints, own: Floats | None 
     Done in pieces that stay in the processor's cache.
     """
     found = np.zeros((len(starts) - 1, values.shape[1]))
+    if compiled(len(places) * values.shape[1], cold=_COLD) is not None:
+        from fire_toolkit.kernels import comparison_loops
+
+        comparison_loops.sum_rows(
+            values,
+            places.astype(np.int64, copy=False),
+            starts,
+            np.empty(0) if own is None else own[:, 0],
+            found,
+        )
+        return found
     filled = np.flatnonzero(np.diff(starts))
     begins, ends = starts[filled], starts[filled + 1]
     per_piece = max(1, _CACHED // values.shape[1])
@@ -85,10 +99,14 @@ def _summed_rows(values: Floats, places: Ints, starts: Ints, own: Floats | None 
 
 def _summed(by_word: Floats, index: NgramIndex, rows: Ints, norms: Floats) -> Floats:
     """Return rows × columns: the words' scores summed over each row's words, divided by its norm."""
+    return np.asarray(_word_sums(by_word, index, rows) / norms[rows][:, None])
+
+
+def _word_sums(by_word: Floats, index: NgramIndex, rows: Ints) -> Floats:
+    """Return rows × columns: the words' scores summed over each row's words."""
     owner, token = expand(index.text_starts, rows)
     starts = np.searchsorted(owner, np.arange(len(rows) + 1))
-    sums = _summed_rows(by_word, index.text_words[token].astype(np.int64), starts)
-    return np.asarray(sums / norms[rows][:, None])
+    return _summed_rows(by_word, index.text_words[token].astype(np.int64), starts)
 
 
 def similar_pairs(index: NgramIndex, *, min_similarity: float) -> tuple[Ints, Ints, Floats]:
@@ -125,10 +143,24 @@ def nearest_mean(texts: Sequence[str], others: Sequence[str], *, n_nearest: int)
     means = np.empty(len(texts))
     for start in range(0, len(texts), _N_LEFT):
         chosen = rows[start : start + _N_LEFT]
-        best: Floats = np.zeros((len(chosen), 0))
-        for _, _, cosines in similarity_blocks(index, chosen, compared, norms):
-            best = np.concatenate([best, cosines], axis=1)
-            n_kept = min(n_nearest, best.shape[1])
-            best = -np.partition(-best, n_kept - 1, axis=1)[:, :n_kept]
-        means[chosen] = np.sort(best, axis=1).mean(axis=1)
+        by_word = _word_scores(index, chosen)
+        best: Floats = np.full((len(chosen), min(n_nearest, len(compared))), -1.0)
+        step = max(1, _KEPT // len(chosen))
+        for begin in range(0, len(compared), step):
+            part = compared[begin : begin + step]
+            best = _keep_largest(_word_sums(by_word, index, part), norms[part], best)
+        rounded = np.minimum(np.round(best, DIGITS), 1.0)
+        means[chosen] = np.ascontiguousarray(rounded.T).mean(axis=0)  # added one after the other
     return means
+
+
+def _keep_largest(sums: Floats, norms: Floats, best: Floats) -> Floats:
+    """Return `best`, columns × kept and ascending, with what is larger in the columns of sums / norms."""
+    if compiled(sums.size, cold=_COLD) is not None:
+        from fire_toolkit.kernels import comparison_loops
+
+        comparison_loops.keep_largest(sums, norms, best)
+        return best
+    together = np.concatenate([best, (sums / norms[:, None]).T], axis=1)
+    n_left = together.shape[1] - best.shape[1]
+    return np.sort(np.partition(together, n_left, axis=1)[:, n_left:], axis=1)

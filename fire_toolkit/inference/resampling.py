@@ -79,6 +79,10 @@ def bootstrap_sums_and_medians(
         the mean of the two in the middle.
     """
     sums = np.empty((n_resamples, values.shape[1]))
+    if values.shape[1] == 1 and not len(columns) and 20 * len(_patterns(values)[0]) > len(values):
+        for part, units in _places(len(values), n_resamples, seed):
+            sums[part, 0] = values[:, 0].take(units).sum(axis=1)
+        return sums, np.empty((n_resamples, 0))
     medians = np.empty((n_resamples, len(columns)))
     coded: list[_Levels] = []
     near: Floats = np.empty((0, 0))
@@ -141,24 +145,27 @@ def _draws(
     values: Floats, n_resamples: int, seed: int, *, by_pattern: bool
 ) -> Iterator[tuple[slice, Floats, Floats]]:
     """Yield stretches of resamples: which they are, how often each row is drawn, and the rows."""
-    check_draws(n_resamples, seed)
-    rng = np.random.default_rng(seed)
     n_units = len(values)
     patterns, count = _patterns(values) if by_pattern else (values, np.ones(n_units, dtype=np.int64))
     if 20 * len(patterns) <= n_units:
-        counts = rng.multinomial(n_units, count / n_units, size=n_resamples)
+        check_draws(n_resamples, seed)
+        counts = np.random.default_rng(seed).multinomial(n_units, count / n_units, size=n_resamples)
         yield slice(n_resamples), counts.astype(np.float64), patterns
         return
     rows = np.asfortranarray(values)
+    for part, drawn in _places(n_units, n_resamples, seed):
+        counts = np.stack([np.bincount(each, minlength=n_units) for each in drawn])
+        yield part, counts.astype(np.float64), rows
+
+
+def _places(n_units: int, n_resamples: int, seed: int) -> Iterator[tuple[slice, Ints]]:
+    """Yield stretches of resamples: which they are, and the units that each draws."""
+    check_draws(n_resamples, seed)
+    rng = np.random.default_rng(seed)
     step = max(1, _CELLS // n_units)
     for start in range(0, n_resamples, step):
         part = slice(start, min(start + step, n_resamples))
-        drawn = rng.integers(0, n_units, size=(part.stop - part.start, n_units))
-        yield (
-            part,
-            np.stack([np.bincount(each, minlength=n_units) for each in drawn]).astype(np.float64),
-            rows,
-        )
+        yield part, rng.integers(0, n_units, size=(part.stop - part.start, n_units))
 
 
 def _small_products(counts: Floats, columns: Floats) -> Floats:

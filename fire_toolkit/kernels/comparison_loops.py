@@ -1,7 +1,8 @@
-"""The compiled loops of comparison: overlap of ranked lists, sums under random signs.
+"""The compiled loops of comparison: ranked lists, sums under random signs, cosines of texts.
 
-Each has a plain NumPy twin and gives what its twin gives, to the bit. Nothing imports this module but its
-twins' modules, and only once `kernels.compiled` says that compiled loops are loaded.
+Each has a plain NumPy twin and gives what its twin gives, to the bit unless it says otherwise. Nothing
+imports this module but its twins' modules, and only once `kernels.compiled` says that compiled loops are
+loaded.
 """
 
 from __future__ import annotations
@@ -130,3 +131,48 @@ def _write_measures(
         values[4 * m + 3, place] = truncated + x_s / s * extension + ((x_l - x_s) / l + x_s / s) * p[l]
         values[4 * m + 4, place] = x_l * whole[m] - before
         values[4 * m + 5, place] = p[s] + p[l] - p[f] - tail
+
+
+@_compiled
+def sum_rows(values: Floats, places: Ints, starts: Ints, own: Floats, found: Floats) -> None:
+    """Add to row i of `found` the rows of `values` at places[starts[i] : starts[i + 1]].
+
+    Each is multiplied by its entry of `own`, unless that is empty. The twin is `similarity._summed_rows`,
+    which may add in another order: last digits can differ, and its callers round.
+    """
+    for row in range(starts.size - 1):
+        total = found[row]
+        for entry in range(starts[row], starts[row + 1]):
+            added = values[places[entry]]
+            if own.size:
+                for column in range(total.size):
+                    total[column] += added[column] * own[entry]
+            else:
+                for column in range(total.size):
+                    total[column] += added[column]
+
+
+@_compiled
+def keep_largest(sums: Floats, norms: Floats, best: Floats) -> None:
+    """Put into `best`, columns × kept and ascending, what is larger in each column of sums / norms.
+
+    The twin is `similarity._keep_largest`.
+    """
+    least = best[:, 0].copy()
+    for row in range(norms.size):
+        own, norm = sums[row], norms[row]
+        n_larger = 0
+        for column in range(own.size):
+            n_larger += own[column] / norm > least[column]
+        if n_larger == 0:
+            continue
+        for column in range(own.size):
+            value = own[column] / norm
+            if value > least[column]:
+                kept = best[column]
+                place = 1
+                while place < kept.size and kept[place] < value:
+                    kept[place - 1] = kept[place]
+                    place += 1
+                kept[place - 1] = value
+                least[column] = kept[0]

@@ -107,6 +107,20 @@ def test_the_mean_of_the_nearest_training_captions() -> None:
     assert len(nearest_mean([], CAPTIONS, n_nearest=5)) == 0
 
 
+@pytest.mark.parametrize("n_nearest", [1, 5, 400])
+def test_compiled_loops_find_the_same_nearest_captions(
+    monkeypatch: pytest.MonkeyPatch, n_nearest: int
+) -> None:
+    from fire_toolkit.collections import similarity
+
+    texts = [f"caption {n % 7} of {n % 5} things and {n}" for n in range(300)]
+    found = []
+    for loops in (None, similarity):
+        monkeypatch.setattr(similarity, "compiled", lambda *sizes, use=loops, **options: use)
+        found.append(nearest_mean(texts[:150], [*texts[100:], "", "unlike"], n_nearest=n_nearest))
+    np.testing.assert_allclose(*found, rtol=0, atol=2e-12)  # two cosines may round apart
+
+
 def levenshtein(a: str, b: str) -> int:
     above = list(range(len(b) + 1))
     for i, x in enumerate(a, start=1):
