@@ -28,8 +28,7 @@ def expected_average_precision(tied: TiedRanking, *, k: int | None = None) -> Fl
 
 def filled_average_precision(filling: Filling, *, k: int | None = None) -> Ends:
     """Return its values as unjudged docs become positives."""
-    n_positives = filling.ranking.n_positives[:, None]
-    return filling.over(filling.precision_sums(k), lambda n_added: n_positives + n_added)
+    return filling.shares(filling.precision_sums(k))
 
 
 AP = Definition(

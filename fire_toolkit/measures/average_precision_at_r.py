@@ -7,6 +7,7 @@ from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_precisions
+from fire_toolkit.measures.filling import Ends, Filling
 
 
 def average_precision_at_r(ranking: JudgedRanking) -> Floats:
@@ -23,6 +24,11 @@ def expected_average_precision_at_r(tied: TiedRanking) -> Floats:
     return share(expected_precisions(tied, k=n_positives), n_positives)
 
 
+def filled_average_precision_at_r(filling: Filling) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    return filling.shares(filling.precision_sums_to(filling.n_positives))
+
+
 MAP_AT_R = Definition(
     name="mAP@R",
     summary="The precision at the rank of each positive in the top |G|, summed, over |G|.",
@@ -32,6 +38,7 @@ MAP_AT_R = Definition(
     per_query=average_precision_at_r,
     expected=expected_average_precision_at_r,
     bounds="ends",
+    filled=filled_average_precision_at_r,
     also_called=("AP@R",),
 )
 

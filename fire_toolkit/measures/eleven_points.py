@@ -7,7 +7,11 @@ import numpy as np
 from fire_toolkit.arrays import Floats
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.interpolated_precision import interpolated_precision
+from fire_toolkit.measures.filling import Ends, Filling
+from fire_toolkit.measures.interpolated_precision import (
+    filled_interpolated_precisions,
+    interpolated_precision,
+)
 
 POINTS = tuple(step / 10 for step in range(11))
 
@@ -20,6 +24,12 @@ def eleven_point_average(ranking: JudgedRanking) -> Floats:
     return total / len(POINTS)
 
 
+def filled_eleven_point_average(filling: Filling) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    first, last = filled_interpolated_precisions(filling, POINTS)
+    return first.mean(axis=0), last.mean(axis=0)
+
+
 ELEVEN_POINTS = Definition(
     name="11pt_avg",
     summary="The mean of IPrec at recall 0, 0.1, ..., 1.",
@@ -27,6 +37,7 @@ ELEVEN_POINTS = Definition(
     convention="The shares of the positives are taken as IPrec takes them.",
     per_query=eleven_point_average,
     bounds="ends",
+    filled=filled_eleven_point_average,
     also_called=("11-pt_avg",),
 )
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fire_toolkit.arrays import Floats, max_by_query
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition, Parameter
+from fire_toolkit.measures.filling import Ends, Filling
 
 
 def interpolated_precision(ranking: JudgedRanking, *, recall: float) -> Floats:
@@ -15,6 +18,29 @@ def interpolated_precision(ranking: JudgedRanking, *, recall: float) -> Floats:
     n_needed = np.floor(recall * ranking.n_positives + 0.9)
     is_in = found.place >= n_needed[found.query]
     return max_by_query(found.query[is_in], (found.place / found.rank)[is_in], ranking.n_queries)
+
+
+def filled_interpolated_precision(filling: Filling, *, recall: float) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    first, last = filled_interpolated_precisions(filling, (recall,))
+    return first[0], last[0]
+
+
+def filled_interpolated_precisions(filling: Filling, recalls: Sequence[float]) -> Ends:
+    """Return the values at some recalls (n_recalls, n_queries, depth), as unjudged docs become positives.
+
+    Precision is greatest at a positive that a judged doc follows, or the end, or an unjudged doc.
+    """
+    both = []
+    for side, n_positives in enumerate(filling.n_positives):
+        n_needed = [np.floor(recall * n_positives + 0.9) for recall in recalls]
+        best = np.zeros((len(recalls), *n_positives.shape))
+        for rank, n_found in filling.turns(side):
+            precision = n_found / rank
+            for level, needed in zip(best, n_needed, strict=True):
+                np.maximum(level, precision, out=level, where=n_found >= needed)
+        both.append(best)
+    return both[0], both[1]
 
 
 IPREC = Definition(
@@ -26,6 +52,7 @@ IPREC = Definition(
     per_query=interpolated_precision,
     parameters=(Parameter("recall", example=0.5, low=0.0, high=1.0, closed=True),),
     bounds="ends",
+    filled=filled_interpolated_precision,
     also_called=("iprec_at_recall", "IP"),
 )
 

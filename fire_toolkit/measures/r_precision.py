@@ -9,6 +9,7 @@ from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_found
+from fire_toolkit.measures.filling import Ends, Filling
 
 
 def r_precision(ranking: JudgedRanking) -> Floats:
@@ -28,6 +29,12 @@ def expected_recall_at_multiple(tied: TiedRanking, *, multiple: int) -> Floats:
     return share(expected_found(tied, k=multiple * n_positives), n_positives)
 
 
+def filled_recall_at_multiple(filling: Filling, *, multiple: int) -> Ends:
+    """Return `recall_at_multiple` as unjudged docs become positives."""
+    first, last = filling.n_positives
+    return filling.shares(filling.counts_to((multiple * first, multiple * last)))
+
+
 RPREC = Definition(
     name="Rprec",
     summary="The share of positives in the top R, where R is the number of positives of the query.",
@@ -36,6 +43,7 @@ RPREC = Definition(
     per_query=r_precision,
     expected=partial(expected_recall_at_multiple, multiple=1),
     bounds="ends",
+    filled=partial(filled_recall_at_multiple, multiple=1),
     also_called=("R-precision", "RP"),
 )
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from fire_toolkit.measures.definition import Definition
-from fire_toolkit.measures.r_precision import expected_recall_at_multiple, recall_at_multiple
+from fire_toolkit.measures.r_precision import (
+    expected_recall_at_multiple,
+    filled_recall_at_multiple,
+    recall_at_multiple,
+)
 
 FT = Definition(
     name="FT",
@@ -16,6 +20,7 @@ FT = Definition(
     per_query=partial(recall_at_multiple, multiple=1),
     expected=partial(expected_recall_at_multiple, multiple=1),
     bounds="ends",
+    filled=partial(filled_recall_at_multiple, multiple=1),
     also_called=("first_tier",),
 )
 ST = Definition(
@@ -27,6 +32,7 @@ ST = Definition(
     per_query=partial(recall_at_multiple, multiple=2),
     expected=partial(expected_recall_at_multiple, multiple=2),
     bounds="ends",
+    filled=partial(filled_recall_at_multiple, multiple=2),
     also_called=("second_tier",),
 )
 

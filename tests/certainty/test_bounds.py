@@ -98,7 +98,27 @@ def test_many_queries_at_once_are_bounded_as_each_alone(
         assert (low[0], high[0]) == (whole[0][place], whole[1][place])
 
 
-@pytest.mark.parametrize("name", ["AP", "gm_map", "AP@60/min", "AP_fire@60", "nDCG", "nDCG_J", "nCG@60"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AP",
+        "gm_map",
+        "AP@60/min",
+        "AP_fire@60",
+        "nDCG",
+        "nDCG_J",
+        "nCG@60",
+        "mAP@R",
+        "Rprec",
+        "FT",
+        "ST",
+        "infAP",
+        "IPrec(recall=0.3)",
+        "IPrec(recall=1)",
+        "11pt_avg",
+        "mAP@R:rel=2",
+    ],
+)
 def test_a_long_list_takes_one_evaluation_and_has_the_extremes_of_all(name: str) -> None:
     rng = np.random.default_rng(7)
     rows = [("m", f"q{q}", f"d{d:02}", float(-d)) for q in range(20) for d in range(60)]
