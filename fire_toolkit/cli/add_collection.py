@@ -13,6 +13,7 @@ from fire_toolkit.cli.common import (
     n_of,
     say,
     say_next,
+    say_notes,
     summarise,
     workspace_path,
     write_outputs,
@@ -61,8 +62,7 @@ def add_collection(
     for found in recognised:
         inputs.note(found.path)
         say(f"{found.path}: {found.reader} ({found.why})")
-    for note in collection.notes:
-        say(f"note: {note}")
+    say_notes(collection.notes)
     texts = {
         "queries.tsv": delimited_text(collection.queries, delimiter="\t"),
         "items.tsv": delimited_text(collection.items, delimiter="\t"),

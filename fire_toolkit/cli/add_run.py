@@ -15,12 +15,12 @@ import click
 from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
-    current_workspace,
     json_option,
     n_of,
-    relative_path,
+    named_file,
     say,
     say_next,
+    say_notes,
     summarise,
     workspace_path,
     write_outputs,
@@ -160,9 +160,8 @@ def _check_usage(files: tuple[str, ...], run_id: str | None, embeddings: bool) -
 
 
 def _workspace_file(section: str, key: str) -> Path | None:
-    workspace = current_workspace()
-    path = workspace.path(section, key) if workspace else None
-    return relative_path(path) if path and path.is_file() else None
+    path = named_file(key, section)
+    return path if path and path.is_file() else None
 
 
 def _ingested(
@@ -257,8 +256,7 @@ def _tell(path: Path, result: Ingested, *, as_json: bool) -> None:
     if "orientation" in report:
         line += f"; {_SIDES[report['orientation']]}, as {_KNOWN_FROM[report['orientation_from']]}"
     say(line)
-    for note in result.notes:
-        say(f"note: {note}")
+    say_notes(result.notes)
     if result.sense is not None:
         say(result.sense.words)
         if result.sense.warning:

@@ -26,17 +26,18 @@ from fire_toolkit.cli.benchmark import print_text, resampled
 from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
-    chosen_path,
     current_workspace,
     drawn,
     format_option,
     formatted,
+    judgments_path,
     n_of,
     say,
     say_next,
+    say_notes,
     setting_or_default,
     workspace_path,
-    write_outputs,
+    write_table,
 )
 from fire_toolkit.cli.judged_files import (
     grades_of,
@@ -44,7 +45,7 @@ from fire_toolkit.cli.judged_files import (
     read_controls,
     with_control_answers,
 )
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import typed_judgments
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import Judgments
@@ -139,7 +140,7 @@ def agree(
     if cluster and not intervals:
         raise click.UsageError("--cluster needs --intervals")
     inputs = Inputs()
-    path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
+    path = judgments_path(judgments, "JUDGMENTS.csv")
     table = judgments_from(inputs.use(path))
     grades = grades_of(table, guideline)
     table = _designed(table, all_rounds=all_rounds)
@@ -252,8 +253,7 @@ def _drawn(measured: pd.DataFrame, by: str | None, output_format: str) -> str:
     """Return the rows as a table; what their notes say is said beside it, each note once."""
     for name in ("note", "interval_note"):
         if name in measured.columns:
-            for note in _notes(measured, name):
-                say(f"note: {note}")
+            say_notes(_notes(measured, name))
             measured = measured.drop(columns=name)
     if "statistic" in measured.columns:
         measured = _for_people(measured, by)
@@ -316,5 +316,4 @@ def _keep(measured: pd.DataFrame, question: _Question, inputs: Inputs) -> None:
     if question.intervals:
         names = ("intervals", "cluster", "n_resamples", "seed")
         parameters |= {name: getattr(question, name) for name in names}
-    text = delimited_text(measured, nan="nan")
-    write_outputs(place, {place.name: text}, stage="agree", parameters=parameters, inputs=inputs)
+    write_table(place, measured, stage="agree", parameters=parameters, inputs=inputs)

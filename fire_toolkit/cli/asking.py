@@ -15,6 +15,7 @@ from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
     current_workspace,
+    file_in,
     n_of,
     relative_path,
     say,
@@ -53,7 +54,7 @@ def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
     """
     workspace = current_workspace()
     given = chosen_path(pool, workspace_path("pool"), "POOL")
-    file = given / "pool.csv" if given.is_dir() else given
+    file = file_in(given, "pool.csv")
     pooled = read_pool(inputs.use(file))
     is_own = workspace is not None and file.resolve() == (workspace.root / "pool" / "pool.csv").resolve()
     if workspace and is_own and not out:

@@ -11,7 +11,9 @@ from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
     drawn,
+    file_in,
     json_option,
+    made_file,
     say,
     say_next,
     summarise,
@@ -101,8 +103,8 @@ def audit(
     Nothing is changed. Each finding says how many of how many and what follows from it; its table is
     DIR/<finding>.csv.
     """
-    labels = labels or _workspace_labels()
-    if sharing and not labels:
+    labels_file = labels or made_file("labels/labels.csv")
+    if sharing and not labels_file:
         raise UsageError("--share-judgments shares labels: name them with --labels")
     folder = chosen_path(out, workspace_path("audit"), "--out")
     if media and not Path(media).is_dir():
@@ -127,8 +129,8 @@ def audit(
         audits.audit_runs(found, read, query_table, item_table, qrels_table)
     if train:
         audits.audit_training(found, query_table, _training_texts(train, inputs))
-    if labels:
-        _add_sharing(found, query_table, labels, sharing, inputs)
+    if labels_file:
+        _add_sharing(found, query_table, labels_file, sharing, inputs)
     texts = {f"{name}.csv": delimited_text(table) for name, table in found.tables.items()}
     summary = found.summary()
     texts["findings.csv"] = delimited_text(summary)
@@ -137,12 +139,6 @@ def audit(
     write_outputs(folder, texts, stage="audit", parameters=parameters, inputs=inputs, counts=counts)
     summarise(counts, _drawn(found), as_json=as_json)
     say_next("pool", f"{runs_named(runs)} --qrels {named('QRELS', qrels, beside=inputs.hashes)} --out pool")
-
-
-def _workspace_labels() -> str | None:
-    """Return the labels that the workspace has, if there are any yet."""
-    path = workspace_path("labels/labels.csv")
-    return str(path) if path and path.is_file() else None
 
 
 def _drawn(found: Audit) -> str:
@@ -175,9 +171,10 @@ def _training_texts(train: str, inputs: Inputs) -> list[str]:
     return [str(text) for text in collection.queries["text"]]
 
 
-def _add_sharing(found: Audit, queries: Queries, labels: str, sharing: str | None, inputs: Inputs) -> None:
-    path = Path(labels) / "labels.csv" if Path(labels).is_dir() else Path(labels)
-    table = read_labels(inputs.use(path))
+def _add_sharing(
+    found: Audit, queries: Queries, labels: str | Path, sharing: str | None, inputs: Inputs
+) -> None:
+    table = read_labels(inputs.use(file_in(labels, "labels.csv")))
     for choice in CHOICES:
         shared = share_labels(table, queries, choice=choice)
         conflicts = f"{shared.n_conflicts:,} in conflict are not shared"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
-    current_workspace,
+    file_in,
     json_option,
-    relative_path,
+    named_file,
     say_next,
     setting_or_default,
     summarise,
@@ -42,14 +40,8 @@ def augment(
 ) -> None:
     """Join labels to the original qrels, and count what was confirmed, new and rejected apart."""
     file = chosen_path(out, workspace_path("augmented/qrels.txt"), "--out")
-    workspace = current_workspace()
-    original_path = chosen_path(
-        qrels,
-        relative_path(workspace.path("collection", "qrels") or Path()) if workspace else None,
-        "--qrels",
-    )
-    labels_path = chosen_path(labels, workspace_path("labels"), "--labels")
-    labels_file = labels_path / "labels.csv" if labels_path.is_dir() else labels_path
+    original_path = chosen_path(qrels, named_file("qrels"), "--qrels")
+    labels_file = file_in(chosen_path(labels, workspace_path("labels"), "--labels"), "labels.csv")
     inputs = Inputs()
     original = read_qrels(inputs.use(original_path))
     judged = read_labels(inputs.use(labels_file))

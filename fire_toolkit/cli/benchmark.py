@@ -14,10 +14,11 @@ from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
     chosen_path,
-    current_workspace,
     drawn,
+    file_in,
+    made_file,
     n_of,
-    relative_path,
+    named_file,
     run_arguments,
     say,
     workspace_path,
@@ -103,7 +104,7 @@ class Given:
     def labels(self) -> Labels:
         """The resolved labels."""
         path = chosen_path(self.values["labels"], workspace_path("labels"), "--labels")
-        found = read_labels(self.inputs.use(path / "labels.csv" if path.is_dir() else path))
+        found = read_labels(self.inputs.use(file_in(path, "labels.csv")))
         labels: Labels = self.own.pairs(found, "labels")
         return labels
 
@@ -115,9 +116,8 @@ class Given:
 
     @property
     def _sources_file(self) -> Path | None:
-        in_workspace = workspace_path("pool/pool_sources.csv")
-        is_own = self.values.get("qrels") is None and in_workspace and in_workspace.is_file()
-        path = self.values.get("pool_sources") or (in_workspace if is_own else None)
+        own = made_file("pool/pool_sources.csv") if self.values.get("qrels") is None else None
+        path = self.values.get("pool_sources") or own
         return Path(path) if path else None
 
     @cached_property
@@ -134,7 +134,7 @@ class Given:
         return sources
 
     def _use_sources(self, path: Path) -> Path:
-        return self.inputs.use(path / "pool_sources.csv" if path.is_dir() else path)
+        return self.inputs.use(file_in(path, "pool_sources.csv"))
 
     @cached_property
     def pooled_runs(self) -> set[str] | None:
@@ -269,27 +269,18 @@ def reads(*names: str) -> Callable[[Command], Command]:
 
 def read_original(qrels: str | None, inputs: Inputs) -> Qrels:
     """Return the original qrels given, else the workspace's."""
-    workspace = current_workspace()
-    in_workspace = workspace.path("collection", "qrels") if workspace else None
-    return read_qrels(
-        inputs.use(chosen_path(qrels, relative_path(in_workspace) if in_workspace else None, "--qrels"))
-    )
+    return read_qrels(inputs.use(chosen_path(qrels, named_file("qrels"), "--qrels")))
 
 
 def read_augmented(augmented: str | None, given_qrels: str | None, inputs: Inputs) -> Qrels | None:
     """Return the augmented qrels given, else the workspace's where they correct its own, else None."""
-    in_workspace = workspace_path("augmented/qrels.txt")
-    is_own = given_qrels is None and in_workspace and in_workspace.is_file()
-    path = augmented or (in_workspace if is_own else None)
+    path = augmented or (made_file("augmented/qrels.txt") if given_qrels is None else None)
     return read_qrels(inputs.use(path)) if path else None
 
 
 def read_queries_file(queries: str | None, inputs: Inputs) -> Queries:
     """Return the queries given, else the workspace's."""
-    workspace = current_workspace()
-    in_workspace = workspace.path("collection", "queries") if workspace else None
-    path = chosen_path(queries, relative_path(in_workspace) if in_workspace else None, "--queries")
-    return read_queries(inputs.use(path))
+    return read_queries(inputs.use(chosen_path(queries, named_file("queries"), "--queries")))
 
 
 def read_clusters(clusters: str | None, queries: str | None, inputs: Inputs) -> pd.Series | None:

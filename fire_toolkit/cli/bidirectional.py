@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 import pandas as pd
@@ -17,12 +16,12 @@ from fire_toolkit.cli.common import (
     formatted,
     run_arguments,
     say,
-    write_outputs,
+    say_notes,
+    write_table,
 )
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.run_files import id_files, read_two_ways, refuse_unused
 from fire_toolkit.formats.runs.bidirectional import cut_matrix, open_both_ways, rank_both_ways
-from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.measures.defaults import DIRECTION_CUTOFFS
 from fire_toolkit.scoring.bidirectional import (
     Fold,
@@ -103,16 +102,14 @@ def bidirectional(
         for both, fold in source.pairs(parts, whole)
     ]
     scoring = mean_of_folds(scorings)
-    for note in scoring.notes:
-        say(f"note: {note}")
+    say_notes(scoring.notes)
     if output_format in DRAWN:
         click.echo(_drawn(scoring.scores, output_format), nl=False)
     else:
         click.echo(formatted(scoring.scores, output_format), nl=False)
     if out:
-        text = {Path(out).name: delimited_text(scoring.scores, nan="nan")}
         parameters = {"item": item, "folds": folds}
-        write_outputs(Path(out), text, stage="bidirectional", parameters=parameters, inputs=inputs)
+        write_table(out, scoring.scores, stage="bidirectional", parameters=parameters, inputs=inputs)
 
 
 Scored = tuple[tuple["Run", "Run"], "Fold"]

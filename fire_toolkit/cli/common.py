@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,12 @@ def say(line: str) -> None:
     click.echo(in_own_names(line), err=True)
 
 
+def say_notes(notes: Iterable[object]) -> None:
+    """Print each note on a line of its own."""
+    for note in notes:
+        say(f"note: {note}")
+
+
 def n_of(number: int, thing: str) -> str:
     """Return `1 pair`, `2 pairs`, `1 query`, `2,000 queries`."""
     plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
@@ -133,6 +139,36 @@ def workspace_path(relative: str) -> Path | None:
     """Return a fixed place of the current workspace, relative to the current folder where it can be."""
     workspace = current_workspace()
     return relative_path(workspace.root / relative) if workspace else None
+
+
+def made_file(relative: str) -> Path | None:
+    """Return a file that a stage has made in the current workspace, or None."""
+    path = workspace_path(relative)
+    return path if path and path.is_file() else None
+
+
+def named_file(key: str, section: str = "collection") -> Path | None:
+    """Return the path that the workspace names, whether or not a file is there; or None."""
+    workspace = current_workspace()
+    path = workspace.path(section, key) if workspace else None
+    return relative_path(path) if path else None
+
+
+def named_files(section: str, key: str) -> list[Path]:
+    """Return the files that match the workspace's patterns, sorted; empty without a workspace."""
+    workspace = current_workspace()
+    return [relative_path(path) for path in workspace.paths(section, key)] if workspace else []
+
+
+def file_in(path: str | Path, name: str) -> Path:
+    """Return the file `name` of a folder, or `path` itself where it is no folder."""
+    path = Path(path)
+    return path / name if path.is_dir() else path
+
+
+def judgments_path(given: str | None, option: str) -> Path:
+    """Return the judgments given, else the workspace's."""
+    return chosen_path(given, workspace_path("judgments/judgments.csv"), option)
 
 
 def workspace_file(key: str) -> Path | None:
@@ -216,6 +252,17 @@ def write_outputs(
     manifest = Manifest(stage, __version__, dict(parameters), inputs.hashes, counts=dict(counts or {}))
     at = manifest_path(out, is_folder=is_folder)
     write_stage({folder / name: text for name, text in texts.items()}, manifest, at=at)
+
+
+def write_table(
+    out: str | Path, table: pd.DataFrame, *, stage: str, parameters: Mapping[str, Any], inputs: Inputs
+) -> None:
+    """Write a long table as CSV, with its manifest; nan is written as `nan`."""
+    from fire_toolkit.formats.tables.delimited import delimited_text
+
+    out = Path(out)
+    texts = {out.name: delimited_text(table, nan="nan")}
+    write_outputs(out, texts, stage=stage, parameters=parameters, inputs=inputs)
 
 
 def summarise(counts: Mapping[str, Any], words: str, *, as_json: bool) -> None:

@@ -7,22 +7,17 @@ from typing import Any
 
 import click
 
-from fire_toolkit.cli.benchmark import compared, print_text
+from fire_toolkit.cli.benchmark import Given, compared, print_text, reads
 from fire_toolkit.cli.common import (
     DRAWN,
-    Inputs,
     drawn,
     format_option,
     formatted,
-    run_arguments,
-    say,
+    say_notes,
     setting_or_default,
     workspace_path,
-    write_outputs,
+    write_table,
 )
-from fire_toolkit.cli.own_items import choose_own_items, own_item_option
-from fire_toolkit.cli.run_files import read_runs
-from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.inference.compare import BROKEN, compare_runs
 from fire_toolkit.inference.tied_lists import VARIANTS
 from fire_toolkit.scoring.breakdown import AspectScores
@@ -42,7 +37,7 @@ def drawn_aspects(scores: AspectScores, column: str, output_format: str) -> str:
 
 
 @click.command()
-@run_arguments
+@reads("runs")
 @click.option(
     "--depth",
     "depths",
@@ -65,20 +60,15 @@ def drawn_aspects(scores: AspectScores, column: str, output_format: str) -> str:
     help="Docs of equal score: in rank order, or tied (variants of Corsi and Urbano 2024).",
 )
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
-@own_item_option
 @click.option("--queries", metavar="FILE", help="queries.tsv: the queries' own items.")
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
 def compare(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
+    given: Given,
     depths: tuple[int, ...],
     persistences: tuple[float, ...],
     ties: str,
     per_query: bool,
-    own_item: str | None,
-    queries: str | None,
     output_format: str,
     out: str | None,
 ) -> None:
@@ -88,24 +78,20 @@ def compare(
     """
     depths = depths or (int(setting_or_default(None, "compare", "depth")),)
     persistences = persistences or (float(setting_or_default(None, "compare", "rbo_p")),)
-    inputs = Inputs()
-    own = choose_own_items(own_item, queries, inputs)
-    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=max(depths), own=own)
+    tables = given.runs_to(max(depths))
     result = compare_runs(tables, depth=depths, rbo_p=persistences, ties=ties, per_query=per_query)
-    for note in result.notes:
-        say(f"note: {note}")
+    say_notes(result.notes)
     if output_format in DRAWN and per_query:
         output_format = "csv"
     text = (_drawn_comparisons if output_format in DRAWN else formatted)(result.comparisons, output_format)
     basis = compared(tables, depth=", ".join(map(str, depths)), ties=ties)
-    print_text(text, output_format, basis="; ".join([basis, *own.in_words()]))
-    is_usual = not (runs or per_query or own_item)
+    print_text(text, output_format, basis="; ".join([basis, *given.own.in_words()]))
+    is_usual = not (per_query or given.values["runs"] or given.values["own_item"])
     place = Path(out) if out else workspace_path("comparison/comparison.csv") if is_usual else None
     if place:
-        text = delimited_text(result.comparisons, nan="nan")
         parameters = {"depth": _one(depths), "rbo_p": _one(persistences), "ties": ties}
-        parameters |= own.parameters
-        write_outputs(place, {place.name: text}, stage="compare", parameters=parameters, inputs=inputs)
+        parameters |= given.own.parameters
+        write_table(place, result.comparisons, stage="compare", parameters=parameters, inputs=given.inputs)
 
 
 def _one(values: tuple[Any, ...]) -> Any:

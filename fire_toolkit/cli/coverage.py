@@ -8,15 +8,7 @@ import click
 import pandas as pd
 
 from fire_toolkit.cli.benchmark import Given, measure_option, print_table, reads
-from fire_toolkit.cli.common import (
-    Inputs,
-    format_option,
-    n_of,
-    say,
-    say_next,
-    workspace_path,
-    write_outputs,
-)
+from fire_toolkit.cli.common import Inputs, format_option, made_file, n_of, say, say_next, write_outputs
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.formats.tables.delimited import delimited_text
@@ -61,8 +53,7 @@ def coverage(
 
 def _cost(judgments: str | None, inputs: Inputs) -> tuple[float, float]:
     """Return the mean seconds of a judgment and the judgments of a pair; nan and 1 where not known."""
-    in_workspace = workspace_path("judgments/judgments.csv")
-    path = judgments or (in_workspace if in_workspace and in_workspace.is_file() else None)
+    path = judgments or made_file("judgments/judgments.csv")
     if path is None:
         return float("nan"), 1.0
     table, _ = read_judgments(inputs.use(path))

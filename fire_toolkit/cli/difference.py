@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal, get_args
 
 import click
@@ -14,12 +13,11 @@ from fire_toolkit.cli.common import (
     drawn,
     format_option,
     formatted,
-    say,
+    say_notes,
     setting_or_default,
-    write_outputs,
+    write_table,
 )
 from fire_toolkit.cli.server_options import Progress
-from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.inference import score_differences
 from fire_toolkit.inference.differences import Family
 from fire_toolkit.measures import parse_measure
@@ -63,8 +61,7 @@ def difference(
             **given.draws,
             tell=tell,
         )
-    for note in notes:
-        say(f"note: {note}")
+    say_notes(notes)
     text = (_drawn if output_format in DRAWN else formatted)(table, output_format)
     corrected = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
     print_text(text, output_format, basis=given.basis(f"Holm over {corrected}"))
@@ -75,8 +72,7 @@ def difference(
             **given.draw_parameters,
             **given.own.parameters,
         }
-        outputs = {Path(out).name: delimited_text(table, nan="nan")}
-        write_outputs(Path(out), outputs, stage="difference", parameters=parameters, inputs=given.inputs)
+        write_table(out, table, stage="difference", parameters=parameters, inputs=given.inputs)
 
 
 def _drawn(table: pd.DataFrame, output_format: str) -> str:

@@ -12,6 +12,8 @@ from fire_toolkit.cli.audit import queries_option, read_tables
 from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
+    judgments_path,
+    made_file,
     say,
     say_next,
     workspace_path,
@@ -65,7 +67,7 @@ def export_fire_release(
     set_fields = dict(map(_field, about))
     inputs = Inputs()
     query_table, _, _ = read_tables(inputs, queries, None, None)
-    judgments_file = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "--judgments")
+    judgments_file = judgments_path(judgments, "--judgments")
     folder = chosen_path(labels, workspace_path("labels"), "--labels")
     label_table = read_labels(inputs.use(folder / "labels.csv"))
     disputes = read_delimited(inputs.use(folder / "disputes.csv"), required=["query_id", "doc_id", "reason"])
@@ -122,8 +124,8 @@ def _kept(path: Path, inputs: Inputs) -> dict[str, Any]:
 
 def _provenance(given: str | None, folder: Path, inputs: Inputs) -> pd.DataFrame | None:
     """Return which model proposed a pair: from the file given, beside the labels, or the workspace's pool."""
-    places = (folder / "provenance.csv", workspace_path("pool/pool_sources.csv"))
-    path = Path(given) if given else next((place for place in places if place and place.is_file()), None)
+    beside = folder / "provenance.csv"
+    path = Path(given) if given else beside if beside.is_file() else made_file("pool/pool_sources.csv")
     if path is None:
         say("note: which model proposed a pair is not known; give it with --provenance")
         return None

@@ -10,7 +10,14 @@ from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetche
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
-from fire_toolkit.cli.common import Inputs, relative_path, say, setting_or_default, summarise, write_outputs
+from fire_toolkit.cli.common import (
+    Inputs,
+    relative_path,
+    say_notes,
+    setting_or_default,
+    summarise,
+    write_outputs,
+)
 from fire_toolkit.cli.judged_files import latest_round
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.server_options import connection_from
@@ -101,8 +108,7 @@ def derive_judgments(
     if counts["dropped"]:
         words += "; dropped: " + ", ".join(f"{n:,} {reason}" for reason, n in counts["dropped"].items())
     summarise({**changes, **counts}, words, as_json=as_json)
-    for note in (*added.notes, *result.notes):
-        say(f"note: {note}")
+    say_notes((*added.notes, *result.notes))
 
 
 def _exports_before(judgments: Path) -> dict[str, str]:

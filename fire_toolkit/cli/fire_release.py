@@ -14,8 +14,8 @@ from fire_toolkit.cli.common import (
     chosen_path,
     current_workspace,
     json_option,
-    say,
     say_next,
+    say_notes,
     summarise,
     write_outputs,
 )
@@ -43,8 +43,7 @@ def fire_release(file: str, queries: str | None, items: str | None, out: str | N
     inputs = Inputs()
     query_table, item_table, _ = read_tables(inputs, queries, items, None)
     release = read_fire_release(inputs.use(file), query_table, items=item_table)
-    for note in release.notes:
-        say(f"note: {note}")
+    say_notes(release.notes)
     tables: dict[str, pd.DataFrame] = {
         "judgments.csv": release.judgments,
         "labels.csv": release.labels,

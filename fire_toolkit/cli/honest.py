@@ -7,9 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from fire_toolkit.cli.benchmark import Given, print_text
-from fire_toolkit.cli.common import DRAWN, drawn, formatted, say, write_outputs
+from fire_toolkit.cli.common import DRAWN, drawn, formatted, say, say_notes, write_table
 from fire_toolkit.cli.server_options import Progress
-from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.inference import honest_scores
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.scoring.drawn import augmented_cell
@@ -35,8 +34,7 @@ def show_honest(
             **given.draws,
             tell=tell,
         )
-    for note in notes:
-        say(f"note: {note}")
+    say_notes(notes)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
     text = (drawn_honest if output_format in DRAWN else formatted)(scores, output_format)
@@ -51,8 +49,7 @@ def show_honest(
             **given.draw_parameters,
             **given.own.parameters,
         }
-        outputs = {out.name: delimited_text(scores, nan="nan")}
-        write_outputs(out, outputs, stage="score", parameters=parameters, inputs=given.inputs)
+        write_table(out, scores, stage="score", parameters=parameters, inputs=given.inputs)
 
 
 def counted(scores: pd.DataFrame) -> list[str]:

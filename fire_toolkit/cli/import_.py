@@ -16,11 +16,10 @@ from fire_toolkit.cli.campaigns import begun_here, campaign_of
 from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
-    current_workspace,
     json_option,
-    relative_path,
-    say,
+    named_files,
     say_next,
+    say_notes,
     setting_or_default,
     summarise,
     workspace_path,
@@ -51,7 +50,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     """
     file = chosen_path(out, workspace_path("judgments/judgments.csv"), "--out")
     inputs = Inputs()
-    paths = list(map(Path, exports)) or workspace_exports()
+    paths = list(map(Path, exports)) or named_files("import", "exports")
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
     campaign = None if out else begun_here()
@@ -89,8 +88,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
             "; dropped: " + ", ".join(f"{n:,} {reason}" for reason, n in dropped.items()) + " (dropped.csv)"
         )
     summarise(counts, words, as_json=as_json)
-    for note in result.notes:
-        say(f"note: {note}")
+    say_notes(result.notes)
     say_next("agree" if out is None else f"agree {file}")
 
 
@@ -111,9 +109,3 @@ def _without_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def workspace_exports() -> list[Path]:
-    """Return the exports that the workspace names."""
-    workspace = current_workspace()
-    return [relative_path(path) for path in workspace.paths("import", "exports")] if workspace else []

@@ -23,6 +23,7 @@ from fire_toolkit.cli.common import (
     formatted,
     json_option,
     n_of,
+    named_file,
     relative_path,
     say,
     say_next,
@@ -111,7 +112,7 @@ def used_media(given: str | None, inputs: Inputs, *, written: Path | None = None
     path = _shown_table() if workspace else None
     if not given and workspace and path is None:
         raise click.UsageError("ITEMS is needed: fire.toml names none ([collection] items)")
-    file = chosen_path(given, relative_path(path) if path else None, "ITEMS")
+    file = chosen_path(given, path, "ITEMS")
     if written and written.resolve() == file.resolve():
         raise click.UsageError(f"{written} holds the paths, which are needed again; write to another file")
     return _read_media(inputs.use(file))
@@ -119,9 +120,7 @@ def used_media(given: str | None, inputs: Inputs, *, written: Path | None = None
 
 def _shown_table() -> Path | None:
     """Return the workspace's items, or its queries where the items are captions and the queries are seen."""
-    workspace = current_workspace()
-    items = workspace.path("collection", "items") if workspace else None
-    queries = workspace.path("collection", "queries") if workspace else None
+    items, queries = named_file("items"), named_file("queries")
     if items is None or queries is None or not (items.is_file() and queries.is_file()):
         return items
     are_captions = "text" in read_delimited(items).columns and "media_url" in read_delimited(queries).columns

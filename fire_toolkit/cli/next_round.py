@@ -28,6 +28,7 @@ from fire_toolkit.cli.common import (
     drawn,
     formatted,
     json_option,
+    judgments_path,
     n_of,
     say,
     say_next,
@@ -111,7 +112,7 @@ def next_round(
     kind), so that agreement is of the first, blind round alone. Elsewhere `tasks` makes tasks of pool.csv.
     """
     asked = _asked(ask, budget, random_share, low_posterior)
-    path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "--judgments")
+    path = judgments_path(judgments, "--judgments")
     labels_folder = chosen_path(folder, workspace_path("labels"), "--labels")
     inputs = Inputs()
     campaign = begun_here()

@@ -19,7 +19,7 @@ from fire_toolkit.cli.common import (
     chosen_path,
     format_option,
     n_of,
-    say,
+    say_notes,
     setting_or_default,
     workspace_path,
 )
@@ -68,8 +68,7 @@ def orders(
     names = tuple(setting_or_default(measures, "score", "measures"))
     with Progress() as tell:
         found = compare_orders(given.stored_runs, qrels, names, **given.draws, tell=tell)
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
     table = {"agreement": found.agreement, "swaps": found.swaps, "scores": found.scores}[show]
     sizes = ", ".join(f"{name} {len(own) - given.own.n_added:,} pairs" for name, own in qrels.items())
     n_queries = next(iter(qrels.values()))["query_id"].nunique()

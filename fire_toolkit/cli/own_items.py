@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fire_toolkit.cli.common import Inputs, current_workspace, relative_path
+from fire_toolkit.cli.common import Inputs, named_file
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of
 from fire_toolkit.formats.runs.read import run_id_of
@@ -184,9 +184,8 @@ def groups_beside(queries: str | None) -> Path | None:
 def _queries_path(given: str | None) -> Path | None:
     if given:
         return Path(given)
-    workspace = current_workspace()
-    path = workspace.path("collection", "queries") if workspace else None
-    return relative_path(path) if path and path.is_file() else None
+    path = named_file("queries")
+    return path if path and path.is_file() else None
 
 
 def _protocol(queries: Path) -> tuple[str, str]:

@@ -14,8 +14,9 @@ from fire_toolkit.cli.common import (
     chosen_path,
     current_workspace,
     json_option,
+    made_file,
     n_of,
-    relative_path,
+    named_file,
     run_arguments,
     say,
     say_next,
@@ -139,7 +140,7 @@ def _make(
     own_items = queries_own_items(queries, inputs)
     to_read = depth + 1 if own_items else depth
     tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=to_read)
-    original_file = qrels or _workspace_qrels()
+    original_file = qrels or named_file("qrels")
     originals = read_qrels(inputs.use(original_file)) if original_file else None
     earlier = _read_earlier(judged, previous, inputs)
     result = pool_runs(
@@ -180,8 +181,8 @@ def time_of(n_pairs: int) -> str:
 
     By the median time of the workspace's judgments and the share of pairs that are judged twice.
     """
-    path = workspace_path("judgments/judgments.csv")
-    table = read_delimited(path) if path and path.is_file() else None
+    path = made_file("judgments/judgments.csv")
+    table = read_delimited(path) if path else None
     if table is None or "duration_s" not in table.columns:
         return ""
     seconds = pd.to_numeric(table["duration_s"], errors="coerce").median()
@@ -228,8 +229,7 @@ def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs)
 
 def _own_judgments() -> Path | None:
     """Return the workspace's judgments, or its labels where it has no judgments."""
-    places = (workspace_path("judgments/judgments.csv"), workspace_path("labels/labels.csv"))
-    return next((place for place in places if place and place.is_file()), None)
+    return made_file("judgments/judgments.csv") or made_file("labels/labels.csv")
 
 
 def _changes(made: _Made) -> list[dict[str, Any]]:
@@ -237,12 +237,12 @@ def _changes(made: _Made) -> list[dict[str, Any]]:
     earlier = made.earlier
     if earlier.sources is None or _are_same(earlier.sources, made.result.sources):
         return []
-    labels = workspace_path("labels/labels.csv")
+    labels = made_file("labels/labels.csv")
     found = source_changes(
         earlier.sources,
         made.result.sources,
         judged=earlier.judged,
-        labels=read_labels(labels) if labels and labels.is_file() else None,
+        labels=read_labels(labels) if labels else None,
     )
     rows = [
         {str(key): row[key] for key in row}
@@ -296,12 +296,6 @@ def _say_next(folder: Path, counts: dict[str, int]) -> None:
         say(f"next: fire-toolkit tasks {folder}")
     else:
         say_next("tasks", f"{folder} --queries {named('QUERIES')} --out {folder / 'tasks.json'}")
-
-
-def _workspace_qrels() -> Path | None:
-    workspace = current_workspace()
-    path = workspace.path("collection", "qrels") if workspace else None
-    return relative_path(path) if path else None
 
 
 def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:

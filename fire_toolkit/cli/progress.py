@@ -12,9 +12,8 @@ import click
 
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
 from fire_toolkit.cli.campaigns import begun_here
-from fire_toolkit.cli.common import drawn, json_option, say
+from fire_toolkit.cli.common import drawn, json_option, named_files, say
 from fire_toolkit.cli.fetching import fetch_all
-from fire_toolkit.cli.import_ import workspace_exports
 from fire_toolkit.cli.meter import workspace_root
 from fire_toolkit.cli.server_options import connection_options
 from fire_toolkit.errors import ServerError, UsageError
@@ -37,7 +36,7 @@ def progress(
     while True:
         if pulls or watch:
             try:
-                fetch_all(root, url, token_file, workspace_exports())
+                fetch_all(root, url, token_file, named_files("import", "exports"))
             except ServerError as error:
                 if not watch:
                     raise

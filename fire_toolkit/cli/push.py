@@ -30,10 +30,10 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import active_annotators, begin, campaign_of, loads_of
 from fire_toolkit.cli.common import (
     Inputs,
-    current_workspace,
     drawn,
     json_option,
     n_of,
+    named_file,
     relative_path,
     say,
     say_next,
@@ -204,15 +204,13 @@ def _new_round(
 
 def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:
     """Return the tasks of pairs whose answer is known, and the answers; −1 says that none is known."""
-    workspace = current_workspace()
     qrels = read_qrels(inputs.use(path))
     answers = check_qrels(qrels[qrels["relevance"] >= 0])
-    queries = workspace.path("collection", "queries") if workspace else None
-    items = workspace.path("collection", "items") if workspace else None
+    items = named_file("items")
     made = make_tasks(
         check_pool(answers[["query_id", "doc_id"]]),
-        read_queries(inputs.use(relative_path(queries or Path("collection/queries.tsv")))),
-        items=read_items(inputs.use(relative_path(items))) if items else None,
+        read_queries(inputs.use(named_file("queries") or "collection/queries.tsv")),
+        items=read_items(inputs.use(items)) if items else None,
         guideline=rules,
         overlap=0,
     )

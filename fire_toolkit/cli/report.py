@@ -26,6 +26,7 @@ from fire_toolkit.cli.common import (
     n_of,
     refuse_untransposed,
     say,
+    say_notes,
     transpose_option,
     workspace_path,
 )
@@ -76,8 +77,7 @@ def table1(
     with Progress() as tell:
         tell("ranks of judged docs")
         scores, notes = score_runs(given.stored_runs, given.original, names, augmented=given.augmented)
-    for note in notes:
-        say(f"note: {note}")
+    say_notes(notes)
     if transpose:
         refuse_untransposed(output_format)
     if output_format in DRAWN:
@@ -123,8 +123,7 @@ def table2(
     with Progress() as tell:
         tell(f"resolving {n_of(len(table), 'judgment')}")
         found = describe_data(table, grades=grades, sources=given.sources_if_any, datasets=datasets)
-    for note in dict.fromkeys(note for note in found["note"] if note):
-        say(f"note: {note}")
+    say_notes(dict.fromkeys(note for note in found["note"] if note))
     print_table(found, output_format, _DATA, basis=given.basis(n_of(len(table), "judgment"), "rule fire"))
 
 
@@ -162,8 +161,7 @@ def table3(
     """
     runs = given.runs_to(depth)
     long, notes = compare_runs(runs, depth=depth, rbo_p=rbo_p or (0.9, 0.98))
-    for note in notes:
-        say(f"note: {note}")
+    say_notes(notes)
     basis = "; ".join([compared(runs, depth=depth), *given.own.in_words()])
     if output_format not in DRAWN:
         print_text(formatted(long, output_format), output_format, basis=basis)

@@ -14,6 +14,7 @@ from fire_toolkit.cli.common import (
     chosen_path,
     current_workspace,
     json_option,
+    judgments_path,
     n_of,
     say,
     say_next,
@@ -126,7 +127,7 @@ def resolve(
     """
     folder = chosen_path(out, workspace_path("labels"), "--out")
     inputs = Inputs()
-    path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
+    path = judgments_path(judgments, "JUDGMENTS.csv")
     original = read_qrels(inputs.use(qrels)) if qrels else None
     table = judgments_from(inputs.use(path))
     grades = known_grades(table, guideline, path)

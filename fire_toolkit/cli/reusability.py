@@ -5,10 +5,7 @@ from __future__ import annotations
 import click
 
 from fire_toolkit.cli.benchmark import Given, measure_option, print_table, reads
-from fire_toolkit.cli.common import (
-    format_option,
-    say,
-)
+from fire_toolkit.cli.common import format_option, say_notes
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import leave_out
@@ -54,8 +51,7 @@ def reusability(
             sources=given.sources,
             families=_families(families),
         )
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
     given.say_unpooled()
     own = found.scores[found.scores["is_left_out"]].drop(columns="is_left_out")
     table = {"own": own, "orders": found.orders, "all": found.scores}[show]

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import click
 
-from fire_toolkit.cli.common import Inputs, current_workspace, relative_path, say
+from fire_toolkit.cli.common import Inputs, named_file, named_files, relative_path, say
 from fire_toolkit.cli.own_items import OwnItemRule
 from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
@@ -74,11 +74,8 @@ def id_files(
 
 
 def _id_file(given: str | None, key: str, inputs: Inputs) -> IdFile | None:
-    workspace = current_workspace()
-    path = Path(given) if given else workspace.path("runs", key) if workspace else None
-    return (
-        IdFile(inputs.use(relative_path(path)), key.removesuffix("s"), is_asked=bool(given)) if path else None
-    )
+    path = relative_path(Path(given)) if given else named_file(key, "runs")
+    return IdFile(inputs.use(path), key.removesuffix("s"), is_asked=bool(given)) if path else None
 
 
 def refuse_unused(ids: Sequence[IdFile | None]) -> None:
@@ -96,7 +93,9 @@ def _runs(
     read: Callable[..., _AnyRun],
     ids: tuple[IdFile | None, ...],
 ) -> list[_AnyRun]:
-    named = [_split_name(file) for file in files] or [(None, str(path)) for path in _workspace_runs()]
+    named = [_split_name(file) for file in files] or [
+        (None, str(path)) for path in named_files("runs", "files")
+    ]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
     axes = dict(zip(("query_ids", "doc_ids"), ids, strict=True))
@@ -106,11 +105,6 @@ def _runs(
 def _split_name(file: str) -> tuple[str | None, str]:
     name, equals, path = file.partition("=")
     return (name, path) if equals and name and "/" not in name and not Path(file).exists() else (None, file)
-
-
-def _workspace_runs() -> list[Path]:
-    workspace = current_workspace()
-    return [relative_path(path) for path in workspace.paths("runs", "files")] if workspace else []
 
 
 def _with_own_names(runs: list[_AnyRun], named: Sequence[tuple[str | None, str]]) -> list[_AnyRun]:

@@ -19,24 +19,24 @@ from fire_toolkit.cli.benchmark import (
 from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
-    current_workspace,
     format_option,
     formatted,
     n_of,
+    named_file,
     refuse_untransposed,
-    relative_path,
     say,
     say_next,
+    say_notes,
     setting_or_default,
     transpose_option,
     workspace_path,
-    write_outputs,
+    write_table,
 )
 from fire_toolkit.cli.compare import drawn_aspects
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
 from fire_toolkit.formats.runs.axis_ids import read_ids
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
@@ -169,8 +169,7 @@ def _show(
     scoring: Scoring, by: str | None, given: Given, output_format: str, *, per_query: bool, transpose: bool
 ) -> pd.DataFrame:
     """Print the notes and the scores, drawn or in their long form, and return the long form."""
-    for note in scoring.notes:
-        say(f"note: {note}")
+    say_notes(scoring.notes)
     is_drawn = output_format in DRAWN and not per_query
     if by is None:
         table: pd.DataFrame = scoring.scores
@@ -221,10 +220,7 @@ def _refuse(given: Mapping[str, bool], *, beside: str) -> None:
 
 def _doc_order(given: Given) -> list[str]:
     """Return the docs in the order of the file given, else of the workspace's matrices."""
-    workspace = current_workspace()
-    listed = workspace.path("runs", "doc_ids") if workspace else None
-    doc_ids = given.values["doc_ids"]
-    path = Path(doc_ids) if doc_ids else relative_path(listed) if listed else None
+    path = given.values["doc_ids"] or named_file("doc_ids", "runs")
     if path is None:
         raise click.UsageError(
             "--ties index needs the collection's docs in their order: give --doc-ids FILE, a line each, "
@@ -235,5 +231,4 @@ def _doc_order(given: Given) -> list[str]:
 
 def _write(place: Path | None, table: pd.DataFrame, parameters: Mapping[str, Any], inputs: Inputs) -> None:
     if place:
-        texts = {place.name: delimited_text(table, nan="nan")}
-        write_outputs(place, texts, stage="score", parameters=parameters, inputs=inputs)
+        write_table(place, table, stage="score", parameters=parameters, inputs=inputs)

@@ -19,7 +19,7 @@ from fire_toolkit.cli.common import (
     current_workspace,
     json_option,
     n_of,
-    relative_path,
+    named_file,
     say,
     say_next,
     setting_or_default,
@@ -80,8 +80,8 @@ def tasks(
     inputs = Inputs()
     asked = what_to_ask(pool, out, inputs)
     file = asked.file
-    captions = read_queries(inputs.use(chosen_path(queries, _from_workspace("queries"), "--queries")))
-    items_file = items or _from_workspace("items")
+    captions = read_queries(inputs.use(chosen_path(queries, named_file("queries"), "--queries")))
+    items_file = items or named_file("items")
     rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
     share = float(setting_or_default(overlap, "tasks", "overlap"))
     seed = int(setting_or_default(seed, "tasks", "seed"))
@@ -166,9 +166,3 @@ def _say_next_of_tasks() -> None:
         say_next("push")
     else:
         say_next("import", "EXPORT.json --out judgments.csv")
-
-
-def _from_workspace(key: str) -> Path | None:
-    workspace = current_workspace()
-    path = workspace.path("collection", key) if workspace else None
-    return relative_path(path) if path else None

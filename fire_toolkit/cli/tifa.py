@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from fire_toolkit.cli.common import DRAWN, Inputs, drawn, format_option, formatted, n_of, say, write_outputs
-from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.cli.common import (
+    DRAWN,
+    Inputs,
+    drawn,
+    file_in,
+    format_option,
+    formatted,
+    n_of,
+    say,
+    write_table,
+)
 from fire_toolkit.formats.tables.table_files import read_labels
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.scoring import tifa as stage
@@ -44,8 +51,7 @@ def tifa(
     judged = stage.judge_answers(read_questions(inputs.use(questions)), read_answers(answered))
     scores = stage.score_tifa(judged)
     if labels is not None:
-        folder = Path(labels)
-        file = inputs.use(folder / "labels.csv" if folder.is_dir() else folder)
+        file = inputs.use(file_in(labels, "labels.csv"))
         table = stage.tifa_by_label(scores, read_labels(file))
     else:
         table = {
@@ -64,5 +70,4 @@ def tifa(
         words = f"{n_of(len(scores), 'pair')} of {n_of(len(by_text), 'text')}"
         say(f"{words}; mean TIFA over texts {100 * by_text.mean():.1f}")
     if out:
-        texts = {Path(out).name: delimited_text(table, nan="nan")}
-        write_outputs(Path(out), texts, stage="tifa", parameters={"per": per}, inputs=inputs)
+        write_table(out, table, stage="tifa", parameters={"per": per}, inputs=inputs)
