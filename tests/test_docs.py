@@ -65,7 +65,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 def test_the_python_of_the_readme_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    save, library = re.findall(r"```python\n(.*?)```", text, re.S)
+    library, save = re.findall(r"```python\n(.*?)```", text, re.S)
     (tmp_path / "runs").mkdir()
     monkeypatch.chdir(tmp_path)
     exec(save, {"sims": np.eye(2), "query_ids": ["1", "2"], "doc_ids": ["a", "b"]})
