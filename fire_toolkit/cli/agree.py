@@ -128,9 +128,9 @@ def agree(
     guideline: str | None,
     output_format: str,
 ) -> None:
-    """Measure how far annotators agree: Krippendorff's alpha, percent agreement and their relatives.
+    """Measure agreement between annotators: Krippendorff's alpha, percent agreement and related statistics.
 
-    Only pairs with two judgments or more (n_pairable) can say anything; an undefined value is nan,
+    Only pairs with two judgments or more (n_pairable) count; an undefined value is nan,
     with the reason in its note. Where judgments say their round, only the first answers to each pair
     count: later ones were asked because of them. A column inclusion_probability (the chance with which
     a pair was chosen for a second judgment) weighs pairs by its inverse.

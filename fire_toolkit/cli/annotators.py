@@ -19,7 +19,7 @@ from fire_toolkit.labelstudio.annotators import Annotator, read_register
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def annotators() -> None:
-    """Make and list annotators' accounts, or let one answer no more.
+    """Make and list annotators' accounts, or deactivate one.
 
     Who is who is written in .labelstudio/annotators.csv, which only you can read; elsewhere only
     pseudonyms appear.
@@ -81,7 +81,7 @@ def list_(emails: bool, url: str | None, token_file: Path | None, as_json: bool)
 @connection_options
 @json_option
 def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_json: bool) -> None:
-    """Let annotators answer no more; everything they answered stays theirs.
+    """Deactivate annotators; their answers stay theirs.
 
     An account is shut, not deleted: deleting one in Label Studio takes the author off its answers.
     Who works with files gets no further ones.

@@ -38,7 +38,7 @@ from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts
 def augment(
     qrels: str | None, labels: str | None, policy: str | None, out: str | None, as_json: bool
 ) -> None:
-    """Join labels to the original qrels, and count what was confirmed, new and rejected apart."""
+    """Join labels to the original qrels, and count confirmed, new and rejected pairs."""
     file = chosen_path(out, workspace_path("augmented/qrels.txt"), "--out")
     original_path = chosen_path(qrels, named_file("qrels"), "--qrels")
     labels_file = file_in(chosen_path(labels, workspace_path("labels"), "--labels"), "labels.csv")

@@ -25,7 +25,7 @@ from fire_toolkit.inference import contributions as count
 )
 @format_option
 def contributions(given: Given, show: str, output_format: str) -> None:
-    """Count what each run brought to the pool, what it alone brought, and what became of it.
+    """Count the pairs that each run pooled, those that it alone pooled, and how they were judged.
 
     Original positives that were confirmed are counted apart from new positives.
     """

@@ -31,7 +31,7 @@ def coverage(
     output_format: str,
     out: str | None,
 ) -> None:
-    """How much of a new run is judged, how far its scores can move, and what settling them would cost."""
+    """Measure how much of a new run is judged, how far its scores can move, and what the rest would cost."""
     seconds, labels = _cost(judgments, given.inputs)
     with Progress() as tell:
         tell("ranks of judged docs")

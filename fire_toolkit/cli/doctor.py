@@ -1,4 +1,4 @@
-"""`doctor`: what is wrong around the server, and the command that mends it."""
+"""`doctor`: what is wrong around the server, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json: bool) -> None:
     """Look at SDK, codecs, disk, connection, server, clock, token and projects.
 
-    Each fault comes with what mends it. Exit code 1 if something is wrong, 3 if it is the server's fault.
+    Each problem is listed with the command that fixes it. Exit code 1 if there is one, 3 if it is the
+    server's.
     """
     workspace = current_workspace()
     findings = examine(workspace.root if workspace else None, url=url, token_file=token_file)

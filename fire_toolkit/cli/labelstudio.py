@@ -129,7 +129,7 @@ def _admin(folder: Path) -> str:
 @_folder_option
 @json_option
 def stop(folder: Path | None, as_json: bool) -> None:
-    """End this workspace's server, and no other."""
+    """Stop this workspace's server."""
     ended = stop_server(_server_folder(folder))
     if as_json:
         click.echo(json.dumps({"stopped": ended}))

@@ -150,9 +150,9 @@ def known_origin(given: str | None) -> str:
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def media() -> None:
-    """Look whether browsers play the items, transcode those that they do not, serve them.
+    """Check whether browsers play the items, transcode those that they do not, and serve them.
 
-    The annotation page says nothing when a video does not play; look before people do.
+    The annotation page shows no error when a video does not play, so check before annotators start.
     """
 
 
@@ -176,11 +176,11 @@ def check(
     show_all: bool,
     output_format: str,
 ) -> None:
-    """Look at every item: is it there, will a browser play it, does its address answer as it must.
+    """Check every item: whether it exists, a browser plays it, and its address answers correctly.
 
     ITEMS is a CSV or TSV with doc_id (or query_id, where captions are the items) and media_url, a path
     or an address. An address must answer a page of Label Studio (CORS) and in parts (Range). Prints
-    each item that will not play, why, and what mends it; exit code 1 if there is one.
+    each item that will not play, why, and how to fix it; exit code 1 if there is one.
     """
     seen = used_media(items, Inputs())
     table = seen.items
@@ -263,10 +263,10 @@ _WORDS = {
 def transcode(
     ctx: click.Context, items: str | None, root: Path | None, codec: str, out: Path | None, as_json: bool
 ) -> None:
-    """Make videos that browsers do not all play into H.264 or VP9, without sound, and a new items.tsv.
+    """Transcode videos that some browsers do not play to H.264 or VP9, without sound; write a new items.tsv.
 
-    Those that play stay as they are. A run that was killed goes on where it stopped: what is finished
-    is known by its hash. One encoder thread, so the same video gives the same bytes. Exit code 1 if a
+    Videos that play are left alone. A killed run resumes where it stopped: finished videos are known
+    by their hashes. One encoder thread, so the same video gives the same bytes. Exit code 1 if a
     video cannot be done; its item keeps the old media_url.
     """
     folder = chosen_path(out, workspace_path("media/transcoded"), "--out")

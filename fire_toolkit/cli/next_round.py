@@ -248,5 +248,5 @@ def _warn_of_chosen_pairs(planned: RoundPlan) -> None:
     if random["n_pairs"] and not random["n_asked"]:
         say(
             "warning: the budget leaves no random share: agreement over this round would be that of chosen "
-            "pairs alone, and no weight mends it"
+            "pairs alone, and no weight corrects for it"
         )

@@ -28,7 +28,7 @@ from fire_toolkit.errors import ServerError, UsageError
 def progress(
     watch: bool, every: float, pulls: bool, url: str | None, token_file: Path | None, as_json: bool
 ) -> None:
-    """Show for each annotator what is done and left, the pace, hours to the end, controls, escalations.
+    """Show each annotator's progress: tasks done and left, pace, hours left, controls and escalations.
 
     Counts what the ledger holds: `pull` first, or use --pull.
     """

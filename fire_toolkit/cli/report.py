@@ -104,7 +104,7 @@ def table2(
     dataset: str | None,
     output_format: str,
 ) -> None:
-    """Table 2: pairs, labels, what they came to, and agreement; by run and by dataset.
+    """Table 2: pairs, labels, outcomes and agreement, by run and by dataset.
 
     `resolved` is the share of pairs with a label, most of them labelled once: the paper calls it
     agreement. `agreeing`, `unanimous` and alpha are of the pairs labelled twice or more. Labels are
@@ -248,7 +248,7 @@ def saturation(
     measures: tuple[str, ...],
     output_format: str,
 ) -> None:
-    """The share of queries with nothing left to win, of each run, of any and of every run."""
+    """The share of queries that are saturated for each run, for any run and for every run."""
     with Progress() as tell:
         tell("ranks of judged docs")
         table = saturated(given.stored_runs, given.original, given.augmented, measures or PAPER[:3])
@@ -280,7 +280,7 @@ def similarity(
     k: int,
     output_format: str,
 ) -> None:
-    """How like training captions are the captions that each run solves, and those it does not.
+    """Compare solved and unsolved captions of each run by their similarity to training captions.
 
     The likeness of a caption is its mean cosine (character n-grams) with its nearest training captions.
     """

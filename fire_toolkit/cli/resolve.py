@@ -72,7 +72,7 @@ _guideline = click.option(
     "adjudicators",
     multiple=True,
     metavar="NAME",
-    help="Whose word counts first, for rule adjudicator. Without it: the latest round's.",
+    help="Whose judgment decides, for rule adjudicator. Without it: the latest round's.",
 )
 @click.option(
     "--disputes",
@@ -122,7 +122,7 @@ def resolve(
     skipped answer is no vote, nor is one that was not asked of its annotator (kind `unassigned`).
     flagged.csv lists what anybody escalated or flagged. With --qrels, DIR/rejected/pool.csv holds the
     original positives to ask again before either side is believed.
-    The change against a plain majority is always told. With --share-judgments the column shared_from
+    The change against a plain majority is always reported. With --share-judgments the column shared_from
     of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
     """
     folder = chosen_path(out, workspace_path("labels"), "--out")

@@ -67,7 +67,7 @@ from fire_toolkit.tables import Run
 )
 @click.option("--by", metavar="COLUMN", help="A score for each value of a column of the queries.")
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
-@click.option("--honest", is_flag=True, help="Each score with intervals, bounds, Judged@k and more.")
+@click.option("--honest", is_flag=True, help="Show each score with intervals, bounds, Judged@k and more.")
 @click.option("--labels", metavar="FILE", help="For --honest: labels.csv, or the folder that holds it.")
 @pool_sources_option(
     "pool_sources.csv, or the pool's folder: marks runs that fed no pool; for --honest, who found what."

@@ -40,7 +40,7 @@ def status(as_json: bool) -> None:
 
 
 def _say_progress() -> None:
-    """Say how far everybody is in a campaign, and where tasks that were handed out as files lie."""
+    """Say how far each annotator is, and where the files with their tasks are."""
     from fire_toolkit.campaign.progress import measure_progress
     from fire_toolkit.campaign.records import QueueName
     from fire_toolkit.cli.campaigns import begun_here

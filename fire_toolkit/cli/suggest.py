@@ -39,7 +39,7 @@ def suggest(
 ) -> None:
     """Suggest pairs to judge: each query with the items of captions like its own. Never judgments.
 
-    Choose one threshold. Caption similarity is a poor judge: what it says must be looked at by people.
+    Choose one threshold. Caption similarity is a poor judge, so people must check the suggestions.
     """
     folder = chosen_path(out, workspace_path("suggestions"), "--out")
     inputs = Inputs()

@@ -1,4 +1,4 @@
-"""`tifa`: what a VQA model's answers say of text–item pairs."""
+"""`tifa`: text–item pairs scored by a VQA model's answers."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def refuse_anomalies(
         query, doc = anomalies.first["plus_inf"]
         raise TableError(
             f"{where}: {_are(anomalies.n_plus_inf, 'score')} +inf (query {queries[query]}, doc {docs[doc]}), "
-            "which no order can hold; mend the scores"
+            "which cannot be ordered; fix the scores"
         )
     found = describe_anomalies(anomalies, queries, docs)
     refused = [kind for kind in found if kind not in allow]
