@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -44,68 +45,51 @@ def whatever_the_order(per_query: Callable[[JudgedRanking], Floats]) -> Callable
 
 
 _EMPTY = "0 where nothing was retrieved, and for a query without a positive."
-SET_P = Definition(
-    name="set_P",
-    summary="The share of the docs retrieved that are positives.",
-    source="trec_eval set_P.",
-    convention=f"Divided by all docs retrieved, however many they are. {_EMPTY}",
-    per_query=set_precision,
-    of_top=True,
-    expected=whatever_the_order(set_precision),
-    bounds="monotone",
-)
-SET_RECALL = Definition(
-    name="set_recall",
-    summary="The share of the query's positives among the docs retrieved.",
-    source="trec_eval set_recall.",
-    convention=_EMPTY,
-    per_query=set_recall,
-    of_top=True,
-    expected=whatever_the_order(set_recall),
-    bounds="monotone",
-)
-SET_F = Definition(
-    name="set_F",
-    summary="The harmonic mean of set_P and set_recall: F of everything retrieved.",
-    source="trec_eval set_F.",
-    convention=_EMPTY,
-    per_query=f_measure,
-    of_top=True,
-    expected=whatever_the_order(f_measure),
-    bounds="monotone",
-)
-SET_MAP = Definition(
-    name="set_map",
-    summary="set_P times set_recall.",
-    source="trec_eval set_map.",
-    convention=_EMPTY,
-    per_query=set_map,
-    of_top=True,
-    expected=whatever_the_order(set_map),
-    bounds="monotone",
-)
-SET_RELATIVE_P = Definition(
-    name="set_relative_P",
-    summary="The number of positives retrieved, over the most that could be: the smaller of |G| and the "
-    "number retrieved.",
-    source="trec_eval set_relative_P.",
-    convention=_EMPTY,
-    per_query=set_relative_precision,
-    of_top=True,
-    expected=whatever_the_order(set_relative_precision),
-    bounds="monotone",
-)
-NUM_REL_RET = Definition(
-    name="num_rel_ret",
-    summary="The number of positives retrieved.",
-    source="trec_eval num_rel_ret.",
-    convention="Summed over queries.",
-    per_query=found_positives,
-    of_top=True,
-    expected=whatever_the_order(found_positives),
-    unit="count",
-    aggregate="sum",
-    bounds="monotone",
-)
 
-MEASURES = (SET_P, SET_RECALL, SET_F, SET_MAP, SET_RELATIVE_P, NUM_REL_RET)
+
+def _define(
+    name: str,
+    per_query: Callable[[JudgedRanking], Floats],
+    summary: str,
+    convention: str = _EMPTY,
+    **more: Any,
+) -> Definition:
+    """Return the definition of a measure of all that was retrieved; `more`: further fields of it."""
+    return Definition(
+        name=name,
+        summary=summary,
+        source=f"trec_eval {name}.",
+        convention=convention,
+        per_query=per_query,
+        of_top=True,
+        expected=whatever_the_order(per_query),
+        bounds="monotone",
+        **more,
+    )
+
+
+MEASURES = (
+    _define(
+        "set_P",
+        set_precision,
+        "The share of the docs retrieved that are positives.",
+        f"Divided by all docs retrieved, however many they are. {_EMPTY}",
+    ),
+    _define("set_recall", set_recall, "The share of the query's positives among the docs retrieved."),
+    _define("set_F", f_measure, "The harmonic mean of set_P and set_recall: F of everything retrieved."),
+    _define("set_map", set_map, "set_P times set_recall."),
+    _define(
+        "set_relative_P",
+        set_relative_precision,
+        "The number of positives retrieved, over the most that could be: the smaller of |G| and the "
+        "number retrieved.",
+    ),
+    _define(
+        "num_rel_ret",
+        found_positives,
+        "The number of positives retrieved.",
+        "Summed over queries.",
+        unit="count",
+        aggregate="sum",
+    ),
+)
