@@ -14,6 +14,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 __version__ = "0.2.0"
 
@@ -48,9 +49,9 @@ if TYPE_CHECKING:
         compare_orders,
         contributions,
         coverage,
-        honest_scores,
         leave_out,
         score_differences,
+        scores_with_uncertainty,
     )
     from fire_toolkit.inference.compare import compare_runs
     from fire_toolkit.matching.own_items import drop_own_items
@@ -77,7 +78,6 @@ _HOMES = {
     "contributions": "inference",
     "coverage": "inference",
     "drop_own_items": "matching.own_items",
-    "honest_scores": "inference",
     "judgments_from_export": "campaign.votes",
     "krippendorff_alpha": "agreement",
     "leave_one_out": "agreement",
@@ -109,6 +109,7 @@ _HOMES = {
     "score_directions": "scoring.bidirectional",
     "score_runs": "scoring",
     "score_tifa": "scoring.tifa",
+    "scores_with_uncertainty": "inference",
     "table_text": "formats.tables.table_text",
     "tasks_to_json": "campaign.task_json",
 }
@@ -126,7 +127,6 @@ __all__ = [
     "contributions",
     "coverage",
     "drop_own_items",
-    "honest_scores",
     "judgments_from_export",
     "krippendorff_alpha",
     "leave_one_out",
@@ -158,13 +158,20 @@ __all__ = [
     "score_directions",
     "score_runs",
     "score_tifa",
+    "scores_with_uncertainty",
     "table_text",
     "tasks_to_json",
 ]
 
 
+_RENAMED = {"honest_scores": "scores_with_uncertainty"}  # old public names, which still work
+
+
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home."""
+    """Load a public name from its home; one that was renamed says what it is called now."""
+    if name in _RENAMED:
+        warn(f"{name} is now called {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(__name__), _RENAMED[name])
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home, _, attribute = _HOMES[name].partition(":")

@@ -141,6 +141,16 @@ def running_count(query: Ints, is_counted: Bools) -> Ints:
     return np.asarray(count - np.maximum.accumulate(np.where(is_first, before, 0)), dtype=np.int64)
 
 
+GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64
+
+
+def mix_bits(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return each state of SplitMix64 as its random word (Steele, Lea and Flood, OOPSLA 2014)."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(state ^ (state >> np.uint64(31)))
+
+
 def mean(values: Floats) -> float:
     """Return the sum rounded once, as `math.fsum` has it, divided by the number of values (1 or more).
 

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, Qrels, check_changes, check_qrels
 from fire_toolkit.tables.columns import pair_rows
-
-Floats = npt.NDArray[np.float64]
 
 POLICIES = ("union", "override", "drop")
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")

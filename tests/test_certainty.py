@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit import pool_runs, read_qrels, read_run
-from fire_toolkit.inference import coverage, honest_scores, leave_out
+from fire_toolkit.inference import coverage, leave_out, scores_with_uncertainty
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.tables import Labels, Qrels, Run, check_labels, check_qrels
 
@@ -46,7 +46,9 @@ def test_the_true_score_of_a_run_that_was_not_pooled_lies_within_its_bounds(
     original = read_qrels(coco_eccv / "qrels.orig.txt")
     pooling = pool_runs(runs[:-1], depth=10, originals=original)
     labels = labelled(pooling.pool, corrected)
-    found = honest_scores(runs, original, labels, ["C@1", "C@5", "C@10"], sources=pooling.sources).scores
+    found = scores_with_uncertainty(
+        runs, original, labels, ["C@1", "C@5", "C@10"], sources=pooling.sources
+    ).scores
     assert found["pooled"].tolist() == ["yes"] * 12 + ["no"] * 3
     new = found[found["pooled"] == "no"].set_index("measure")
     # The whole corrected qrels give tfidf_word_sum .4039, .7665 and .8634 (the README of the data set).

@@ -36,7 +36,7 @@ def results() -> dict[str, Any]:
         "pool_runs": pool,
         "score_runs": fire.score_runs(RUNS, QRELS, measures, augmented=AUGMENTED),
         "compare_runs": fire.compare_runs(RUNS),
-        "honest_scores": fire.honest_scores(RUNS, QRELS, LABELS, ["C@1"], n_resamples=20),
+        "scores_with_uncertainty": fire.scores_with_uncertainty(RUNS, QRELS, LABELS, ["C@1"], n_resamples=20),
         "score_differences": fire.score_differences(RUNS, QRELS, ["C@1"], n_resamples=20),
         "compare_orders": fire.compare_orders(RUNS, {"a": QRELS, "b": AUGMENTED}, ["C@1"], n_resamples=20),
         "contributions": fire.contributions(pool.sources, LABELS, QRELS),
@@ -136,3 +136,8 @@ def test_runs_can_be_rows(command: tuple[str, ...]) -> None:
     refused = CliRunner().invoke(main, [*words, "--format", "csv"])
     assert refused.exit_code == 2
     assert "--transpose turns drawn tables" in refused.stderr
+
+
+def test_an_old_name_works_and_says_the_new_one() -> None:
+    with pytest.warns(DeprecationWarning, match="honest_scores is now called scores_with_uncertainty"):
+        assert fire.honest_scores is fire.scores_with_uncertainty

@@ -8,7 +8,8 @@ import numpy as np
 
 from fire_toolkit.agreement.coincidence import alphas, coincidences, total_coincidences
 from fire_toolkit.agreement.statistic import NO_PAIR, Statistic, Sums, grade_counts
-from fire_toolkit.agreement.votes import Ints, Level, Votes
+from fire_toolkit.agreement.votes import Level, Votes
+from fire_toolkit.arrays import Ints
 
 # The package holds pairs × values × values numbers, several times; above this many (grades from a slider,
 # say) alpha is computed from the sum of the coincidence matrices, which is the same number.

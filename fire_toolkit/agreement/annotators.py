@@ -11,7 +11,8 @@ from fire_toolkit.agreement.cohen import cohen_kappas
 from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
 from fire_toolkit.agreement.confusions import annotator_confusions
 from fire_toolkit.agreement.statistic import NO_PAIR, grade_counts, grade_labels
-from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, first_round
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fire_toolkit.agreement.statistic import ONE_LABEL, Statistic, Sums, beyond_chance, no_pair
-from fire_toolkit.agreement.votes import Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Ints
 
 
 def sum_for_brennan_prediger(counts: Ints, votes: Votes, level: str) -> Sums:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.agreement.statistic import Statistic, divide, no_pair
-from fire_toolkit.agreement.votes import Floats
+from fire_toolkit.arrays import Floats
 
 
 def cohen_kappas(tables: Floats) -> Floats:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fire_toolkit.agreement.votes import Floats, Ints
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.tables.columns import distinct_codes
 
 

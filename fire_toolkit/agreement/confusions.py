@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fire_toolkit.agreement.votes import Floats, Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Floats, Ints
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fire_toolkit.agreement.statistic import Statistic, Sums, beyond_chance, no_pair
-from fire_toolkit.agreement.votes import Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Ints
 
 
 def sum_for_fleiss(counts: Ints, votes: Votes, level: str) -> Sums:

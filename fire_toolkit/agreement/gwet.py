@@ -13,7 +13,8 @@ from fire_toolkit.agreement.statistic import (
     grade_labels,
     no_pair,
 )
-from fire_toolkit.agreement.votes import Floats, Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Floats, Ints
 
 
 def sum_for_ac1(counts: Ints, votes: Votes, level: str) -> Sums:

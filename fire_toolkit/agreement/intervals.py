@@ -13,7 +13,8 @@ from fire_toolkit.agreement.pairwise import leave_out
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.sample import Sample, is_evenly_drawn, measure
 from fire_toolkit.agreement.statistic import TablesValue
-from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments
 

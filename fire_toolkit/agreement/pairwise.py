@@ -8,7 +8,8 @@ import numpy as np
 
 from fire_toolkit.agreement.confusions import shared_votes
 from fire_toolkit.agreement.statistic import TablesValue
-from fire_toolkit.agreement.votes import Floats, Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Floats, Ints
 
 FEW = 30
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fire_toolkit.agreement.statistic import Statistic, Sums, agreeing_share, no_pair
-from fire_toolkit.agreement.votes import Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Ints
 
 
 def sum_agreeing(counts: Ints, votes: Votes, level: str) -> Sums:

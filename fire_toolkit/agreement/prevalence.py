@@ -6,7 +6,8 @@ import numpy as np
 
 from fire_toolkit.agreement.specific import NO_GRADE
 from fire_toolkit.agreement.statistic import Statistic, Sums, no_pair, ratio
-from fire_toolkit.agreement.votes import Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Ints
 
 
 def sum_positives(counts: Ints, votes: Votes, level: str) -> Sums:

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.specific import NO_GRADE
-from fire_toolkit.agreement.votes import Floats, Grades, Ints, Votes, code_votes
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, first_round
 

@@ -13,7 +13,8 @@ from fire_toolkit.agreement.coincidence import count_patterns
 from fire_toolkit.agreement.pairwise import pairwise_mean
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.statistic import Statistic
-from fire_toolkit.agreement.votes import Floats, Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Floats, Ints
 
 
 def measure(votes: Votes, statistic: str, level: str) -> tuple[float, str]:

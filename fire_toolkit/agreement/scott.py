@@ -6,7 +6,7 @@ import numpy as np
 
 from fire_toolkit.agreement.cohen import correct
 from fire_toolkit.agreement.statistic import Statistic, no_pair
-from fire_toolkit.agreement.votes import Floats
+from fire_toolkit.arrays import Floats
 
 
 def scott_pis(tables: Floats) -> Floats:

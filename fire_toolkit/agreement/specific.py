@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.agreement.statistic import Statistic, Sums, no_pair, ratio
-from fire_toolkit.agreement.votes import Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Ints
 
 NO_GRADE = "labels have no grades, so none is known to be positive (give grades)"
 

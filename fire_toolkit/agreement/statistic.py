@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.agreement.votes import Floats, Ints, Votes
+from fire_toolkit.agreement.votes import Votes
+from fire_toolkit.arrays import Floats, Ints
 
 NO_PAIR = "no pair has two judgments"
 ONE_LABEL = "there is only one label, so any agreement is by chance"

@@ -12,13 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.model import usual_grades
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import distinct_codes
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Grades = Mapping[str, float | None]
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]

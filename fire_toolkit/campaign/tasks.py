@@ -11,13 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
 from fire_toolkit.tables.checks import ordered
 from fire_toolkit.tables.columns import listed
-
-Ints = npt.NDArray[np.int64]
 
 _SEPARATOR = "\x1f"
 _READABLE = "|"

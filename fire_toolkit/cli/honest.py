@@ -9,7 +9,7 @@ import pandas as pd
 from fire_toolkit.cli.benchmark import Given, print_text
 from fire_toolkit.cli.common import DRAWN, drawn, formatted, say, say_notes, write_table
 from fire_toolkit.cli.server_options import Progress
-from fire_toolkit.inference import honest_scores
+from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.scoring.drawn import augmented_cell
 
@@ -24,7 +24,7 @@ def show_honest(
 ) -> None:
     """Print the honest rows and, if asked for, write them as CSV."""
     with Progress() as tell:
-        scores, notes = honest_scores(
+        scores, notes = scores_with_uncertainty(
             given.stored_runs,
             given.original,
             given.labels,

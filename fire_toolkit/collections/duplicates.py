@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.collections.edits import edit_distances
 from fire_toolkit.collections.minhash import candidate_pairs
-from fire_toolkit.collections.ngrams import Floats, Ints, index_texts, pair_similarities
+from fire_toolkit.collections.ngrams import index_texts, pair_similarities
 from fire_toolkit.collections.similarity import similar_pairs
 from fire_toolkit.collections.texts import each_text, map_texts, normal_text
 from fire_toolkit.tables import Qrels, Queries

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from fire_toolkit.arrays import Ints
 
 _BLOCK, _WIDTH = 128, 8192
 

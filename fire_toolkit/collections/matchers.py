@@ -12,9 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.collections.duplicates import has_text, seen_beside_text
 from fire_toolkit.collections.edits import pairs_within
-from fire_toolkit.collections.ngrams import Floats, Ints, NgramIndex, index_texts, text_norms
+from fire_toolkit.collections.ngrams import NgramIndex, index_texts, text_norms
 from fire_toolkit.collections.similarity import similarity_blocks
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.collections.ngrams import Ints, NgramIndex
+from fire_toolkit.arrays import GOLDEN, Ints, mix_bits
+from fire_toolkit.collections.ngrams import NgramIndex
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -24,7 +25,6 @@ _MIN_N = 3  # shorter n-grams stand in nearly every text
 _WINDOW = 32
 _CHUNK = 1 << 16
 _SLACK = 0.2  # what a band's early look allows an estimate to be too low
-_GOLDEN = 0x9E3779B97F4A7C15
 _ALL_BITS = (1 << 64) - 1
 
 
@@ -102,11 +102,8 @@ def _long_ngrams(index: NgramIndex) -> tuple[Ints, Ints]:
 
 
 def _mixed(values: Hashes, seed: int) -> Hashes:
-    """Return 64-bit hashes of integers (the finaliser of splitmix64)."""
-    state = values + np.uint64(seed * _GOLDEN & _ALL_BITS)
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(state ^ (state >> np.uint64(31)))
+    """Return 64-bit hashes of integers."""
+    return mix_bits(values + np.uint64(seed * GOLDEN & _ALL_BITS))
 
 
 def _agreeing(keys: Hashes) -> Iterator[Ints]:

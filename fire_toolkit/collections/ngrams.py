@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from fire_toolkit.arrays import Floats, Ints
 
 MAX_N = 5
 MAX_WEIGHED = 100_000

@@ -6,16 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fire_toolkit.collections.ngrams import (
-    DIGITS,
-    Floats,
-    Ints,
-    NgramIndex,
-    expand,
-    index_texts,
-    text_norms,
-    vectors,
-)
+from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.collections.ngrams import DIGITS, NgramIndex, expand, index_texts, text_norms, vectors
 from fire_toolkit.kernels import compiled
 
 _VALUES = 1 << 22  # numbers in a block of cosines

@@ -5,7 +5,7 @@ from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounde
 from fire_toolkit.inference.contributions import Contributions, contributions
 from fire_toolkit.inference.coverage import Coverage, coverage
 from fire_toolkit.inference.differences import Differences, holm, score_differences, sign_flip_p
-from fire_toolkit.inference.honest import Honest, honest_scores
+from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
 from fire_toolkit.inference.leave_out import LeftOut, leave_out
 from fire_toolkit.inference.orders import Orders, compare_orders, kendall_p, kendall_tau, tau_ap
 
@@ -21,7 +21,6 @@ __all__ = [
     "contributions",
     "coverage",
     "holm",
-    "honest_scores",
     "is_bounded",
     "kendall_p",
     "kendall_tau",
@@ -29,6 +28,7 @@ __all__ = [
     "mcnemar",
     "score_bounds",
     "score_differences",
+    "scores_with_uncertainty",
     "sign_flip_p",
     "tau_ap",
     "why_unbounded",

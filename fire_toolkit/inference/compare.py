@@ -11,14 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.overlap import (
-    Floats,
-    Ints,
-    RankedLists,
-    compare_lists,
-    measure_names,
-)
+from fire_toolkit.inference.overlap import RankedLists, compare_lists, measure_names
 from fire_toolkit.inference.tied_lists import VARIANTS, TiedLists, tied_lists, tied_measures
 from fire_toolkit.matching.ranking import LEAST_SHARED, ranked_lengths, split_runs
 from fire_toolkit.results import Result
@@ -37,7 +32,6 @@ class Compared(_Compared, Result):
     __slots__ = ()
 
 
-Bools = npt.NDArray[np.bool_]
 AnyInts = npt.NDArray[Any]
 
 BROKEN = "broken"

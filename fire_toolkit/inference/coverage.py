@@ -8,14 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.inference.judged_pairs import (
-    Bools,
-    Floats,
-    Ints,
-    Joined,
-    Labelling,
+    JudgedPairs,
+    RelevanceVector,
     join_runs,
     parse_measures,
     values_of,
@@ -144,10 +142,10 @@ def _share_judged(ranking: JudgedRanking, k: int) -> float:
 
 
 def _unjudged(
-    joined: Joined,
+    joined: JudgedPairs,
     run: StoredRun | MatrixSource,
     ranking: JudgedRanking,
-    labelling: Labelling,
+    labelling: RelevanceVector,
     depth: int | None,
 ) -> pd.DataFrame:
     """Return the unjudged rows of a run's top, down to `depth`, with the code of their query."""
@@ -157,7 +155,9 @@ def _unjudged(
     return found.sort_values(["query", "rank"], kind="stable", ignore_index=True)
 
 
-def _unjudged_rows(joined: Joined, block: RunBlock, n_read: Ints, labelling: Labelling) -> pd.DataFrame:
+def _unjudged_rows(
+    joined: JudgedPairs, block: RunBlock, n_read: Ints, labelling: RelevanceVector
+) -> pd.DataFrame:
     """Return the unjudged rows of a block among the first `n_read` of each query of the join."""
     query = np.repeat(joined.queries.get_indexer(block.queries), np.diff(block.start))
     row = np.flatnonzero((query >= 0) & (block.rank <= n_read[query]))

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import mean
+from fire_toolkit.arrays import Floats, Ints, mean
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.binomial import mcnemar
 from fire_toolkit.inference.intervals import (
@@ -22,10 +22,8 @@ from fire_toolkit.inference.intervals import (
     percentiles,
 )
 from fire_toolkit.inference.judged_pairs import (
-    Floats,
-    Ints,
-    Joined,
-    Labelling,
+    JudgedPairs,
+    RelevanceVector,
     Tell,
     join_runs,
     parse_measures,
@@ -181,7 +179,7 @@ def score_differences(
 
 
 def _values(
-    joined: Joined, labellings: Mapping[str, Labelling], measures: list[Measure]
+    joined: JudgedPairs, labellings: Mapping[str, RelevanceVector], measures: list[Measure]
 ) -> dict[str, dict[str, Floats]]:
     """Return qrels → run → the terms of each score (queries, measures); gains are their differences."""
     values = {
@@ -313,7 +311,7 @@ def _corrected(table: pd.DataFrame, family: Family) -> pd.DataFrame:
     return corrected.drop(columns="group")
 
 
-def _pooled(joined: Joined, sources: PoolSources | None) -> dict[str, str]:
+def _pooled(joined: JudgedPairs, sources: PoolSources | None) -> dict[str, str]:
     fed = set() if sources is None else set(sources["run_id"].unique())
     return {run_id: "" if sources is None else "yes" if run_id in fed else "no" for run_id in joined.places}
 

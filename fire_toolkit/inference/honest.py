@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.inference.intervals import (
@@ -21,11 +22,8 @@ from fire_toolkit.inference.intervals import (
     terms_of,
 )
 from fire_toolkit.inference.judged_pairs import (
-    Bools,
-    Floats,
-    Ints,
-    Joined,
-    Labelling,
+    JudgedPairs,
+    RelevanceVector,
     Tell,
     join_runs,
     own_pairs,
@@ -74,12 +72,12 @@ class _Honest(NamedTuple):
 
 
 class Honest(_Honest, Result):
-    """What `honest_scores` returns: the table and sentences on what it does not say."""
+    """What `scores_with_uncertainty` returns: the table and sentences on what it does not say."""
 
     __slots__ = ()
 
 
-def honest_scores(
+def scores_with_uncertainty(
     runs: AnyRun | Sequence[AnyRun],
     original: Qrels,
     labels: Labels,
@@ -137,7 +135,7 @@ def honest_scores(
         >>> from fire_toolkit.tables import check_labels
         >>> pairs = {"query_id": "q", "doc_id": ["d2"], "label": "x", "relevance": 1}
         >>> labels = check_labels(pd.DataFrame(pairs))
-        >>> found = honest_scores(runs, original, labels, ["C@1"], n_resamples=10)
+        >>> found = scores_with_uncertainty(runs, original, labels, ["C@1"], n_resamples=10)
         >>> found.scores[["run_id", "original", "augmented", "delta"]]
           run_id  original  augmented  delta
         0      a       1.0        1.0    0.0
@@ -179,8 +177,12 @@ def honest_scores(
 
 
 def _without_own(
-    joined: Joined, run_id: str, before: Labelling, after: Labelling, sources: PoolSources | None
-) -> tuple[Labelling | None, str]:
+    joined: JudgedPairs,
+    run_id: str,
+    before: RelevanceVector,
+    after: RelevanceVector,
+    sources: PoolSources | None,
+) -> tuple[RelevanceVector | None, str]:
     """Return the labelling without what only this run contributed, and whether the run was pooled."""
     if sources is None:
         return None, ""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.binomial import check_confidence, clopper_pearson
-from fire_toolkit.inference.judged_pairs import Bools, Floats, Ints
 from fire_toolkit.inference.resampling import bootstrap_sums_and_medians, summable
 from fire_toolkit.measures import Measure
 

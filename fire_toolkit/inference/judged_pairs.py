@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.measures import (
@@ -27,10 +27,6 @@ from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.stored_runs import AnyRun, judge_stored, list_stored
 from fire_toolkit.tables import PoolSources, Qrels
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-
 ABSENT = int(np.iinfo(np.int64).min)
 PAIR = ["query_id", "doc_id"]
 Tell = Callable[[str], None]  # is told what is being worked on
@@ -41,7 +37,7 @@ def silent(words: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelling:
+class RelevanceVector:
     """One relevance for each pair of a join, and what follows from it for every run.
 
     relevance: (n_pairs,), `ABSENT` where there is none; query: (n_pairs,) ascending.
@@ -70,15 +66,15 @@ class Labelling:
         is_undrawn = (self.relevance < 0) & (self.relevance != ABSENT)
         return np.bincount(self.query[is_undrawn], minlength=self.n_queries).astype(np.int64)
 
-    def reverted(self, to: Labelling, pairs: Bools) -> Labelling:
+    def reverted(self, to: RelevanceVector, pairs: Bools) -> RelevanceVector:
         """Return this labelling with the chosen pairs as `to` has them."""
         return replace(self, relevance=np.where(pairs, to.relevance, self.relevance))
 
-    def within(self, queries: Ints) -> Labelling:
+    def within(self, queries: Ints) -> RelevanceVector:
         """Return the labelling of some queries (ascending), which become 0, 1, ..."""
         place = places_of(queries, self.n_queries)
         kept = place[self.query] >= 0
-        return Labelling(self.relevance[kept], place[self.query[kept]], len(queries))
+        return RelevanceVector(self.relevance[kept], place[self.query[kept]], len(queries))
 
 
 def places_of(queries: Ints, n_queries: int) -> Ints:
@@ -89,7 +85,7 @@ def places_of(queries: Ints, n_queries: int) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class JudgedPairs:
     """What `join_runs` returns.
 
     queries: the universe, sorted; docs: ids; keys: `query * len(docs) + doc` of each pair, ascending;
@@ -123,13 +119,13 @@ class Joined:
             is_known &= self.keys[place] == keys
         return np.where(is_known, place, -1).astype(np.int64)
 
-    def label(self, qrels: Qrels) -> Labelling:
+    def label(self, qrels: Qrels) -> RelevanceVector:
         """Return the labelling of qrels whose pairs were part of the join."""
         relevance = np.full(len(self.keys), ABSENT, dtype=np.int64)
         relevance[self.pairs_of(qrels)] = qrels["relevance"].to_numpy(dtype=np.int64)
-        return Labelling(relevance, self.query, len(self.queries))
+        return RelevanceVector(relevance, self.query, len(self.queries))
 
-    def within(self, queries: Ints) -> Joined:
+    def within(self, queries: Ints) -> JudgedPairs:
         """Return the join of some queries (ascending), which become 0, 1, ..."""
         place = places_of(queries, len(self.queries))
         kept_pairs = place[self.query] >= 0
@@ -148,9 +144,9 @@ class Joined:
                 last_rank=run.last_rank[queries],
             )
         stratum = None if self.stratum is None else self.stratum[kept_pairs]
-        return Joined(self.queries[queries], self.docs, keys, places, stratum)
+        return JudgedPairs(self.queries[queries], self.docs, keys, places, stratum)
 
-    def ranking(self, run_id: str, labelling: Labelling) -> JudgedRanking:
+    def ranking(self, run_id: str, labelling: RelevanceVector) -> JudgedRanking:
         """Return a run as the qrels of that labelling judge it; equal to joining the two anew."""
         run = self.places[run_id]
         relevance = labelling.relevance[run.relevance]
@@ -166,14 +162,16 @@ class Joined:
             strata=self._strata(labelling, run.relevance[kept]),
         )
 
-    def note_depths(self, labellings: Iterable[Labelling], measures: Sequence[Measure]) -> tuple[str, ...]:
+    def note_depths(
+        self, labellings: Iterable[RelevanceVector], measures: Sequence[Measure]
+    ) -> tuple[str, ...]:
         """Return the note on measures that read deeper than the runs were ranked, if there is one."""
         known = list(labellings)
         reaches = [Reach.of(run, [self.ranking(run, each) for each in known]) for run in self.places]
         note = note_depths(reaches, measures)
         return (note,) if note else ()
 
-    def _strata(self, labelling: Labelling, entries: Ints) -> Strata | None:
+    def _strata(self, labelling: RelevanceVector, entries: Ints) -> Strata | None:
         if self.stratum is None:
             return None
         held = labelling.relevance != ABSENT
@@ -182,7 +180,7 @@ class Joined:
         )
 
 
-def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.DataFrame) -> Joined:
+def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.DataFrame) -> JudgedPairs:
     """Return runs joined with every pair of `original` and of `others`.
 
     Args:
@@ -212,7 +210,7 @@ def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.Data
     keys = np.unique(query.astype(np.int64) * len(docs) + doc)
     coded = CodedQrels(queries, pd.Index(docs), keys, np.arange(len(keys), dtype=np.int64))
     places = {run.run_id: judge_stored(run, coded) for run in stored}
-    joined = Joined(queries, coded.docs, keys, places)
+    joined = JudgedPairs(queries, coded.docs, keys, places)
     if "stratum" not in original:
         return joined
     stratum = np.zeros(len(keys), dtype=np.int64)  # what only others hold is a stratum of its own
@@ -232,7 +230,7 @@ def parse_measures(measures: Sequence[str | Measure]) -> list[Measure]:
     return list(dict.fromkeys(parse_measure(m) if isinstance(m, str) else m for m in measures))
 
 
-def own_pairs(joined: Joined, sources: PoolSources, members: set[str]) -> Bools:
+def own_pairs(joined: JudgedPairs, sources: PoolSources, members: set[str]) -> Bools:
     """Return which pairs were pooled by `members` alone.
 
     Pairs that no run pooled (originals added to the pool, say) are nobody's own.

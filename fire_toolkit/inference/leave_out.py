@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import are_medians, of_means, terms_of
 from fire_toolkit.inference.judged_pairs import (
-    Floats,
-    Ints,
-    Joined,
-    Labelling,
+    JudgedPairs,
+    RelevanceVector,
     join_runs,
     own_pairs,
     parse_measures,
@@ -137,15 +136,15 @@ def _groups(sources: PoolSources, families: Mapping[str, str] | None) -> dict[st
     return groups
 
 
-def _value(joined: Joined, run_id: str, labelling: Labelling, measures: list[Measure]) -> Floats:
+def _value(joined: JudgedPairs, run_id: str, labelling: RelevanceVector, measures: list[Measure]) -> Floats:
     ranking = joined.ranking(run_id, labelling)
     return np.column_stack([values_of(ranking, measure) for measure in measures])
 
 
 def _value_again(
-    joined: Joined,
+    joined: JudgedPairs,
     whole: Mapping[str, Floats],
-    without: Labelling,
+    without: RelevanceVector,
     queries: Ints,
     measures: list[Measure],
 ) -> dict[str, Floats]:

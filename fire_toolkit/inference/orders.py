@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import are_medians, bootstrap_means, code_clusters, of_means, terms_of
 from fire_toolkit.inference.judged_pairs import (
-    Bools,
-    Floats,
-    Joined,
-    Labelling,
+    JudgedPairs,
+    RelevanceVector,
     Tell,
     join_runs,
     parse_measures,
@@ -137,7 +136,9 @@ def compare_orders(
     )
 
 
-def _values(joined: Joined, labellings: Mapping[str, Labelling], measures: list[Measure]) -> Floats:
+def _values(
+    joined: JudgedPairs, labellings: Mapping[str, RelevanceVector], measures: list[Measure]
+) -> Floats:
     rankings = {
         name: {run_id: joined.ranking(run_id, labelling) for run_id in joined.places}
         for name, labelling in labellings.items()

@@ -15,12 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import find_judged
+from fire_toolkit.arrays import Codes, Floats, Ints, find_judged
 from fire_toolkit.kernels import as_input, compiled
-
-Codes = npt.NDArray[np.int32]
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

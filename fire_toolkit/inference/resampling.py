@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fire_toolkit.arrays import GOLDEN, Floats, Ints, mix_bits
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.judged_pairs import Floats, Ints
 from fire_toolkit.kernels import compiled
 
 _CELLS = 1 << 20  # draws held at a time
@@ -261,11 +261,9 @@ def _add_flipped(sums: Floats, rows: Floats, key: int) -> None:
 
 
 def _random_words(key: int, start: int, size: int) -> Ints:
-    """Return the words from `start` on of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) seeded by `key`."""
-    z = np.arange(start, start + size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (z ^ (z >> np.uint64(31))).view(np.int64)
+    """Return the words from `start` on of SplitMix64 seeded by `key`."""
+    places = np.arange(start, start + size, dtype=np.uint64)
+    return mix_bits(places * np.uint64(GOLDEN) + np.uint64(key)).view(np.int64)
 
 
 def check_draws(n_resamples: int, seed: int) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.inference.overlap import Floats, Ints
+from fire_toolkit.arrays import Floats, Ints
 
 VARIANTS = ("w", "a", "b")
 

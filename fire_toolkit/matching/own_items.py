@@ -14,14 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.tables import Qrels, Queries, Run, check_qrels
 
 COLUMN = "reference"
 RULES = ("drop", "keep")
 OwnItems = Mapping[str, str]
 _Table = TypeVar("_Table", bound=pd.DataFrame)
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

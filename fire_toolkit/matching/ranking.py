@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.kernels import as_input, compiled
 from fire_toolkit.tables import RUN, Run, check_run
 from fire_toolkit.tables.columns import starts_of_groups
 
-Ints = npt.NDArray[np.int64]
 _CHUNK_CELLS = 1 << 20
 _COMPILED_DEPTH = 128
 LEAST_SHARED = 0.5  # a run with fewer of the queries than this share is a run for something else

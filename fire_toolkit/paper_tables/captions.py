@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.intervals import are_medians, bootstrap_means, of_means, percentiles, terms_of
 from fire_toolkit.inference.judged_pairs import (
-    Bools,
-    Floats,
-    Ints,
-    Joined,
-    Labelling,
+    JudgedPairs,
+    RelevanceVector,
     Tell,
     join_runs,
     parse_measures,
@@ -122,7 +120,7 @@ def by_length(
     return pd.DataFrame(rows, columns=list(LENGTH_COLUMNS)).astype(LENGTH_COLUMNS)
 
 
-def _lengths(joined: Joined, queries: Queries) -> Ints:
+def _lengths(joined: JudgedPairs, queries: Queries) -> Ints:
     texts = queries.set_index("query_id")["text"].reindex(joined.queries)
     if texts.isna().any():
         missing = texts.index[texts.isna()]
@@ -131,7 +129,7 @@ def _lengths(joined: Joined, queries: Queries) -> Ints:
     return np.asarray(texts.str.len(), dtype=np.int64)
 
 
-def _n_positives(labelling: Labelling) -> Floats:
+def _n_positives(labelling: RelevanceVector) -> Floats:
     query = labelling.query[labelling.relevance >= 1]
     return np.bincount(query, minlength=labelling.n_queries).astype(np.float64)
 
@@ -189,7 +187,7 @@ def saturation(
     return pd.DataFrame(rows, columns=list(SATURATION_COLUMNS)).astype(SATURATION_COLUMNS)
 
 
-def _won(joined: Joined, labelling: Labelling, measure: Measure) -> dict[str, Bools]:
+def _won(joined: JudgedPairs, labelling: RelevanceVector, measure: Measure) -> dict[str, Bools]:
     return {
         run_id: values_of(joined.ranking(run_id, labelling), measure) >= 1 - 1e-12 for run_id in joined.places
     }

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.agreement import agreement
 from fire_toolkit.agreement.table import INCLUSION
 from fire_toolkit.agreement.votes import unit_codes
+from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.errors import JoinError
 from fire_toolkit.resolution import resolve
 from fire_toolkit.tables import Judgments, PoolSources, first_round
 from fire_toolkit.tables.columns import pair_rows
 
 Grades = dict[str, float | int | None]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 PAIR = ["query_id", "doc_id"]
 
 DATA_COLUMNS = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.resolution.ballots import Ballots, Ints, Verdicts
+from fire_toolkit.resolution.ballots import Ballots, Verdicts
 
 
 def adjudicator(ballots: Ballots) -> Verdicts:

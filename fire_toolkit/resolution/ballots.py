@@ -13,12 +13,11 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import pair_rows
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Grades = Mapping[str, float | None]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.resolution.ballots import Ballots, Floats, Ints, Verdicts
+from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.resolution.ballots import Ballots, Verdicts
 from fire_toolkit.tables.columns import distinct_codes
 
 SMOOTHING = 0.01

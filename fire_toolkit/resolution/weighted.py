@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.ballots import Ballots, Floats, Verdicts
+from fire_toolkit.resolution.ballots import Ballots, Verdicts
 
 PRIOR_CONTROLS = 4.0
 

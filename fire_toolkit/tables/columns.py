@@ -16,9 +16,8 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.kernels import LIGHT_STEPS, as_input, compiled
-
-Ints = npt.NDArray[np.int64]
 
 _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"0123456789.e+-", dtype=np.uint8))
 _OF_IDS = (np.arange(256) > ord(" ")) & (np.arange(256) < 0x7F)

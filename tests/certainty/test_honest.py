@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference import compare_orders, honest_scores, score_differences
+from fire_toolkit.inference import compare_orders, score_differences, scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import join_runs, own_pairs
 from fire_toolkit.measures import code_qrels, judge_run
 from fire_toolkit.qrels import augment_qrels
@@ -20,7 +20,7 @@ MakeWorld = Callable[..., Any]
 
 def honest(world: Any, measures: list[str] = MEASURES, **options: Any) -> pd.DataFrame:
     options = {"sources": world.sources, "n_resamples": 200} | options
-    return honest_scores(world.runs, world.original, world.labels, measures, **options).scores
+    return scores_with_uncertainty(world.runs, world.original, world.labels, measures, **options).scores
 
 
 def means(world: Any, qrels: Any, measures: list[str]) -> dict[tuple[str, str], float]:
@@ -105,7 +105,7 @@ def test_originals_are_counted_beside_each_score() -> None:
     run = rank_run(
         pd.DataFrame({"run_id": "m", "query_id": ["1", "2", "3"], "doc_id": ["a", "x", "c"], "score": 1.0})
     )
-    row = honest_scores(run, original, labels, ["C@1"], n_resamples=10).scores.iloc[0]
+    row = scores_with_uncertainty(run, original, labels, ["C@1"], n_resamples=10).scores.iloc[0]
     assert (row["confirmed"], row["rejected"], row["never_judged"], row["new"]) == (1, 1, 2, 1)
     assert row["n_queries"] == 4
     assert (row["original"], row["augmented"], row["pooled"]) == (0.5, 0.75, "")
@@ -115,7 +115,9 @@ def test_originals_are_counted_beside_each_score() -> None:
 def test_a_run_that_fed_no_pool_is_marked(make_world: MakeWorld) -> None:
     world = make_world(4)
     sources = world.sources[world.sources["run_id"] != "r3"].reset_index(drop=True)
-    found = honest_scores(world.runs, world.original, world.labels, ["C@3"], sources=sources, n_resamples=10)
+    found = scores_with_uncertainty(
+        world.runs, world.original, world.labels, ["C@3"], sources=sources, n_resamples=10
+    )
     assert found.scores["pooled"].tolist() == ["yes", "yes", "no"]
     assert found.scores["own_change"].iloc[2] == 0
     assert any(note.startswith("r3: fed no pool") for note in found.notes)
@@ -135,12 +137,14 @@ def test_the_order_of_rows_and_the_inputs_stay(make_world: MakeWorld) -> None:
 def test_who_waits_is_told_what_is_being_worked_on(make_world: MakeWorld) -> None:
     world, told = make_world(5), list[str]()
     tables = (world.runs, world.original, world.labels)
-    found = honest_scores(*tables, ["C@1", "AP"], n_resamples=10, tell=told.append)
+    found = scores_with_uncertainty(*tables, ["C@1", "AP"], n_resamples=10, tell=told.append)
     assert [words for words in told if words.startswith("bounds")] == [
         f"bounds of {name}: {run_id} ({place} of 6)"
         for place, (run_id, name) in enumerate(product(world.run_ids, ["C@1", "AP"]), 1)
     ]
-    pd.testing.assert_frame_equal(found.scores, honest_scores(*tables, ["C@1", "AP"], n_resamples=10).scores)
+    pd.testing.assert_frame_equal(
+        found.scores, scores_with_uncertainty(*tables, ["C@1", "AP"], n_resamples=10).scores
+    )
     score_differences(world.runs, world.original, ["C@1"], n_resamples=10, tell=told.append)
     assert told[-1] == "original: r2 and r3"
     qrels = {"a": world.original, "b": world.original}
@@ -160,7 +164,7 @@ def test_a_run_for_another_split_is_refused(make_world: MakeWorld) -> None:
     world = make_world(7)
     few = world.runs[world.runs["query_id"].isin(["q00", "q01"])].reset_index(drop=True)
     with pytest.raises(JoinError, match=r"run r1: has 2 of the 6 queries .* another split\?"):
-        honest_scores(few, world.original, world.labels, ["C@1"])
+        scores_with_uncertainty(few, world.original, world.labels, ["C@1"])
 
 
 def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:

@@ -87,7 +87,7 @@ PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
     ),
     "honest": (
         ("score", *RUNS, "--honest", "--qrels", "qrels.txt", "--labels", "labels", "--resamples", "200"),
-        lambda: fire.honest_scores(
+        lambda: fire.scores_with_uncertainty(
             tables()["runs"], tables()["original"], tables()["labels"], MEASURES, **DRAWS
         ).scores,
     ),

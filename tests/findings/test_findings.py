@@ -7,7 +7,7 @@ import pytest
 
 from fire_toolkit.agreement import agreement
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference import honest_scores
+from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.paper_tables import all_and_new, by_length, by_similarity, describe_data, saturation
 from fire_toolkit.paper_tables.captions import permutation_p
 from fire_toolkit.qrels import augment_qrels
@@ -89,7 +89,7 @@ def test_all_and_new_are_the_honest_rows_without_own(make_world: MakeWorld, seed
     augmented, _ = augment_qrels(world.original, world.labels)
     measures = ["C@1", "R@3"]
     table = all_and_new(world.runs, world.original, augmented, measures, sources=world.sources)
-    honest = honest_scores(
+    honest = scores_with_uncertainty(
         world.runs, world.original, world.labels, measures, sources=world.sources, n_resamples=5
     ).scores
     assert honest["augmented"].tolist() == table["all"].tolist()

@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import ArrayCollector, Arrays
-from fire_toolkit.formats.runs.matrix import Array, Ints, as_floats, check_dtype, pick_from_blocks
+from fire_toolkit.formats.runs.matrix import Array, as_floats, check_dtype, pick_from_blocks
 from fire_toolkit.formats.runs.reader import RunReader
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"

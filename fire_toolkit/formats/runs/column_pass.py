@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.runs.matrix import Array, Ints, Matrix, n_rows_columns, rows_per_block
+from fire_toolkit.formats.runs.matrix import Array, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.runs.ranked import (
     Pairs,
     Ranked,

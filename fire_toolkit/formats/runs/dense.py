@@ -13,9 +13,10 @@ from types import ModuleType
 
 import numpy as np
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.column_pass import ColumnPass
-from fire_toolkit.formats.runs.matrix import Array, Ints, Matrix, n_rows_columns, rows_per_block
+from fire_toolkit.formats.runs.matrix import Array, Matrix, n_rows_columns, rows_per_block
 from fire_toolkit.formats.runs.ranked import (
     Pairs,
     Ranked,

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.runs.matrix import Array, Ints, Matrix, pick_from_blocks, rows_per_block
+from fire_toolkit.formats.runs.matrix import Array, Matrix, pick_from_blocks, rows_per_block
 
 DECIMALS = 9
 _UNIT = 1e-3

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.matching.own_items import OwnItems, drop_own_items, places_of
 from fire_toolkit.tables import Qrels, Run
 
-Ints = npt.NDArray[np.int64]
 _PAIR = ["query_id", "doc_id"]
 
 

@@ -21,10 +21,10 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
 
 Array = npt.NDArray[Any]
-Ints = npt.NDArray[np.int64]
 
 BLOCK_BYTES = 32 << 20
 _N_PICKERS = 8

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.formats.runs.matrix import Array, Ints
+from fire_toolkit.arrays import Ints
+from fire_toolkit.formats.runs.matrix import Array
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 from fire_toolkit.kernels import as_input, load_loops
 
