@@ -41,7 +41,7 @@ def read_bytes(path: str | Path) -> bytes:
         raise FormatError(f"{path}: damaged gzip file ({error}); copy it again from its source") from None
     if len(content) > most:
         raise FormatError(
-            f"{path}: unpacks to more than {most:,} bytes: a trap, or unpack it with gunzip first"
+            f"{path}: unpacks to more than {most:,} bytes, as gzip bombs do; if it is real, gunzip it first"
         )
     return content
 
@@ -81,7 +81,7 @@ def check_regular(path: str | Path) -> None:
 
 
 def is_gzip(start: bytes) -> bool:
-    """Whether a file that begins so is gzip."""
+    """Whether a file with this beginning is gzip."""
     return start.startswith(_GZIP_MAGIC)
 
 

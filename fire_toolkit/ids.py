@@ -1,4 +1,4 @@
-"""The one converter of ids: what files hold in the place of an id, as text to the letter."""
+"""The one converter of ids: ids from files become text, exactly as written."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def id_text(value: object, where: str) -> str:
         try:
             return value.decode("utf-8")
         except UnicodeDecodeError:
-            raise FormatError(f"{where}: an id of bytes that are no UTF-8: {value[:20]!r}") from None
+            raise FormatError(f"{where}: an id whose bytes are not UTF-8: {value[:20]!r}") from None
     raise FormatError(f"{where}: {_described(value)}, expected an id: text or a whole number")
 
 
@@ -70,7 +70,7 @@ def _of_characters(text: str, where: str) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise FormatError(f"{where}: id {text!r} holds half of a character (a lone surrogate)") from None
+        raise FormatError(f"{where}: id {text!r} contains half a character (an unpaired surrogate)") from None
     return text
 
 

@@ -1,4 +1,4 @@
-"""JSON and TOML from text: whatever is wrong with it (cut, too deep, too long a number) is one line."""
+"""JSON and TOML from text; every error (truncated, too deep, a number too long) is one line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def parse_json(text: str, where: str, *, line: int = 0) -> Any:
         line: where the text is one line of a file, the number of that line.
 
     Raises:
-        FormatError: no JSON, an object that names a key twice, nested too deeply, or a whole number
+        FormatError: invalid JSON, an object that names a key twice, nested too deeply, or a whole number
             of thousands of digits.
 
     Examples:
@@ -30,7 +30,7 @@ def parse_json(text: str, where: str, *, line: int = 0) -> Any:
         return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, at))
     except json.JSONDecodeError as error:
         place = at if line else f"{where}:{error.lineno}"
-        raise FormatError(f"{place}: damaged or cut JSON: {error.msg}") from None
+        raise FormatError(f"{place}: damaged or truncated JSON: {error.msg}") from None
     except RecursionError:
         raise FormatError(f"{at}: JSON nested too deeply") from None
     except ValueError as error:  # a number of more digits than Python reads
@@ -41,7 +41,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     """Return the tables of a TOML text.
 
     Raises:
-        FormatError: no TOML, nested too deeply, or a number of thousands of digits.
+        FormatError: invalid TOML, nested too deeply, or a number of thousands of digits.
     """
     try:
         return tomllib.loads(text)
@@ -56,5 +56,5 @@ def _unique(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in found if names.count(name) > 1)
-        raise FormatError(f"{where}: the key {twice[:60]!r} stands twice in one object, expected once")
+        raise FormatError(f"{where}: the key {twice[:60]!r} appears twice in one object")
     return found

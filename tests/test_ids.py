@@ -48,8 +48,8 @@ def test_text_bytes_and_whole_numbers_are_ids(value: object, expected: str) -> N
         (np.bool_(True), "True"),
         (None, "None"),
         (["a"], "a list"),
-        (b"\xff", "an id of bytes that are no UTF-8"),
-        ("\ud800", "holds half of a character"),
+        (b"\xff", "an id whose bytes are not UTF-8"),
+        ("\ud800", "contains half a character"),
         pytest.param(1 << 20_000, "a number of thousands of digits", id="huge"),
     ],
 )

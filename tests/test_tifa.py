@@ -144,7 +144,7 @@ def test_files_are_read_to_the_letter(files: Path) -> None:
     ("text", "message"),
     [
         ("{}", "a JSON dict, expected a list of entries"),
-        ("[1", "q.json:1: damaged or cut JSON"),
+        ("[1", "q.json:1: damaged or truncated JSON"),
         ("[1]", r"\[0\]: no list of choices"),
         ('[{"id": "q", "question": "?", "choices": ["a"]}]', r"\[0\]: answer is None, expected text"),
         ('[{"question": "?", "choices": [], "answer": "a"}]', r"\[0\]: id is None, expected text"),

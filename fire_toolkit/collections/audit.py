@@ -1,4 +1,4 @@
-"""The identity audit: what of a collection is not what its ids say, as tables and findings."""
+"""The identity audit: where the ids of a collection mislead, as tables and findings."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def audit_captions(audit: Audit, queries: Queries, *, min_similarity: float) -> 
         "duplicate_captions",
         duplicate_captions(queries),
         n_captions,
-        "captions whose text an earlier one has; judgments of one hold for all (resolve --share-judgments)",
+        "captions with the text of an earlier one; judgments of one hold for all (resolve --share-judgments)",
     )
     near = near_duplicates(queries, min_similarity=min_similarity)
     how = (
@@ -114,7 +114,7 @@ def audit_qrels(audit: Audit, queries: Queries, qrels: Qrels, items: Items | Non
     if items is not None:
         _add_dangling(audit, "doc_id", qrels, items)
         unused = items.loc[~items["doc_id"].isin(qrels["doc_id"]), ["doc_id"]]
-        audit.add("items_without_query", unused, len(items), "items that no query of the qrels asks for")
+        audit.add("items_without_query", unused, len(items), "items without a query in the qrels")
 
 
 def _add_dangling(audit: Audit, column: str, qrels: Qrels, known: pd.DataFrame) -> None:
@@ -166,7 +166,7 @@ def audit_items(audit: Audit, hashes: pd.DataFrame, n_items: int) -> None:
     table = pd.DataFrame(
         {"doc_id": same["doc_id"].to_numpy(), "same_as": first.loc[same["sha256"]].to_numpy()}
     )
-    meaning = "items whose file is another item's, byte for byte: what is positive for one is for both"
+    meaning = "items whose file is another item's, byte for byte: a positive of one is a positive of both"
     audit.add(
         "duplicate_items", table.sort_values(["same_as", "doc_id"]).reset_index(drop=True), n_items, meaning
     )
@@ -179,7 +179,7 @@ def audit_runs(
     rows = [_coverage(run_id, run, queries, items, qrels) for run_id, run in split_runs(runs).items()]
     table = pd.DataFrame(rows)
     outside = int((table["rows_outside"] > 0).sum())
-    meaning = "runs that hold queries or items which the collection does not have; such rows are not scored"
+    meaning = "runs with queries or items outside the collection; those rows are not scored"
     audit.add("runs_coverage", table, len(table), meaning, count=outside)
 
 
@@ -225,5 +225,5 @@ def audit_training(audit: Audit, queries: Queries, training: Sequence[str]) -> N
         }
     )
     n_known = int(table["in_training"].sum())
-    meaning = "captions that stand in the training file, word for word; the table has the nearness of all"
+    meaning = "captions that are in the training file word for word; the table has the similarity of all"
     audit.add("training_similarity", table, len(queries), meaning, count=n_known)

@@ -59,7 +59,7 @@ def match_by_similarity(
         n_alike += len(left)
         if n_alike > MAX_PAIRS:
             raise UsageError(
-                f"more than {MAX_PAIRS:,} captions are alike from {min_similarity:.6f} on; raise it"
+                f"more than {MAX_PAIRS:,} pairs of captions are alike from {min_similarity:.6f} on; raise it"
             )
         found.append(_items_of(queries, qrels, left, right, scores))
     return _suggestions(found, qrels, "tfidf"), min_similarity
@@ -85,7 +85,7 @@ def suggestion_pool(suggestions: pd.DataFrame) -> Pool:
 
 def _check_threshold(min_similarity: float | None, percentile: float | None) -> None:
     if (min_similarity is None) == (percentile is None):
-        raise UsageError("give a similarity or a percentile as the threshold, one of the two")
+        raise UsageError("give either a similarity or a percentile as the threshold")
     if min_similarity is not None and not 0 < min_similarity <= 1:
         raise UsageError(f"similarity {min_similarity}, expected above 0 and at most 1")
     if percentile is not None and not 0 <= percentile < 100:

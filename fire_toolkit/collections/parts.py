@@ -1,4 +1,4 @@
-"""What single files say of a collection, and the collection they make together."""
+"""What each file says about a collection, and the collection they make together."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
         ...             positives=pd.DataFrame({"query_id": ["q1"], "doc_id": ["d1"], "relevance": 1}))
         >>> made = assemble([part])
         >>> list(made.queries["text"]), list(made.items["doc_id"]), made.notes[0]
-        (['a dog'], ['d1'], '1 text changed: tabs, line ends and what is no character')
+        (['a dog'], ['d1'], '1 text changed: tabs, line ends and invalid characters')
     """
     notes = [note for part in parts for note in part.notes]
     parts = _tell_apart(parts)
@@ -109,7 +109,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
     queries = _joined([part.queries for part in parts], ["query_id", "text"])
     if not len(queries):
         names = ", ".join(part.name for part in parts) or "nothing"
-        raise FormatError(f"no queries: found {names}; name the file with the captions too")
+        raise FormatError(f"no queries: found {names}; add the file with the captions")
     queries = _with_plain_text(queries, "text", notes)
     positives = _joined([part.positives for part in parts], [*_PAIR, "relevance"])
     groups = _joined([part.groups for part in parts], _PAIR)
@@ -119,7 +119,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
     named = _joined([part.targets for part in parts], [*_PAIR, "relevance"])
     targets = named.merge(positives[_PAIR], on=_PAIR)
     if len(targets) < len(named):
-        notes.append(f"{_n(len(named) - len(targets), 'target')} left out, which no pair has")
+        notes.append(f"{_n(len(named) - len(targets), 'target')} without a pair left out")
     queries = _asked(queries, positives, parts, notes)
     return Collection(
         queries=check_queries(queries, where="queries"),
@@ -190,8 +190,8 @@ def _told_apart(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Par
     is_corpus = as_docs > as_queries or (as_docs == as_queries and "corpus" in name)
     if as_docs == as_queries and not any(word in name for word in ("corpus", "queries")):
         raise FormatError(
-            f"{part.name}: {as_queries} ids are queries and {as_docs} are docs of the qrels, so it is "
-            "neither; add the qrels file, or name the file corpus or queries"
+            f"{part.name}: {as_queries} ids are queries and {as_docs} are docs of the qrels, so it "
+            "could be either; add the qrels file, or name the file corpus or queries"
         )
     if not is_corpus:
         queries = texts.drop(columns="title").rename(columns={"id": "query_id"})
@@ -208,7 +208,7 @@ def _with_plain_text(table: pd.DataFrame, what: str, notes: list[str]) -> pd.Dat
         changed |= {row for row, old in enumerate(table[name]) if plain[row] is not old and plain[row] != old}
         columns[name] = pd.Series(plain, dtype=object, index=table.index)
     if changed:
-        notes.append(f"{_n(len(changed), what)} changed: tabs, line ends and what is no character")
+        notes.append(f"{_n(len(changed), what)} changed: tabs, line ends and invalid characters")
     return table.assign(**columns)
 
 
@@ -225,7 +225,7 @@ def _all_items(
             notes.append(f"{_n(len(absent), 'doc')} of the qrels not in the corpus ({_some(absent)})")
         return _with_media(listed)
     if len(listed) and len(absent):
-        notes.append(f"{_n(len(absent), 'item')} known from the pairs alone ({_some(absent)})")
+        notes.append(f"{_n(len(absent), 'item')} known only from the pairs ({_some(absent)})")
     return _with_media(_joined([listed, pd.DataFrame({"doc_id": absent})], ["doc_id"]))
 
 
@@ -238,7 +238,7 @@ def _gallery_items(
     if len(known) and not is_known.any():
         raise FormatError(
             f"none of the {len(gallery):,} ids of the list is an item: the list has "
-            f"{_some(gallery['doc_id'])}, the items are {_some(known)}; write the ids in one way"
+            f"{_some(gallery['doc_id'])}, the items are {_some(known)}; write the ids the same way in both"
         )
     left_out = known[~known.isin(gallery["doc_id"])]
     if len(left_out):

@@ -32,8 +32,8 @@ def share_judgments(judgments: Judgments, queries: Queries, *, choice: str) -> S
     Args:
         judgments: one row for each annotator and pair.
         queries: of the same collection.
-        choice: `same-text`: texts equal to the letter; `same-text-any-case`: equal but for case and
-            white space.
+        choice: `same-text`: equal texts; `same-text-any-case`: equal when case and
+            white space are ignored.
 
     Returns:
         What an annotator judged stays as it is; a pair that the annotator did not judge takes the label

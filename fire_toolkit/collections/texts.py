@@ -13,7 +13,7 @@ _BREAKS = re.compile(" *[\t\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+ *")
 
 
 def plain_text(text: str) -> str:
-    """Return `text` on one line: runs of tabs and line ends become a space, what is no character U+FFFD.
+    """Return `text` on one line: runs of tabs and line ends become a space, invalid characters U+FFFD.
 
     Examples:
         >>> plain_text("a dog\\n runs\\t fast\\n")

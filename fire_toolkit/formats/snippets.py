@@ -217,7 +217,7 @@ def find_snippet(name: str) -> Snippet:
     """Return the snippet of that name, in any case (`Frozen in Time`, `frozen-in-time`).
 
     Raises:
-        UsageError: there is none; the message names the nearest.
+        UsageError: the name is unknown; the message suggests the nearest.
 
     Examples:
         >>> find_snippet("X-CLIP").project

@@ -2,7 +2,7 @@
 
 A table is a plain `pandas.DataFrame` that went through its `check_*` function once, where it was
 made; the name of the type (`Run`, `Qrels`, ...) says so to the reader and to the type checker.
-Ids are strings to the letter (`007`, `NA` and `q:1|x` are ids like any other). All failures of a
+Ids are strings, kept exactly as written (`007`, `NA` and `q:1|x` are ids like any other). All failures of a
 table are gathered into one message with a count and examples.
 """
 
@@ -271,8 +271,8 @@ def check_judgments(table: pd.DataFrame, *, where: str = "") -> Judgments:
 def asked_judgments(judgments: Judgments) -> Judgments:
     """Return the judgments that were asked of their annotator, in the order given.
 
-    An answer of kind `unassigned` was given to a task of somebody else, whose answer may have been seen. It
-    is no vote and no part of agreement.
+    An answer of kind `unassigned` was given to somebody else's task, whose answer may have been seen. It is
+    neither a vote nor part of agreement.
 
     Args:
         judgments: without a column kind all are returned.
@@ -285,8 +285,8 @@ def asked_judgments(judgments: Judgments) -> Judgments:
 def first_round(judgments: Judgments) -> Judgments:
     """Return the judgments of each pair's first round, which were asked without knowing any answer.
 
-    A pair is asked again because of what was said of it, so later answers are no even sample: with them
-    agreement is too high or too low, by how the pairs were chosen.
+    A pair is asked again because of its earlier answers, so later answers are a biased sample: they make
+    agreement too high or too low, depending on how the pairs were chosen.
 
     Args:
         judgments: with a column round (whole numbers), else all are returned; with a column kind,
@@ -296,7 +296,7 @@ def first_round(judgments: Judgments) -> Judgments:
         The rows kept, in the order given.
 
     Raises:
-        UsageError: rounds that are no whole numbers.
+        UsageError: a round that is not a whole number.
 
     Examples:
         >>> from fire_toolkit.tables import check_judgments
@@ -312,7 +312,9 @@ def first_round(judgments: Judgments) -> Judgments:
     number = asked["round"]
     if number.dtype.kind not in "iu":
         if not all(str(value).isdecimal() for value in number.unique()):
-            raise UsageError("judgments: round holds no whole numbers, so the first round cannot be told")
+            raise UsageError(
+                "judgments: round has values that are not whole numbers, so the first round is unknown"
+            )
         number = number.astype(np.int64)
     if number.nunique() > 1:
         first = number.groupby([asked[name] for name in ("query_id", "doc_id")], sort=False).transform("min")

@@ -1,6 +1,6 @@
-"""What makes a frame a table: columns, dtypes, keys, row order, checked once where a table is made.
+"""Checks of a table's columns, dtypes, key and row order, once, where the table is made.
 
-`tables` says what each table holds; this file says how that is held to. All failures of a table are
+`tables` has the specification of each table. All failures of a table are
 gathered into one message with a count and examples.
 """
 
@@ -174,7 +174,7 @@ def _text(column: Column, values: Series, problems: list[str]) -> Series:
         is_text = np.array([isinstance(value, str) for value in values], dtype=bool)
         _say(problems, column, "is not text", ~missing & ~is_text, values)
         unwritable = np.array([isinstance(v, str) and bool(_HALF.search(v)) for v in values], dtype=bool)
-        _say(problems, column, "holds half of a character (a lone surrogate)", unwritable, values)
+        _say(problems, column, "contains half a character (an unpaired surrogate)", unwritable, values)
     if not column.missing:
         _say(problems, column, "is missing", missing, values)
     if problems:

@@ -1,4 +1,4 @@
-"""Whole columns at once: text to codes, to numbers, to booleans, where it is plain that nothing is odd.
+"""Whole columns at once: text to codes, to numbers, to booleans, where all values are regular.
 
 `checks` goes this way first. What returns None here is looked at value by value there.
 """

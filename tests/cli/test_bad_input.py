@@ -24,7 +24,7 @@ RUN_FILES = {
     "a space in an id": (b"1 Q0 a b 1 9 m\n", "run:1: 7 fields, expected 6"),
     "NaN": (b"1 Q0 a 1 nan m\n", "run:1: score 'nan', expected a finite number"),
     "infinity": (b"1 Q0 a 1 9 m\n1 Q0 b 2 -inf m\n", "run:2: score '-inf', expected a finite number"),
-    "words": (b"1 Q0 a 1 high m\n", "run:1: score 'high' is no number"),
+    "words": (b"1 Q0 a 1 high m\n", "run:1: score 'high' is not a number"),
     "twice": (b"1 Q0 a 1 9 m\n1 Q0 a 2 8 m\n", "run: run_id, query_id, doc_id given twice (1 rows; m 1 a)"),
     "two runs": (b"1 Q0 a 1 9 m\n1 Q0 b 2 8 n\n", "2 run ids in one file (m, n), expected one"),
     "not UTF-8": (b"1 Q0 \xff 1 9 m\n", "run:1: byte 0xff is not UTF-8"),
@@ -82,7 +82,7 @@ def test_a_cut_off_matrix(fire: Fire, folder: Path) -> None:
     (folder / "m.npy").write_bytes((folder / "m.npy").read_bytes()[:-5])
     (folder / "m.query_ids.txt").write_text("1\n2\n")
     (folder / "m.doc_ids.txt").write_text("a\nb\nc\n")
-    assert "cut off" in error_line(fire("pool", "m.npy", "--out", "out", code=1))
+    assert "truncated" in error_line(fire("pool", "m.npy", "--out", "out", code=1))
     save(folder, np.ones((2, 3)))
     (folder / "m.npz").write_bytes((folder / "m.npz").read_bytes()[:-50])
     assert "m.npz: damaged" in error_line(fire("pool", "m.npz", "--out", "out", code=1))

@@ -190,8 +190,8 @@ def test_suggestions_are_a_pool_and_no_judgments() -> None:
 @pytest.mark.parametrize(
     ("thresholds", "message"),
     [
-        ({}, "one of the two"),
-        ({"min_similarity": 0.5, "percentile": 50}, "one of the two"),
+        ({}, "either a similarity or a percentile"),
+        ({"min_similarity": 0.5, "percentile": 50}, "either a similarity or a percentile"),
         ({"min_similarity": 0}, "expected above 0"),
         ({"percentile": 100}, "below 100"),
     ],
@@ -205,7 +205,7 @@ def test_too_many_suggestions_are_refused_and_not_made(monkeypatch: pytest.Monke
     from fire_toolkit.collections import matchers
 
     monkeypatch.setattr(matchers, "MAX_PAIRS", 5)
-    with pytest.raises(UsageError, match="more than 5 captions are alike"):
+    with pytest.raises(UsageError, match="more than 5 pairs of captions are alike"):
         match_by_similarity(CAPTIONS, ORIGINAL, percentile=0)
 
 

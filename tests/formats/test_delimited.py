@@ -50,7 +50,7 @@ def test_a_byte_order_mark_and_blank_lines_are_passed_over(tmp_path: Path) -> No
         ('id,n\n"a\nb",1\n2\n', "table:4: 1 fields"),
         ('id,n\n1,"x\n', "table:2: unexpected end of data"),
         ('id,n\n1,"x"y\n', "table:2:"),
-        ("id,id\n1,2\n", "column id stands twice"),
+        ("id,id\n1,2\n", "column id appears twice"),
         ("a,b\n1,2\n", "table:1: no column doc_id; found a, b"),
         ("id\0,n\n", "table:1: a NUL byte"),
     ],

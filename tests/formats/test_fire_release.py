@@ -64,10 +64,9 @@ def test_shared_texts_entries_outside_and_the_licence_are_said() -> None:
     licence, shared, outside = RELEASE.notes
     assert licence.startswith("licence: the file says 'CC BY 4.0'; FIRE's repository says CC BY-NC")
     assert shared == (
-        "2 captions share 1 of the texts: what was judged of such a text (2 of the entries) holds for each "
-        "of them"
+        "2 captions share 1 of the texts: judgments of such a text (2 of the entries) count for each of them"
     )
-    assert outside == "1 of 6 entries are outside of the collection"
+    assert outside == "1 of 6 entries are outside the collection"
 
 
 def test_pairs_with_other_items_are_outside_when_items_are_given() -> None:

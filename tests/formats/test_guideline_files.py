@@ -103,7 +103,12 @@ def test_a_missing_file_is_named(own: Path, missing: str) -> None:
         ("labels.toml", "relevance = 1", "relevance = 0.5", r"labels 2: relevance is 0.5, expected a whole"),
         ("labels.toml", "relevance = 1", "relevanse = 1", r"labels 2: unknown key relevanse; expected name"),
         ("labels.toml", 'hotkey = "1"', 'hotkey = ""', r"labels 2: hotkey is '', expected text"),
-        ("labels.toml", "[[flags]]", "[flags]", r"flags is no list of tables; write each as \[\[flags\]\]"),
+        (
+            "labels.toml",
+            "[[flags]]",
+            "[flags]",
+            r"flags is not a list of tables; write each as \[\[flags\]\]",
+        ),
         ("label_config.xml", "</View>", "", r"label_config.xml: not well-formed XML"),
     ],
 )

@@ -59,7 +59,7 @@ def test_the_run_is_the_one_that_add_run_writes(tmp_path: Path, monkeypatch: pyt
          "give sims.T"),
         (np.zeros(3), "sims is 3, but there are 2 query ids"),
         ([["x", "y", "z"]] * 2, "expected real numbers"),
-        ([[np.nan, 1, 2], [1, 2, 3]], "1 score is NaN (the first at query 1, doc a); if the model means it, "
+        ([[np.nan, 1, 2], [1, 2, 3]], "1 score is NaN (the first at query 1, doc a); if this is intended, "
          "give allow=nan"),
         ({}, "sims"),
     ],

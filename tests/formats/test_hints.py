@@ -1,4 +1,4 @@
-"""What no reader knows is told what it seems to be, and what was expected."""
+"""A file of no known format is refused with what it seems to be, and what was expected."""
 
 from __future__ import annotations
 
@@ -46,8 +46,11 @@ def test_what_is_not_the_file_is_told_by_both_commands(content: bytes, said: str
             "4 numbers on the first line: a matrix is not read as text; save it with numpy",
         ),
         ("0.25,0.5", "2 numbers on the first line: a matrix is not read as text; save it with numpy.save"),
-        ("%PDF-1.4", "begins with '%PDF-1.4', which no reader knows; expected a file of torch.save; NumPy"),
-        ("a\x01,b", "which no reader knows"),
+        (
+            "%PDF-1.4",
+            "begins with '%PDF-1.4', which is not a known format; expected a file of torch.save; NumPy",
+        ),
+        ("a\x01,b", "which is not a known format"),
     ],
 )
 def test_a_first_line_tells_what_was_expected(line: str, said: str, tmp_path: Path) -> None:

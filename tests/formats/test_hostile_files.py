@@ -149,7 +149,7 @@ def test_a_torch_file_of_ours_is_read(folder: Path) -> None:
         ("../../../etc/passwd", 6, (2, 3), "no data/../../../etc/passwd in the file"),
         ("/etc/passwd", 6, (2, 3), "no data//etc/passwd in the file"),
         ("0", 6, (2**40, 2**20), "beyond its 6 values"),
-        ("0", 2**50, (2**30, 2**20), "cut off"),
+        ("0", 2**50, (2**30, 2**20), "truncated"),
         ("0", 2, (2, 3), "beyond its 2 values"),
     ],
 )
@@ -310,5 +310,7 @@ def told(folder: Path, content: bytes) -> str:
 
 def test_what_nobody_knows_is_named(folder: Path) -> None:
     (folder / "m").write_bytes(b"\x00\x01\x02")
-    with pytest.raises(FormatError, match=r"which no reader knows; expected a file of torch\.save; NumPy"):
+    with pytest.raises(
+        FormatError, match=r"which is not a known format; expected a file of torch\.save; NumPy"
+    ):
         ingest(folder / "m", IDS)

@@ -97,7 +97,7 @@ class Runs:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'["a", ', "ids:1: damaged or cut JSON"),
+        (b'["a", ', "ids:1: damaged or truncated JSON"),
         (
             b'{"names": ["a"]}',
             "ids: no query_ids; found names; expected a list of ids, or one under query_ids",

@@ -50,7 +50,7 @@ def test_other_commands_read_them_with_ids_in_files(tmp_path: Path) -> None:
         ("0,1\n1,4\n0,1\n", "place 4, but 4 doc ids; expected places from 0 to 3"),
         ("0,1\n1\n0,1\n", "p.csv:2: '1', expected 2 whole numbers, as on the first line"),
         ("0,1\n\n1,x\n0,1\n", "p.csv:3: '1,x', expected 2 whole numbers"),
-        ("0,1\n1,1\n0,1\n", "p.csv:2: a doc stands twice"),
+        ("0,1\n1,1\n0,1\n", "p.csv:2: a doc appears twice"),
         ("0,1\n1," + "9" * 30 + "\n0,1\n", "p.csv:2: '1,999"),
     ],
 )

@@ -253,7 +253,7 @@ def test_single_cells_are_picked_in_the_order_asked_for(tmp_path: Path) -> None:
     assert np.array_equal(values[rows, columns], picked)
     (tmp_path / "m.npy").write_bytes((tmp_path / "m.npy").read_bytes()[:1000])
     matrix = FileMatrix("m", tmp_path / "m.npy", 128, (30, 20), np.dtype("f4"))
-    with pytest.raises(FormatError, match="m: cut off while it was read"):
+    with pytest.raises(FormatError, match="m: truncated while it was read"):
         matrix.pick(rows, columns)
 
 

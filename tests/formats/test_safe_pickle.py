@@ -152,10 +152,10 @@ def test_a_pickle_that_calls_a_function_is_refused_and_runs_nothing(protocol: in
         (b"]" * 100 + b"a" * 99 + b".", "nested deeper than 64"),
         (b"}]N" + b"s.", "a key is a list"),
         (b"}(((tt" + b"Ns.", "damaged|key"),
-        (b"N", "damaged or cut"),
-        (b"", "damaged or cut"),
-        (b".", "damaged or cut"),
-        (b"\x8e" + struct.pack("<Q", 1 << 60) + b"x.", "damaged or cut"),
+        (b"N", "damaged or truncated"),
+        (b"", "damaged or truncated"),
+        (b".", "damaged or truncated"),
+        (b"\x8e" + struct.pack("<Q", 1 << 60) + b"x.", "damaged or truncated"),
         (b"N\x85" + b"r\xff\xff\xff\x7f.", None),
     ],
 )
@@ -194,7 +194,7 @@ def _state(dtype: str, content: bytes, shape: bytes = b"K\x01\x85") -> bytes:
         ("V8", b"U\x08AAAAAAAA", "type 'V8'"),
         ("f8", b"U\x07AAAAAAA", "with 7 bytes"),
         ("b1", b"U\x01\x07", "booleans"),
-        ("U1", b"U\x04\xff\xff\xff\x7f", "no character"),
+        ("U1", b"U\x04\xff\xff\xff\x7f", "invalid character"),
         ("f8,O8", b"U\x08AAAAAAAA", "type 'f8,O8'"),
         ("S0", b"U\x00", "with 0 bytes"),
     ],
@@ -255,5 +255,5 @@ def test_a_cut_pickle_is_a_format_error(length: int, protocol: int) -> None:
 
 def test_an_unknown_escape_in_a_text_of_protocol_0_is_no_traceback() -> None:
     """Python warns of it when the pickle is read; the tests make warnings errors."""
-    with pytest.raises(FormatError, match="damaged or cut pickle"):
+    with pytest.raises(FormatError, match="damaged or truncated pickle"):
         load_plain(io.BytesIO(b"S'\\q'\n."), max_bytes=100)

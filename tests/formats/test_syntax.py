@@ -22,8 +22,8 @@ LONG = "1" * 5000
     [
         (DEEP, "f: JSON nested too deeply"),
         (f"[{LONG}]", r"f: JSON that cannot be read \(Exceeds the limit"),
-        ('[1,\n"a', "f:2: damaged or cut JSON: Unterminated string"),
-        ('{"a": 1, "a": 2}', "f: the key 'a' stands twice in one object"),
+        ('[1,\n"a', "f:2: damaged or truncated JSON: Unterminated string"),
+        ('{"a": 1, "a": 2}', "f: the key 'a' appears twice in one object"),
     ],
 )
 def test_json_that_cannot_be_read_is_one_line(text: str, said: str) -> None:

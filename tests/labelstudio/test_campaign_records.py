@@ -164,11 +164,11 @@ def test_other_files_are_refused(tmp_path: Path, content: object, message: str) 
 
 def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text("[{")
-    with pytest.raises(FormatError, match=r"t\.json:1: damaged or cut JSON"):
+    with pytest.raises(FormatError, match=r"t\.json:1: damaged or truncated JSON"):
         read_task_files(tmp_path / "t.json", GUIDELINE)
 
 
 def test_half_of_a_character_in_a_task_is_told(tmp_path: Path) -> None:
     tasks = [{"data": {"pair_id": "q|d", "caption": "a \ud800", "video": "v"}}]
-    with pytest.raises(TableError, match=r"t\.json: text holds half of a character"):
+    with pytest.raises(TableError, match=r"t\.json: text contains half a character"):
         read_task_files(write_tasks(tmp_path / "t.json", tasks), GUIDELINE)

@@ -89,7 +89,7 @@ class ArrayCollector:
         """Return all that was put.
 
         Raises:
-            FormatError: there is no matrix, or ids are no text.
+            FormatError: there is no matrix, or an id is invalid.
         """
         if not self.matrices and self._first(MASKS) is None:
             raise FormatError(

@@ -149,7 +149,7 @@ def _put(collector: ArrayCollector, child: _Child, about: dict[str, Any]) -> Non
     name, shape, dtype = about["name"], tuple(about["shape"]), np.dtype(about["dtype"])
     where = f"{child.path}: {name}"
     if about["is_outside"]:
-        raise FormatError(f"{where}: lies in another file, which is not followed; copy it into this one")
+        raise FormatError(f"{where}: stored in another file, which is not read; copy it into this one")
     if collector.wants_matrix(name, len(shape), dtype):
         check_dtype(where, dtype)
         collector.put_matrix(name, Hdf5Matrix(where, child.path, name, shape, dtype))

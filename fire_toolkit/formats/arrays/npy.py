@@ -24,7 +24,7 @@ from fire_toolkit.formats.runs.reader import RunReader
 NPY_MAGIC = b"\x93NUMPY"
 _HEADER_BYTES = 12 + 65_536
 _SMALL_BYTES = 256 << 20
-# The third version differs from the second in the names of records, which are no scores.
+# The third version differs from the second in the names of records, which are not scores.
 _FORMAT: Any = npy_format
 _FIRST, _SECOND = _FORMAT.read_array_header_1_0, _FORMAT.read_array_header_2_0
 _HEADERS = {(1, 0): _FIRST, (2, 0): _SECOND, (3, 0): _SECOND}
@@ -44,7 +44,7 @@ def parse_header(start: bytes, where: str) -> Header:
     """Return the header at the beginning of `.npy` bytes.
 
     Raises:
-        FormatError: it is no header, or one of records.
+        FormatError: it is not a header, or is one of records.
     """
     stream = io.BytesIO(start)
     try:
@@ -90,8 +90,8 @@ def read_npy(path: Path) -> Arrays:
     found = path.stat().st_size
     if found < needed:
         raise FormatError(
-            f"{path}: cut off: {found} bytes, expected {needed} for shape {header.shape} of {header.dtype}; "
-            "copy it again"
+            f"{path}: truncated: {found} bytes, expected {needed} for shape {header.shape} of {header.dtype}"
+            "; copy it again"
         )
     shape, is_flipped = _row_major(header, str(path))
     return Arrays({"": FileMatrix(str(path), path, header.length, shape, header.dtype, is_flipped)})
@@ -175,7 +175,7 @@ def _values(content: bytes, header: Header, where: str) -> Any:
         return _objects(body, where)
     n_values = math.prod(header.shape)
     if header.dtype.itemsize == 0 or len(body) < n_values * header.dtype.itemsize:
-        raise FormatError(f"{where}: cut off; copy it again from its source")
+        raise FormatError(f"{where}: truncated; copy it again from its source")
     values = np.frombuffer(body, dtype=header.dtype, count=n_values)
     return values.reshape(header.shape, order="F" if header.is_fortran else "C")
 

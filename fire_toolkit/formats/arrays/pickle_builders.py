@@ -107,18 +107,18 @@ def _array(content: object, dtype: object, shape: object, order: str) -> Array:
 
 
 def _check_values(values: Array) -> None:
-    """Refuse bytes that are no value of their type: booleans beyond 1, characters beyond Unicode."""
+    """Refuse bytes that are not values of their type: booleans beyond 1, characters beyond Unicode."""
     if values.dtype.kind == "b" and values.size and values.view(np.uint8).max() > 1:
-        raise Refused("an array of booleans that holds other bytes than 0 and 1")
+        raise Refused("an array of booleans with bytes other than 0 and 1")
     if values.dtype.kind == "U" and values.size:
         characters = values.view(np.dtype(np.uint32).newbyteorder(values.dtype.byteorder))
         if characters.max() > 0x10FFFF:
-            raise Refused("an array of text that holds what is no character")
+            raise Refused("an array of text with an invalid character")
 
 
 def _start_array(kind: object, *_: object) -> Pending:
     if kind != Name("numpy.ndarray"):
-        raise Refused("an array of a kind of its own, expected numpy.ndarray")
+        raise Refused("an array of a custom class, expected numpy.ndarray")
     return Pending(_finished_array)
 
 
@@ -143,7 +143,7 @@ def _scalar(dtype: object, content: object = b"") -> object:
 
 def _encoded(text: object, encoding: object = "utf-8") -> bytes:
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1", "utf-8", "utf8", "ascii"):
-        raise Refused("encodes what is no text")
+        raise Refused("encodes something other than text")
     return text.encode(str(encoding))
 
 
@@ -152,7 +152,7 @@ def _empty_or(kind: type, *arguments: object) -> Any:
     if not arguments:
         return kind()
     if len(arguments) > 1 or not isinstance(arguments[0], list | tuple):
-        raise Refused(f"makes a {kind.__name__} of what is no list")
+        raise Refused(f"makes a {kind.__name__} from something other than a list")
     return kind(map(as_key, arguments[0]))
 
 
@@ -164,7 +164,7 @@ def _plain_bytes(*arguments: object) -> bytes:
 
 def _complex(real: object, imaginary: object) -> complex:
     if not isinstance(real, float) or not isinstance(imaginary, float):
-        raise Refused("makes a complex number of what are no numbers")
+        raise Refused("makes a complex number from values that are not numbers")
     return complex(real, imaginary)
 
 
@@ -177,7 +177,7 @@ def _dict(*arguments: object) -> dict[Any, Any]:
         return dict(content[0])
     if len(content) == 1 and isinstance(content[0], list):
         return {as_key(key): value for key, value in content[0]}
-    raise Refused("makes a dict of what is none")
+    raise Refused("makes a dict from something else")
 
 
 _NUMPY: dict[str, Builder] = {

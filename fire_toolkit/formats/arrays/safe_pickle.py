@@ -58,7 +58,7 @@ def load_plain(
         Python 2 is text where it is UTF-8, bytes otherwise.
 
     Raises:
-        FormatError: the bytes are no whole pickle, or hold anything else; nesting deeper than 64; a
+        FormatError: the bytes are not a complete pickle, or contain anything else; nesting deeper than 64; a
             value that contains itself; few bytes that stand for very many values.
 
     Examples:
@@ -80,7 +80,7 @@ def load_plain(
     except Refused as refused:
         raise FormatError(f"{where}: {refused}") from None
     except DAMAGED as error:
-        raise FormatError(f"{where}: damaged or cut pickle ({error}); copy it again") from None
+        raise FormatError(f"{where}: damaged or truncated pickle ({error}); copy it again") from None
     return value
 
 
@@ -127,7 +127,7 @@ class _Machine:
 
     def call(self, name: object, arguments: object) -> None:
         if not isinstance(name, Name) or not isinstance(arguments, tuple):
-            raise Refused("calls what is no name, expected plain data")
+            raise Refused("calls something other than a name, expected plain data")
         if name.name not in self.builders:
             _refuse_name(name.name)
         self.push(self.builders[name.name](*arguments))
@@ -187,14 +187,14 @@ def _tuple_of(machine: _Machine, n_items: int) -> None:
 def _append(machine: _Machine, items: list[Any]) -> None:
     target = machine.stack[-1]
     if not isinstance(target, list):
-        raise Refused("appends to what is no list, expected plain data")
+        raise Refused("appends to something other than a list, expected plain data")
     target.extend(items)
 
 
 def _set_items(machine: _Machine, items: list[Any]) -> None:
     target = machine.stack[-1]
     if not isinstance(target, dict) or len(items) % 2:
-        raise Refused("sets items of what is no dict, expected plain data")
+        raise Refused("sets items of something other than a dict, expected plain data")
     for key, value in zip(items[::2], items[1::2], strict=True):
         target[as_key(key)] = value
 
@@ -202,7 +202,7 @@ def _set_items(machine: _Machine, items: list[Any]) -> None:
 def _add_items(machine: _Machine, items: list[Any]) -> None:
     target = machine.stack[-1]
     if not isinstance(target, set):
-        raise Refused("adds to what is no set, expected plain data")
+        raise Refused("adds to something other than a set, expected plain data")
     target.update(map(as_key, items))
 
 

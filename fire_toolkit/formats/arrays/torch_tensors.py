@@ -57,7 +57,7 @@ def storage_of(reference: object) -> Storage:
     """Return the storage that a persistent id of torch names.
 
     Raises:
-        Refused: it is none, or of no real numbers.
+        Refused: it is not a storage of real numbers.
     """
     is_storage = isinstance(reference, tuple) and len(reference) == 5 and reference[0] == "storage"
     if not isinstance(reference, tuple) or not is_storage:
@@ -124,7 +124,7 @@ def gathered(tensor: Tensor, content: bytes, order: str, where: str) -> Array:
     dtype = tensor.storage.in_order(order)
     values = np.frombuffer(content[: len(content) // dtype.itemsize * dtype.itemsize], dtype=dtype)
     if math.prod(tensor.shape) and _last(tensor) >= len(values):
-        raise FormatError(f"{where}: cut off; copy it again from its source")
+        raise FormatError(f"{where}: truncated; copy it again from its source")
     places = np.array(tensor.offset, dtype=np.int64)
     for size, step in zip(tensor.shape, tensor.stride, strict=True):
         places = places[..., None] + np.arange(size, dtype=np.int64) * step

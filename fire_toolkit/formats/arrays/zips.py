@@ -32,7 +32,7 @@ def members(path: Path) -> dict[str, zipfile.ZipInfo]:
         raise FormatError(f"{path}: damaged zip ({error}); copy it again from its source") from None
     by_name = {info.filename: info for info in found}
     if len(by_name) < len(found):
-        raise FormatError(f"{path}: a member's name stands twice in the zip; save it again")
+        raise FormatError(f"{path}: the zip has two members of one name; save it again")
     return by_name
 
 
@@ -82,18 +82,18 @@ def member_matrix(
     n_bytes = math.prod(shape) * dtype.itemsize
     if info.file_size < offset + n_bytes:
         raise FormatError(
-            f"{where}: cut off: {info.file_size:,} bytes, expected {offset + n_bytes:,} for shape {shape}"
+            f"{where}: truncated: {info.file_size:,} bytes, expected {offset + n_bytes:,} for shape {shape}"
         )
     if info.file_size > _BOMB_BYTES and info.file_size > _BOMB_RATIO * max(1, info.compress_size):
         raise FormatError(
-            f"{where}: {info.compress_size:,} bytes unpack to {info.file_size:,}: not read, for it looks "
-            "like a zip bomb; if it is real, save it with numpy.savez or numpy.save"
+            f"{where}: {info.compress_size:,} bytes unpack to {info.file_size:,}: this looks like "
+            "a zip bomb and is not read; if it is real, save it with numpy.savez or numpy.save"
         )
     if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
         return FileMatrix(where, path, offset, shape, dtype, is_flipped, is_bfloat16, info.filename)
     offset += _data_offset(path, info)
     if path.stat().st_size < offset + n_bytes:
-        raise FormatError(f"{where}: cut off; copy it again from its source")
+        raise FormatError(f"{where}: truncated; copy it again from its source")
     return FileMatrix(where, path, offset, shape, dtype, is_flipped, is_bfloat16)
 
 

@@ -46,7 +46,7 @@ def _by_query(source: Source) -> dict[str, Any] | None:
 
 
 def _are_docs(value: object) -> bool:
-    """Whether a value is a list of ids; captions, which hold white space, are none."""
+    """Whether a value is a list of ids; captions, which contain white space, are not."""
     if not isinstance(value, list):
         return False
     return all(type(doc) is int or (isinstance(doc, str) and len(doc.split()) == 1) for doc in value)
@@ -72,7 +72,7 @@ def read_qrels(path: str | Path) -> Qrels:
 
     Raises:
         FormatError: no qrels, or a line of another form.
-        TableError: a pair twice, a relevance that is no whole number.
+        TableError: a pair twice, a relevance that is not a whole number.
 
     Examples:
         >>> from pathlib import Path

@@ -114,7 +114,7 @@ def recognise(source: Source) -> tuple[Reader, str]:
     if guess := not_the_file(source.raw[:1024]):
         raise FormatError(f"{source.path}: {guess}")
     raise FormatError(
-        f"{source.path}: {_seen(source)}, which is no collection format known here; expected a "
+        f"{source.path}: {_seen(source)}, which is not a known collection format; expected a "
         "benchmark's own file, or a table whose first line names its columns, such as video_id,caption"
     )
 

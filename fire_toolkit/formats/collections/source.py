@@ -56,7 +56,7 @@ class Source:
 
     @cached_property
     def json(self) -> Any:
-        """Return the value of a JSON file; None where it is none.
+        """Return the value of a JSON file; None for other files.
 
         Raises:
             FormatError: a file that begins as JSON and is cut or damaged, or names a key twice.
@@ -132,7 +132,7 @@ class Source:
 
     @cached_property
     def pickled(self) -> object:
-        """Return the plain value of a pickle; None where the file is none."""
+        """Return the plain value of a pickle; None for other files."""
         if not self.raw.startswith(_PICKLES):
             return None
         return load_plain(io.BytesIO(self.raw), max_bytes=_MAX_PICKLE, where=str(self.path))

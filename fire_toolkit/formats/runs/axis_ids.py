@@ -96,7 +96,7 @@ def _refuse_sorted(path: Path) -> None:
             "run add-collection again"
         )
     raise StaleError(
-        f"{path}: written by `fire-toolkit {writer.stage}`, in an order that need not be a matrix's; "
+        f"{path}: written by `fire-toolkit {writer.stage}`, in an order that may differ from a matrix's; "
         "give the tables of add-collection, or the benchmark's own file"
     )
 
@@ -141,7 +141,7 @@ def _under_a_name(values: Any, source: Source, column: str) -> Any:
 def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) -> list[str]:
     """Return the ids of queries or items in a file that `add-collection` takes."""
     if str(source.path) == STDIN:
-        raise FormatError(f"{STDIN}: standard input is no list of ids; give a table or JSON by its path")
+        raise FormatError(f"{STDIN}: standard input is not a list of ids; give a table or JSON by its path")
     reader = find_reader(source)
     if reader is None or (reader.name == "qrels" and source.json is not None):
         name = _column_of(source.columns, column)
@@ -227,9 +227,9 @@ def own_or_given(
     for name, mine, other in zip(("query_ids", "doc_ids"), own, given, strict=True):
         if mine is not None and other is not None and name in asked and list(mine) != list(other):
             raise UsageError(
-                f"{path}: has {name} of its own ({', '.join(mine[:2])}, …), which are not those given; leave "
-                f"{asked[name]} (or {asked[name][2:].replace('-', '_')} in fire.toml) out, or save the array "
-                "without ids"
+                f"{path}: has its own {name} ({', '.join(mine[:2])}, …), which differ from those given; "
+                f"leave {asked[name]} (or {asked[name][2:].replace('-', '_')} in fire.toml) out, or save "
+                "the array without ids"
             )
     queries, docs = (other if mine is None else mine for mine, other in zip(own, given, strict=True))
     return queries, docs
@@ -264,7 +264,7 @@ def check_ids(
     """Return the ids of a matrix of queries × docs.
 
     Raises:
-        FormatError: it is no matrix, there are no ids, or they do not match its shape.
+        FormatError: it is not a matrix, there are no ids, or they do not match its shape.
     """
     if len(shape) != 2 or 0 in shape:
         raise FormatError(f"{path}: shape {shape}, expected a matrix of queries × docs")

@@ -29,7 +29,7 @@ def open_both_ways(
     """Return the matrix of texts × items in a file, the texts' ids and the items' in its order.
 
     Raises:
-        FormatError: the file is no matrix, or has no ids that fit it.
+        FormatError: the file is not a matrix, or has no ids that fit it.
     """
     path = Path(path)
     reader = find_reader(path)

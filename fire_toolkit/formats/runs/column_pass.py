@@ -80,7 +80,7 @@ class _Best:
 
 
 class _Plain:
-    """What is known of each query and positive while docs come in, by NumPy."""
+    """What is known of each query and positive while docs are read, by NumPy."""
 
     def __init__(self, n_queries: int, depth: int, tie_codes: Ints, positives: tuple[Ints, Ints], own: Array):
         self.positives, self.own, self.tie_codes = positives, own, tie_codes
@@ -206,7 +206,7 @@ class ColumnPass:
         return _Plain(*common)
 
     def _clean(self, block: Array, start: int) -> Array:
-        """Return docs × queries with minus infinity for what is no score."""
+        """Return docs × queries with minus infinity in place of scores that are not finite."""
         if all_finite(block, self.loops):
             return block
         turned = np.ascontiguousarray(block.T)

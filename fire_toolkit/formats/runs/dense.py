@@ -1,7 +1,7 @@
 """Matrices of scores to ranked lists, in one reading: each query's top, and its positives at any rank.
 
 Queries are the rows of the matrix or its columns. The ranks are those of `ranking`'s rule, exact under
-ties, also for positives below the top. What no model means is counted on the way: NaN, infinities, rows
+ties, also for positives below the top. Anomalies are counted on the way: NaN, infinities, rows
 flooded by one lowest value, constant rows, rows of padding.
 """
 
@@ -69,8 +69,8 @@ def rank_matrix(
         mask: one flag a row, False where the row is padding.
 
     Returns:
-        Cells that are NaN or infinite, and the lowest score of flooded queries, are no scores: such docs
-        are not in the list. All are counted.
+        Cells that are NaN or infinite, and the lowest score of flooded queries, are not scores: such
+        docs are left out, and counted.
 
     Raises:
         FormatError: the rows without padding are not `n_queries`, or the file is damaged.
@@ -133,8 +133,8 @@ class _RowPass:
 
     def _refuse_rows(self, found: int) -> None:
         raise FormatError(
-            f"{self.matrix.where}: {found} rows or more with scores, expected {self.n_queries}, one a query "
-            "id; rows of padding must be -inf or NaN throughout, or named by a mask"
+            f"{self.matrix.where}: {found} rows or more with scores, expected {self.n_queries}, one for "
+            "each query id; padding must be -inf or NaN throughout, or marked by a mask"
         )
 
     def _rank(self, chunk: Array, start: int) -> None:

@@ -68,7 +68,7 @@ def as_vectors(block: Array, where: str, *, is_cosine: bool) -> Array:
     """
     vectors = block.astype(np.float64)
     if not np.isfinite(vectors).all():
-        raise FormatError(f"{where}: a vector holds NaN or an infinite number")
+        raise FormatError(f"{where}: a vector contains NaN or infinity")
     if not is_cosine:
         return vectors
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
@@ -93,7 +93,7 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
     if len(queries.shape) != 2 or len(docs.shape) != 2 or queries.shape[1] != docs.shape[1]:
         raise FormatError(
             f"{where}: vectors of shape {queries.shape} and {docs.shape}, expected two matrices "
-            "of one width, a vector a row"
+            "of equal width, one vector a row"
         )
     if queries.is_flipped or docs.is_flipped:
         raise FormatError(f"{where}: column-major order; save numpy.ascontiguousarray of the vectors")

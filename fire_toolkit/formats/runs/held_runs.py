@@ -48,7 +48,7 @@ def run_from_matrix(
 
     Raises:
         FormatError: no matrix of numbers, or its shape does not fit the ids, or an id is given twice.
-        TableError: ids are no ids, or the scores are odd and that is not allowed (see `allow`).
+        TableError: an id is invalid, or the scores have anomalies that are not allowed (see `allow`).
         UsageError: `depth` is below 1, or `allow` names nothing known.
 
     Examples:

@@ -1,4 +1,4 @@
-"""What a file that no reader knows probably is, in words."""
+"""What a file of no known format probably is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = 8
 
 
 def not_the_file(start: bytes) -> str | None:
-    """Return what a file that begins so is instead of data, and what to do; None where nothing tells.
+    """Return what a file with this beginning is instead of data, and what to do; None if unknown.
 
     Examples:
         >>> not_the_file(b"version https://git-lfs.github.com/spec/v1\\noid sha256:00")
@@ -28,7 +28,7 @@ def not_the_file(start: bytes) -> str | None:
 
 
 def not_a_run(start: bytes) -> str | None:
-    """Return why a file that begins so is no run, and what was expected; None where nothing tells.
+    """Return why a file with this beginning is not a run, and what was expected; None if unknown.
 
     Examples:
         >>> not_a_run(b"q Q0 d 1 0.5\\n")

@@ -35,7 +35,7 @@ def read_index_list(path: Path, key: str | None = None) -> Listed:
     """Return the lists with places as ids, to be named by `named_by_place`.
 
     Raises:
-        FormatError: a line of another length, or a field that is no whole number; with its line.
+        FormatError: a line of another length, or a field that is not a whole number; with its line.
     """
     queries: list[str] = []
     docs: list[str] = []
@@ -52,7 +52,7 @@ def read_index_list(path: Path, key: str | None = None) -> Listed:
         places = [str(int(field)) for field in fields]
         if len(set(places)) < width:
             raise FormatError(
-                f"{path}:{number}: a doc stands twice, expected {width} different places of docs"
+                f"{path}:{number}: a doc appears twice, expected {width} different places of docs"
             )
         queries += [str(row)] * width
         docs += places

@@ -1,4 +1,4 @@
-"""Predictions of any format to a checked Run: recognised, oriented, ranked, and refused where odd."""
+"""Predictions of any format to a checked Run: recognised, oriented, ranked, refused for anomalies."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> 
     Raises:
         FormatError: the file is not what it was taken for; its shape does not fit the ids; it is square
             and nothing tells its orientation.
-        TableError: ids are no ids, or the scores are odd and that is not allowed.
+        TableError: an id is invalid, or the scores have anomalies that are not allowed.
         JoinError: the run shares no query with the qrels.
         UsageError: no reading of the file gives the logged scores, or both do.
     """
@@ -394,7 +394,7 @@ def rank_queries(
     run = request.kept.trimmed(run, request.depth, positive_pairs(request.qrels))
     _refuse_empty(run, path)
     if n_outside:
-        notes.append(f"{n_outside:,} positives of the qrels name a query or doc that the ids do not have")
+        notes.append(f"{n_outside:,} positives of the qrels have a query or doc that is not among the ids")
     _check_expected(run, request, notes, about, where=str(path))
     about = {**about, "positives_outside": n_outside}
     return _ingested(run, about, ranked.anomalies, notes, request, len(docs))

@@ -47,7 +47,7 @@ def read_json(path: Path, key: str | None = None) -> Listed:
         key: which part of the file, where it holds several runs: the path of keys (`default/test`).
 
     Raises:
-        FormatError: no JSON, a key given twice, none of the known shapes, or several runs and no `key`.
+        FormatError: invalid JSON, a key given twice, none of the known shapes, or several runs and no `key`.
     """
     return _listed(parse_json(read_text(path), str(path)), str(path), key)
 
@@ -90,7 +90,7 @@ def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is_ranking(item: Any) -> bool:
-    """Whether a value is `{doc: score}` or `[doc, ...]` (lists of records are no ranking)."""
+    """Whether a value is `{doc: score}` or `[doc, ...]` (lists of records are not a ranking)."""
     if isinstance(item, dict):
         return all(_is_number(score) for score in item.values())
     return isinstance(item, list) and all(isinstance(doc, str | int) for doc in item)
@@ -116,7 +116,7 @@ def _choose(runs: dict[str, Any], value: Any, where: str, key: str | None) -> An
 
 
 def _oddity(value: Any) -> str:
-    """Return the first value at the place of a score, where it is none, in words."""
+    """Describe the first value that should be a score and is not; empty where there is none."""
     for query, docs in value.items() if isinstance(value, dict) else ():
         for doc, score in docs.items() if isinstance(docs, dict) else ():
             if not isinstance(score, dict | list) and not _is_number(score):
@@ -172,7 +172,7 @@ def _from_lists(records: list[dict[str, Any]], query: str, where: str) -> Listed
         query_id = id_text(_field(record, query, at), at)
         content = next((record[name] for name in (*_LISTS, *DOC) if name in record), None)
         if query_id in lists or not _is_ranking(content):
-            problem = "stands twice" if query_id in lists else f"has no list ({', '.join(_LISTS[:3])})"
+            problem = "appears twice" if query_id in lists else f"has no list ({', '.join(_LISTS[:3])})"
             raise FormatError(f"{at}: query {query_id!r} {problem}, expected one list of docs for each query")
         lists[query_id] = content
     return _listed(lists, where, None)

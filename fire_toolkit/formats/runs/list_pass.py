@@ -1,4 +1,4 @@
-"""Ranked lists to a Run, with what is odd in them counted as it is in matrices."""
+"""Ranked lists to a Run, with with anomalies counted as in matrices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rank_lists(
     others: pd.MultiIndex | None = None,
     spare: int = 0,
 ) -> tuple[Run, ScoreAnomalies]:
-    """Return the lists' top `depth`, their positives below it, and what is odd in them.
+    """Return the lists' top `depth`, their positives below it, and anomalies.
 
     Pairs whose score is NaN or infinite, and the lowest score of flooded queries, are left out and counted.
 

@@ -64,6 +64,6 @@ def from_columns(
     try:
         ids = {"query_id": pd.Series(query_ids, dtype="str"), "doc_id": pd.Series(doc_ids, dtype="str")}
     except UnicodeEncodeError:
-        raise FormatError(f"{where}: an id holds half of a character (a lone surrogate)") from None
+        raise FormatError(f"{where}: an id contains half a character (an unpaired surrogate)") from None
     scored = pd.DataFrame({**ids, "score": pd.Series(scores, dtype="float64")})
     return Listed(scored, run_id, notes)

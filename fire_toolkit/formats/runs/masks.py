@@ -38,7 +38,7 @@ def read_mask(path: Path) -> Array:
         matrix = next(iter(arrays.matrices.values()))
         values = np.concatenate(list(matrix.blocks(4096)))
     if not values.size or values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
-        raise FormatError(f"{path}: holds nothing, or other values than 0 and 1, expected a mask")
+        raise FormatError(f"{path}: empty, or has values other than 0 and 1, expected a mask")
     return np.asarray(values.reshape(-1).astype(bool))
 
 

@@ -69,7 +69,7 @@ def rows_per_block(matrix: Matrix, n_bytes: int = BLOCK_BYTES) -> int:
 
 
 def check_dtype(where: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return `dtype`, or raise FormatError when it is no real number of up to 8 bytes."""
+    """Return `dtype`, or raise FormatError unless it is of real numbers of up to 8 bytes."""
     if dtype.kind not in "fiu" or dtype.itemsize > 8 or dtype.hasobject:
         raise FormatError(f"{where}: holds {dtype}, expected real numbers (save with dtype float32)")
     return dtype
@@ -123,7 +123,7 @@ def held(where: str, values: Array) -> HeldMatrix:
     """Return an array in memory as a matrix.
 
     Raises:
-        FormatError: its dtype is no real number.
+        FormatError: its dtype is not one of real numbers.
     """
     check_dtype(where, values.dtype)
     return HeldMatrix(where, values)
@@ -202,7 +202,7 @@ class FileMatrix:
             read = partial(_read_cells, stream.fileno(), self.dtype.itemsize)
             raw = b"".join(pickers.map(read, np.array_split(places[order], 4 * _N_PICKERS)))
         if len(raw) != len(places) * self.dtype.itemsize:
-            raise FormatError(f"{self.where}: cut off while it was read; copy it again")
+            raise FormatError(f"{self.where}: truncated while it was read; copy it again")
         in_order = np.frombuffer(raw, dtype=self.dtype)
         values = np.empty_like(in_order)
         values[order] = in_order
@@ -264,7 +264,7 @@ def _read_exactly(stream: BinaryIO, n_bytes: int, where: str) -> bytearray:
         except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
             raise FormatError(f"{where}: damaged ({error}); copy it again from its source") from None
         if not got:
-            raise FormatError(f"{where}: cut off while it was read; copy it again from its source")
+            raise FormatError(f"{where}: truncated while it was read; copy it again from its source")
         done += got
     return raw
 

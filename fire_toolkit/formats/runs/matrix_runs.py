@@ -30,7 +30,7 @@ _CHUNK_CELLS = 1 << 20
 class MatrixRun:
     """A matrix of queries × docs in a file, as one run of all its docs.
 
-    A query's docs at its lowest score are no docs of the run where they are a flood, as for `rank_matrix`.
+    A query's docs at its lowest score are not docs of the run where they are a flood, as for `rank_matrix`.
     own_items: the doc of each query that is left out of its ranking; tell: told of them when it is scored.
     """
 

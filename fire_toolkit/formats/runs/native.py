@@ -164,7 +164,7 @@ class NativeRunFile:
             before = block
             yield block
         if n_left:
-            raise FormatError(f"{self.path}: {n_left:,} queries fewer than it says; copy it again")
+            raise FormatError(f"{self.path}: {n_left:,} queries fewer than its header says; copy it again")
 
 
 def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
@@ -245,7 +245,7 @@ def _problem(block: RunBlock, before: RunBlock) -> str:
     docs = [] if block.docs is before.docs else block.docs.tolist()
     rank, score = block.rank, block.score
     if not (are_ids(queries) and are_ids(docs) and len(set(docs)) == len(docs)):
-        return "ids that no run has"
+        return "invalid ids"
     if not all(map(operator.lt, queries, queries[1:])):
         return "queries that are not sorted"
     if rank.dtype.kind != "i" or score.dtype.kind != "f":

@@ -31,7 +31,7 @@ def read_parquet(path: Path, key: str | None = None) -> Listed:
     """Return a long Parquet table (columns as in `table_runs`) as ranked lists.
 
     Raises:
-        FormatError: damaged, without the columns, an id that is no text or whole number.
+        FormatError: damaged, without the columns, an id that is neither text nor a whole number.
     """
     file = open_parquet(path)
     table = guarded(path, file.read)

@@ -1,4 +1,4 @@
-"""What a reader of predictions is; every format's file makes one, and `readers` lists them."""
+"""The reader of a format of predictions; each format makes one, and `readers` lists them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class RunReader:
 
     Attributes:
         name: one word, for manifests.
-        what: the format, in words.
-        evidence: by what it is recognised, in words.
+        what: a description of the format.
+        evidence: a description of how it is recognised.
         sniff: whether the first bytes (unpacked, where they are gzip) and the path are of this format.
         read_lists: for ranked lists: from a path and the key of a part.
         read_arrays: for arrays of scores or vectors.

@@ -60,7 +60,7 @@ def recognise(path: Path) -> RunReader:
             raise FormatError(f"{path}: {guess}")
         shown = repr(start[:24].decode("utf-8", errors="replace"))
         raise FormatError(
-            f"{path}: begins with {shown}, which no reader knows; expected "
+            f"{path}: begins with {shown}, which is not a known format; expected "
             + "; ".join(known.what for known in READERS.values())
         )
     return reader

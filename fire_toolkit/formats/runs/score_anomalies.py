@@ -1,4 +1,4 @@
-"""What scores should not hold: counted where they are read, put into words and refused here."""
+"""Anomalies of scores: counted where scores are read, described and refused here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALLOWANCES = ("nan", "inf", "flood", "constant", "duplicates")
 
 @dataclass
 class ScoreAnomalies:
-    """What a model's scores should not hold, and what to know of their ties.
+    """Anomalies in a model's scores, and counts of their ties.
 
     n_nan, n_minus_inf, n_plus_inf: cells. flood: queries of which half the docs or more (and ten or
     more) share the lowest score. constant: queries with one score for all of
@@ -62,7 +62,7 @@ def parse_allowances(text: str) -> frozenset[str]:
 def describe_anomalies(
     anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str]
 ) -> dict[str, str]:
-    """Return, for each allowance that these anomalies need, what was found, in words.
+    """Return, for each allowance that these anomalies need, a description of what was found.
 
     Duplicates need one when they are more than half of the queries: captions of equal text have equal
     rows in honest matrices, five of a thousand in MSR-VTT's test.
@@ -112,7 +112,7 @@ def refuse_anomalies(
     allow: Collection[str],
     where: str,
 ) -> list[str]:
-    """Return what was found and allowed, in words.
+    """Return descriptions of what was found and allowed.
 
     Raises:
         TableError: something was found that is not allowed; or plus infinity, which never is.
@@ -127,7 +127,7 @@ def refuse_anomalies(
     refused = [kind for kind in found if kind not in allow]
     if refused:
         raise TableError(
-            f"{where}: {'; '.join(found[kind] for kind in refused)}; if the model means it, give "
-            f"--allow {','.join(found)}; NaN, -inf and floods are then left out, what is constant is a tie"
+            f"{where}: {'; '.join(found[kind] for kind in refused)}; if this is intended, give "
+            f"--allow {','.join(found)}; NaN, -inf and floods are then left out, equal scores are ties"
         )
     return list(found.values())

@@ -29,7 +29,7 @@ def read_table(path: Path, key: str | None = None) -> Listed:
     """Return a CSV or TSV file as ranked lists; with a score, a rank is not used.
 
     Raises:
-        FormatError: no score and no rank, a score that is no number (with its line), several runs and no
+        FormatError: no score and no rank, a score that is not a number (with its line), several runs and no
             `key`, which names one.
     """
     return listed_table(read_delimited(path), str(path), key)
@@ -74,7 +74,7 @@ def _numbers(values: Any, where: str, name: str) -> Any:
     bad = np.isnan(numbers) & (text != "nan")
     if bad.any():
         place = int(np.argmax(bad))
-        raise FormatError(f"{where}: row {place + 1}: {name} {text[place][:40]!r} is no number")
+        raise FormatError(f"{where}: row {place + 1}: {name} {text[place][:40]!r} is not a number")
     return numbers
 
 

@@ -43,7 +43,7 @@ def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
         run_id: the run's id; by default the sixth field, which must then be one and the same.
 
     Raises:
-        FormatError: a line with another number of fields, a score that is no finite number, several
+        FormatError: a line with another number of fields, a score that is not a finite number, several
             run ids, an empty file.
         TableError: a doc stands twice under a query.
     """
@@ -54,13 +54,13 @@ def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
 
 
 def is_trec_run(start: bytes, path: Path) -> bool:
-    """Whether the first line that is not blank, and no comment, has the fields of a run."""
+    """Whether the first line that is neither blank nor a comment has the fields of a run."""
     line = _first_line(without_mark(start).splitlines())
     return b"\0" not in line and _are_run_fields(line.split())
 
 
 def _first_line(lines: Iterable[bytes]) -> bytes:
-    """Return the first line that is not blank and no comment, else an empty one."""
+    """Return the first line that is neither blank nor a comment, else an empty one."""
     return next((line for line in lines if line.strip() and not line.lstrip().startswith(b"#")), b"")
 
 
@@ -76,10 +76,8 @@ def _note_left_out(path: str | Path, n_comments: int, n_longer: int, n_ids: int 
     if left_out:
         warnings.warn(f"{path}: left out {' and '.join(left_out)}", FileNote, stacklevel=2)
     if n_ids:
-        text = (
-            f"{path}: {n_ids:,} lines start with # and have the fields of data; they are read as data, which "
-        )
-        warnings.warn(text + "trec_eval 10 takes as comments", FileNote, stacklevel=2)
+        text = f"{path}: {n_ids:,} lines start with # and have the fields of data; they are read as data, "
+        warnings.warn(text + "though trec_eval 10 takes them as comments", FileNote, stacklevel=2)
 
 
 def read_trec_lists(path: Path, key: str | None = None) -> Listed:
@@ -252,9 +250,9 @@ def _codes_of_stretches(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
 
 
 def _lines(path: str | Path, width_of: Callable[[Sequence[str]], int]) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and fields of each line that is no comment, and at the end note what was left out.
+    """Yield number and fields of each line that is not a comment, and at the end note what was left out.
 
-    width_of: how many of its fields a line of data has, 0 for no data: a line that starts with # and an id.
+    width_of: how many of a line's fields are data; 0 for a comment.
     """
     n_comments = n_longer = n_ids = 0
     for number, line in enumerate(read_text(path).split("\n"), start=1):
@@ -293,7 +291,7 @@ def _score(text: str, path: str | Path, number: int) -> float:
     try:
         score = float(text if "_" not in text and text.isascii() else "none")
     except ValueError:
-        raise FormatError(f"{path}:{number}: score {text[:60]!r} is no number") from None
+        raise FormatError(f"{path}:{number}: score {text[:60]!r} is not a number") from None
     if not math.isfinite(score):
         raise FormatError(
             f"{path}:{number}: score {text!r}, expected a finite number; leave out docs that have no score"
@@ -308,7 +306,7 @@ def read_trec_qrels(path: str | Path) -> Qrels:
     pooled and not judged. Every pair's source is `original`.
 
     Raises:
-        FormatError: a line with another number of fields, a relevance that is no whole number.
+        FormatError: a line with another number of fields, a relevance that is not a whole number.
         TableError: a pair stands twice.
     """
     found = well_formed_qrels(path)

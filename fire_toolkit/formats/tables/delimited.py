@@ -1,4 +1,4 @@
-"""CSV and TSV with a header line: every field is text to the letter until its table is checked.
+"""CSV and TSV with a header line: every field is text, exactly as written, until its table is checked.
 
 `007` stays `007`, and `NA`, `null` and the empty field are text. CSV is quoted as in RFC 4180; TSV is
 not quoted at all, so that a caption that begins with a quote does not swallow the next line.
@@ -104,7 +104,7 @@ def check_header(header: Sequence[str], required: Sequence[str], path: str | Pat
         )
     twice = sorted({name for name in header if list(header).count(name) > 1})
     if twice:
-        raise FormatError(f"{path}:1: column {', '.join(twice)} stands twice in the header")
+        raise FormatError(f"{path}:1: column {', '.join(twice)} appears twice in the header")
 
 
 def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> str:

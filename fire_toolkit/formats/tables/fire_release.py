@@ -71,8 +71,8 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
 
     Args:
         path: the JSON with `annotations` and `disagreements`.
-        queries: the captions; a text of the release stands for every caption that has it (to the
-            letter, else but for case and white space). An entry with a query_id that has this text
+        queries: the captions; a text of the release stands for every caption that has it (exactly,
+            else ignoring case and white space). An entry with a query_id that has this text
             stands for that one.
         items: when given, pairs with other items are left out.
 
@@ -174,7 +174,7 @@ def _joined(
     entries: pd.DataFrame, queries: Queries, items: Items | None, notes: list[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the entries with the ids of their captions, one row a caption, and those outside."""
-    exact, loose = _ids_by_text(queries, to_the_letter=True), _ids_by_text(queries, to_the_letter=False)
+    exact, loose = _ids_by_text(queries, exact=True), _ids_by_text(queries, exact=False)
     found = []
     for text, own_id in zip(entries["text"], entries["own_id"], strict=True):
         ids = exact.get(text) or loose.get(normal_text(text)) or []
@@ -189,18 +189,18 @@ def _joined(
     if len(shared):
         n_captions = shared["query_id"].explode().nunique()
         notes.append(
-            f"{n_captions:,} captions share {shared['text'].nunique():,} of the texts: what was judged of "
-            f"such a text ({len(shared):,} of the entries) holds for each of them"
+            f"{n_captions:,} captions share {shared['text'].nunique():,} of the texts: judgments of such "
+            f"a text ({len(shared):,} of the entries) count for each of them"
         )
     if len(outside):
-        notes.append(f"{len(outside):,} of {len(entries):,} entries are outside of the collection")
+        notes.append(f"{len(outside):,} of {len(entries):,} entries are outside the collection")
     return kept.explode("query_id").reset_index(drop=True), outside
 
 
-def _ids_by_text(queries: Queries, *, to_the_letter: bool) -> dict[str, list[str]]:
+def _ids_by_text(queries: Queries, *, exact: bool) -> dict[str, list[str]]:
     ids: dict[str, list[str]] = {}
     for query_id, text in zip(queries["query_id"], queries["text"], strict=True):
-        ids.setdefault(text if to_the_letter else normal_text(text), []).append(query_id)
+        ids.setdefault(text if exact else normal_text(text), []).append(query_id)
     return ids
 
 

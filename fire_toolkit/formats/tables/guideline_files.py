@@ -122,7 +122,7 @@ def _flag(entry: Mapping[str, Any], where: str) -> GuidelineFlag:
 def _entries(entries: Mapping[str, Any], key: str, where: str) -> list[tuple[Mapping[str, Any], str]]:
     found = entries.get(key, [])
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise FormatError(f"{where}: {key} is no list of tables; write each as [[{key}]]")
+        raise FormatError(f"{where}: {key} is not a list of tables; write each as [[{key}]]")
     return [(entry, f"{where}: {key} {place}") for place, entry in enumerate(found, start=1)]
 
 

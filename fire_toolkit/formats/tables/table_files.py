@@ -210,7 +210,7 @@ def read_judgments(path: str | Path) -> ReadJudgments:
 def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:
     """Return judgments with the columns round and inclusion_probability, where they are there, as numbers.
 
-    A round that is no whole number is somebody's own word and stays text.
+    A round that is not a whole number stays text.
     """
     own: list[Column] = []
     if "round" in judgments.columns and all(map(_ROUND.fullmatch, map(str, judgments["round"].unique()))):

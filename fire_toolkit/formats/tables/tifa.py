@@ -63,7 +63,7 @@ def read_answers(path: str | Path) -> Answers:
 
     Raises:
         FormatError: a column or key is absent.
-        TableError: a question of a pair is answered twice, an id is none.
+        TableError: a question of a pair is answered twice, or an id is invalid.
     """
     text = read_text(path).lstrip()
     details = _details(path) if text.startswith("{") else None

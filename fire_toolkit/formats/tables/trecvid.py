@@ -32,7 +32,7 @@ def read_trecvid(path: Path, key: str | None = None) -> Listed:
         key: the `pid`, or `pid/priority`, of one of several runs.
 
     Raises:
-        FormatError: no XML, a document type or entity of its own, a topic or item without its number,
+        FormatError: invalid XML, its own document type or entity, a topic or item without its number,
             a place or a shot twice in a topic, several runs and no `key`.
     """
     text = read_text(path)
@@ -72,7 +72,7 @@ class _Found:
         topics = self.runs[-1][1]
         query = number if len(number) > 3 else f"1{number}"
         if query in topics:
-            self._fail(f"topic {number} stands twice in a run")
+            self._fail(f"topic {number} appears twice in a run")
         self.topic = topics[query] = []
 
     def _add(self, given: dict[str, str]) -> None:
@@ -85,7 +85,7 @@ class _Found:
         if tag.lower() in (_TOPIC, "topicresult") and self.topic is not None:
             places = [place for place, _ in self.topic]
             if len(set(places)) < len(places):
-                self._fail("a seqNum stands twice in a topic")
+                self._fail("a seqNum appears twice in a topic")
             self.topic = None
 
     def _fail(self, problem: str) -> NoReturn:
@@ -98,20 +98,20 @@ def _parse(path: Path, text: str) -> _Found:
     parser.StartElementHandler = found.start
     parser.EndElementHandler = found.end
     parser.StartDoctypeDeclHandler = lambda name, system, public, has_subset: (
-        _refuse(path, parser.CurrentLineNumber, "a document type of its own") if has_subset else None
+        _refuse(path, parser.CurrentLineNumber, "its own document type") if has_subset else None
     )
     parser.EntityDeclHandler = lambda *_: _refuse(path, parser.CurrentLineNumber, "an entity")
     try:
         parser.Parse(text.encode("utf-8"), True)
     except expat.ExpatError as error:
-        raise FormatError(f"{path}:{error.lineno}: no XML: {expat.ErrorString(error.code)}") from None
+        raise FormatError(f"{path}:{error.lineno}: not valid XML: {expat.ErrorString(error.code)}") from None
     except (ValueError, LookupError) as error:
-        raise FormatError(f"{path}: no XML: {error}") from None
+        raise FormatError(f"{path}: not valid XML: {error}") from None
     return found
 
 
 def _refuse(path: Path, line: int, what: str) -> NoReturn:
-    raise FormatError(f"{path}:{line}: the XML holds {what}, which is not read; expected plain results")
+    raise FormatError(f"{path}:{line}: the XML has {what}, which is not read; expected plain results")
 
 
 def _choose(
