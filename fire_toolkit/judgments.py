@@ -57,7 +57,7 @@ def latest_judgments(
 
 
 def utc_time(text: str) -> str | None:
-    """Return a time in the one form of this toolkit: UTC, microseconds, `Z`; None if it is no time.
+    """Return a time in this toolkit's form (UTC, microseconds, `Z`); None if it is not a time.
 
     Texts of this form sort as their times do. A time without an offset is taken as UTC.
 

@@ -89,7 +89,7 @@ def _bind(host: str, port: int) -> socket.socket:
         taken.close()
         raise UsageError(
             f"port {port} of {host} cannot be used ({getattr(error, 'strerror', error)}); choose another "
-            "with --port"
+            "one with --port"
         ) from None
     return taken
 

@@ -149,7 +149,7 @@ def _pair(content: Mapping[str, Any], known: Mapping[str, tuple[str, str]]) -> t
         return query_id, doc_id
     if PAIR_ID not in content:
         raise _Fault(
-            f": data has no {PAIR_ID} (nor query_id and doc_id), so the answers belong to no pair; "
+            f": data has no {PAIR_ID} (nor query_id and doc_id), so the pair is unknown; "
             "import tasks that this toolkit wrote"
         )
     key = _text(content, PAIR_ID)
@@ -167,7 +167,7 @@ def _pair(content: Mapping[str, Any], known: Mapping[str, tuple[str, str]]) -> t
 def _annotation(annotation: object, pair: tuple[str, str], project: object, asked: int) -> Answer:
     record = _record(annotation)
     if "completed_by" not in record:
-        raise _Fault(": no completed_by, so nobody knows who answered")
+        raise _Fault(": no completed_by, so the annotator is unknown")
     author = _user(record["completed_by"], "completed_by")
     editor = _user(record.get("updated_by"), "updated_by")
     own_project = record.get("project", project)
@@ -313,11 +313,11 @@ def _number(value: object, key: str) -> int:
 
 
 def _refuse_size() -> NoReturn:
-    raise _Fault(": a number of more than 64 bits, expected an id")
+    raise _Fault(": a number of more than 64 bits; expected an id")
 
 
 def _id_text(value: object, key: str) -> str:
-    """Return an id to the letter; a whole number is the text of its digits."""
+    """Return an id exactly as it is; a whole number becomes the text of its digits."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(_number(value, key))
     if not isinstance(value, str) or not _is_id(value):

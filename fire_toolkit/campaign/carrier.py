@@ -107,7 +107,7 @@ class Carrier(Protocol):
         """Add to the ledger in `folder` what was answered since the last time (is_full: read all again)."""
 
     def retire(self, names: Iterable[str]) -> None:
-        """Let annotators be asked no more; what they answered stays theirs."""
+        """Stop asking annotators; what they answered stays theirs."""
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
         """Return where each queue is judged, an address or a file; without those that are nowhere."""

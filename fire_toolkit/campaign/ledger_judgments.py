@@ -22,7 +22,7 @@ _COLUMNS = ["query_id", "doc_id", "annotator_id", "created_at", "reason", "label
 
 
 def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: Guideline) -> ImportResult:
-    """Return the judgments that the ledger holds, and every answer that is none with its reason.
+    """Return the judgments in the ledger, and every other answer with the reason why it is not one.
 
     Args:
         ledger: all rows.
@@ -139,12 +139,12 @@ def _notes(judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:
     n_unassigned = int((judgments["kind"] == UNASSIGNED).sum())
     if n_unassigned:
         yield (
-            f"{n_unassigned} of {len(judgments)} judgments were not asked of their annotator "
+            f"{n_unassigned} of {len(judgments)} judgments were not assigned to their annotator "
             f"(kind {UNASSIGNED})"
         )
     n_lost = int((dropped["reason"] == NO_PAIR).sum())
     if n_lost:
         yield (
             f"{n_lost} answers belong to tasks without pair_id, which were not pushed from here; they stay "
-            "in the ledger and are no judgments"
+            "in the ledger and do not count as judgments"
         )

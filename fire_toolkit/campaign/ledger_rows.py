@@ -70,7 +70,7 @@ def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str
     rows = []
     for annotation in task.get("annotations") or []:
         if not isinstance(annotation, dict) or not isinstance(annotation.get("id"), int):
-            raise FormatError(f"{where}: task {task.get('id')}: an annotation without a number")
+            raise FormatError(f"{where}: task {task.get('id')}: an annotation without an id")
         kept = {key: annotation[key] for key in KEPT if key in annotation}
         author = _account(annotation.get("completed_by"))
         kept["completed_by"] = author
@@ -131,7 +131,7 @@ def with_states(rows: Iterable[dict[str, str]], latest: Mapping[str, tuple[str, 
 
     A version that counts as deleted and is seen again becomes `restored`.
     """
-    told = []
+    new = []
     known = dict(latest)
     for row in rows:
         updated_at, state = known.get(row["annotation"], ("", ""))
@@ -139,9 +139,9 @@ def with_states(rows: Iterable[dict[str, str]], latest: Mapping[str, tuple[str, 
         if state and state != DELETED and is_same:
             continue
         now = ANSWERED if not state else RESTORED if is_same else EDITED
-        told.append({**row, "state": now})
+        new.append({**row, "state": now})
         known[row["annotation"]] = (row["updated_at"], now)
-    return _checked(told)
+    return _checked(new)
 
 
 def gone_rows(rows: Ledger, seen_at: str) -> Ledger:

@@ -103,10 +103,10 @@ def median_seconds(answers: Iterable[_Seen]) -> float:
 
 def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[QueueName, str], _Seen]:
     """Return the answer of each queue to each pair: a vote before a skip, a later before an earlier one."""
-    told = classify_answers(latest_answers(ledger), rounds)
-    told = told[(told["state"] != DELETED) & (told["pair_id"] != "")].sort_values("updated_at")
+    answers = classify_answers(latest_answers(ledger), rounds)
+    answers = answers[(answers["state"] != DELETED) & (answers["pair_id"] != "")].sort_values("updated_at")
     found: dict[tuple[QueueName, str], _Seen] = {}
-    columns = (told[name] for name in ("queue", "round", "annotator_id", "pair_id", "answer"))
+    columns = (answers[name] for name in ("queue", "round", "annotator_id", "pair_id", "answer"))
     for queue, number, annotator_id, pair, answer in zip(*columns, strict=True):
         name = queue_named(queue) or QueueName(number, annotator_id)
         content = _seen(json.loads(answer), pair)

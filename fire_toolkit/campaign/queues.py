@@ -71,7 +71,7 @@ def assign_tasks(
         pairs with whom is random. No task: only training and controls.
 
     Raises:
-        UsageError: no annotator, one twice, an id that is none, a weight or seed out of range; one annotator
+        UsageError: no annotator, one twice, an invalid id, a weight or seed out of range; one annotator
             though pairs are to be judged twice.
         JoinError: a training pair is among the tasks; a doubled pair has no first task.
 
@@ -88,8 +88,8 @@ def assign_tasks(
     first, doubled = _batches(tasks)
     if len(doubled) and len(weights) == 1:
         raise UsageError(
-            f"{len(doubled)} pairs are to be judged by two annotators; {next(iter(weights))!r} is the only "
-            "one; name another annotator, or make the tasks with overlap 0"
+            f"{len(doubled)} pairs need two annotators, and {next(iter(weights))!r} is the only one; "
+            "add an annotator, or make the tasks with overlap 0"
         )
     trained = [] if training is None else _in_order(training)
     known = [] if controls is None else sorted(set(controls["pair_id"]) - set(trained))
@@ -132,7 +132,7 @@ def assign_round(
     if stuck:
         raise UsageError(
             f"{len(stuck)} of {len(pairs)} pairs have been seen by every annotator ({', '.join(stuck[:3])}); "
-            "name one who has not seen them"
+            "add one who has not seen them"
         )
     loads = dict.fromkeys(names, 0)
     kinds: dict[str, dict[str, str]] = {name: {} for name in names}
@@ -146,7 +146,7 @@ def assign_round(
 def _weights(annotators: Iterable[str] | Mapping[str, float]) -> dict[str, float]:
     named = list(annotators)
     if not named:
-        raise UsageError("no annotator is named; name at least one")
+        raise UsageError("no annotator given; give at least one")
     bad = [name for name in named if not is_id(name)]
     if bad or len(set(named)) < len(named):
         raise UsageError(
@@ -187,7 +187,7 @@ def _refuse_overlap(trained: list[str], first: list[str]) -> None:
     both = sorted(set(trained) & set(first))
     if both:
         raise JoinError(
-            f"{len(both)} training pairs are among the tasks ({', '.join(both[:3])}), so somebody would see "
+            f"{len(both)} training pairs are also tasks ({', '.join(both[:3])}), so annotators would see "
             "them twice; leave them out of the pool with `pool --judged`, or out of the training"
         )
 
@@ -213,10 +213,10 @@ def _seats(
 def _two_for_each(
     n: int, weights: Mapping[str, float], loads: dict[str, int], rng: np.random.Generator
 ) -> list[tuple[str, str]]:
-    """Return two different annotators for each of `n` pairs, in random company.
+    """Return two different annotators for each of `n` pairs, paired at random.
 
-    Nobody has more than `n` of the 2n seats, so an annotator who met herself can always change
-    places with somebody in a pair that she is not in.
+    Nobody has more than `n` of the 2n seats, so an annotator paired with herself can always swap
+    with somebody in a pair that she is not in.
     """
     seats = _shuffled(_seats(2 * n, weights, loads, limit=n), rng)
     ones, others = seats[:n], seats[n:]

@@ -114,7 +114,7 @@ def read_campaign(root: Path) -> Campaign | None:
 def write_campaign(root: Path, campaign: Campaign) -> None:
     """Write the campaign's record; a campaign that is there stays."""
     if read_campaign(root) not in (None, campaign):
-        raise UsageError(f"{root / FOLDER}: another campaign has begun here; use a workspace of its own")
+        raise UsageError(f"{root / FOLDER}: another campaign has already begun here; use another workspace")
     content = json.dumps(asdict(campaign), indent=1, ensure_ascii=False) + "\n"
     write_files({root / FOLDER / "campaign.json": content.encode()})
 
@@ -184,8 +184,8 @@ def refuse_other_round(root: Path, entry: Round) -> None:
     changed = [path.name for path, content in contents.items() if path.read_bytes() != content]
     if changed:
         raise UsageError(
-            f"{folder}: round {entry.number} was assigned otherwise ({', '.join(changed)} would change); "
-            "push without new inputs to continue it, or begin another campaign in a workspace of its own"
+            f"{folder}: round {entry.number} was assigned differently ({', '.join(changed)} would change); "
+            "push without new inputs to continue it, or begin another campaign in another workspace"
         )
 
 

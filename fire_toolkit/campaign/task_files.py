@@ -38,7 +38,7 @@ def task_keys(path: Path) -> set[str]:
         key = content.get(PAIR_ID) if isinstance(content, dict) else None
         if not isinstance(key, str):
             raise FormatError(
-                f"{path}: task {place}: no data.{PAIR_ID}, by which its answers find their pair"
+                f"{path}: task {place}: no data.{PAIR_ID}, which links its answers to their pair"
             )
         keys.add(key)
     return keys
@@ -79,12 +79,12 @@ def _entries(path: Path) -> list[Any]:
 def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
     content = entry.get("data") if isinstance(entry, dict) else None
     if not isinstance(content, dict) or PAIR_ID not in content:
-        raise FormatError(f"{place}: no data.{PAIR_ID}, by which its answers find their pair")
+        raise FormatError(f"{place}: no data.{PAIR_ID}, which links its answers to their pair")
     meta = entry.get(META, {}) if isinstance(entry, dict) else {}
     further = sorted({*content, *(entry or {})} - {CAPTION, guideline.media_key, PAIR_ID, "data", META})  # type: ignore[misc]
     further += sorted({*meta} - {ROUND}) if isinstance(meta, dict) else [META]
     if further:
-        raise FormatError(f"{place}: {', '.join(further)} would be seen by annotators; leave it out")
+        raise FormatError(f"{place}: {', '.join(further)} would be visible to annotators; remove it")
     number = meta.get(ROUND, 1)
     if type(number) is not int or number < 1:
         raise FormatError(f"{place}: {META}.{ROUND} is {number!r}, expected a number from 1")

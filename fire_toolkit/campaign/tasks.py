@@ -1,4 +1,4 @@
-"""Pool to tasks: what annotators are asked, in an order and under keys that tell them nothing."""
+"""Pool to tasks: what annotators are asked, in random order and under keys that reveal nothing."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ def _clip(media_url: str, start_s: float, end_s: float) -> str:
     start = 0.0 if np.isnan(start_s) else start_s
     has_end = not np.isnan(end_s)
     if has_end and end_s <= start:
-        raise TableError(f"items: {media_url} is to be seen from {start:g} to {end_s:g} s; correct the times")
+        raise TableError(f"items: {media_url} plays from {start:g} to {end_s:g} s; correct the times")
     is_address = "://" not in media_url or media_url.startswith(("http://", "https://"))
     if not (start or has_end) or "#" in media_url or not is_address:
         return media_url

@@ -56,7 +56,7 @@ def parse_export(text: str, *, where: str) -> object:
     """Return the content of an export file; its shape is checked by `judgments_from_export`.
 
     Raises:
-        FormatError: not JSON (cut short, say); CSV and TSV exports are told what they would lose.
+        FormatError: not JSON (cut short, say); for CSV and TSV exports the error says what they lose.
     """
     try:
         content: object = json.loads(text)
@@ -68,7 +68,7 @@ def parse_export(text: str, *, where: str) -> object:
 
 
 def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: Guideline) -> ImportResult:
-    """Return the judgments in Label Studio exports, and every answer that is none with its reason.
+    """Return the judgments in Label Studio exports, and every other answer with the reason why it is not one.
 
     Args:
         exports: for each file its name (for errors) and its parsed JSON: the list of tasks of a JSON
@@ -305,7 +305,7 @@ def _notes(judgments: Judgments, guideline: Guideline) -> tuple[str, ...]:
     unknown = sorted(set(flags) - known)
     counts = {
         f"were changed by another account than their annotator's (kept, flag {EDITED})": flags[EDITED],
-        "submit the model's preselected choice unchanged (origin prediction)": int(
+        "accept the preselected choice of a model (origin prediction)": int(
             judgments["origin"].eq("prediction").sum()
         ),
         f"are by deleted accounts (kept, each as an annotator of its own, {DELETED}<annotation id>)": int(

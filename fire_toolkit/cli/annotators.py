@@ -50,14 +50,14 @@ def add(
     accounts = _accounts(url, token_file)
     if invite:
         click.echo(accounts.invitation_url())
-        say("whoever has this address can sign up; give it to annotators only")
+        say("anyone with this address can sign up; give it to annotators only")
         say_next("annotators list")
         return
     wanted = [(name, email) for name, _, email in (text.partition("=") for text in names)]
     rows = accounts.add(wanted)
     keys = ("pseudonym", "email", "password")
     _print(rows, keys, as_json=as_json)
-    say("hand each person address and password by a safe way; they stay in .labelstudio/annotators.csv")
+    say("send each person their address and password safely; they stay in .labelstudio/annotators.csv")
     say_next("push")
 
 
@@ -83,8 +83,8 @@ def list_(emails: bool, url: str | None, token_file: Path | None, as_json: bool)
 def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_json: bool) -> None:
     """Deactivate annotators; their answers stay theirs.
 
-    An account is shut, not deleted: deleting one in Label Studio takes the author off its answers.
-    Who works with files gets no further ones.
+    The account is deactivated, not deleted: deleting it in Label Studio removes the author from its
+    answers. Annotators who work with files get no further ones.
     """
     campaign = begun_here()
     if campaign and not read_register(private_folder()) and campaign.by_hand:

@@ -127,7 +127,7 @@ def warn_of_unshown(made: Tasks) -> None:
         shown = ", ".join(map(repr, bad[:3])) + (", …" if len(bad) > 3 else "")
         say(
             f"warning: {len(bad):,} of {n_of(len(urls), 'item')} cannot be shown to annotators: media_url "
-            f"is an id or a path, no address ({shown}); `media serve` gives files addresses; for ids, "
+            f"is an id or a local path, not a URL ({shown}); `media serve` gives files addresses; for ids, "
             "give --items a table with doc_id and media_url"
         )
 
@@ -155,7 +155,7 @@ def kept(file: Path, texts: Mapping[str, bytes]) -> dict[str, bytes]:
     ]
     if changed:
         raise UsageError(
-            f"{file.with_name(changed[0])}: is there and would change, and people may have its tasks; if "
-            f"nobody has, delete {file} and run this again; or write to another place with --out"
+            f"{file.with_name(changed[0])}: already exists, would change, and people may have its tasks; if "
+            f"nobody has, delete {file} and run this again; or write elsewhere with --out"
         )
     return {**earlier, **texts} if file.is_file() else dict(texts)

@@ -77,13 +77,12 @@ def campaign_of(root: Path, rules: Guideline, *, is_shared: bool = False) -> Cam
         return Campaign(key, rules.name, rules.sha256, digest, rules.label_config, is_shared)
     if found.guideline != rules.name or found.config_sha256 != digest:
         raise UsageError(
-            f"the campaign was begun with another page (guideline {found.guideline}, now {rules.name}); "
-            "answers to two pages cannot be mixed: use that guideline, or a workspace of its own"
+            f"the campaign began with another labeling page (guideline {found.guideline}, now {rules.name}); "
+            "answers to two pages cannot be mixed: use that guideline, or another workspace"
         )
     if is_shared and not found.is_shared:
         raise UsageError(
-            "the campaign was begun with a project for each annotator; a shared one needs a workspace "
-            "of its own"
+            "the campaign began with a project for each annotator; a shared project needs another workspace"
         )
     return found
 
@@ -132,8 +131,7 @@ def active_annotators() -> dict[str, float]:
     names = [row.pseudonym for row in read_register(private_folder()) if row.state == ACTIVE]
     if not names:
         raise click.UsageError(
-            "no annotator is known: make accounts with `fire-toolkit annotators add A01 A02`, "
-            "or give --annotator"
+            "no annotators: create accounts with `fire-toolkit annotators add A01 A02`, or give --annotator"
         )
     return dict.fromkeys(names, 1.0)
 

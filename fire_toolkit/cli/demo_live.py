@@ -136,7 +136,7 @@ def _show_tables(ctx: click.Context) -> None:
             say(f"error: {error}")
             return
     if not by_both:
-        say("no pair was judged by both yet, so agreement cannot be told")
+        say("no pair was judged by both yet, so there is no agreement to compute")
 
 
 def _say_what_next(root: Path) -> None:

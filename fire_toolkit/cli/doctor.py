@@ -31,8 +31,8 @@ def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json
         click.echo(json.dumps([asdict(finding) for finding in findings], ensure_ascii=False))
     for finding in [] if as_json else findings:
         click.echo(f"{_MARKS[finding.state]}  {finding.name:<10}  {finding.words}")
-        if finding.mend:
-            click.echo(f"      {'':<10}  -> {finding.mend}")
+        if finding.fix:
+            click.echo(f"      {'':<10}  -> {finding.fix}")
     n_bad = sum(finding.state == BAD for finding in findings)
     say(f"{n_bad} of {len(findings)} checks failed" if n_bad else "all is well")
     ctx.exit(exit_code(findings))

@@ -42,11 +42,11 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
 
     In a campaign (begun by `tasks --annotators` or `push`) answers go into its ledger, and judgments are
-    made from that: a file read twice doubles nothing, and sheets (CSV) that were filled in by hand are read
-    too. Whose answers a file holds, its name says (tasks.A01.json), or the queue that they are from.
+    made from that: reading a file twice is harmless, and sheets (CSV) filled in by hand are read
+    too. The file's name (tasks.A01.json), or the queue the answers come from, says whose they are.
 
-    What is no judgment (skips, drafts, answers that a later one replaced) goes to dropped.csv with
-    its reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
+    Other answers (skips, drafts, those that a later one replaced) go to dropped.csv with their
+    reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
     """
     file = chosen_path(out, workspace_path("judgments/judgments.csv"), "--out")
     inputs = Inputs()
@@ -95,7 +95,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
 def _came_back(path: Path, root: Path) -> Path:
     """Return the path of an export, which must not be a file that was handed out."""
     if path.resolve().is_relative_to((root / "tasks").resolve()):
-        raise UsageError(f"{path}: is a file that was handed out; save what came back in exports/")
+        raise UsageError(f"{path}: this file was handed out; save the returned file in exports/")
     return path
 
 

@@ -104,15 +104,15 @@ class _Hooks:
         self._campaign = campaign
         self._listener = listener
         self._address = address
-        self._said = ""
+        self._last_note = ""
         self._is_refused = False
         self._is_silent = False
 
     def note(self, words: str) -> None:
         """Say words, unless they were the last ones."""
-        if words != self._said:
+        if words != self._last_note:
             say(f"note: {words}")
-            self._said = words
+            self._last_note = words
 
     def add(self) -> None:
         """Give projects that have none a hook, unless the server has refused one."""

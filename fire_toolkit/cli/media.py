@@ -198,7 +198,7 @@ def check(
             report=lambda n: progress(f"{n:,} of {table['media_url'].nunique():,} looked at"),
         )
     named = found.rename(columns={"doc_id": seen.key})
-    _print(named if show_all else named[named["mend"] != ""], output_format)
+    _print(named if show_all else named[named["fix"] != ""], output_format)
     _say_result(found, items, n_files=kinds.count("file"))
     if (found["state"] == NO).any():
         ctx.exit(1)
@@ -215,7 +215,7 @@ def _print(found: pd.DataFrame, output_format: str) -> None:
     if output_format not in DRAWN:
         click.echo(formatted(found, output_format), nl=False)
         return
-    columns = [found.columns[0], "media_url", "state", "reason", "mend"]
+    columns = [found.columns[0], "media_url", "state", "reason", "fix"]
     rows = [list(map(str, row)) for row in found[columns].itertuples(index=False)]
     if rows:
         click.echo(drawn(rows, columns, output_format, align="left"), nl=False)
@@ -225,12 +225,10 @@ def _say_result(found: pd.DataFrame, items: str | None, *, n_files: int) -> None
     counts = found["state"].value_counts()
     parts = [f"{counts[state]:,} {words}" for state, words in _WORDS.items() if counts.get(state)]
     say(f"{n_of(len(found), 'item')}: {', '.join(parts) or 'none'}")
-    if (found["mend"] == "fire-toolkit media transcode").any():
+    if (found["fix"] == "fire-toolkit media transcode").any():
         say_next(f"media transcode {items} --out transcoded" if items else "media transcode")
     elif n_files:
-        say(
-            "note: a path is no address for a browser; `media serve` or `media local-storage` makes addresses"
-        )
+        say("note: browsers cannot open local paths; `media serve` or `media local-storage` gives them URLs")
         say_next(f"media serve {items or ''} --write-items items.served.tsv".replace("  ", " "))
 
 

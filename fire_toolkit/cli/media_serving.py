@@ -114,7 +114,7 @@ def _say_served(base_url: str, n_files: int, n_missing: int, pages_from: str, ho
     if n_missing:
         say(f"note: {n_of(n_missing, 'file')} of the items not there (see `fire-toolkit media check`)")
     if not host.startswith("127."):
-        say(f"note: whoever reaches {host} can fetch these files")
+        say(f"note: anyone who can reach {host} can fetch these files")
     say(f"{n_of(n_files, 'file')} for pages of {pages_from}; Ctrl-C stops")
     click.echo(base_url)
 
@@ -152,7 +152,7 @@ def local_storage(
     token_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Let Label Studio serve the items' files itself, to whoever is logged in there.
+    """Let Label Studio serve the items' files itself, to anyone who is logged in there.
 
     First with --write-items: items with addresses, from which tasks are made. After every push
     without it: each project is given a storage on the folder that holds the files, which must lie

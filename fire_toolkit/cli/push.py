@@ -124,7 +124,7 @@ def push(
     begun = read_rounds(root)
     campaign = campaign_of(root, rules, is_shared=is_shared)
     inputs = Inputs()
-    is_told = bool(annotators or training or controls)
+    names_inputs = bool(annotators or training or controls)
     entries = [
         replace(
             _new_round(
@@ -132,7 +132,7 @@ def push(
             ),
             carrier=carrier,
         )
-        for file in _files_to_begin(root, begun, tasks, is_told=is_told)
+        for file in _files_to_begin(root, begun, tasks, names_inputs=names_inputs)
     ]
     rounds = sorted({entry.number: entry for entry in (*begun, *entries)}.values(), key=lambda e: e.number)
     if dry_run:
@@ -151,14 +151,16 @@ def push(
     say_next("pull")
 
 
-def _files_to_begin(root: Path, begun: Sequence[Round], given: Path | None, *, is_told: bool) -> list[Path]:
+def _files_to_begin(
+    root: Path, begun: Sequence[Round], given: Path | None, *, names_inputs: bool
+) -> list[Path]:
     """Return the files of tasks whose rounds begin; of one that has begun, where options name inputs."""
     if given:
         return [given]
     files = {number: relative_path(path) for number, path in handed_out(root).items()}
     numbers = {entry.number for entry in begun}
     new = [path for number, path in files.items() if number not in numbers]
-    if new or (begun and not is_told):
+    if new or (begun and not names_inputs):
         return new
     return [files[max(files)] if files else relative_path(tasks_file(root, 1))]
 
@@ -236,7 +238,7 @@ def _say_loads(root: Path, rounds: Sequence[Round], seconds: float | None, *, as
     click.echo(drawn([[_cell(row.get(key, 0)) for key in header] for row in rows], header, "table"), nl=False)
     n_tasks = sum(row["all"] for row in rows)
     if math.isnan(seconds):
-        say(f"{n_of(n_tasks, 'task')}; nothing was measured yet: give --seconds for the hours")
+        say(f"{n_of(n_tasks, 'task')}; no judgment was timed yet: give --seconds to see hours")
     else:
         say(f"{n_of(n_tasks, 'task')}, {n_tasks * seconds / 3600:,.1f} hours at {seconds:.1f} s a judgment")
     say("nothing was sent")
@@ -302,7 +304,7 @@ def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) ->
     if rounds and not there:
         raise UsageError(
             "all was handed out as files, and `fire-toolkit import` takes the answers; as long as nobody has "
-            "answered, `push --annotator NAME` for each of the same people sends the tasks to a server"
+            "answered, `push --annotator NAME` for each of the same annotators sends the tasks to a server"
         )
     return there
 
@@ -363,11 +365,9 @@ def _notes(entry: Pushed) -> list[str]:
             "without answers in the Data Manager, or leave them: the latest answer counts"
         )
     if entry.n_foreign:
-        notes.append(
-            f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers are no judgments of it"
-        )
+        notes.append(f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers do not count for it")
     if entry.twins:
-        notes.append(f"projects {', '.join(map(str, entry.twins))} say that they are the same; delete them")
-    if entry.mended:
-        notes.append(f"{', '.join(entry.mended)} had been changed by hand and were put back")
+        notes.append(f"projects {', '.join(map(str, entry.twins))} are copies of it; delete them")
+    if entry.restored:
+        notes.append(f"{', '.join(entry.restored)} had been changed by hand and were restored")
     return notes

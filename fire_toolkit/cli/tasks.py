@@ -69,13 +69,13 @@ def tasks(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Turn a pool (folder or pool.csv) into Label Studio tasks that tell nothing of their origin.
+    """Turn a pool (folder or pool.csv) into blind Label Studio tasks.
 
-    An annotator sees caption and item only. The order is shuffled with the seed. Pairs drawn for a
-    second judgment stand once more in a file of their own, for another annotator's project.
+    Annotators see caption and item only. The order is shuffled with the seed. Pairs drawn for a
+    second judgment are repeated in a second file, for another annotator's project.
 
-    Only what is new is asked: pairs of the pool's latest round that are not judged; in a workspace, those
-    that were not handed out either. What was handed out is never written over: each round has its own place.
+    Only new pairs are asked: those of the pool's latest round that are not judged and, in a workspace, were
+    not handed out before. Files that were handed out are never overwritten: each round has its own folder.
     """
     inputs = Inputs()
     asked = what_to_ask(pool, out, inputs)

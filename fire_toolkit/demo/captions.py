@@ -62,7 +62,7 @@ def write_captions(
     Args:
         clips: what to describe, in turn.
         n_captions: how many; clips have one more or less of them than others at most.
-        rng: chooses what is said and how.
+        rng: chooses what is described and how.
         repeat_texts: whether two captions may have the same text.
 
     Raises:
@@ -104,19 +104,19 @@ def choose_conditions(clip: Clip, thing: Thing, level: int, rng: np.random.Gener
     """
     true = holding(clip, thing)
     motions = [value for value in true["motion"] if value != "moving"]
-    said = {aspect: [str(rng.choice(values))] for aspect, values in true.items() if values}
-    said["motion"] = [str(rng.choice(motions or ["moving"]))]
+    described = {aspect: [str(rng.choice(values))] for aspect, values in true.items() if values}
+    described["motion"] = [str(rng.choice(motions or ["moving"]))]
     if level == 1:
-        said.pop("background", None)
-        aspect = str(rng.choice(sorted(said)))
+        described.pop("background", None)
+        aspect = str(rng.choice(sorted(described)))
         if aspect == "colour" and "moving" in true["motion"] and rng.random() < 0.5:
-            return [("colour", said["colour"][0]), ("motion", "moving")]
-        return [(aspect, said[aspect][0])]
+            return [("colour", described["colour"][0]), ("motion", "moving")]
+        return [(aspect, described[aspect][0])]
     if level == 2:
         pairs = (("colour", "shape"), ("colour", "motion"), ("motion", "shape"), ("shape", "size"))
-        first, second = pairs[int(rng.integers(len(pairs) if "size" in said else len(pairs) - 1))]
-        return [(first, said[first][0]), (second, said[second][0])]
-    return [(aspect, values[0]) for aspect, values in sorted(said.items())]
+        first, second = pairs[int(rng.integers(len(pairs) if "size" in described else len(pairs) - 1))]
+        return [(first, described[first][0]), (second, described[second][0])]
+    return [(aspect, values[0]) for aspect, values in sorted(described.items())]
 
 
 def word_caption(conditions: Sequence[Condition], rng: np.random.Generator) -> str:
@@ -126,21 +126,23 @@ def word_caption(conditions: Sequence[Condition], rng: np.random.Generator) -> s
         >>> word_caption([("colour", "orange"), ("shape", "star")], np.random.default_rng(0))
         'an orange star'
     """
-    said = dict(conditions)
-    subject = _subject(said, rng)
-    words = subject if "motion" not in said else f"{subject} {_pick(_VERBS[said['motion']], rng)}"
-    if "background" in said:
-        behind = _pick(_BACKGROUNDS[said["background"]], rng)
+    described = dict(conditions)
+    subject = _subject(described, rng)
+    words = subject if "motion" not in described else f"{subject} {_pick(_VERBS[described['motion']], rng)}"
+    if "background" in described:
+        behind = _pick(_BACKGROUNDS[described["background"]], rng)
         words = f"{behind}, {words}" if rng.random() < 0.3 else f"{words} {behind}"
-    elif "motion" not in said and rng.random() < 0.4:
+    elif "motion" not in described and rng.random() < 0.4:
         words = f"there is {words}"
     return words
 
 
-def _subject(said: dict[str, str], rng: np.random.Generator) -> str:
-    adjectives = [_pick(_ADJECTIVES[said[aspect]], rng) for aspect in ("size", "colour") if aspect in said]
-    if "shape" in said:
-        noun = _pick(_NOUNS[said["shape"]], rng)
+def _subject(described: dict[str, str], rng: np.random.Generator) -> str:
+    adjectives = [
+        _pick(_ADJECTIVES[described[aspect]], rng) for aspect in ("size", "colour") if aspect in described
+    ]
+    if "shape" in described:
+        noun = _pick(_NOUNS[described["shape"]], rng)
     elif rng.random() < 0.5:
         return " ".join(["something", " and ".join(adjectives)]).strip()
     else:

@@ -38,7 +38,7 @@ def refuse_file_names(annotators: Iterable[str]) -> None:
     """Raise `UsageError` at an annotator's id that no file's name can hold."""
     bad = [name for name in annotators if "/" in name or "\\" in name or name == "overlap"]
     if bad:
-        raise UsageError(f"annotator {bad[0]!r}: cannot be part of a file's name; give another name")
+        raise UsageError(f"annotator {bad[0]!r}: cannot be part of a file name; use another name")
 
 
 def queue_files(entry: Round, guideline: Guideline, *, stem: str = "tasks") -> dict[str, dict[str, bytes]]:
@@ -56,7 +56,7 @@ def queue_files(entry: Round, guideline: Guideline, *, stem: str = "tasks") -> d
 class Folder:
     """Files that carry the campaign of the workspace `root`: out in tasks/, in from `exports`.
 
-    names: account → annotator, as far as somebody wrote it down.
+    names: account → annotator, where known.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Folder:
 
         Raises:
             FormatError: neither an export as JSON nor a sheet, or one that is damaged; an unknown label.
-            UsageError: it cannot be told whose the answers in a file are.
+            UsageError: the annotator of the answers in a file is unclear.
         """
         index, queues = LedgerIndex(folder), Queues(rounds)
         for path in self._exports:

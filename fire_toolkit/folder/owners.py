@@ -1,4 +1,4 @@
-"""Whose answers a file holds: by its name, by the register of accounts, or by the queue they belong to."""
+"""Find whose answers a file contains: by its name, the register of accounts, or the queue they belong to."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Queues:
         Args:
             answered: account → what it answered.
             path: the file; an annotator's id in its name (`tasks.A01.json`) says that all is theirs.
-            known: account → annotator, as far as somebody wrote it down.
+            known: account → annotator, where known.
 
         Returns:
             An account that answered nothing that this campaign asks keeps its own name.
 
         Raises:
-            UsageError: it cannot be told whose the answers are, or two accounts answered for one annotator.
+            UsageError: the annotator is unclear, or two accounts answered for one annotator.
         """
         named = self._named_by(path)
         found: dict[str, str] = {}
@@ -61,7 +61,7 @@ class Queues:
             if len(accounts) > 1:
                 raise UsageError(
                     f"{path}: accounts {', '.join(sorted(accounts))} all answered tasks of {owner}; export "
-                    "by itself what each person answered"
+                    "each person's answers separately"
                 )
         return found
 
@@ -76,9 +76,9 @@ class Queues:
             return named
         if named:
             owner = f"those of {' and '.join(fits)}" if fits else f"none of them of {named}"
-            raise UsageError(f"{who}, {owner}, but the file is named after {named}; correct its name")
+            raise UsageError(f"{who}, {owner}, but the file is named after {named}; rename it")
         if len(fits) != 1:
-            queues = f"each in the queues of {' and '.join(fits)}" if fits else "which are nobody's queue"
+            queues = f"each in the queues of {' and '.join(fits)}" if fits else "which are in nobody's queue"
             example = path.with_name(f"{path.stem}.{next(iter(self._given))}{path.suffix}")
             raise UsageError(f"{who}, {queues}; name the file after its annotator, as in {example}")
         return fits[0]

@@ -49,7 +49,7 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
             raise FormatError(f"{where}: label {record[LABEL]!r}, expected one of {', '.join(sorted(known))}")
         key = (record.get("annotator_id", "").strip(), _pair(record, where))
         if key in found:
-            raise FormatError(f"{where}: the pair stands above already with a label; leave one of them")
+            raise FormatError(f"{where}: the pair already has a label in a row above; keep one of them")
         found[key] = _row(record, key, number, where, path.name, seen_at)
     return list(found.values())
 

@@ -20,7 +20,7 @@ def parse_label_config(xml: str, *, where: str = "label_config.xml") -> LabelCon
 
     Raises:
         FormatError: not XML, a document type declaration (entities are refused), or a name, a choice
-            or a hotkey that stands twice.
+            or a hotkey that appears twice.
     """
     root = _root(xml, where)
     headers: list[str] = []
@@ -34,7 +34,7 @@ def parse_label_config(xml: str, *, where: str = "label_config.xml") -> LabelCon
         if name is None:
             continue
         if name in objects or name in controls:
-            raise FormatError(f"{where}: name {name!r} stands twice; give each element a name of its own")
+            raise FormatError(f"{where}: name {name!r} appears twice; give each element its own name")
         if element.get("toName") is None:
             objects[name] = (element.tag, element.get("value", ""))
             continue
@@ -73,7 +73,7 @@ def _choices(element: ET.Element, where: str) -> Choices:
     for choice in element.iter("Choice"):
         name = choice.get("alias", choice.get("value", ""))
         if name in hotkeys:
-            raise FormatError(f"{where}: choice {name!r} stands twice in {element.get('name')}")
+            raise FormatError(f"{where}: choice {name!r} appears twice in {element.get('name')}")
         hotkeys[name] = choice.get("hotkey", "")
     return Choices(
         to_name=element.get("toName", ""),

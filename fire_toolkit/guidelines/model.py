@@ -144,7 +144,7 @@ def _label_problems(guideline: Guideline) -> Iterator[str]:
     if not guideline.name.endswith(f"-v{guideline.version}"):
         yield f"name {guideline.name!r} does not end in -v{guideline.version}, its version"
     if guideline.item_kind not in ITEM_KINDS:
-        yield f"item_kind {guideline.item_kind!r} is none of {', '.join(ITEM_KINDS)}"
+        yield f"item_kind {guideline.item_kind!r} is not one of {', '.join(ITEM_KINDS)}"
     entries: list[GuidelineLabel | GuidelineFlag] = [*guideline.labels, *guideline.flags]
     for what, words in (("name", [entry.name for entry in entries]), ("hotkey", [e.hotkey for e in entries])):
         yield from (f"{what} {word!r} is given twice" for word, times in Counter(words).items() if times > 1)
@@ -304,7 +304,7 @@ def _numeric_grades(counts: Mapping[str, int]) -> Grades:
     words = {label: n for label, n in counts.items() if not _NUMBER.fullmatch(label)}
     if words:
         raise TableError(
-            f"labels that are no numbers: {_counted(words)}; name the guideline they were given under"
+            f"labels that are not numbers: {_counted(words)}; name the guideline they were given under"
         )
     grades = {label: float(label) if "." in label else int(label) for label in counts}
     ordered = sorted(grades, key=lambda label: (grades[label], label))

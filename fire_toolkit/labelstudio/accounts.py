@@ -90,7 +90,7 @@ class Accounts:
         return [by_name[name] for name in names]
 
     def retire(self, names: Iterable[str]) -> list[Annotator]:
-        """Let annotators answer no more; what they answered stays theirs. Return their rows.
+        """Deactivate annotators and return their rows; what they answered stays theirs.
 
         Raises:
             UsageError: no annotator is called so, or it is the owner of the token.
@@ -103,10 +103,10 @@ class Accounts:
                 known = ", ".join(row.pseudonym for row in register.values() if row.state == ACTIVE)
                 raise UsageError(f"no annotator is called {name!r}; active: {known or 'none'}")
             if register[name].state == OWNER:
-                raise UsageError(f"{name} owns the token that is used here and cannot be retired with it")
+                raise UsageError(f"{name} owns the token in use and cannot be retired with it")
             if register[name].state == PENDING:
                 raise UsageError(
-                    f"{name} has no account yet; make it by `fire-toolkit annotators add {name}`"
+                    f"{name} has no account yet; create it with `fire-toolkit annotators add {name}`"
                 )
         organisation = self._me()[1]
         for name in names:
@@ -124,11 +124,13 @@ class Accounts:
         with server_errors(self._connection):
             token = self._client.organizations.invites.get_invite_link().token
         if not token:
-            raise ServerError(f"{self._connection.url}: the server gives no invitation; see its People page")
+            raise ServerError(
+                f"{self._connection.url}: the server returned no invitation; see its People page"
+            )
         return str(token)
 
     def invitation_url(self) -> str:
-        """Return the address at which whoever has it can sign up and choose a password."""
+        """Return the address of the sign-up page, where anyone who has it can choose a password."""
         return f"{self._connection.url}/user/signup/?token={self.invitation()}"
 
     def _lock(self) -> AbstractContextManager[int]:
@@ -140,7 +142,7 @@ class Accounts:
             me = self._client.users.whoami()
         if me.id is None or me.active_organization is None:
             raise ServerError(
-                f"{self._connection.url}: the token's account belongs to no organisation; use another's token"
+                f"{self._connection.url}: the token's account has no organisation; use another token"
             )
         return str(me.id), int(me.active_organization)
 

@@ -1,4 +1,4 @@
-"""People and their pseudonyms: who is behind a user id stays on this machine.
+"""Annotators and their pseudonyms: the real identities stay on this machine.
 
 The register holds one row for each account that was ever seen; no row is ever removed, so that a
 judgment keeps its author's pseudonym when the account is retired or deleted. The server's part is in
@@ -67,7 +67,7 @@ def checked_pseudonym(text: str) -> str:
     """
     if not _PSEUDONYM.fullmatch(text):
         raise UsageError(
-            f"{text!r} is no pseudonym: expected letters, digits, '.', '-' and '_' only, like A01"
+            f"{text!r} is not a valid pseudonym: use letters, digits, '.', '-' and '_' only, such as A01"
         )
     return text
 
@@ -76,10 +76,10 @@ def checked_email(text: str) -> str:
     """Return an e-mail address in lower case, as the server keeps it.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not one.
     """
     if not _EMAIL.fullmatch(text) or not text.isprintable():
-        raise UsageError(f"{text!r} is no e-mail address")
+        raise UsageError(f"{text!r} is not an e-mail address")
     return text.lower()
 
 
@@ -111,7 +111,7 @@ def add_rows(
             continue
         row = same[0]
         if (row.pseudonym, row.email) != (pseudonym, email):
-            raise UsageError(f"{pseudonym}: the pseudonym or the e-mail belongs to {row.pseudonym} already")
+            raise UsageError(f"{pseudonym}: the pseudonym or the e-mail already belongs to {row.pseudonym}")
         if row.state not in (ACTIVE, PENDING):
             raise UsageError(f"{pseudonym} is {row.state}; choose another pseudonym")
     return rows
@@ -191,7 +191,7 @@ def read_register(folder: Path) -> list[Annotator]:
         _check_rows(rows)
     except (csv.Error, KeyError, TypeError, ValueError) as error:
         raise FormatError(
-            f"{path}: damaged ({error}); restore it from a copy, for it alone tells who is who"
+            f"{path}: damaged ({error}); restore it from a backup: it is the only record of who is who"
         ) from None
     return rows
 
@@ -203,7 +203,7 @@ def _check_rows(rows: Sequence[Annotator]) -> None:
     names = [row.pseudonym.lower() for row in rows]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise ValueError(f"{twice[0]!r} stands twice")
+        raise ValueError(f"{twice[0]!r} appears twice")
 
 
 def write_register(folder: Path, register: Iterable[Annotator]) -> None:

@@ -116,7 +116,7 @@ class Api:
         """
         made = self._write(lambda once: self._client.projects.create(**settings, request_options=once))
         if made.id is None:
-            raise ServerError(f"{self.connection.url}: the server made a project without a number")
+            raise ServerError(f"{self.connection.url}: the server created a project without an id")
         return int(made.id)
 
     def update_project(self, number: int, settings: Mapping[str, Any]) -> None:
@@ -191,10 +191,10 @@ class Api:
         tasks = answer.get("tasks") if isinstance(answer, dict) else None
         where = f"{self.connection.url}/api/tasks/"
         if not isinstance(tasks, list) or not all(_is_task(task) for task in tasks):
-            raise ServerError(f"{where}: no list of tasks in the answer; see `fire-toolkit doctor`")
+            raise ServerError(f"{where}: the answer has no list of tasks; see `fire-toolkit doctor`")
         if any(task.get("project", project) != project for task in tasks):
             raise Uncertain(
-                f"{where}: asked for project {project}, got another's tasks; a proxy mixes answers up"
+                f"{where}: asked for project {project}, got tasks of another; a proxy mixes up answers"
             )
         return answer
 

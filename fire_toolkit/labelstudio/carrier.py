@@ -74,7 +74,7 @@ class LabelStudio:
             )
 
     def retire(self, names: Iterable[str]) -> None:
-        """Shut annotators' accounts."""
+        """Deactivate annotators' accounts."""
         self._accounts.retire(names)
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:

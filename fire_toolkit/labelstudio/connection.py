@@ -68,7 +68,7 @@ def read_connection(
     The workspace's token goes to the workspace's server only, never to another address.
 
     Raises:
-        UsageError: no server is known; no token for it; an address that is none.
+        UsageError: no server is known; no token for it; an invalid address.
         FormatError: a file of secrets that others can read, or that holds something else.
     """
     environ = os.environ if environ is None else environ
@@ -83,16 +83,16 @@ def read_connection(
     if url and checked_url(url) != stored.url:
         raise UsageError(
             f"{path} holds a token for {stored.url}, not for {checked_url(url)}; "
-            f"give that server's token by {TOKEN_VARIABLE} or --token-file"
+            f"set {TOKEN_VARIABLE} to that server's token, or give --token-file"
         )
     return Connection(stored.url, checked_token(token)) if token else stored
 
 
 def _what_is_missing(url: str | None) -> str:
     if url:
-        return f"no token for {checked_url(url)}; give it by {TOKEN_VARIABLE} or --token-file"
+        return f"no token for {checked_url(url)}; set {TOKEN_VARIABLE} or give --token-file"
     return (
-        "no Label Studio is known here; start one with `fire-toolkit labelstudio start`, "
+        "no Label Studio server is configured here; start one with `fire-toolkit labelstudio start`, "
         f"or give --url (or {URL_VARIABLE}) and a token ({TOKEN_VARIABLE} or --token-file)"
     )
 
@@ -111,7 +111,7 @@ def read_connection_file(path: Path) -> Connection:
             f'{path}: expected {{"url": …, "token": …}}; start the server again, or delete the file'
         ) from None
     if not isinstance(url, str) or not isinstance(token, str):
-        raise FormatError(f"{path}: url and token are not both text; start the server again")
+        raise FormatError(f"{path}: url and token must both be text; start the server again")
     return Connection(checked_url(url), checked_token(token))
 
 
@@ -130,7 +130,7 @@ def read_secret(path: Path) -> str:
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise FormatError(f"{path}: not text, expected a token") from None
+        raise FormatError(f"{path}: not text; expected a token") from None
 
 
 def is_ours(found: os.stat_result) -> bool:
@@ -140,11 +140,11 @@ def is_ours(found: os.stat_result) -> bool:
 
 def _check_private(path: Path, found: os.stat_result) -> None:
     if not is_ours(found):
-        raise FormatError(f"{path}: holds a token and belongs to another user; make a file of your own")
+        raise FormatError(f"{path}: contains a token and belongs to another user; use a file of your own")
     rights = stat.S_IMODE(found.st_mode)
     if rights & 0o077 and hasattr(os, "geteuid"):  # other systems hold rights elsewhere than in these bits
         raise FormatError(
-            f"{path}: holds a token and others have rights on it ({rights:04o}); run `chmod 600 {path}`"
+            f"{path}: contains a token and others can access it ({rights:04o}); run `chmod 600 {path}`"
         )
 
 
@@ -162,14 +162,14 @@ def checked_url(url: str) -> str:
         parts = urlsplit(url.strip())
         has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
-        raise UsageError("the server's URL cannot be read; expected one like http://127.0.0.1:8080") from None
+        raise UsageError("invalid server URL; expected one like http://127.0.0.1:8080") from None
     if parts.username or parts.password or parts.query or parts.fragment:
         raise UsageError(
-            "the server's URL holds a user, a password, or something after ? or #; give only its address, "
-            f"and the token by {TOKEN_VARIABLE}"
+            "the server URL has a user, a password, a query or a fragment; give only its address, "
+            f"and the token in {TOKEN_VARIABLE}"
         )
     if parts.scheme not in ("http", "https") or not has_host or _has_blank(url.strip()):
-        raise UsageError(f"{url!r} is no server's URL; expected one like http://127.0.0.1:8080")
+        raise UsageError(f"{url!r} is not a server URL; expected one like http://127.0.0.1:8080")
     return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
 
 
@@ -185,7 +185,7 @@ def checked_token(token: str) -> str:
     """
     if not token or not token.isascii() or _has_blank(token):
         raise UsageError(
-            "the token is empty or holds blanks or marks that no token has; copy it from "
+            "the token is empty or contains characters that no token has; copy it from "
             "Account & Settings in Label Studio"
         )
     return token

@@ -1,4 +1,4 @@
-"""What can be wrong around a server, each with the command that mends it."""
+"""What can be wrong with a server and its surroundings, each with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ GOOD, NOTE, BAD = "good", "note", "bad"
 class Finding:
     """One thing that was looked at.
 
-    state: `good`; `note`: works, but is worth knowing; `bad`. mend: the command or step that mends it;
+    state: `good`; `note`: works, but is worth knowing; `bad`. fix: the command or step that fixes it;
     is_servers: the fault is the server's.
     """
 
     name: str
     state: str
     words: str
-    mend: str = ""
+    fix: str = ""
     is_servers: bool = False
 
 
@@ -53,7 +53,7 @@ def examine(
     environ: Mapping[str, str] | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> list[Finding]:
-    """Return what was found, in the order in which it is worth mending.
+    """Return what was found, in the order in which to fix it.
 
     Args:
         root: the workspace, or None.
@@ -66,8 +66,8 @@ def examine(
     try:
         connection = read_connection(root, url=url, token_file=token_file, environ=environ)
     except FireError as error:
-        mend = "fire-toolkit labelstudio start" if isinstance(error, UsageError) else ""
-        return [*findings, Finding("connection", BAD, str(error), mend)]
+        fix = "fire-toolkit labelstudio start" if isinstance(error, UsageError) else ""
+        return [*findings, Finding("connection", BAD, str(error), fix)]
     return [*findings, check_way(connection), *_examine_server(connection, root, transport)]
 
 
@@ -158,8 +158,8 @@ def check_clock(server_time: datetime, own_time: datetime) -> Finding:
     if abs(skew_s) <= MOST_SKEW_S:
         return Finding("clock", GOOD, "agrees with the server's")
     side = "ahead of" if skew_s > 0 else "behind"
-    mend = "set the clock by the network: sudo timedatectl set-ntp true"
-    return Finding("clock", BAD, f"this clock is {abs(skew_s):.0f} s {side} the server", mend)
+    fix = "synchronise the clock: sudo timedatectl set-ntp true"
+    return Finding("clock", BAD, f"this clock is {abs(skew_s):.0f} s {side} the server", fix)
 
 
 def check_token(token: str, now: datetime) -> Finding:
@@ -195,8 +195,8 @@ def check_way(connection: Connection) -> Finding:
     if connection.is_local or connection.url.startswith("https://"):
         how = "on this machine" if connection.is_local else "encrypted"
         return Finding("connection", GOOD, f"{connection.url}, {how}")
-    mend = "let the server be reached by https, and give that address"
-    return Finding("connection", NOTE, f"{connection.url}: the token travels unencrypted", mend)
+    fix = "serve it over https, and give that address"
+    return Finding("connection", NOTE, f"{connection.url}: the token travels unencrypted", fix)
 
 
 def check_disk(folder: Path) -> Finding:
@@ -222,10 +222,10 @@ def check_sdk(version: str) -> Finding:
         >>> check_sdk("2.1.2").state, check_sdk("1.0.1").state, check_sdk("").state
         ('good', 'bad', 'bad')
     """
-    mend = f'"{sys.executable}" -m pip install "label-studio-sdk>=2,<3"'
+    fix = f'"{sys.executable}" -m pip install "label-studio-sdk>=2,<3"'
     if version.startswith(TESTED_SDK):
         return Finding("sdk", GOOD, f"label-studio-sdk {version}")
-    return Finding("sdk", BAD, f"label-studio-sdk {version or 'is not installed'}; tested with 2", mend)
+    return Finding("sdk", BAD, f"label-studio-sdk {version or 'is not installed'}; tested with 2", fix)
 
 
 def check_codecs() -> Finding:
@@ -233,8 +233,10 @@ def check_codecs() -> Finding:
     found = [name for name, there in _codec_tools().items() if there]
     if found:
         return Finding("codecs", GOOD, " and ".join(found))
-    mend = f'"{sys.executable}" -m pip install av'
-    return Finding("codecs", NOTE, "neither PyAV nor ffmpeg: videos cannot be checked or transcoded", mend)
+    fix = f'"{sys.executable}" -m pip install av'
+    return Finding(
+        "codecs", NOTE, "neither PyAV nor ffmpeg is installed: videos cannot be checked or transcoded", fix
+    )
 
 
 def _codec_tools() -> dict[str, bool]:
@@ -268,10 +270,12 @@ def _examine_projects(
         yield Finding("projects", BAD, str(error), "fire-toolkit labelstudio logs", is_servers=True)
         return
     if changed:
-        mend = "put the page back: fire-toolkit guideline --part config, into Settings, Labeling Interface"
-        yield Finding("projects", BAD, "; ".join(changed), mend, is_servers=True)
+        fix = (
+            "restore the page: copy `fire-toolkit guideline --part config` into Settings, Labeling Interface"
+        )
+        yield Finding("projects", BAD, "; ".join(changed), fix, is_servers=True)
     else:
-        yield Finding("projects", GOOD, f"{len(projects)} of this campaign, their pages unchanged")
+        yield Finding("projects", GOOD, f"{len(projects)} of this campaign, all pages unchanged")
 
 
 def exit_code(findings: Iterable[Finding]) -> int:

@@ -83,7 +83,7 @@ def explain(error: Exception) -> str | None:
     if isinstance(error, ApiError):
         return _refusal(error.status_code or 0, error.body, error.headers or {})
     if isinstance(error, ParsingError):
-        return f"the answer has another form than expected; see {DOCTOR} for the versions that were tested"
+        return f"the answer has an unexpected form; see {DOCTOR} for the tested versions"
     if isinstance(error, httpx.HTTPError | httpx.InvalidURL):
         return _no_answer(error)
     if type(error).__name__ == "JSONDecodeError":
@@ -91,7 +91,7 @@ def explain(error: Exception) -> str | None:
     return None
 
 
-_NOT_LABEL_STUDIO = "the answer is no JSON, so this is not Label Studio's API; check the URL"
+_NOT_LABEL_STUDIO = "the answer is not JSON, so this is not Label Studio's API; check the URL"
 
 
 def _no_answer(error: httpx.HTTPError | httpx.InvalidURL) -> str:
@@ -100,12 +100,12 @@ def _no_answer(error: httpx.HTTPError | httpx.InvalidURL) -> str:
     reason = f" ({_short(str(error))})" if str(error) else ""
     if isinstance(error, httpx.ConnectTimeout | httpx.ConnectError):
         return (
-            f"no connection{reason}; is it running? See `fire-toolkit labelstudio status` for the local "
-            "server, else check the URL"
+            f"no connection{reason}; is it running? See `fire-toolkit labelstudio status` for a local "
+            "one, or check the URL"
         )
     if isinstance(error, httpx.TimeoutException):
         return (
-            "no answer in time, though the server may still carry it out; see `fire-toolkit labelstudio "
+            "timed out, but the server may still carry out the request; see `fire-toolkit labelstudio "
             "logs`, then run the command again"
         )
     return f"the connection broke{reason}; run the command again"
@@ -114,13 +114,13 @@ def _no_answer(error: httpx.HTTPError | httpx.InvalidURL) -> str:
 _ADVICE = {
     401: "the server does not accept the token; copy it again from Account & Settings in Label Studio, or, "
     "if it is a legacy token, allow those under Organization, API Tokens Settings",
-    403: "this account may not do that; use the token of one that may",
-    404: "the server has nothing there; it was deleted, or the URL is not Label Studio's",
-    409: "the server holds this already",
-    413: "more than the server takes at once; a proxy before it may set the limit",
-    414: "more than the server takes at once; a proxy before it may set the limit",
-    429: "the server asks to wait; run the command again later",
-    502: "a proxy answers in place of the server; is it running?",
+    403: "this account is not allowed to do that; use the token of one that is",
+    404: "not found: it was deleted, or the URL is not Label Studio's",
+    409: "the server already has this",
+    413: "more than the server accepts at once; a proxy in front of it may set the limit",
+    414: "more than the server accepts at once; a proxy in front of it may set the limit",
+    429: "too many requests; run the command again later",
+    502: "a proxy answered instead of the server; is the server running?",
     503: "the server is busy or still starting; run the command again later",
     504: "a proxy waited too long for the server; run the command again later",
 }
@@ -132,12 +132,12 @@ _SERVER_FAILED = (
 def _refusal(status: int, body: object, headers: Mapping[str, str]) -> str:
     location = {name.lower(): value for name, value in headers.items()}.get("location")
     if 300 <= status < 400:
-        return f"{status}: leads to {location or 'nowhere'}; give the server's own address as the URL"
+        return f"{status}: redirects to {location or 'nowhere'}; give the server's own address as the URL"
     if 200 <= status < 300:
         return _NOT_LABEL_STUDIO
-    advice = _ADVICE.get(status) or (_SERVER_FAILED if status >= 500 else "the server refuses it")
+    advice = _ADVICE.get(status) or (_SERVER_FAILED if status >= 500 else "the server refused the request")
     detail = _detail(body)
-    return f"{status or 'no answer'}: {advice}{f' (its words: {detail})' if detail else ''}"
+    return f"{status or 'no answer'}: {advice}{f' (it says: {detail})' if detail else ''}"
 
 
 def _detail(body: Any) -> str:

@@ -107,7 +107,7 @@ def _make(folder: Path, lock: int, report: Report, limit_s: float, package: str)
     if free < NEEDED_BYTES:
         raise FireError(
             f"{folder.parent}: {free / 1e9:.1f} GB free, Label Studio needs {NEEDED_BYTES / 1e9:.0f} GB; "
-            f"free some, or name another place by {CACHE_VARIABLE}"
+            f"free some space, or set {CACHE_VARIABLE} to another folder"
         )
     shutil.rmtree(folder, ignore_errors=True)
     steps = _Steps(_beside(folder, "log"), lock, report, time.monotonic() + limit_s)
@@ -163,7 +163,7 @@ class _Steps:
             try:
                 while _still_runs(process, 1.0):
                     if time.monotonic() > self.deadline:
-                        raise FireError(f"{what} took too long; see {self.log}, then start again")
+                        raise FireError(f"{what} took too long; see {self.log}, then try again")
                     self.report(f"{what}: {time.monotonic() - started:.0f} s")
             finally:
                 process.kill()

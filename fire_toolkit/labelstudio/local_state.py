@@ -66,7 +66,7 @@ def prepare_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
     if not is_ours(found):
-        raise FireError(f"{folder}: belongs to another user; choose a folder of your own")
+        raise FireError(f"{folder}: belongs to another user; use a folder of your own")
     if stat.S_IMODE(found.st_mode) & 0o077:
         folder.chmod(0o700)
     ignore = folder / ".gitignore"
@@ -89,8 +89,8 @@ def read_state(folder: Path) -> LocalState | None:
         return LocalState(**{each.name: found[each.name] for each in fields(LocalState)})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FormatError(
-            f"{path}: is not what `fire-toolkit labelstudio start` writes; move it away and, if the "
-            f"database in {folder / DATA} is to be kept, put its token and password back"
+            f"{path}: is not a file that `fire-toolkit labelstudio start` wrote; move it away and, to keep "
+            f"the database in {folder / DATA}, restore its token and password"
         ) from None
 
 

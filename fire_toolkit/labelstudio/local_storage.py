@@ -50,18 +50,18 @@ def storage_folder(files: Collection[PurePosixPath], document_root: PurePosixPat
         PurePosixPath('/m/clips')
     """
     if not files:
-        raise UsageError("no item is a file here; there is nothing that Label Studio could serve")
+        raise UsageError("no item is a local file; there is nothing for Label Studio to serve")
     outside = [str(path) for path in files if not path.is_relative_to(document_root)]
     if outside:
         raise UsageError(
-            f"{len(outside)} files lie outside of the server's document root {document_root} "
+            f"{len(outside)} files are outside the server's document root {document_root} "
             f"({', '.join(outside[:3])}); move them below it, or start the server with another (--media)"
         )
     common = PurePosixPath(os.path.commonpath([path.parent for path in files]))
     if common == document_root:
         raise UsageError(
-            f"files lie directly in the server's document root {document_root}, which Label Studio does not "
-            f"serve; move them into a folder of their own, like {document_root / 'clips'}"
+            f"files are directly in the server's document root {document_root}, which Label Studio does not "
+            f"serve; move them into a subfolder, such as {document_root / 'clips'}"
         )
     return common
 

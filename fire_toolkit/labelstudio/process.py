@@ -53,7 +53,7 @@ def check_system() -> None:
     """
     if not hasattr(os, "killpg"):
         raise UsageError(
-            "a local server can be run on Linux and macOS; start Label Studio yourself and give --url"
+            "a local server runs on Linux and macOS only; start Label Studio yourself and give --url"
         )
 
 
@@ -101,7 +101,7 @@ def hold_lock(path: Path, *, wait_s: float, what: str) -> Iterator[int]:
     deadline = time.monotonic() + wait_s
     while (handle := open_lock(path)) is None:
         if time.monotonic() > deadline:
-            raise FireError(f"{path}: {what} is still going on; wait for it, or end it")
+            raise FireError(f"{path}: {what} is still running; wait for it, or stop it")
         time.sleep(POLL_S)
     try:
         yield handle
@@ -187,7 +187,7 @@ def end(pid: int, lock_file: Path, *, patience_s: float = 15.0) -> None:
             os.killpg(os.getpgid(pid), sign)
         if _is_free_within(lock_file, patience_s):
             return
-    raise FireError(f"the server (pid {pid}) does not end; look at it with `ps -p {pid}`")
+    raise FireError(f"the server (pid {pid}) does not stop; inspect it with `ps -p {pid}`")
 
 
 def _is_free_within(lock_file: Path, seconds: float) -> bool:

@@ -73,6 +73,6 @@ def check_config(campaign: Campaign, project: Mapping[str, Any]) -> None:
     if config_sha256(shown or "<View/>", where=where) != campaign.config_sha256:
         raise ServerError(
             f"{where}: its labeling config was changed on the server, so answers may not mean what the "
-            f"guideline says: {config_difference(campaign.label_config, shown)}; put it back under Settings, "
+            f"guideline says: {config_difference(campaign.label_config, shown)}; restore it under Settings, "
             "Labeling Interface (`fire-toolkit guideline --part config` prints it)"
         )

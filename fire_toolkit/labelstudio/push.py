@@ -44,14 +44,14 @@ class Pushed(GivenOut):
     """What a push found and did in one project.
 
     duplicates: pairs that are there more than once; n_foreign: tasks that are not of this queue or have no
-    pair_id; twins: further projects of the same queue; mended: settings that somebody had changed.
+    pair_id; twins: further projects of the same queue; restored: settings that somebody had changed.
     """
 
     project: int = 0
     duplicates: Mapping[str, int] = field(default_factory=dict)
     n_foreign: int = 0
     twins: tuple[int, ...] = ()
-    mended: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
 
 
 def make_queues(entry: Round, guideline: Guideline, *, done: Collection[tuple[str, str]]) -> list[Queue]:
@@ -100,7 +100,7 @@ def push_queues(
     found = campaign_projects(api, campaign)
     for queue in queues:
         projects = found.get(queue.name, [])
-        number, mended, is_empty = _project(api, campaign, queue.name, guideline, projects)
+        number, restored, is_empty = _project(api, campaign, queue.name, guideline, projects)
         twins = tuple(int(project["id"]) for project in projects[1:])
         there = Counter[str]() if is_empty else _keys_there(api, number)
         keys = [task["data"][PAIR_ID] for task in queue.tasks]
@@ -118,7 +118,7 @@ def push_queues(
             duplicates=duplicates,
             n_foreign=sum(there[key] for key in foreign),
             twins=twins,
-            mended=mended,
+            restored=restored,
         )
 
 
@@ -129,7 +129,7 @@ def _project(
     guideline: Guideline,
     projects: Sequence[Mapping[str, Any]],
 ) -> tuple[int, tuple[str, ...], bool]:
-    """Return the number of a queue's project, which settings were mended, and whether it is surely empty."""
+    """Return a queue's project, which of its settings were restored, and whether it is surely empty."""
     if not projects:
         number, is_ours = _create(api, campaign, name, guideline)
         return number, (), is_ours

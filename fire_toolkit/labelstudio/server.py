@@ -172,7 +172,7 @@ def _check_same(folder: Path, wanted: _Wanted) -> None:
     other = [name for name, (asked, there) in given.items() if asked is not None and asked != there]
     if other:
         raise UsageError(
-            f"the server runs already at {state.url} with another {', '.join(other)}; stop it first "
+            f"the server is already running at {state.url} with another {', '.join(other)}; stop it first "
             "(`fire-toolkit labelstudio stop`)"
         )
 
@@ -184,7 +184,9 @@ def _settled(folder: Path, wanted: _Wanted) -> LocalState:
     chosen = _chosen_port(wanted.port, earlier.port if earlier else None)
     media = wanted.media or Path(state.media or folder.parent / "media").absolute()
     if folder.is_relative_to(media):
-        raise UsageError(f"{media}: holds the server's own folder, which must not be served; choose another")
+        raise UsageError(
+            f"{media}: contains the server's own folder, which must not be served; choose another"
+        )
     return state.with_settings(port=chosen, media=str(media), postgres=wanted.postgres, hooks=wanted.hooks)
 
 
@@ -192,7 +194,7 @@ def _chosen_port(given: int | None, last: int | None) -> int:
     if given is not None:
         if not is_free_port(given):
             raise UsageError(
-                f"port {given} of {HOST} is taken by another program; choose another, or leave --port out"
+                f"port {given} of {HOST} is in use by another program; choose another, or omit --port"
             )
         return given
     wanted = [last] if last else []
@@ -253,8 +255,8 @@ def _is_up(folder: Path, status: ServerStatus) -> bool:
 def _check_deadline(folder: Path, deadline: float) -> None:
     if time.monotonic() > deadline:
         raise ServerError(
-            "the server is not up yet; wait for it by running the same command again, or see "
-            f"{folder / LOG}; `fire-toolkit labelstudio stop` ends it"
+            "the server is not up yet; run the same command again to wait for it, or see "
+            f"{folder / LOG}; `fire-toolkit labelstudio stop` stops it"
         )
 
 
@@ -266,7 +268,7 @@ def _check_port_is_ours(folder: Path, state: LocalState) -> None:
     if listens_on(pid, state.port) is False:
         end(pid, folder / LOCK)
         raise _PortTaken(
-            f"port {state.port} was taken by another program while Label Studio was starting; start it again"
+            f"another program took port {state.port} while Label Studio was starting; start it again"
         )
 
 
@@ -333,7 +335,7 @@ def stop_server(folder: Path) -> bool:
     if pid is None:
         if not is_locked(folder / LOCK):
             return False
-        raise FireError(f"{folder / LOCK}: held by a process that is not known; wait a moment and try again")
+        raise FireError(f"{folder / LOCK}: held by an unknown process; wait a moment and try again")
     end(pid, folder / LOCK)
     (folder / PID).unlink(missing_ok=True)
     return True
@@ -348,4 +350,4 @@ def _patiently(ask: Callable[[], int | None]) -> int | None:
 
 def _last_line(folder: Path) -> str:
     lines = read_log(folder, lines=1)
-    return lines[0] if lines else "it said nothing"
+    return lines[0] if lines else "its log is empty"

@@ -61,7 +61,7 @@ def database_settings(postgres: str) -> dict[str, str]:
         parts, port = urlsplit(""), 0
     name = parts.path.strip("/")
     if parts.scheme not in ("postgresql", "postgres") or not (parts.hostname and parts.username and name):
-        raise UsageError("invalid PostgreSQL URL; expected postgresql://user:password@host:port/name")
+        raise UsageError("invalid --postgres URL; expected postgresql://user:password@host:port/name")
     return {
         "DJANGO_DB": "default",
         "POSTGRE_HOST": parts.hostname,

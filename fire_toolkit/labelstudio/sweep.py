@@ -56,7 +56,7 @@ def sweep_tasks(
             return
         api.pause(1)
     raise ServerError(
-        f"{api.connection.url}: project {project} is said to hold {expected} such tasks, but its pages gave "
+        f"{api.connection.url}: project {project} reports {expected} such tasks, but its pages have "
         f"{len(found)}; is somebody deleting tasks? Run the command again"
     )
 

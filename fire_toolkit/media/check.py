@@ -1,4 +1,4 @@
-"""Every item looked at before people are: is it there, and will a browser show it."""
+"""Check every item before annotators see it: is it there, and will a browser show it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fire_toolkit.tables import Items
 if TYPE_CHECKING:
     import httpx
 
-COLUMNS = ("doc_id", "media_url", "kind", "container", "codec", "pixel_format", "state", "reason", "mend")
+COLUMNS = ("doc_id", "media_url", "kind", "container", "codec", "pixel_format", "state", "reason", "fix")
 _AT_ONCE = 8
 _TRANSCODE, _SERVE = "fire-toolkit media transcode", "fire-toolkit media serve"
 _COPY = "copy it again from its source"
@@ -28,11 +28,11 @@ _COPY = "copy it again from its source"
 
 @dataclass(frozen=True)
 class Finding:
-    """What one media_url leads to, whether browsers show it, and what mends it if not."""
+    """What a media_url points to, whether browsers show it, and the fix if not."""
 
     facts: MediaFacts
     verdict: Verdict
-    mend: str = ""
+    fix: str = ""
 
 
 def check_media(
@@ -57,8 +57,8 @@ def check_media(
 
     Returns:
         In the order of `items`: doc_id, media_url, kind, container, codec, pixel_format, state (`plays`,
-        `some browsers`, `no`, `not looked at`; see `playable.judge_media`), reason, mend (the command or
-        step that mends it). Empty if `items` is.
+        `some browsers`, `no`, `not looked at`; see `playable.judge_media`), reason, fix (the command or
+        step that fixes it). Empty if `items` is.
 
     Raises:
         FireError: there are videos and PyAV is not installed.
@@ -83,12 +83,12 @@ def _reported(findings: Iterable[Finding], report: Callable[[int], None]) -> Ite
 def _cells(finding: Finding) -> tuple[str, ...]:
     facts, verdict = finding.facts, finding.verdict
     look = (facts.kind, facts.container, facts.codec, facts.pixel_format)
-    return (*look, verdict.state, verdict.reason, finding.mend)
+    return (*look, verdict.state, verdict.reason, finding.fix)
 
 
 def _look(media_url: str, *, root: Path, origin: str, kind: str, client: httpx.Client) -> Finding:
     if not media_url:
-        return Finding(MediaFacts(), Verdict(NO, "no media_url"), "give the item a path or an address")
+        return Finding(MediaFacts(), Verdict(NO, "no media_url"), "give the item a path or a URL")
     place = place_of(media_url, root)
     if place.kind == "stored":
         return Finding(MediaFacts(), Verdict(UNSEEN, "Label Studio looks it up in a storage of its own"))
@@ -115,17 +115,17 @@ def of_link(link: Link, kind: str) -> Finding:
     """Return what a look at an address means; `kind` as in `check_media`."""
     shown_as = kind or link.facts.kind
     if link.fault:
-        return Finding(link.facts, Verdict(NO, link.fault), "correct media_url, or make its server answer")
+        return Finding(link.facts, Verdict(NO, link.fault), "correct media_url, or fix its server")
     if link.mixed:
-        return Finding(link.facts, Verdict(NO, link.mixed), "let its server speak https")
+        return Finding(link.facts, Verdict(NO, link.mixed), "serve it over https")
     faults = [] if shown_as == "image" else [text for text in (link.cors, link.ranges) if text]
     if faults:
         return Finding(link.facts, Verdict(NO, "; ".join(faults)), f"copy the files here, then {_SERVE}")
     if link.facts == MediaFacts():
         return Finding(link.facts, Verdict(UNSEEN, "its content was not looked at"))
-    mend = f"copy the files here, then {_TRANSCODE}"
+    fix = f"copy the files here, then {_TRANSCODE}"
     verdict = judge_media(link.facts)
-    return _of_kind(Finding(link.facts, verdict, "" if verdict.state == PLAYS else mend), kind)
+    return _of_kind(Finding(link.facts, verdict, "" if verdict.state == PLAYS else fix), kind)
 
 
 def _of_kind(finding: Finding, kind: str) -> Finding:

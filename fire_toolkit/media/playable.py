@@ -47,7 +47,7 @@ class MediaFacts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a browser plays a file (`plays`, `some browsers`, `no`, `not looked at`), and why not."""
+    """Whether browsers play a file (`plays`, `some browsers`, `no`, `not looked at`), and why not."""
 
     state: str
     reason: str = ""

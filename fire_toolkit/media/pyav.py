@@ -24,7 +24,7 @@ def load_pyav() -> Any:
         import av
     except ImportError:
         raise FireError(
-            "PyAV is not installed, and videos cannot be looked at without it: pip install av"
+            "PyAV is not installed, and videos cannot be checked without it: pip install av"
         ) from None
     return av
 

@@ -82,11 +82,13 @@ def served_files(items: Items, *, root: Path) -> Served:
             names[media_url] = path.relative_to(base).as_posix()
     if outside:
         raise FireError(
-            f"{len(outside)} files lie outside of {base} ({', '.join(outside[:3])}), perhaps by a link; "
-            "give a folder that holds them all (--root)"
+            f"{len(outside)} files are outside {base} ({', '.join(outside[:3])}), perhaps through a link; "
+            "give a folder that contains them all (--root)"
         )
     if not names:
-        raise FireError(f"no file of the items is in {base}; say where their paths start (--root)")
+        raise FireError(
+            f"none of the items' files is in {base}; give the folder their paths start from (--root)"
+        )
     return Served(names, n_missing)
 
 
@@ -94,7 +96,7 @@ class MediaServer(LocalServer):
     """Serves files by name from a folder, in parts, to pages of given origins, while its block runs.
 
     Only the names given are answered, and only while they are plain files inside the folder. `report` is
-    told each refusal.
+    called with each refusal.
 
     Raises:
         UsageError: the port cannot be used.
@@ -165,7 +167,7 @@ def _guarded(files: ASGIApp, origins: Collection[str], hosts: Collection[str]) -
 
 
 def _reporting(app: ASGIApp, report: Callable[[str], None]) -> ASGIApp:
-    """Return the application that tells its refusals; a part beyond a file's end is none."""
+    """Return the application that reports refused requests, except ranges beyond a file's end."""
 
     async def reporting(scope: Scope, receive: Receive, send: Send) -> None:
         async def watch(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""A workspace: a folder with a `fire.toml` that says what the commands need not be told.
+"""A workspace: a folder with a `fire.toml` of settings that the commands then need not be given.
 
 The file names inputs and parameters; the places of what the stages write are fixed, so that every
 stage finds the one before it.
@@ -64,7 +64,7 @@ class Workspace:
         """Return the files that a setting's patterns match, sorted, each once.
 
         Raises:
-            FormatError: one is no pattern of paths below the workspace.
+            FormatError: one is not a pattern of paths below the workspace.
         """
         found = {
             path
@@ -83,7 +83,7 @@ class Workspace:
 
 
 def _is_beside(path: Path) -> bool:
-    """Whether a file lies beside runs or exports and is none: ids, a manifest, a note."""
+    """Whether a file beside runs or exports is something else: ids, a manifest, a note."""
     return path.name.endswith((".manifest.json", "query_ids.txt", "doc_ids.txt", ".md"))
 
 

@@ -154,7 +154,7 @@ def _renames(record: Path) -> dict[str, str]:
         renames = parse_json(record.read_text(encoding="utf-8"), "record")
         names = [name for pair in renames.items() for name in pair]
         if not all(name and Path(name).name == name and "\0" not in name for name in names):
-            raise ValueError("a name that leads out of the folder, or is none")
+            raise ValueError("an invalid name, or one that leads out of the folder")
         if any(len(os.fsencode(name)) > _LONGEST_NAME for name in names):
             raise ValueError("a name longer than a file can have")
     except FileNotFoundError:
@@ -196,7 +196,7 @@ def read_manifest(path: Path) -> Manifest:
     """Return the manifest at `path`.
 
     Raises:
-        FormatError: it is no manifest, or of a newer schema than this version knows.
+        FormatError: it is not a manifest, or has a newer schema than this version knows.
     """
     found = parse_json(read_text(path), str(path))
     try:
@@ -212,7 +212,7 @@ def read_manifest(path: Path) -> Manifest:
             raise _damaged(path, f"{name} is a {type(value).__name__}")
     hashes = (*manifest.inputs.values(), *manifest.outputs.values())
     if not all(isinstance(text, str) for text in hashes):
-        raise _damaged(path, "a hash that is no text")
+        raise _damaged(path, "a hash that is not text")
     return manifest
 
 

@@ -139,7 +139,7 @@ def test_doubled_pairs_bring_all_annotators_together() -> None:
 
 
 def test_one_annotator_cannot_double_pairs() -> None:
-    with pytest.raises(UsageError, match=r"3 pairs are to be judged by two annotators; 'ann' is the only"):
+    with pytest.raises(UsageError, match=r"3 pairs need two annotators, and 'ann' is the only"):
         assign_tasks(tasks_of(5, 3), ["ann"], seed=0)
     assert len(assign_tasks(tasks_of(5), ["ann"], seed=0)) == 5
 
@@ -147,7 +147,7 @@ def test_one_annotator_cannot_double_pairs() -> None:
 @pytest.mark.parametrize(
     ("annotators", "message"),
     [
-        ([], "no annotator is named"),
+        ([], "no annotator given"),
         (["ann", "ann"], "each once"),
         (["two words"], "without white space"),
         ({"ann": 0}, "expected a number above 0"),
@@ -160,7 +160,7 @@ def test_bad_annotators_are_refused(annotators: object, message: str) -> None:
 
 
 def test_training_pairs_among_the_tasks_are_refused() -> None:
-    with pytest.raises(JoinError, match="2 training pairs are among the tasks"):
+    with pytest.raises(JoinError, match="2 training pairs are also tasks"):
         assign_tasks(tasks_of(3), ["ann"], training=tasks_of(2), seed=0)
 
 

@@ -340,10 +340,10 @@ def test_a_damaged_file_is_one_clear_line(fire: Fire, hand: Path) -> None:
 
 def test_what_was_handed_out_is_no_answer_and_the_page_stays(fire: Fire, hand: Path) -> None:
     told = fire("import", "tasks/tasks.A02.csv", code=1).stderr
-    assert "tasks/tasks.A02.csv: is a file that was handed out; save what came back in exports/" in told
+    assert "tasks/tasks.A02.csv: this file was handed out; save the returned file in exports/" in told
     path = fill_in(hand, "A02")
     told = fire("import", path, "--guideline", "caption-image-relevance-v1", code=1).stderr
-    assert "the campaign was begun with another page" in told
+    assert "the campaign began with another labeling page" in told
     assert not (hand / "ledger").exists()
 
 
@@ -353,7 +353,7 @@ def test_killed_before_the_record_the_same_command_begins_the_same_campaign(fire
     fire(*ASKED, "--annotators", ",".join(PEOPLE))
     assert (hand / "campaign/round-1/assignments.csv").read_bytes() == given
     told = fire(*ASKED, "--annotators", "A02,A03", code=1).stderr
-    assert "round 1 was assigned otherwise" in told or "would change" in told
+    assert "round 1 was assigned differently" in told or "would change" in told
     assert (hand / "campaign/round-1/assignments.csv").read_bytes() == given
 
 

@@ -207,7 +207,7 @@ def test_those_who_have_seen_a_pair_cannot_decide_it(server: FakeServer, workspa
 
 def test_active_annotators_of_the_register_are_the_default(server: FakeServer, workspace: Path) -> None:
     refused = run("push", code=2)
-    assert "no annotator is known: make accounts with `fire-toolkit annotators add A01 A02`" in refused.output
+    assert "no annotators: create accounts with `fire-toolkit annotators add A01 A02`" in refused.output
     run("annotators", "list")
     assert json.loads(run("push", "--format", "json").stdout)["projects"] == 3
 
@@ -239,9 +239,10 @@ def test_other_tasks_or_annotators_do_not_mix_with_a_round_that_has_begun(
 ) -> None:
     push_all()
     refused = run("push", "--annotator", "A02", "--annotator", "A04", code=1)
-    assert "round 1 was assigned otherwise (assignments.csv would change)" in refused.output
+    assert "round 1 was assigned differently (assignments.csv would change)" in refused.output
     assert (
-        "begun with another page" in run("push", "--guideline", "caption-image-relevance-v1", code=1).output
+        "began with another labeling page"
+        in run("push", "--guideline", "caption-image-relevance-v1", code=1).output
     )
 
 
@@ -288,7 +289,7 @@ def test_a_shared_project_holds_each_pair_once_and_second_answers_apart(
 
 def test_a_campaign_cannot_become_shared(server: FakeServer, workspace: Path) -> None:
     push_all()
-    assert "begun with a project for each annotator" in run("push", "--shared-project", code=1).output
+    assert "began with a project for each annotator" in run("push", "--shared-project", code=1).output
 
 
 def test_a_push_cut_short_between_its_records_keeps_one_key(server: FakeServer, workspace: Path) -> None:
@@ -361,7 +362,7 @@ def test_tasks_that_would_tell_are_refused(server: FakeServer, workspace: Path) 
     tasks[0]["data"]["score"] = 0.7
     Path("told.json").write_text(json.dumps(tasks))
     refused = run("push", "told.json", "--annotator", "A02", code=1)
-    assert "told.json: task 1: score would be seen by annotators" in refused.output
+    assert "told.json: task 1: score would be visible to annotators" in refused.output
     Path("bare.json").write_text('[{"data": {"caption": "x", "video": "y"}}]')
     assert "task 1: no data.pair_id" in run("push", "bare.json", "--annotator", "A02", code=1).output
 
@@ -374,7 +375,7 @@ def test_words_for_what_was_found_on_the_server(server: FakeServer, workspace: P
     words = run("push").stderr
     assert "1 pair there more than once" in words
     assert "1 task not of this queue" in words
-    assert "enable_empty_annotation had been changed by hand and were put back" in words
+    assert "enable_empty_annotation had been changed by hand and were restored" in words
 
 
 def states() -> dict[str, tuple[str, str]]:
@@ -414,7 +415,7 @@ def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: 
     before = (workspace / "tasks/tasks.json").read_bytes()
     for more in (("--overlap", "0.5", "--seed", "5"), ("--overlap", "0")):
         told = run("tasks", "pairs.csv", *more, code=1).stderr
-        assert "is there and would change, and people may have its tasks" in told
+        assert "already exists, would change, and people may have its tasks" in told
     assert (workspace / "tasks/tasks.json").read_bytes() == before
     assert states()["push"][0] == "done"
 

@@ -66,7 +66,7 @@ MANIFEST = '{"stage": "pool", "tool_version": "1", "parameters": {}, "inputs": {
         ("[]", "damaged manifest"),
         ('{"schema_version": "1"}', "damaged manifest"),
         (MANIFEST % ', "outputs": []', r"damaged manifest \(outputs is a list\); delete it"),
-        (MANIFEST % ', "outputs": {"a": 1}', r"damaged manifest \(a hash that is no text\)"),
+        (MANIFEST % ', "outputs": {"a": 1}', r"damaged manifest \(a hash that is not text\)"),
         (MANIFEST.replace(": 1%s", ": 2") % (), "schema 2, this version knows 1"),
         ("\0", "a NUL byte"),
     ],

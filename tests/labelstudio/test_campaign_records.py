@@ -49,7 +49,7 @@ def test_a_round_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_round_that_has_begun_is_not_replaced(tmp_path: Path) -> None:
     write_round(tmp_path, round_of(tasks_of(5)))
-    with pytest.raises(UsageError, match="round 1 was assigned otherwise"):
+    with pytest.raises(UsageError, match="round 1 was assigned differently"):
         write_round(tmp_path, round_of(tasks_of(6)))
     assert len(read_rounds(tmp_path)[0].tasks) == 5
 
@@ -59,7 +59,7 @@ def test_a_campaign_keeps_its_key(tmp_path: Path) -> None:
     write_campaign(tmp_path, CAMPAIGN)
     write_campaign(tmp_path, CAMPAIGN)
     assert read_campaign(tmp_path) == CAMPAIGN
-    with pytest.raises(UsageError, match="another campaign has begun here"):
+    with pytest.raises(UsageError, match="another campaign has already begun here"):
         write_campaign(tmp_path, replace(CAMPAIGN, key="k2"))
 
 
@@ -153,7 +153,7 @@ def test_task_files_are_read_as_they_were_written(tmp_path: Path) -> None:
         ),
         (
             [{"data": {"pair_id": "q|d", "caption": "c", "video": "v"}, "predictions": []}],
-            "predictions would be seen by annotators",
+            "predictions would be visible to annotators",
         ),
     ],
 )

@@ -36,10 +36,10 @@ def test_a_choice_is_known_by_its_alias_as_in_answers() -> None:
         ("<View>", "not well-formed XML"),
         ("", "not well-formed XML"),
         ('<!DOCTYPE v [<!ENTITY a "b">]><View>&a;</View>', "a document type declaration"),
-        ('<V><T name="a" value="$a"/><T name="a" value="$b"/></V>', "name 'a' stands twice"),
+        ('<V><T name="a" value="$a"/><T name="a" value="$b"/></V>', "name 'a' appears twice"),
         (
             '<V><Choices name="c" toName="t"><Choice value="x"/><Choice value="x"/></Choices></V>',
-            "choice 'x' stands twice in c",
+            "choice 'x' appears twice in c",
         ),
         (
             '<V><Choices name="c" toName="t"><Choice value="x" hotkey="1"/></Choices>'

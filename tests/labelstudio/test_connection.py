@@ -103,7 +103,7 @@ def test_nothing_known_says_how_to_start_a_server(tmp_path: Path, environ: dict[
 
 
 def test_a_url_without_token_says_how_to_give_one() -> None:
-    with pytest.raises(UsageError, match="no token for http://x; give it by FIRE_LABEL_STUDIO_TOKEN"):
+    with pytest.raises(UsageError, match="no token for http://x; set FIRE_LABEL_STUDIO_TOKEN"):
         read_connection(None, url="http://x", environ={})
 
 
@@ -112,7 +112,7 @@ def test_a_file_that_others_have_rights_on_is_refused(tmp_path: Path, rights: in
     path = stored(tmp_path, rights=rights)
     with pytest.raises(FormatError, match=f"chmod 600 {path}"):
         read_connection(tmp_path, environ={})
-    with pytest.raises(FormatError, match="others have rights"):
+    with pytest.raises(FormatError, match="others can access it"):
         read_connection(None, url=URL, token_file=path, environ={})
 
 
@@ -237,15 +237,18 @@ HTML = "<!doctype html><html><body>It works!</body></html>"
     ("response", "words"),
     [
         (httpx.Response(401, json={"detail": "Invalid token."}), "does not accept the token"),
-        (httpx.Response(403, json={"detail": "no"}), "may not do that"),
-        (httpx.Response(404, text=HTML), "has nothing there"),
+        (httpx.Response(403, json={"detail": "no"}), "is not allowed to do that"),
+        (httpx.Response(404, text=HTML), "not found: it was deleted"),
         (httpx.Response(200, text=HTML), "not Label Studio"),
         (httpx.Response(204, text=""), "not Label Studio"),
         (httpx.Response(500, text=HTML), "the server failed"),
         (httpx.Response(503, text=HTML), "busy or still starting"),
-        (httpx.Response(400, json={"validation_errors": {"title": ["empty"]}}), r"refuses it .*\['empty'\]"),
-        (httpx.Response(301, headers={"Location": "https://x/"}), "leads to https://x/"),
-        (httpx.Response(413, text=HTML), "more than the server takes"),
+        (
+            httpx.Response(400, json={"validation_errors": {"title": ["empty"]}}),
+            r"refused the request .*\['empty'\]",
+        ),
+        (httpx.Response(301, headers={"Location": "https://x/"}), "redirects to https://x/"),
+        (httpx.Response(413, text=HTML), "more than the server accepts"),
     ],
 )
 def test_a_failure_names_call_and_remedy(response: httpx.Response, words: str) -> None:
@@ -268,7 +271,7 @@ def test_a_long_answer_is_cut() -> None:
     [
         (httpx.ConnectError("refused"), r"no connection \(refused\); is it running"),
         (httpx.ConnectTimeout(""), "no connection; is it running"),
-        (httpx.ReadTimeout(""), "no answer in time, though the server may still carry it out"),
+        (httpx.ReadTimeout(""), "timed out, but the server may still carry out the request"),
         (httpx.RemoteProtocolError("gone"), r"the connection broke \(gone\)"),
         (httpx.ReadError(""), "the connection broke"),
     ],

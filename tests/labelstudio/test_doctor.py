@@ -1,4 +1,4 @@
-"""What the doctor finds, with a stand-in server; that every fault comes with what mends it."""
+"""What the doctor finds, with a stand-in server; that every fault comes with what fixes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def server(*, release: str = "1.23.2", ahead_s: float = 0, token_status: int = 2
 def found(answer: Answer, *, environ: dict[str, str] | None = None) -> dict[str, Finding]:
     transport = httpx.MockTransport(answer)
     findings = examine(None, environ=ENVIRON if environ is None else environ, transport=transport)
-    assert all(finding.mend for finding in findings if finding.state != "good")
+    assert all(finding.fix for finding in findings if finding.state != "good")
     return {finding.name: finding for finding in findings}
 
 
@@ -49,7 +49,7 @@ def test_all_is_well() -> None:
 
 def test_no_connection_is_ours_to_mend() -> None:
     findings = found(server(), environ={})
-    assert findings["connection"].mend == "fire-toolkit labelstudio start"
+    assert findings["connection"].fix == "fire-toolkit labelstudio start"
     assert "server" not in findings
     assert exit_code(findings.values()) == 1
 
@@ -86,7 +86,7 @@ def test_a_refused_token_is_said_without_the_token() -> None:
     findings = found(server(token_status=401))
     assert findings["token"].state == "bad"
     assert "does not accept the token" in findings["token"].words
-    assert "http://127.0.0.1:1/user/account" in findings["token"].mend
+    assert "http://127.0.0.1:1/user/account" in findings["token"].fix
     assert not any("t" * 40 in repr(finding) for finding in findings.values())
     assert exit_code(findings.values()) == 3
 
@@ -129,7 +129,7 @@ PAGE = '<View><Choices name="c" toName="t"><Choice value="a"/></Choices></View>'
 @pytest.mark.parametrize(
     ("shown", "state", "words"),
     [
-        (PAGE, "good", "1 of this campaign, their pages unchanged"),
+        (PAGE, "good", "1 of this campaign, all pages unchanged"),
         (PAGE.replace('"a"', '"b"'), "bad", 'gone: <Choice value="a">; new: <Choice value="b">'),
     ],
 )

@@ -383,7 +383,7 @@ def test_a_value_of_another_type_is_named_with_its_place(fields: Json, complaint
 def test_an_annotation_without_an_author_is_refused() -> None:
     answer = annotation(1)
     del answer["completed_by"]
-    with pytest.raises(FormatError, match="no completed_by, so nobody knows who answered"):
+    with pytest.raises(FormatError, match="no completed_by, so the annotator is unknown"):
         imported([task(answer)])
 
 

@@ -87,7 +87,7 @@ def test_a_synchronisation_by_mistake_would_match_no_file() -> None:
         ([], "no item is a file here"),
         (["/media/a.mp4"], "lie directly in the server's document root"),
         (["/media/a/1.mp4", "/media/b/2.mp4"], "lie directly in the server's document root"),
-        (["/media/a/1.mp4", "/elsewhere/2.mp4"], "1 files lie outside of"),
+        (["/media/a/1.mp4", "/elsewhere/2.mp4"], "1 files are outside"),
     ],
 )
 def test_files_that_cannot_be_served_are_told(files: list[str], message: str) -> None:

@@ -284,7 +284,7 @@ def test_answers_over_the_overlap_are_kept_and_told_apart(site: Site) -> None:
     assert by_name.loc["ann", "kind"] in ("task", "overlap")
     assert by_name.loc["ann", "label"] == "irrelevant"
     assert derived.dropped["reason"].tolist() == ["superseded"]
-    assert any("1 of 2 judgments were not asked of their annotator" in note for note in derived.notes)
+    assert any("1 of 2 judgments were not assigned to their annotator" in note for note in derived.notes)
 
 
 def test_training_and_controls_are_no_votes(site: Site) -> None:

@@ -105,11 +105,11 @@ def test_duplicates_foreign_tasks_and_twins_are_reported_and_left() -> None:
     assert first.n_added == 0
 
 
-def test_settings_that_somebody_changed_are_mended() -> None:
+def test_settings_that_somebody_changed_are_restored() -> None:
     server = FakeServer()
     push(server)
     server.projects[server.project_of("bob")]["show_collab_predictions"] = True
-    assert [p.mended for p in push(server)] == [(), ("show_collab_predictions",)]
+    assert [p.restored for p in push(server)] == [(), ("show_collab_predictions",)]
     assert server.projects[server.project_of("bob")]["show_collab_predictions"] is False
 
 
@@ -309,7 +309,7 @@ def test_pages_that_never_add_up_are_an_error() -> None:
                 200, json={**response.json(), "total": 99, "tasks": response.json()["tasks"][:3]}
             )
 
-    with pytest.raises(ServerError, match="said to hold 99 such tasks, but its pages gave 10"):
+    with pytest.raises(ServerError, match="reports 99 such tasks, but its pages have 10"):
         list(sweep_tasks(make_api(Lying()), 1, include=("id",)))
 
 

@@ -294,7 +294,7 @@ def test_the_servers_own_folder_is_never_served(folder: Path) -> None:
 def test_a_given_port_that_is_taken_is_refused(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"port {port} of 127.0.0.1 is taken by another program"):
+        with pytest.raises(UsageError, match=f"port {port} of 127.0.0.1 is in use by another program"):
             start(folder, port=port)
 
 
@@ -331,7 +331,7 @@ def test_a_stranger_on_the_given_port_is_never_taken_for_ours(
     try:
         port = int(stranger.url.rsplit(":", 1)[1])
         _blind_once(monkeypatch, port)
-        with pytest.raises(ServerError, match=f"port {port} was taken by another program while"):
+        with pytest.raises(ServerError, match=f"another program took port {port} while"):
             start(folder, port=port)
         assert server_status(folder).state == "stopped"
         assert server_status(other).state == "running"
@@ -357,7 +357,7 @@ def test_a_running_server_is_not_given_another_port(folder: Path) -> None:
         {"postgres": "postgresql://u:p@h/n"},
         {"media": folder.parent},
     ):
-        with pytest.raises(UsageError, match="runs already"):
+        with pytest.raises(UsageError, match="is already running"):
             start(folder, **{"port": None, **settings})
 
 
@@ -436,7 +436,7 @@ def test_a_pid_that_does_not_hold_the_lock_is_left_alone(
         with hold_lock(folder / "server.lock", wait_s=1, what="a test"):
             assert our_pid(folder) is None
             assert server_status(folder).state == "starting"
-            with pytest.raises(FireError, match="held by a process that is not known"):
+            with pytest.raises(FireError, match="held by an unknown process"):
                 stop_server(folder)
         assert stranger.poll() is None
         stranger.kill()
@@ -479,7 +479,7 @@ def _with_fifo(folder: Path) -> Path:
 def test_a_held_lock_is_waited_for_in_vain(tmp_path: Path) -> None:
     second = hold_lock(tmp_path / "lock", wait_s=0.2, what="b")
     first = hold_lock(tmp_path / "lock", wait_s=1, what="a")
-    with first, pytest.raises(FireError, match="b is still going on"):
+    with first, pytest.raises(FireError, match="b is still running"):
         second.__enter__()
 
 

@@ -80,7 +80,7 @@ def test_another_terminal_finds_the_server(live_server: LiveServer) -> None:
 
 def test_another_workspace_is_refused_the_port(live_server: LiveServer, tmp_path: Path) -> None:
     port = httpx.URL(server_status(live_server.folder).url).port
-    with pytest.raises(UsageError, match="is taken by another program"):
+    with pytest.raises(UsageError, match="is in use by another program"):
         start_server(tmp_path / ".labelstudio", live_server.program, port=port)
     assert not stop_server(tmp_path / ".labelstudio")
     assert server_status(live_server.folder).state == "running"

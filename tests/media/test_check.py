@@ -61,9 +61,9 @@ def test_a_row_for_each_item_in_their_order(clips: Path, items_of: MakeItems) ->
     assert list(COLUMNS) == list(found.columns)
     assert list(found["state"]) == ["no", "plays", "no", "no", "plays"]
     assert list(found["doc_id"]) == ["v0", "v1", "v2", "v3", "v4"]
-    assert found["mend"][0] == "fire-toolkit media transcode"
-    assert found["mend"][1] == ""
-    assert str(clips / "gone.mp4") in found["mend"][2]
+    assert found["fix"][0] == "fire-toolkit media transcode"
+    assert found["fix"][1] == ""
+    assert str(clips / "gone.mp4") in found["fix"][2]
     pd.testing.assert_frame_equal(before, items)
 
 
@@ -96,7 +96,7 @@ def test_an_address_must_answer_pages_and_parts(
 ) -> None:
     found = row(look(items_of(f"http://media.example.org/{path}"), clips))
     assert (state, reason) == (found["state"], found["reason"])
-    assert (state == "plays") == (found["mend"] == "")
+    assert (state == "plays") == (found["fix"] == "")
 
 
 def test_the_page_is_named_and_a_part_asked_for(clips: Path, items_of: MakeItems) -> None:

@@ -257,7 +257,7 @@ def test_a_file_that_becomes_shorter_is_not_passed_off_as_whole(server: MediaSer
 
 
 def test_a_taken_port_is_told(server: MediaServer, root: Path) -> None:
-    with pytest.raises(UsageError, match="choose another with --port"):
+    with pytest.raises(UsageError, match="choose another one with --port"):
         MediaServer(root, NAMES, origins=[PAGE], port=server.server_port)
 
 
@@ -290,9 +290,9 @@ def test_which_files_are_served(root: Path, tmp_path: Path, items_of: MakeItems)
 def test_files_outside_of_the_folder_are_refused(root: Path, tmp_path: Path, items_of: MakeItems) -> None:
     (root / "link.mp4").symlink_to(tmp_path / "secret.txt")
     for url in ("link.mp4", "../secret.txt", str(tmp_path / "secret.txt")):
-        with pytest.raises(FireError, match="1 files lie outside of"):
+        with pytest.raises(FireError, match="1 files are outside"):
             served_files(items_of("big.mp4", url), root=root)
-    with pytest.raises(FireError, match="no file of the items"):
+    with pytest.raises(FireError, match="none of the items' files"):
         served_files(items_of("gone.mp4"), root=root)
 
 
