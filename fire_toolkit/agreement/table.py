@@ -188,7 +188,8 @@ def agreement_intervals(
         0  percent_agreement    0.9  0.806  0.994
     """
     resampling = Resampling(method, n_resamples, confidence, seed)
-    caution = _warn_of_captions(judgments) if cluster is None else ""
+    counted = judgments if all_rounds else first_round(judgments)
+    caution = _warn_of_captions(counted) if cluster is None else ""
     rows = [
         (
             *key,
