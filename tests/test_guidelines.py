@@ -135,7 +135,7 @@ def test_whole_numbers_keep_value_and_order(numbers: list[int]) -> None:
     "word", ["relevant", "", "nan", "inf", "1e3", "1_000", "١", " 1", "1 ", "0x1", "9" * 5000]
 )
 def test_without_a_guideline_a_word_is_no_grade(word: str) -> None:
-    with pytest.raises(TableError, match="labels that are no numbers"):
+    with pytest.raises(TableError, match="labels that are not numbers"):
         label_grades(["1", word], None)
 
 

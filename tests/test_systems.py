@@ -87,7 +87,7 @@ def test_a_lock_keeps_others_out_by_the_calls_of_windows(
     monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
     with (
         hold_lock(tmp_path / "lock", wait_s=0, what="a"),
-        pytest.raises(FireError, match="b is still going on"),
+        pytest.raises(FireError, match="b is still running"),
     ):
         hold_lock(tmp_path / "lock", wait_s=0, what="b").__enter__()
 

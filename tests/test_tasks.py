@@ -284,7 +284,7 @@ def test_a_part_of_a_video_becomes_a_media_fragment(
 
 @pytest.mark.parametrize("end_s", [3.0, 1.0])
 def test_a_part_that_ends_before_it_begins_is_refused(end_s: float) -> None:
-    with pytest.raises(TableError, match=r"v\.mp4 is to be seen from 3 to"):
+    with pytest.raises(TableError, match=r"v\.mp4 plays from 3 to"):
         clip_url("v.mp4", 3.0, end_s)
 
 

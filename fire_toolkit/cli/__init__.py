@@ -29,7 +29,7 @@ SECTIONS = {
     },
     "Ask": {
         "pool": "Pool the top docs of several runs into the pairs that people are to judge.",
-        "tasks": "Turn a pool (folder or pool.csv) into Label Studio tasks that tell nothing of their origin.",
+        "tasks": "Turn a pool (folder or pool.csv) into blind Label Studio tasks.",
         "guideline": "Print a guideline: the text for annotators or the labeling config to paste into Label Studio.",
         "next-round": "Plan what to ask again; in a campaign, give it to annotators who have not seen it.",
     },

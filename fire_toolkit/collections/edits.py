@@ -20,8 +20,9 @@ def edit_distances(texts: Sequence[str], left: Ints, right: Ints, *, max_distanc
         max_distance: 0 or more; time grows with it.
 
     Examples:
-        >>> edit_distances(["kitten", "sitting", "x"], np.array([0, 0]), np.array([1, 2]), max_distance=4)
-        array([3, 5])
+        >>> texts, left, right = ["kitten", "sitting", "x"], np.array([0, 0]), np.array([1, 2])
+        >>> edit_distances(texts, left, right, max_distance=4).tolist()
+        [3, 5]
     """
     from rapidfuzz.distance import Levenshtein
     from rapidfuzz.process import cpdist

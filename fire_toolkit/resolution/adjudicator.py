@@ -6,10 +6,10 @@ import numpy as np
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.resolution.ballots import Ballots, Verdicts
+from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 
-def adjudicator(ballots: Ballots) -> Verdicts:
+def adjudicator(ballots: VoteTable) -> Verdicts:
     """Return the label with more than half of the votes that count first; anything else is a dispute.
 
     On each pair these are the votes of adjudicators or, if none are named, of the latest round (the
@@ -26,7 +26,7 @@ def adjudicator(ballots: Ballots) -> Verdicts:
     return Verdicts(np.where(2 * votes.max(axis=1, initial=0) > votes.sum(axis=1), votes.argmax(axis=1), -1))
 
 
-def _precedence(ballots: Ballots) -> Ints:
+def _precedence(ballots: VoteTable) -> Ints:
     if ballots.is_adjudicator.any():
         return ballots.is_adjudicator.astype(np.int64)
     if "round" not in ballots.judgments.columns:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.resolution.ballots import Grades, count_ballots
 from fire_toolkit.resolution.majority import majority
+from fire_toolkit.resolution.vote_table import Grades, count_votes
 from fire_toolkit.tables import Judgments, Labels
 from fire_toolkit.tables.columns import pair_rows
 
@@ -58,7 +58,7 @@ def against_majority(judgments: Judgments, labels: Labels, *, grades: Grades) ->
         same: pairs with the same label; other: with another label; gained: with a label where majority
         has a dispute; lost: in dispute where majority has a label.
     """
-    ballots = count_ballots(judgments, grades=grades)
+    ballots = count_votes(judgments, grades=grades)
     before = majority(ballots).label
     rows = pair_rows(ballots.pairs, labels)
     place = {label: code for code, label in enumerate(ballots.labels)}

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.resolution.ballots import Ballots, Verdicts
+from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 from fire_toolkit.tables.columns import distinct_codes
 
 SMOOTHING = 0.01
@@ -31,7 +31,7 @@ class Model:
     converged: bool
 
 
-def dawid_skene(ballots: Ballots) -> Verdicts:
+def dawid_skene(ballots: VoteTable) -> Verdicts:
     """Return the most probable label of each pair under Dawid and Skene's model; a tie is a dispute.
 
     Confusion matrices are full and estimated by EM, with 0.01 votes added to each cell; controls keep

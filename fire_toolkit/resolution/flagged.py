@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.resolution.ballots import Grades
+from fire_toolkit.resolution.vote_table import Grades
 from fire_toolkit.tables import Judgments, Labels
 
 PAIR = ["query_id", "doc_id"]

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.ballots import Ballots, Grades, count_ballots
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import ESCALATED
+from fire_toolkit.resolution.vote_table import Grades, VoteTable, count_votes
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool, first_round
 
@@ -114,7 +114,7 @@ def plan_round(
     if waiting is not None:
         labels, disputes = _without(labels, waiting), _without(disputes, waiting)
     rejected = None if original is None else rejected_originals(labels, original, round=round)
-    changes = _changes(count_ballots(first_round(judgments), grades=grades))
+    changes = _changes(count_votes(first_round(judgments), grades=grades))
     left = len(labels) + len(disputes) if budget is None else budget
     draw = np.random.default_rng(seed)
     asked, rows = [], []
@@ -157,7 +157,7 @@ def _check_arguments(
         raise UsageError(f"round is {number}; expected 1 or more")
 
 
-def _changes(ballots: Ballots) -> tuple[float, float]:
+def _changes(ballots: VoteTable) -> tuple[float, float]:
     """Return the chance that another vote is on the other side of a negative one, and of a positive one."""
     is_positive = ballots.is_vote & (ballots.relevance >= 1)
     n = ballots.n_votes

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from fire_toolkit.plugins import Registry
 from fire_toolkit.resolution.adjudicator import adjudicator
-from fire_toolkit.resolution.ballots import Ballots, Verdicts
 from fire_toolkit.resolution.dawid_skene import dawid_skene
 from fire_toolkit.resolution.fire import fire
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.unanimous import unanimous
+from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 from fire_toolkit.resolution.weighted import weighted
 
-Rule = Callable[[Ballots], Verdicts]
+Rule = Callable[[VoteTable], Verdicts]
 
 RULES: Registry[Rule] = Registry("rules", "rule", returns={"": Verdicts})
 for _name, _rule in {

@@ -11,8 +11,8 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError, PluginError, UsageError
 from fire_toolkit.guidelines.model import usual_grades
-from fire_toolkit.resolution.ballots import Ballots, Grades, Verdicts, count_ballots
 from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.resolution.vote_table import Grades, Verdicts, VoteTable, count_votes
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     Disputes,
@@ -151,7 +151,7 @@ def resolve_in_full(
     """
     decide = RULES.named(rule)
     judgments = judgments if count_unassigned else asked_judgments(judgments)
-    ballots = count_ballots(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
+    ballots = count_votes(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
     verdicts = decide(ballots)
     _check_verdicts(ballots, verdicts, rule)
     posteriors, confusions = _posteriors(ballots, verdicts), _confusions(ballots, verdicts)
@@ -159,7 +159,7 @@ def resolve_in_full(
     return Resolution(labels, disputes, posteriors, confusions, verdicts.trace, verdicts.converged)
 
 
-def _check_verdicts(ballots: Ballots, verdicts: Verdicts, rule: str) -> None:
+def _check_verdicts(ballots: VoteTable, verdicts: Verdicts, rule: str) -> None:
     """Refuse what a rule must not decide: a label that is no vote, or not one label for each pair."""
     label, n_pairs = np.asarray(verdicts.label), len(ballots.pairs)
     allowed = [-1, *np.flatnonzero(ballots.is_vote)]
@@ -169,14 +169,14 @@ def _check_verdicts(ballots: Ballots, verdicts: Verdicts, rule: str) -> None:
         )
 
 
-def _posteriors(ballots: Ballots, verdicts: Verdicts) -> pd.DataFrame | None:
+def _posteriors(ballots: VoteTable, verdicts: Verdicts) -> pd.DataFrame | None:
     if verdicts.posterior is None:
         return None
     voted = [code for code in range(len(ballots.labels)) if ballots.is_vote[code]]
     return ballots.pairs.assign(**{f"p_{ballots.labels[c]}": verdicts.posterior[:, c] for c in voted})
 
 
-def _confusions(ballots: Ballots, verdicts: Verdicts) -> pd.DataFrame | None:
+def _confusions(ballots: VoteTable, verdicts: Verdicts) -> pd.DataFrame | None:
     """Return the cells by annotator, then true and given label in the guideline's order."""
     if verdicts.confusions is None:
         return None
@@ -188,7 +188,7 @@ def _confusions(ballots: Ballots, verdicts: Verdicts) -> pd.DataFrame | None:
     return table.assign(n_votes=np.repeat(n_votes, len(voted) ** 2))
 
 
-def _labels(ballots: Ballots, verdicts: Verdicts, rule: str) -> Labels:
+def _labels(ballots: VoteTable, verdicts: Verdicts, rule: str) -> Labels:
     rows = np.flatnonzero(verdicts.label >= 0)
     label = verdicts.label[rows]
     n_judgments, n_agree = ballots.n_votes[rows], ballots.votes[rows, label]
@@ -207,7 +207,7 @@ def _labels(ballots: Ballots, verdicts: Verdicts, rule: str) -> Labels:
     return check_labels(ballots.pairs.iloc[rows].reset_index(drop=True).assign(**columns))
 
 
-def _disputes(ballots: Ballots, verdicts: Verdicts) -> Disputes:
+def _disputes(ballots: VoteTable, verdicts: Verdicts) -> Disputes:
     rows = np.flatnonzero(verdicts.label < 0)
     reason = np.where(ballots.n_votes[rows] > 0, NO_MAJORITY, ESCALATED)
     pairs = ballots.pairs.iloc[rows].reset_index(drop=True)

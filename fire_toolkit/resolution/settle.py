@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.ballots import Grades
 from fire_toolkit.resolution.resolve import NO_MAJORITY
+from fire_toolkit.resolution.vote_table import Grades
 from fire_toolkit.tables import Disputes, Labels, check_labels
 
 ENDS = ("0", "1")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fire_toolkit.resolution.ballots import Ballots, Verdicts
+from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 
-def unanimous(ballots: Ballots) -> Verdicts:
+def unanimous(ballots: VoteTable) -> Verdicts:
     """Return the label that has all votes (one vote stands); any disagreement is a dispute."""
     best = ballots.votes.argmax(axis=1)
     n_best = ballots.votes.max(axis=1, initial=0)

@@ -6,12 +6,12 @@ import numpy as np
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.ballots import Ballots, Verdicts
+from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 PRIOR_CONTROLS = 4.0
 
 
-def weighted(ballots: Ballots) -> Verdicts:
+def weighted(ballots: VoteTable) -> Verdicts:
     """Return the label with more than half of the weight of its votes; anything else is a dispute.
 
     A vote weighs log(a (q − 1) / (1 − a)), a being its annotator's accuracy on controls and q the number
@@ -30,7 +30,7 @@ def weighted(ballots: Ballots) -> Verdicts:
     return Verdicts(np.where(share > 0.5 + 1e-9, totals.argmax(axis=1), -1), share)
 
 
-def annotator_weights(ballots: Ballots) -> Floats:
+def annotator_weights(ballots: VoteTable) -> Floats:
     """Return the weight of each annotator code.
 
     Raises:

@@ -93,7 +93,7 @@ def test_only_first_answers_count_unless_all_rounds_are_asked_for(fire: Fire, fo
 
 def test_a_round_that_is_no_number_is_said_to_be_none(fire: Fire, folder: Path) -> None:
     write(folder, two_annotators(2), round=["pilot"] * 4)
-    assert "round holds no whole numbers" in fire(*AGREE, "many.csv", code=1).stderr
+    assert "round has values that are not whole numbers" in fire(*AGREE, "many.csv", code=1).stderr
 
 
 def test_pairs_weigh_the_inverse_of_their_inclusion_probability(fire: Fire, folder: Path) -> None:

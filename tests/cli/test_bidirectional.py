@@ -170,5 +170,5 @@ def test_ids_that_the_way_back_refuses_are_named_by_the_option_that_gave_them(
     (folder / "turned.txt").write_text("\n".join(held["doc_ids"][::-1]) + "\n")
     ends = ("--qrels", "pairs.txt", "--doc-ids", "turned.txt")
     said = fire("bidirectional", "forth.run", "back.npz", *ends, code=1).stderr
-    assert "back.npz: has query_ids of its own" in said
+    assert "back.npz: has its own query_ids" in said
     assert "leave --doc-ids (or doc_ids in fire.toml) out" in said

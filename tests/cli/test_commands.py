@@ -164,7 +164,7 @@ def test_tasks_warn_of_media_that_no_page_can_show(fire: Fire, folder: Path) -> 
     fire("pool", *RUNS, "--out", "pool")
     ends = ("--queries", "queries.tsv", "--items", "items.csv", "--seed", 1)
     told = fire("tasks", "pool", *ends, "--out", "tasks.json").stderr
-    assert "warning: 2 of 5 items cannot be shown to annotators: media_url is an id or a path" in told
+    assert "warning: 2 of 5 items cannot be shown to annotators: media_url is an id or a local path" in told
     assert "'a.mp4'" in told
     (folder / "items.csv").write_text("doc_id,media_url\n" + rows.replace(",NA", ",http://m/NA"))
     told = fire("tasks", "pool", *ends, "--out", "more.json").stderr

@@ -84,9 +84,9 @@ def test_a_synchronisation_by_mistake_would_match_no_file() -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ([], "no item is a file here"),
-        (["/media/a.mp4"], "lie directly in the server's document root"),
-        (["/media/a/1.mp4", "/media/b/2.mp4"], "lie directly in the server's document root"),
+        ([], "no item is a local file"),
+        (["/media/a.mp4"], "are directly in the server's document root"),
+        (["/media/a/1.mp4", "/media/b/2.mp4"], "are directly in the server's document root"),
         (["/media/a/1.mp4", "/elsewhere/2.mp4"], "1 files are outside"),
     ],
 )
@@ -139,4 +139,4 @@ def test_the_command_says_what_is_missing(folder: Path) -> None:
     over = fire("items.tsv", "--document-root", "media", "--write-items", "items.tsv")
     assert (over.exit_code, "write to another file" in over.stderr) == (2, True)
     deep = fire("items.tsv", "--document-root", "media/clips", "--write-items", "x.tsv")
-    assert (deep.exit_code, "move them into a folder of their own" in deep.stderr) == (1, True)
+    assert (deep.exit_code, "move them into a subfolder" in deep.stderr) == (1, True)

@@ -5,6 +5,7 @@ One process runs the commands; what it finds of the package it finds by its entr
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -279,7 +280,7 @@ def test_a_rule_decides_and_a_statistic_is_measured(commands: Commands) -> None:
         ]
     )
     assert "by rule lenient" in resolved.stderr
-    header, row = (line.split(",") for line in measured.stdout.splitlines())
+    header, row = csv.reader(measured.stdout.splitlines())
     value = dict(zip(header, row, strict=True))
     assert value["statistic"] == "grade_gap"
     assert 0 <= float(value["low"]) <= float(value["value"]) <= float(value["high"])

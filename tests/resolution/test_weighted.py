@@ -6,7 +6,7 @@ import pytest
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution import resolve
-from fire_toolkit.resolution.ballots import count_ballots
+from fire_toolkit.resolution.vote_table import count_votes
 from fire_toolkit.resolution.weighted import annotator_weights
 from fire_toolkit.tables import Judgments, check_judgments
 
@@ -31,7 +31,7 @@ def known(labels: str) -> pd.DataFrame:
 
 def test_weights_are_log_odds_of_accuracy_drawn_towards_that_of_all() -> None:
     judgments = judged({"good": "yyyy", "bad": "ynnn", "new": "****y"})
-    weights = annotator_weights(count_ballots(judgments, grades=GRADES, controls=known("yyyy")))
+    weights = annotator_weights(count_votes(judgments, grades=GRADES, controls=known("yyyy")))
     overall = (5 + 1) / (8 + 2)
     accuracy = [(4 + 4 * overall) / 8, (1 + 4 * overall) / 8, overall]
     by_name = dict(zip(sorted(judgments["annotator_id"].unique()), weights, strict=True))
@@ -69,7 +69,7 @@ def test_the_word_of_an_annotator_no_better_than_chance_is_a_dispute() -> None:
 def test_escalating_a_control_says_nothing_of_accuracy() -> None:
     controls = known("yyyy")
     ballots = [
-        count_ballots(judged({"u": given, "v": "yyny"}), grades=GRADES, controls=controls)
+        count_votes(judged({"u": given, "v": "yyny"}), grades=GRADES, controls=controls)
         for given in ("yyee", "yy**")
     ]
     np.testing.assert_allclose(annotator_weights(ballots[0]), annotator_weights(ballots[1]))

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from fire_toolkit.resolution.ballots import Ballots, Verdicts
+from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 
-def lenient(ballots: Ballots) -> Verdicts:
+def lenient(ballots: VoteTable) -> Verdicts:
     """Return the label of the highest grade that anybody gave; a pair without a vote is a dispute."""
     order = np.argsort(ballots.relevance, kind="stable")
     is_given = ballots.votes[:, order] > 0

@@ -22,7 +22,7 @@ Grades = Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
-class Ballots:
+class VoteTable:
     """The answers on each pair, by query_id and doc_id.
 
     judgments: the answers; pair, label: their codes, row by row; pairs: query_id and doc_id of each pair
@@ -101,14 +101,14 @@ class Verdicts:
     converged: bool = True
 
 
-def count_ballots(
+def count_votes(
     judgments: Judgments,
     *,
     grades: Grades,
     controls: pd.DataFrame | None = None,
     adjudicators: Collection[str] = (),
-) -> Ballots:
-    """Return `judgments` as Ballots, pairs by query_id and doc_id.
+) -> VoteTable:
+    """Return `judgments` as VoteTable, pairs by query_id and doc_id.
 
     Raises:
         UsageError: no grades; a grade that is no whole number; an adjudicator without a judgment.
@@ -123,7 +123,7 @@ def count_ballots(
     label = _label_codes(judgments, labels, "judgments")
     truth = _known_labels(controls, pairs, labels, is_vote)
     by_adjudicator = _by_adjudicators(judgments, adjudicators)
-    return Ballots(judgments, pair, label, pairs, labels, relevance, is_vote, truth, by_adjudicator)
+    return VoteTable(judgments, pair, label, pairs, labels, relevance, is_vote, truth, by_adjudicator)
 
 
 def _known_labels(

@@ -108,7 +108,7 @@ def test_what_is_wrong_is_said_with_row_and_value(table: dict[str, list[object]]
 @pytest.mark.parametrize("dtype", [object, pd.StringDtype("python", na_value=np.nan)])
 def test_text_that_utf8_cannot_carry_is_refused(dtype: Any) -> None:
     table = pd.DataFrame({"doc_id": pd.Series(["b", "a\ud800"], dtype=dtype), "n": [1, 2]})
-    with pytest.raises(TableError, match=r"doc_id holds half of .* \(1 of 2; row 2: 'a\\ud800'\)"):
+    with pytest.raises(TableError, match=r"doc_id contains half .* \(1 of 2; row 2: 'a\\ud800'\)"):
         check_table(SPEC, table)
 
 
