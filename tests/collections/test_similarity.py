@@ -88,7 +88,8 @@ def test_many_blocks_give_the_numbers_of_one(monkeypatch: pytest.MonkeyPatch) ->
         (ngrams, "_BLOCK", 100),
     ):
         monkeypatch.setattr(module, name, value)
-    np.testing.assert_array_equal(whole, cosines(texts))
+    # Compiled loops add in another order than NumPy, so a cosine may be rounded to its neighbour.
+    np.testing.assert_allclose(whole, cosines(texts), rtol=0, atol=2e-12)
 
 
 def test_only_pairs_from_the_threshold_on_are_returned() -> None:
