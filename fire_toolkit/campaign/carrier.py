@@ -60,13 +60,17 @@ class Fetched:
 
 
 def fetched(
-    states: Mapping[str, int], *, n_projects: int = 0, marks: Mapping[str, str] | None = None
+    states: Mapping[str, int],
+    *,
+    n_projects: int = 0,
+    marks: Mapping[str, str] | None = None,
+    notes: Iterable[str] = (),
 ) -> Fetched:
     """Return what came in, from how many rows of each state were added."""
     n_new, n_edited, n_deleted, n_restored = (
         states[state] for state in (ANSWERED, EDITED, DELETED, RESTORED)
     )
-    return Fetched(n_new, n_edited, n_deleted, n_restored, n_projects, marks or {})
+    return Fetched(n_new, n_edited, n_deleted, n_restored, n_projects, marks or {}, tuple(notes))
 
 
 def all_fetched(parts: Sequence[Fetched]) -> Fetched:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -77,10 +77,10 @@ class LedgerIndex:
     @cached_property
     def _places(self) -> dict[tuple[str, str, str, str], set[str]]:
         """For each source, project, task and pair the answers that were seen there."""
-        names = ("annotation", "source", "project", "task", "pair_id")
-        annotations, *columns = (self._ledger[name].tolist() for name in names)
         places = defaultdict(set)
-        for annotation, place in zip(annotations, zip(*columns, strict=True), strict=True):
+        for annotation, place in zip(
+            self._ledger["annotation"].tolist(), _places_of(self._ledger), strict=True
+        ):
             places[place].add(annotation)
         return dict(places)
 
@@ -101,7 +101,10 @@ class LedgerIndex:
         new = Ledger(rows[[row not in self._known for row in rows["row_id"]]])
         if new.empty:
             return
+        places = self._places
         append_rows(self._folder, new)
+        for annotation, place in zip(new["annotation"].tolist(), _places_of(new), strict=True):
+            places.setdefault(place, set()).add(annotation)
         self.answers.update(zip(new["annotation"], new["answer"], strict=True))
         self._versions.update(zip(new["annotation"], new["updated_at"], strict=True))
         self._known.update(new["row_id"])
@@ -111,9 +114,21 @@ class LedgerIndex:
             if updated_at >= self._states.get(annotation, ("", ""))[0]:
                 self._states[annotation] = (updated_at, state)
 
-    def projects(self, source: str) -> list[str]:
-        """Return the projects of a source of which the ledger holds answers."""
-        return sorted({place[1] for place in self._places if place[0] == source})
+    def queues(self, source: str) -> dict[str, str]:
+        """Return the queue of each project of a source of which the ledger holds answers."""
+        rows = self._ledger[self._ledger["source"] == source]
+        return dict(zip(rows["project"], rows["queue"], strict=True))
+
+    def n_answers(self, source: str) -> dict[str, int]:
+        """Return how many answers, skips too, each project of a source has as far as the ledger knows."""
+        there: dict[str, set[str]] = {}
+        for (found, project, *_), own in self._places.items():
+            if found == source:
+                there.setdefault(project, set()).update(own)
+        return {
+            project: sum(self._states[annotation][1] != DELETED for annotation in own)
+            for project, own in there.items()
+        }
 
     def missing(
         self, source: str, project: str, *, seen: Collection[str], tasks: Collection[TaskKey] | None = None
@@ -142,3 +157,9 @@ class LedgerIndex:
         rows = latest_answers(Ledger(self._ledger[self._ledger["annotation"].isin(gone)]))
         is_here = (rows["source"] == source) & (rows["project"] == project) & (rows["state"] != DELETED)
         return Ledger(rows[is_here])
+
+
+def _places_of(rows: Ledger) -> Iterator[tuple[str, str, str, str]]:
+    """Yield source, project, task and pair of each row."""
+    columns = (rows[name].tolist() for name in ("source", "project", "task", "pair_id"))
+    return zip(*columns, strict=True)

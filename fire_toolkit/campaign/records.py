@@ -29,6 +29,9 @@ BY_SERVER = "labelstudio"
 BY_HAND = "folder"
 SHARED = "shared"
 SHARED_OVERLAP = "shared-overlap"
+# Among the marks of what was pulled: when all was last read anew, and which projects are gone.
+FULL = "full"
+VANISHED = "vanished"
 _CARRIER = "carrier.json"
 _ROUND = re.compile(r"round-([1-9][0-9]*)")
 
@@ -203,6 +206,9 @@ def _contents(folder: Path, entry: Round) -> dict[Path, bytes]:
 
 def read_marks(root: Path) -> dict[str, str]:
     """Return up to which time the changes of each project were pulled; empty if none were.
+
+    Beside these: `full`, the time at which all was last read anew; `vanished`, in words, which projects were
+    gone at the last pull; for each project its queue, and by how many answers the server counts more.
 
     A damaged file counts as none: everything is read again then, and the ledger takes nothing twice.
     """

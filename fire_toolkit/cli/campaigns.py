@@ -13,10 +13,12 @@ import click
 from fire_toolkit.campaign.ledger import Ledger, read_ledger
 from fire_toolkit.campaign.records import (
     BY_HAND,
+    FULL,
     LEDGER_FOLDER,
     Campaign,
     Round,
     read_campaign,
+    read_marks,
     read_rounds,
     write_campaign,
     write_round,
@@ -58,6 +60,18 @@ class Begun:
     def is_by_hand(self) -> bool:
         """Whether files carry the latest round."""
         return bool(self.by_hand) and self.rounds[-1] is self.by_hand[-1]
+
+
+def full_pull_due(campaign: Begun) -> str:
+    """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
+    rows = campaign.ledger
+    seen_at = rows.loc[~rows["source"].str.startswith("file:"), "seen_at"]
+    if not len(seen_at) or seen_at.max() <= read_marks(campaign.root).get(FULL, ""):
+        return ""
+    return (
+        "answers came in since the last `pull --full`; run one at the end of a round: an edit that the "
+        "server does not date shows only there"
+    )
 
 
 def begun_here() -> Begun | None:

@@ -32,7 +32,14 @@ from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 
-def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False) -> Fetched:
+def pull_once(
+    root: Path,
+    url: str | None,
+    token_file: Path | None,
+    *,
+    is_full: bool = False,
+    accepts_loss: bool = False,
+) -> Fetched:
     """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
     campaign, rounds = read_campaign(root), read_rounds(root)
     names = sorted({entry.carrier for entry in rounds} - {BY_HAND}) if rounds else [BY_SERVER]
@@ -41,17 +48,19 @@ def pull_once(root: Path, url: str | None, token_file: Path | None, *, is_full: 
         raise UsageError(f"nothing was pushed from this workspace; push first, or give --from-export{files}")
     found = []
     for name in names:
-        carrier = carrier_of(name, root, url, token_file)
+        carrier = carrier_of(name, root, url, token_file, accepts_loss=accepts_loss)
         own = [entry for entry in rounds if entry.carrier == name]
         with Meter("tasks read", None) as meter:
             found.append(carrier.fetch(campaign, own, root / LEDGER_FOLDER, is_full=is_full, report=meter))
     return all_fetched(found)
 
 
-def carrier_of(name: str, root: Path, url: str | None, token_file: Path | None) -> Carrier:
+def carrier_of(
+    name: str, root: Path, url: str | None, token_file: Path | None, *, accepts_loss: bool = False
+) -> Carrier:
     """Return the server, or a plug-in's carrier of that name."""
     if name == BY_SERVER:
-        return LabelStudio(connection_from(url, token_file), root)
+        return LabelStudio(connection_from(url, token_file), root, accepts_loss=accepts_loss)
     return CARRIERS.named(name)(root)
 
 

@@ -86,6 +86,8 @@ def _pull_on(
         else:
             if is_first or any(pulled.counts.values()):
                 derive_judgments(root, pulled, as_json=as_json)
+            elif pulled.notes:
+                hooks.note("; ".join(pulled.notes))
             hooks.weigh(pulled, is_hinted=is_hinted or is_first)
             is_first = False
         is_hinted = listener.hint.wait(every)

@@ -14,7 +14,15 @@ from fire_toolkit.cli.server_options import connection_options
 
 
 @click.command()
-@click.option("--full", "is_full", is_flag=True, help="Read all again, and notice deleted tasks and answers.")
+@click.option(
+    "--full", "is_full", is_flag=True, help="Read all again: at the end of a round, before `resolve`."
+)
+@click.option(
+    "--accept-loss",
+    "accepts_loss",
+    is_flag=True,
+    help="With --full: answers of projects that are gone count no more. They stay in the ledger.",
+)
 @click.option(
     "--from-export",
     "exports",
@@ -41,6 +49,7 @@ from fire_toolkit.cli.server_options import connection_options
 @json_option
 def pull(
     is_full: bool,
+    accepts_loss: bool,
     exports: tuple[Path, ...],
     listens: bool,
     every: float,
@@ -55,14 +64,22 @@ def pull(
 
     The ledger (ledger/) keeps every version of every answer; what was edited or deleted on the server
     is recorded as such. Judgments say in which round they were given, and what for (column kind).
+
+    Read is what changed since the last pull, and any project in which the server counts more or fewer answers
+    than the ledger has. An edit that the server does not date shows only in --full.
     """
     root = workspace_root()
+    if accepts_loss and not is_full:
+        raise click.UsageError("--accept-loss goes with --full")
     if listens:
         if is_full or exports:
             raise click.UsageError("--listen goes without --full and --from-export")
         listen(root, url, token_file, host=host, port=port, hook_url=hook_url, every=every, as_json=as_json)
         return
-    pulled = read_files(root, exports) if exports else pull_once(root, url, token_file, is_full=is_full)
+    if exports:
+        pulled = read_files(root, exports)
+    else:
+        pulled = pull_once(root, url, token_file, is_full=is_full, accepts_loss=accepts_loss)
     derive_judgments(root, pulled, as_json=as_json)
     say_next("progress")
     say("when all is judged: fire-toolkit agree")

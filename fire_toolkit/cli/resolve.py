@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from fire_toolkit.cli.campaigns import begun_here, full_pull_due
 from fire_toolkit.cli.common import (
     Inputs,
     chosen_path,
@@ -130,6 +131,8 @@ def resolve(
     path = judgments_path(judgments, "JUDGMENTS.csv")
     original = read_qrels(inputs.use(qrels)) if qrels else None
     table = judgments_from(inputs.use(path))
+    if judgments is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
+        say(f"note: {due}")
     grades = known_grades(table, guideline, path)
     if not count_unassigned:
         table = _asked(table)

@@ -42,8 +42,8 @@ def status(as_json: bool) -> None:
 def _say_progress() -> None:
     """Say how far each annotator is, and where the files with their tasks are."""
     from fire_toolkit.campaign.progress import measure_progress
-    from fire_toolkit.campaign.records import QueueName
-    from fire_toolkit.cli.campaigns import begun_here
+    from fire_toolkit.campaign.records import VANISHED, QueueName, read_marks
+    from fire_toolkit.cli.campaigns import begun_here, full_pull_due
     from fire_toolkit.folder.carrier import Folder
 
     campaign = begun_here()
@@ -51,11 +51,16 @@ def _say_progress() -> None:
         return
     folder = Folder(campaign.root, campaign.guideline)
     places = folder.where(campaign.campaign, campaign.by_hand)
-    for queue in measure_progress(campaign.rounds, campaign.ledger, guideline=campaign.guideline):
+    queues = measure_progress(campaign.rounds, campaign.ledger, guideline=campaign.guideline)
+    for queue in queues:
         place = places.get(QueueName(queue.round, queue.annotator_id), "")
         where = f" ({place})" if place and queue.n_left else ""
         who = f"{queue.annotator_id}, round {queue.round}"
         say(f"{who}: {queue.n_done + queue.n_skipped:,} of {n_of(queue.n_tasks, 'task')}{where}")
+    if gone := read_marks(campaign.root).get(VANISHED):
+        say(f"warning: at the last pull {gone}")
+    if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign)):
+        say(due)
 
 
 def _with_news(state: StageState) -> StageState:

@@ -22,11 +22,15 @@ from fire_toolkit.labelstudio.push import Pushed, make_queues, push_queues
 
 
 class LabelStudio:
-    """A server that carries the campaign of the workspace `root`: a project for each queue."""
+    """A server that carries the campaign of the workspace `root`: a project for each queue.
 
-    def __init__(self, connection: Connection, root: Path) -> None:
+    accepts_loss: `fetch` records the answers of projects that are gone as deleted.
+    """
+
+    def __init__(self, connection: Connection, root: Path, *, accepts_loss: bool = False) -> None:
         self._connection = connection
         self._root = root
+        self._accepts_loss = accepts_loss
 
     @property
     def _accounts(self) -> Accounts:
@@ -69,6 +73,7 @@ class LabelStudio:
                 marks=read_marks(self._root),
                 now=time_now,
                 is_full=is_full,
+                accepts_loss=self._accepts_loss,
                 report=report,
                 keep=lambda marks: write_marks(self._root, marks),
             )

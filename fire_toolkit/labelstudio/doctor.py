@@ -8,7 +8,7 @@ import json
 import shutil
 import sys
 from base64 import urlsafe_b64decode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -21,6 +21,9 @@ from fire_toolkit.labelstudio.failures import server_errors
 
 if TYPE_CHECKING:
     import httpx
+
+    from fire_toolkit.campaign.records import Campaign
+    from fire_toolkit.labelstudio.api import Api, Json
 
 TESTED_SERVER = "1.23"
 TESTED_SDK = "2."
@@ -246,21 +249,20 @@ def _codec_tools() -> dict[str, bool]:
 def _examine_projects(
     connection: Connection, root: Path | None, transport: httpx.BaseTransport | None
 ) -> Iterator[Finding]:
-    """Yield whether each project of the workspace's campaign still shows the campaign's page."""
+    """Yield whether each project of the workspace's campaign is there and still shows the campaign's page."""
     from fire_toolkit.campaign.records import read_campaign
     from fire_toolkit.labelstudio.api import Api
-    from fire_toolkit.labelstudio.projects import campaign_projects, check_config
+    from fire_toolkit.labelstudio.projects import check_config, own_projects
 
     campaign = read_campaign(root) if root else None
-    if campaign is None:
+    if campaign is None or root is None:
         return
     changed: list[str] = []
     try:
-        projects = [
-            project
-            for queue in campaign_projects(Api(connection, transport=transport), campaign).values()
-            for project in queue
-        ]
+        api = Api(connection, transport=transport)
+        listed = api.projects()
+        projects = [project for queue in own_projects(listed, campaign).values() for project in queue]
+        yield from _examine_vanished(root, campaign, api, listed)
         for project in projects:
             try:
                 check_config(campaign, project)
@@ -276,6 +278,27 @@ def _examine_projects(
         yield Finding("projects", BAD, "; ".join(changed), fix, is_servers=True)
     else:
         yield Finding("projects", GOOD, f"{len(projects)} of this campaign, all pages unchanged")
+
+
+def _examine_vanished(root: Path, campaign: Campaign, api: Api, listed: Sequence[Json]) -> Iterator[Finding]:
+    """Yield each project that was pulled before and is gone, or has lost the campaign's mark."""
+    from fire_toolkit.campaign.ledger_index import LedgerIndex
+    from fire_toolkit.campaign.records import LEDGER_FOLDER, queue_named, read_marks
+    from fire_toolkit.labelstudio.projects import project_mark
+    from fire_toolkit.labelstudio.vanished import find_vanished
+
+    if not (marks := read_marks(root)):
+        return
+    index = LedgerIndex(root / LEDGER_FOLDER)
+    for each in find_vanished(listed, campaign, index, marks, api.identity()):
+        queue = queue_named(each.queue)
+        if each.is_unmarked and queue:
+            fix = f"set its description under Settings to: {project_mark(campaign, queue)}"
+        elif each.n_answers:
+            fix = "its answers still count; to leave them out: fire-toolkit pull --full --accept-loss"
+        else:
+            fix = "fire-toolkit push (makes it again)"
+        yield Finding("projects", BAD, each.words, fix, is_servers=True)
 
 
 def exit_code(findings: Iterable[Finding]) -> int:

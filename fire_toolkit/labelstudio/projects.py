@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fire_toolkit.campaign.records import Campaign, QueueName
@@ -45,8 +45,15 @@ def project_title(campaign: Campaign, queue: QueueName) -> str:
 
 def campaign_projects(api: Api, campaign: Campaign) -> dict[QueueName, list[dict[str, Any]]]:
     """Return the projects of each queue of the campaign on the server, lowest number first."""
+    return own_projects(api.projects(), campaign)
+
+
+def own_projects(
+    listed: Iterable[dict[str, Any]], campaign: Campaign
+) -> dict[QueueName, list[dict[str, Any]]]:
+    """Return those of a server's projects that are of the campaign, by queue, in the order listed."""
     found: dict[QueueName, list[dict[str, Any]]] = {}
-    for project in api.projects():
+    for project in listed:
         name = marked_queue(campaign, project.get("description"))
         if name is not None:
             found.setdefault(name, []).append(project)

@@ -11,16 +11,18 @@ from fire_toolkit.campaign.carrier import Fetched, fetched
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.ledger_rows import KEPT, Origin, answer_rows, gone_rows, pair_of
-from fire_toolkit.campaign.records import Campaign, queue_named
+from fire_toolkit.campaign.records import FULL, VANISHED, Campaign, queue_named
 from fire_toolkit.errors import ServerError
 from fire_toolkit.judgments import utc_time
-from fire_toolkit.labelstudio.api import Api, Filter, Task
-from fire_toolkit.labelstudio.projects import campaign_projects, check_config
+from fire_toolkit.labelstudio.api import Api, Filter, Json, Task
+from fire_toolkit.labelstudio.projects import check_config, own_projects
 from fire_toolkit.labelstudio.sweep import sweep_tasks
+from fire_toolkit.labelstudio.vanished import QUEUE, Vanished, find_vanished, vanished_words
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
 _INCLUDE = ("data", "annotations", *KEPT)
+MORE = " more"  # by how many answers the server counts more than a whole reading found
 
 
 def pull_answers(
@@ -32,6 +34,7 @@ def pull_answers(
     marks: Mapping[str, str],
     now: Callable[[], str],
     is_full: bool = False,
+    accepts_loss: bool = False,
     report: Callable[[int], None] = lambda n: None,
     keep: Callable[[Mapping[str, str]], None] = lambda marks: None,
 ) -> Fetched:
@@ -45,42 +48,62 @@ def pull_answers(
         marks: project → the time up to which its changes have been read (`Fetched.marks`). A project that is
             there with its number and birth also tells that this is the server it was read from.
         now: the time of reading, UTC.
-        is_full: read everything again; what the ledger has and the server has not is recorded as deleted.
+        is_full: read everything again; what the ledger has and its project has not is recorded as deleted.
+        accepts_loss: record the answers of projects that are gone as deleted; without it they count on.
         report: called with the number of tasks read.
         keep: called with the marks after each project, to be kept for the next pull.
+
+    A project in which the server counts more or fewer answers than the ledger has is read anew: a task's time
+    does not move with every answer. Projects that are gone are named in the notes.
 
     Raises:
         ServerError: a labeling page was changed (nothing is read then), or the server fails; what was
             read by then is in the ledger, and another pull goes on.
     """
-    projects = _checked_projects(api, campaign)
+    listed = api.projects(with_counts=True)
+    projects = _checked_projects(listed, campaign)
     source = _known_source(projects, marks) or api.identity()
     index = LedgerIndex(folder)
     kept = dict(marks)
-    for project in projects:
+
+    def read(project: _Project, since: str) -> None:
         origin = Origin(source, str(project.number), project.queue, now(), names)
         key = f"{source}{project.key}"
-        since = "" if is_full else kept.get(key, "")
         newest = _pull_project(api, project.number, origin, index, since=since, report=report)
-        kept |= {key: newest} if newest else {}
+        kept.update({key: newest} if newest else {}, **{f"{key}{QUEUE}": project.queue})
         if not since:
             index.write()
             keep(kept)
-    if is_full:
-        _note_gone_projects(index, source, {str(project.number) for project in projects}, now())
+
+    times = {project: "" if is_full else kept.get(f"{source}{project.key}", "") for project in projects}
+    for project, since in times.items():
+        read(project, since)
     index.write()
+    for project in _miscounted(api, campaign, projects, index, source, kept):
+        read(project, "")
+        n_more = (project.n_answers or 0) - index.n_answers(source).get(str(project.number), 0)
+        kept[f"{source}{project.key}{MORE}"] = str(max(n_more, 0))
+    vanished = find_vanished(listed, campaign, index, kept, source)
+    if accepts_loss:
+        _record_loss(vanished, index, source, kept, now())
+        vanished = []
+    if is_full or (times and not any(times.values())):
+        kept[FULL] = now()
+    notes = [words] if (words := vanished_words(vanished)) else []
+    kept[VANISHED] = " ".join(notes)
     if kept != dict(marks):
         keep(kept)
-    return fetched(index.counts, n_projects=len(projects), marks=kept)
+    return fetched(index.counts, n_projects=len(projects), marks=kept, notes=notes)
 
 
 @dataclass(frozen=True)
 class _Project:
-    """A project of the campaign: its number, its queue, and the moment it was made."""
+    """A project of the campaign; n_answers: how many answers and skips the server counts, if it says so."""
 
     number: int
     queue: str
     born: str
+    n_answers: int | None
 
     @property
     def key(self) -> str:
@@ -88,13 +111,16 @@ class _Project:
         return f"#{self.number}#{self.born}"
 
 
-def _checked_projects(api: Api, campaign: Campaign) -> list[_Project]:
+def _checked_projects(listed: Iterable[Json], campaign: Campaign) -> list[_Project]:
     """Return the campaign's projects by number, all of which show its page."""
     found = []
-    for name, projects in campaign_projects(api, campaign).items():
+    for name, projects in own_projects(listed, campaign).items():
         for project in projects:
             check_config(campaign, project)
-            found.append(_Project(int(project["id"]), str(name), str(project.get("created_at") or "")))
+            counts = [project.get(f"{what}_annotations_number") for what in ("total", "skipped")]
+            n_answers = None if None in counts else sum(map(int, counts))
+            born = str(project.get("created_at") or "")
+            found.append(_Project(int(project["id"]), str(name), born, n_answers))
     return sorted(found, key=lambda project: project.number)
 
 
@@ -106,6 +132,49 @@ def _known_source(projects: Iterable[_Project], marks: Mapping[str, str]) -> str
         if project.born
     }
     return sources.pop() if len(sources) == 1 else ""
+
+
+def _miscounted(
+    api: Api,
+    campaign: Campaign,
+    projects: Iterable[_Project],
+    index: LedgerIndex,
+    source: str,
+    marks: Mapping[str, str],
+) -> list[_Project]:
+    """Return the projects, as they are now, of which the server counts more or fewer answers than we have.
+
+    People go on answering while we read: a number between the server's before and after is right.
+    """
+    known = index.n_answers(source)
+
+    def expected(project: _Project) -> int:
+        return known.get(str(project.number), 0) + int(marks.get(f"{source}{project.key}{MORE}", 0))
+
+    suspects = {p.key: p for p in projects if p.n_answers not in (None, expected(p))}
+    if not suspects:
+        return []
+    after = _checked_projects(api.projects(with_counts=True), campaign)
+    pairs = [(project, suspects[project.key]) for project in after if project.key in suspects]
+    return [
+        now
+        for now, before in pairs
+        if now.n_answers is not None
+        and before.n_answers is not None
+        and not min(now.n_answers, before.n_answers) <= expected(now) <= max(now.n_answers, before.n_answers)
+    ]
+
+
+def _record_loss(
+    vanished: Iterable[Vanished], index: LedgerIndex, source: str, marks: dict[str, str], seen_at: str
+) -> None:
+    """Record as deleted what belongs to projects that are gone, and forget these projects."""
+    for each in vanished:
+        rows = index.missing(source, each.number, seen=())
+        is_ours = [queue_named(queue) is not None for queue in rows["queue"]]
+        index.append(gone_rows(Ledger(rows[is_ours]), seen_at))
+        for suffix in ("", QUEUE, MORE):
+            marks.pop(f"{each.key}{suffix}", None)
 
 
 def _newest_change(api: Api, project: int) -> str:
@@ -160,11 +229,3 @@ def _earlier(moment: str) -> str:
     """Return the time a look-back before `moment`."""
     earlier = datetime.fromisoformat(moment) - timedelta(seconds=LOOK_BACK_S)
     return utc_time(earlier.isoformat()) or moment
-
-
-def _note_gone_projects(index: LedgerIndex, source: str, there: set[str], seen_at: str) -> None:
-    """Record as deleted what belongs to projects of the campaign that are not on the server any more."""
-    for project in set(index.projects(source)) - there:
-        rows = index.missing(source, project, seen=())
-        is_ours = [queue_named(queue) is not None for queue in rows["queue"]]
-        index.append(gone_rows(Ledger(rows[is_ours]), seen_at))

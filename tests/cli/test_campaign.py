@@ -314,14 +314,55 @@ def test_exports_go_the_same_way(server: FakeServer, workspace: Path) -> None:
     assert set(read_delimited(workspace / "judgments" / "judgments.csv")["kind"]) == {"task", "overlap"}
 
 
-def test_a_full_pull_notices_deletions(server: FakeServer, workspace: Path) -> None:
+def test_a_deleted_task_is_noticed(server: FakeServer, workspace: Path) -> None:
     push_all()
     answer_all(server, {2: "relevant"})
     run("pull")
     server.delete_task(1)
-    assert json.loads(run("pull", "--format", "json").stdout)["deleted"] == 0
-    full = json.loads(run("pull", "--full", "--format", "json").stdout)
-    assert (full["deleted"], full["dropped"]) == (1, {"deleted": 1})
+    pulled = json.loads(run("pull", "--format", "json").stdout)
+    assert (pulled["deleted"], pulled["dropped"]) == (1, {"deleted": 1})
+
+
+def test_a_deleted_project_is_named_and_its_answers_count_until_the_loss_is_accepted(
+    server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    push_all()
+    answer_all(server, {2: "relevant", 3: "irrelevant"})
+    run("pull")
+    number = server.project_of("A03")
+    del server.projects[number]
+    gone = f"project {number} (1/A03) was deleted, with 6 answers; these answers still count"
+    pulled = run("pull", "--full", "--format", "json")
+    assert json.loads(pulled.stdout)["judgments"] == 12
+    assert f"note: {gone}" in pulled.stderr
+    assert f"warning: at the last pull {gone}" in run("status").stderr
+    assert "--accept-loss goes with --full" in run("pull", "--accept-loss", code=2).output
+    pulled = run("pull", "--full", "--accept-loss", "--format", "json")
+    assert json.loads(pulled.stdout)["judgments"] == 6
+    assert len(read_ledger(workspace / "ledger")) == 18
+    assert "was deleted" not in pulled.stderr + run("status").stderr
+
+
+def test_a_full_pull_is_asked_for_at_the_end_of_a_round(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    answer_all(server, {2: "relevant"})
+    run("pull")  # the first one reads all
+    due = "answers came in since the last `pull --full`"
+    assert due not in run("resolve").stderr
+    answer_all(server, {3: "irrelevant"})
+    run("pull")
+    assert f"note: {due}" in run("resolve").stderr
+    assert due in run("status").stderr
+    run("pull", "--full")
+    assert due not in run("resolve").stderr + run("status").stderr
+
+
+def test_a_full_pull_is_not_due_while_people_judge(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    run("pull")
+    answer_all(server, {2: "relevant"})
+    run("pull")
+    assert "pull --full" not in run("status").stderr
 
 
 def test_the_next_pull_asks_for_changes_only(server: FakeServer, workspace: Path) -> None:

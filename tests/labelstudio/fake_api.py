@@ -56,6 +56,7 @@ class FakeServer:
         self.bodies: list[Any] = []
         self.url_limit = url_limit
         self._ticks = 0
+        self._imported_at = self._now()
         self._late: list[tuple[int, Callable[[], object]]] = []
         self._last_page: httpx.Response | None = None
 
@@ -112,6 +113,10 @@ class FakeServer:
         mark = f"round {round_number} queue {annotator_id}"
         (number,) = (n for n, found in self.projects.items() if found["description"].endswith(mark))
         return number
+
+    def lose_time(self, task: int) -> None:
+        """Set a task's time back to its import, as was seen where a server was killed."""
+        self.tasks[task]["updated_at"] = self._imported_at
 
     # What the server does
 
@@ -220,8 +225,15 @@ class FakeServer:
             return httpx.Response(404, json={"detail": "Invalid page."})
         is_last = page * size >= len(self.projects)
         include = params["include"].split(",") if "include" in params else None
-        results = [_narrow(self.projects[number], include) for number in numbers]
+        results = [_narrow(self.projects[number] | self._counts(number), include) for number in numbers]
         return httpx.Response(200, json={"results": results, "next": None if is_last else "there is more"})
+
+    def _counts(self, project: int) -> dict[str, int]:
+        skips = [found["was_cancelled"] for found in self.annotations.values() if found["project"] == project]
+        return {
+            "total_annotations_number": skips.count(False),
+            "skipped_annotations_number": skips.count(True),
+        }
 
     def _import(self, project: int, body: list[dict[str, Any]]) -> httpx.Response:
         self.bodies.append(body)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from fire_toolkit.campaign.records import Campaign, QueueName, write_campaign
+from fire_toolkit.campaign.records import Campaign, QueueName, write_campaign, write_marks
 from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio import doctor
 from fire_toolkit.labelstudio.connection import Connection
@@ -154,6 +154,36 @@ def test_a_page_that_was_edited_by_hand_is_said(tmp_path: Path, shown: str, stat
     last = findings[-1]
     assert (last.name, last.state, words in last.words) == ("projects", state, True)
     assert exit_code(findings) == (0 if state == "good" else 3)
+
+
+@pytest.mark.parametrize(
+    ("born", "words", "fix"),
+    [
+        ("2026", "project 7 (1/A01) has lost its mark", "campaign key round 1 queue A01"),
+        ("2027", "project 7 (1/A01) was deleted, with 0 answers", "fire-toolkit push"),
+    ],
+)
+def test_a_project_that_was_pulled_and_is_gone_is_said(
+    tmp_path: Path, born: str, words: str, fix: str
+) -> None:
+    write_campaign(tmp_path, Campaign("key", "g-v1", "0" * 64, config_sha256(PAGE), PAGE, False))
+    source = "org-1-2020"
+    key = f"{source}#7#2026"
+    write_marks(tmp_path, {key: "2026-11-20T12:00:00Z", f"{key} queue": "1/A01"})
+    project = {"id": 7, "title": "A01", "description": "", "label_config": PAGE, "created_at": born}
+    well = server()
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/api/projects/":
+            return httpx.Response(200, json={"results": [project], "next": None})
+        if request.url.path == "/api/organizations/":
+            return httpx.Response(200, json=[{"id": 1, "created_at": "2020"}])
+        return well(request)
+
+    findings = examine(tmp_path, environ=ENVIRON, transport=httpx.MockTransport(answer))
+    (gone,) = [each for each in findings if each.name == "projects" and each.state == "bad"]
+    assert words in gone.words
+    assert fix in gone.fix
 
 
 def test_a_file_that_others_can_read_is_said(tmp_path: Path) -> None:

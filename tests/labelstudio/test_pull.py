@@ -55,7 +55,7 @@ class Site:
         clock = count(1)
         self._now: Callable[[], str] = lambda: f"2026-12-01T00:00:00.{next(clock):06d}Z"
 
-    def pull(self, server: FakeServer, *, is_full: bool = False) -> Fetched:
+    def pull(self, server: FakeServer, *, is_full: bool = False, accepts_loss: bool = False) -> Fetched:
         def keep(marks: object) -> None:
             self.marks = dict(marks)  # type: ignore[call-overload]
 
@@ -67,6 +67,7 @@ class Site:
             marks=self.marks,
             now=self._now,
             is_full=is_full,
+            accepts_loss=accepts_loss,
             keep=keep,
         )
 
@@ -196,18 +197,116 @@ def test_a_deleted_answer_is_recorded_by_the_next_pull(site: Site) -> None:
     assert derived.dropped[["reason", "label"]].values.tolist() == [["deleted", "relevant"]]
 
 
-def test_deleted_tasks_and_projects_are_noticed_by_a_full_pull(site: Site) -> None:
+def test_a_deleted_task_is_noticed_by_the_server_s_counts(site: Site) -> None:
     server = pushed_server()
     server.answer(task_for(server, "ann"), 2)
     server.answer(task_for(server, "bob"), 3)
     site.pull(server)
     server.delete_task(task_for(server, "ann"))
+    assert counts(site.pull(server)) == (0, 0, 1, 0)
+    assert site.states() == {DELETED: 1, "answered": 1}
+
+
+def test_an_answer_whose_task_kept_its_time_is_found_by_the_server_s_counts(site: Site) -> None:
+    server = pushed_server()
+    server._ticks += 600  # the look-back does not reach the import
+    server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    for place, label in ((1, "relevant"), (2, None)):
+        late = task_for(server, "ann", place)
+        server.answer(late, 2, label)
+        server.lose_time(late)
+    assert counts(site.pull(server)) == (2, 0, 0, 0)
+    server.requests.clear()
     assert counts(site.pull(server)) == (0, 0, 0, 0)
-    assert counts(site.pull(server, is_full=True)) == (0, 0, 1, 0)
-    project = server.project_of("bob")
-    del server.projects[project]
-    assert counts(site.pull(server, is_full=True)) == (0, 0, 1, 0)
-    assert site.states() == {DELETED: 2}
+    assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
+
+
+def test_an_edit_that_the_server_does_not_date_is_found_by_a_full_pull_only(site: Site) -> None:
+    server = pushed_server()
+    server._ticks += 600  # the look-back does not reach the import
+    answer = server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    server.edit(answer, 2, "irrelevant")
+    server.lose_time(task_for(server, "ann"))
+    assert counts(site.pull(server)) == (0, 0, 0, 0)
+    assert counts(site.pull(server, is_full=True)) == (0, 1, 0, 0)
+
+
+def test_people_who_go_on_answering_are_no_reason_to_read_all_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    shown = FakeServer._page
+
+    def page(self: FakeServer, params: dict[str, str]) -> httpx.Response:
+        if int(params["project"]) == server.project_of("ann") and len(server.annotations) < 3:
+            server.answer(task_for(server, "ann", len(server.annotations)), 2)
+        return shown(self, params)
+
+    monkeypatch.setattr(FakeServer, "_page", page)
+    server.requests.clear()
+    assert counts(site.pull(server)) == (1, 0, 0, 0)
+    assert paths_of(server).count("/api/tasks/") == 2  # the changes of each project, and nothing whole
+    assert paths_of(server).count("/api/projects/") == 2
+
+
+def test_what_the_server_counts_and_does_not_show_is_looked_for_once(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    server.annotations[99] = {**server.annotations[1], "id": 99, "task": 999, "unique_id": "lost"}
+    site.pull(server)
+    server.requests.clear()
+    assert counts(site.pull(server)) == (0, 0, 0, 0)
+    assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
+
+
+@pytest.mark.parametrize("is_full", [False, True], ids=["incremental", "full"])
+def test_the_answers_of_a_deleted_project_count_until_the_loss_is_accepted(site: Site, is_full: bool) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    server.answer(task_for(server, "bob"), 3)
+    site.pull(server)
+    number = server.project_of("bob")
+    del server.projects[number]
+    pulled = site.pull(server, is_full=is_full)
+    assert counts(pulled) == (0, 0, 0, 0)
+    assert f"project {number} (1/bob) was deleted, with 1 answer;" in pulled.notes[0]
+    assert pulled.marks["vanished"] == pulled.notes[0]
+    assert len(site.derived().judgments) == 2
+    dropped = site.pull(server, is_full=True, accepts_loss=True)
+    assert (counts(dropped), dropped.notes) == ((0, 0, 1, 0), ())
+    assert site.derived().judgments["annotator_id"].tolist() == ["ann"]
+    assert len(read_ledger(site.folder)) == 3  # both answers, and that one is gone
+    assert site.pull(server).notes == ()
+
+
+def test_a_project_that_lost_its_mark_is_named_and_counts_again_with_it(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    project = server.projects[server.project_of("ann")]
+    mark, project["description"] = project["description"], "mine"
+    (note,) = site.pull(server).notes
+    assert f"project {project['id']} (1/ann) has lost its mark" in note
+    project["description"] = mark
+    server.answer(task_for(server, "ann", 1), 2)
+    pulled = site.pull(server)
+    assert (counts(pulled), pulled.notes, pulled.marks["vanished"]) == ((1, 0, 0, 0), (), "")
+
+
+def test_a_deleted_project_without_answers_is_missed_unless_its_queue_has_another(site: Site) -> None:
+    server = pushed_server()
+    site.pull(server)
+    number = server.project_of("bob")
+    lost = server.projects.pop(number)
+    (note,) = site.pull(server).notes
+    assert note == f"project {number} (1/bob) was deleted, with 0 answers"
+    server.projects[77] = {**lost, "id": 77, "created_at": "2026-11-21T00:00:00Z"}
+    assert site.pull(server).notes == ()
 
 
 def test_numbers_that_are_used_again_are_other_answers(site: Site) -> None:

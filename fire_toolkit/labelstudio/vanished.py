@@ -1,0 +1,97 @@
+"""Projects of a campaign that are not on the server any more, or not to be known as its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fire_toolkit.campaign.ledger_index import LedgerIndex
+from fire_toolkit.campaign.records import Campaign, queue_named
+from fire_toolkit.labelstudio.projects import own_projects
+
+QUEUE = " queue"
+
+
+@dataclass(frozen=True)
+class Vanished:
+    """A project that was read before and is not among the campaign's any more.
+
+    key: source, number and birth, as the marks have it; queue: whose it was, empty if unknown; n_answers: how
+    many of its answers count; is_unmarked: it is on the server, and its description was changed.
+    """
+
+    key: str
+    number: str
+    queue: str
+    n_answers: int
+    is_unmarked: bool
+
+    @property
+    def words(self) -> str:
+        """What is wrong with it."""
+        what = "has lost its mark (its description was changed)" if self.is_unmarked else "was deleted"
+        answers = f"{self.n_answers:,} answer{'' if self.n_answers == 1 else 's'}"
+        return f"project {self.number}{f' ({self.queue})' if self.queue else ''} {what}, with {answers}"
+
+
+def find_vanished(
+    listed: Iterable[dict[str, Any]],
+    campaign: Campaign,
+    index: LedgerIndex,
+    marks: Mapping[str, str],
+    source: str,
+) -> list[Vanished]:
+    """Return the projects that were read from a server before and are not of the campaign now.
+
+    Args:
+        listed: all projects on the server now.
+        campaign: whose mark they must have.
+        index: the ledger.
+        marks: what was kept of the projects that were read.
+        source: the server.
+
+    A project without answers whose queue has another project is not missed.
+    """
+    listed = list(listed)
+    own = {
+        str(project["id"]): str(queue)
+        for queue, found in own_projects(listed, campaign).items()
+        for project in found
+    }
+    there = {(str(project["id"]), str(project.get("created_at") or "")) for project in listed}
+    answers = index.n_answers(source)
+    found = []
+    for number, (key, queue) in sorted(
+        _known(index, marks, source).items(), key=lambda item: item[0].zfill(9)
+    ):
+        n_answers = answers.get(number, 0)
+        if number not in own and (n_answers or queue not in own.values()):
+            is_there = (number, key.rpartition("#")[2]) in there
+            found.append(Vanished(key, number, queue, n_answers, is_there))
+    return found
+
+
+def _known(index: LedgerIndex, marks: Mapping[str, str], source: str) -> dict[str, tuple[str, str]]:
+    """Return key and queue of each project that was read, or has answers that count in the ledger."""
+    counted = index.n_answers(source)
+    queues = {number: queue for number, queue in index.queues(source).items() if queue_named(queue)}
+    known = {n: (f"{source}#{n}#", queue) for n, queue in queues.items() if counted.get(n)}
+    for mark, queue in marks.items():
+        if mark.startswith(f"{source}#") and mark.endswith(QUEUE):
+            key = mark.removesuffix(QUEUE)
+            known[key.removeprefix(f"{source}#").partition("#")[0]] = (key, queue)
+    return known
+
+
+def vanished_words(vanished: Iterable[Vanished]) -> str:
+    """Return what is wrong with the projects, and what to do; empty if there are none."""
+    found = list(vanished)
+    if not found:
+        return ""
+    words = "; ".join(each.words for each in found)
+    if any(each.n_answers for each in found):
+        words += "; these answers still count: `fire-toolkit pull --full --accept-loss` drops them"
+    if any(each.is_unmarked for each in found):
+        words += "; restore the description of what lost its mark (`fire-toolkit doctor` prints it)"
+    return words
