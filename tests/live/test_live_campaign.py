@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -327,3 +328,48 @@ def _kill(server: LiveServer) -> None:
     pid = read_pid(server.folder / PID)
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
+
+
+def test_what_the_server_does_not_date_and_a_project_that_is_gone(site: Site) -> None:
+    server = site.server
+    http = server.as_annotator(KAY)
+    site.make_tasks(6, overlap=0.0)
+    site.run("push", "--annotator", KAY)
+    project = site.projects()[f"1/{KAY}"]
+    tasks = sorted(task["id"] for task in _tasks(http, project))
+    answer(http, tasks[0], project, "relevant")
+    assert site.counts("pull")["new"] == 1
+    first = answer(http, tasks[1], project, "relevant")
+    answer(http, tasks[2], project, None)
+    _set_back(server, tasks[1:3])
+    assert site.counts("pull")["new"] == 2  # the server counts more than the ledger has
+    with server.as_admin() as admin:
+        changed = {"result": [choice("relevance", "irrelevant")]}
+        admin.patch(f"/api/annotations/{first['id']}/", json=changed).raise_for_status()
+    _set_back(server, tasks[1:2])
+    assert site.counts("pull")["edited"] == 0
+    assert site.counts("pull", "--full")["edited"] == 1
+
+    with server.as_admin() as admin:
+        mark = admin.get(f"/api/projects/{project}/").json()["description"]
+        admin.patch(f"/api/projects/{project}/", json={"description": "mine"}).raise_for_status()
+        assert f"project {project} (1/{KAY}) has lost its mark" in site.run("pull").stderr
+        assert mark in site.run("doctor", code=3).stdout
+        admin.patch(f"/api/projects/{project}/", json={"description": mark}).raise_for_status()
+        assert "mark" not in site.run("pull").stderr
+        admin.delete(f"/api/projects/{project}/").raise_for_status()
+    gone = site.run("pull", "--full", "--format", "json")
+    assert f"project {project} (1/{KAY}) was deleted, with 3 answers" in gone.stderr
+    assert json.loads(gone.stdout)["judgments"] == 2
+    assert site.counts("pull", "--full", "--accept-loss")["judgments"] == 0
+    assert len(latest_answers(read_ledger(site.root / "ledger"))) == 3
+
+
+def _set_back(server: LiveServer, tasks: list[int]) -> None:
+    """Give tasks the time of their import back, as was seen after a server had been killed."""
+    (path,) = server.folder.rglob("label_studio.sqlite3")
+    places = ",".join("?" * len(tasks))
+    long_ago = "strftime('%Y-%m-%d %H:%M:%f', created_at, '-1 day')"  # past the look-back
+    with sqlite3.connect(path, timeout=30) as database:
+        database.execute(f"UPDATE task SET updated_at = {long_ago} WHERE id IN ({places})", tasks)
+    database.close()
