@@ -118,7 +118,7 @@ def _checked_projects(listed: Iterable[Json], campaign: Campaign) -> list[_Proje
         for project in projects:
             check_config(campaign, project)
             counts = [project.get(f"{what}_annotations_number") for what in ("total", "skipped")]
-            n_answers = None if None in counts else sum(map(int, counts))
+            n_answers = None if None in counts else sum(int(count or 0) for count in counts)
             born = str(project.get("created_at") or "")
             found.append(_Project(int(project["id"]), str(name), born, n_answers))
     return sorted(found, key=lambda project: project.number)
