@@ -23,13 +23,15 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto -m "not slow"
 
-# The stages and formats alone, without processes, servers and what takes seconds.
+# The stages and formats alone: no commands, processes, servers, compiled loops or made worlds.
+LONG := cli demo kernels labelstudio live media plugins walks \
+  test_fuzz.py test_rules_on_the_demo.py test_sample_pool.py test_systems.py
 quick: lint types
-	$(BIN)/pytest -n auto -m "not slow" tests $(addprefix --ignore=tests/,cli demo labelstudio live media plugins walks)
+	$(BIN)/pytest -n auto -m "not slow" tests $(addprefix --ignore=tests/,$(LONG))
 
-# Thousands of random cases, killed processes, damaged files.
+# Killed processes, damaged files, and every property by all of its random cases.
 thorough: $(VENV)/.dev
-	$(BIN)/pytest -n auto -m slow
+	FIRE_THOROUGH=1 $(BIN)/pytest -n auto -m "slow or hypothesis"
 
 # The wheel in an empty environment, away from the checkout: the demo must run from it alone.
 wheel: $(VENV)/.dev

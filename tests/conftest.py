@@ -8,9 +8,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from small_world import World
 
+from examples import examples
+
 # Machines are shared and noisy: time is no failure. CI draws the same examples every time.
 settings.register_profile(
-    "fire", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+    "fire",
+    deadline=None,
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="CI" in os.environ,
 )
 settings.load_profile("fire")
 

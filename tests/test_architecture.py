@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import functools
 import inspect
 import subprocess
 import sys
@@ -45,10 +46,16 @@ def room(path: Path) -> str:
     return parts[0]
 
 
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Return the dotted names that a module imports anywhere, also inside functions."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -161,7 +168,7 @@ def test_no_file_is_over_400_lines_and_no_function_over_60() -> None:
         text = path.read_text(encoding="utf-8")
         if text.count("\n") > 400:
             long.append(path.name)
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef):
                 body = node.end_lineno - node.lineno + 1  # type: ignore[operator]
                 body -= len((ast.get_docstring(node) or "").splitlines())

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import TableError
 from fire_toolkit.judgments import latest_judgments, utc_time
 
@@ -95,7 +96,7 @@ TIMES = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.25Z", "2026-01-01T02:00:00
 ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from(TIMES)), max_size=12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(ROWS, st.sampled_from([("q", "d"), ("007", "NA")]))
 def test_each_answer_is_a_judgment_or_dropped_and_the_input_stays(
     rows: list[tuple[str, str, str]], pair: tuple[str, str]
@@ -112,7 +113,7 @@ def test_each_answer_is_a_judgment_or_dropped_and_the_input_stays(
     assert {row.annotator_id: utc_time(row.created_at) for row in judgments.itertuples()} == latest
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(ROWS, st.randoms(use_true_random=False))
 def test_without_equal_times_the_order_of_rows_is_irrelevant(
     rows: list[tuple[str, str, str]], random

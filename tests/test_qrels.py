@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts
 from fire_toolkit.tables import Labels, Qrels, check_changes, check_labels, check_qrels
@@ -124,7 +125,7 @@ relevances = st.dictionaries(st.sampled_from("abcdef"), st.integers(-1, 2))
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(relevances, relevances.map(lambda found: {doc: max(0, value) for doc, value in found.items()}))
 def test_no_policy_loses_a_judgment_and_union_loses_no_positive(
     before: Relevances, labels: Relevances

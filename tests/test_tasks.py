@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.campaign.tasks import make_tasks, pair_id, pair_ids, split_pair_id, split_pair_ids
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -177,7 +178,7 @@ def test_values_out_of_range_are_usage_errors(wrong: dict[str, float]) -> None:
         make_tasks(pool_of(1, 2), queries_of(1), guideline=GUIDELINE, **wrong)  # type: ignore[arg-type]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 9), st.floats(0, 1), st.randoms(use_true_random=False))
 def test_tasks_do_not_depend_on_row_order_nor_on_what_the_pool_knows(
     seed: int, overlap: float, random

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.agreement import agreement, krippendorff_alpha
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, check_judgments
@@ -289,7 +290,7 @@ judgment_rows = st.dictionaries(
 ).map(lambda found: [(doc, annotator, label) for (doc, annotator), label in found.items()])
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12))
 @given(judgment_rows, st.permutations("defgh"), st.permutations("uvwx"), st.permutations("012"))
 def test_names_do_not_matter(
     rows: list[tuple[str, str, str]], docs: list[str], annotators: list[str], labels: list[str]
@@ -305,7 +306,7 @@ def test_names_do_not_matter(
     np.testing.assert_allclose(agreement(judged(rows))["value"], relabelled["value"])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(judgment_rows)
 def test_percent_agreement_is_the_mean_share_of_agreeing_pairs(rows: list[tuple[str, str, str]]) -> None:
     shares = []
@@ -318,7 +319,7 @@ def test_percent_agreement_is_the_mean_share_of_agreeing_pairs(rows: list[tuple[
     assert expected == pytest.approx(agreement(judged(rows)).loc[1, "value"], nan_ok=True)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(judgment_rows)
 def test_alpha_is_one_exactly_when_no_pair_disagrees(rows: list[tuple[str, str, str]]) -> None:
     alpha, percent = agreement(judged(rows))["value"]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.campaign.queues import (
     ADJUDICATION,
     CONTROL,
@@ -44,7 +45,7 @@ def campaigns(draw: st.DrawFn) -> tuple[Tasks, list[str], int]:
 
 @pytest.mark.slow
 @given(campaigns())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_every_pair_has_one_task_every_doubled_pair_one_overlap_by_another(
     campaign: tuple[Tasks, list[str], int],
 ) -> None:
@@ -61,7 +62,7 @@ def test_every_pair_has_one_task_every_doubled_pair_one_overlap_by_another(
 
 @pytest.mark.slow
 @given(campaigns())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 def test_loads_differ_by_at_most_one(campaign: tuple[Tasks, list[str], int]) -> None:
     tasks, annotators, seed = campaign
     assigned = assign_tasks(tasks, annotators, seed=seed)
@@ -70,7 +71,7 @@ def test_loads_differ_by_at_most_one(campaign: tuple[Tasks, list[str], int]) -> 
 
 
 @given(campaigns(), st.randoms())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 def test_row_and_annotator_order_do_not_matter_and_inputs_stay(
     campaign: tuple[Tasks, list[str], int], random: object
 ) -> None:
@@ -195,7 +196,7 @@ def test_a_pair_is_asked_again_of_one_who_has_not_seen_it() -> None:
 
 
 @given(st.integers(0, 30), names, st.integers(0, 3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 def test_a_round_of_unseen_pairs_is_even(n_pairs: int, annotators: list[str], seed: int) -> None:
     assigned = assign_round(tasks_of(n_pairs), annotators, seen=seen_of({}), seed=seed)
     loads = assigned["annotator_id"].value_counts().reindex(annotators, fill_value=0)

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.campaign.ledger import (
     ANSWERED,
     DELETED,
@@ -173,7 +174,7 @@ versions = st.builds(
 
 @pytest.mark.slow
 @given(st.lists(versions, min_size=1, max_size=8, unique_by=lambda r: r["row_id"]), st.randoms())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 def test_the_order_of_rows_does_not_matter(rows: list[dict[str, str]], shuffler: random.Random) -> None:
     expected = latest_answers(ledger_of(*rows))
     shuffler.shuffle(rows)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.collections.audit import (
     Audit,
     audit_captions,
@@ -202,7 +203,7 @@ def test_training_captions_are_compared() -> None:
     assert table["mean_of_5"].iloc[1] < 0.2
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     st.dictionaries(st.sampled_from("abcdefg"), st.sampled_from(["x y", "X y", "z", "x  y", ""]), max_size=7),
     st.lists(st.tuples(st.sampled_from("abcdefg"), st.sampled_from("uvw"), st.integers(-1, 2)), max_size=8),

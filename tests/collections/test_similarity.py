@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.collections import minhash
 from fire_toolkit.collections import texts as columns
 from fire_toolkit.collections.edits import edit_distances, pairs_within
@@ -66,7 +67,7 @@ def test_cosines_are_those_of_scikit_learn() -> None:
     assert len(index_texts(CAPTIONS).ngrams) == 145
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(captions, max_size=8))
 def test_cosines_are_those_of_the_definition(texts: list[str]) -> None:
     expected = np.triu(np.array(plain_cosines(texts)).reshape(len(texts), len(texts)), 1)
@@ -135,7 +136,7 @@ def levenshtein(a: str, b: str) -> int:
 letters = st.text(alphabet="abé ", max_size=9)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(st.lists(letters, min_size=1, max_size=6), st.integers(0, 6))
 def test_edit_distances_are_those_of_the_definition(texts: list[str], bound: int) -> None:
     left, right = np.indices((len(texts), len(texts))).reshape(2, -1)
@@ -143,7 +144,7 @@ def test_edit_distances_are_those_of_the_definition(texts: list[str], bound: int
     assert expected == edit_distances(texts, left, right, max_distance=bound).tolist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(letters, max_size=8), st.integers(0, 4))
 def test_pairs_within_a_distance_are_all_of_them(texts: list[str], bound: int) -> None:
     expected = [

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.demo.scene import VALUES, Clip, Thing, holding, margin
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import UsageError
@@ -181,7 +182,7 @@ clips = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(clips, st.permutations([(aspect, value) for aspect, values in VALUES.items() for value in values]))
 def test_asking_more_never_makes_a_caption_truer(clip, conditions):
     margins = [margin(clip, conditions[:asked]) for asked in range(1, 5)]
@@ -189,7 +190,7 @@ def test_asking_more_never_makes_a_caption_truer(clip, conditions):
     assert all(-1 <= value <= 1 for value in margins)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(clips)
 def test_a_thing_has_one_colour_at_most_and_moves_or_rests(clip):
     for thing in clip.things:

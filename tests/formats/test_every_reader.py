@@ -26,6 +26,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit import formats
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.collections import read_collection
@@ -142,7 +143,7 @@ def attempt(name: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SEEDS))
-@settings(max_examples=25, deadline=5000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=5000, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_damaged_and_arbitrary_bytes(
     name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

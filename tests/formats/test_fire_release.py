@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import FireError, FormatError, JoinError
 from fire_toolkit.formats.tables.fire_release import read_fire_release
 from fire_toolkit.formats.tables.fire_release_text import fire_release_json
@@ -162,7 +163,7 @@ def test_a_judged_query_without_a_text_cannot_be_written() -> None:
         )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_cut_and_changed_bytes_are_an_error_or_tables(tmp_path: Path, data: st.DataObject) -> None:
     raw = bytearray((GOLDEN / "release.json").read_bytes())

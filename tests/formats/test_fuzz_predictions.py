@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.arrays import hdf5
 from fire_toolkit.formats.runs.axis_ids import read_ids
@@ -73,7 +74,7 @@ def read(content: bytes) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-@settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=20_000)
+@settings(max_examples=examples(15), suppress_health_check=list(HealthCheck), deadline=20_000)
 @given(content=st.data())
 def test_damaged_golden_files(path: Path, content: st.DataObject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hdf5, "_SECONDS", 3.0)
@@ -85,7 +86,7 @@ def test_damaged_golden_files(path: Path, content: st.DataObject, monkeypatch: p
     read(raw[:start] + new + raw[start + width : end])
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow], deadline=5000)
+@settings(max_examples=examples(200), deadline=5000)
 @given(
     start=st.sampled_from(STARTS),
     rest=st.one_of(st.binary(max_size=200), st.text(max_size=80).map(str.encode)),
@@ -94,7 +95,7 @@ def test_arbitrary_bytes(start: bytes, rest: bytes) -> None:
     read(start + rest)
 
 
-@settings(max_examples=100, deadline=5000)
+@settings(max_examples=examples(100), deadline=5000)
 @given(
     shape=st.lists(st.integers(0, 4), max_size=5),
     dtype=st.sampled_from(["f2", "<f4", ">f8", "f16", "i1", "u8", "?", "c8", "U3", "S2", "M8[s]", "O"]),
@@ -106,7 +107,7 @@ def test_arrays_of_any_shape_and_kind(shape: list[int], dtype: str, order: Liter
     read(stream.getvalue())
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=5000)
+@settings(max_examples=examples(100), deadline=5000)
 @given(
     start=st.sampled_from(
         [b"", b"[", b'["a", ', b"{", b"\x93NUMPY\x01\x00", b"\x80\x04]", b"PK\x03\x04", b"\x1f\x8b"]
@@ -133,13 +134,13 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=5000)
+@settings(max_examples=examples(150), deadline=5000)
 @given(value=JSON)
 def test_arbitrary_json(value: object) -> None:
     read(json.dumps(value).encode())
 
 
-@settings(max_examples=100, deadline=5000)
+@settings(max_examples=examples(100), deadline=5000)
 @given(
     rows=st.lists(
         st.tuples(

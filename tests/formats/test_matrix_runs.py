@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_world import joined_or_why_not
 
+from examples import examples
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.runs import matrix_runs
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
@@ -62,7 +63,7 @@ def make_qrels(relevances: dict[str, dict[str, int]]) -> Qrels:
     st.sampled_from([np.float32, np.float64, np.float16, np.int8]),
     st.integers(1, 30),
 )
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_scores_and_notes_are_those_of_the_run(
     tmp_path: Path, cells: Any, relevances: Any, rule: str | None, dtype: Any, chunk: int
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.safe_pickle import Name, load_plain
 
@@ -44,7 +45,7 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(plain, st.integers(0, 5))
 def test_plain_values_come_back_equal_in_every_protocol(value: object, protocol: int) -> None:
     assert load(pickle.dumps(value, protocol)) == value
@@ -226,7 +227,7 @@ def test_builders_and_persistent_ids_of_the_caller_are_used() -> None:
     assert Name("a") == Name("a")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_value_or_a_format_error(raw: bytes) -> None:
     with contextlib.suppress(FormatError):
@@ -236,14 +237,14 @@ def test_any_bytes_are_a_value_or_a_format_error(raw: bytes) -> None:
 _OPCODES = [opcode.code.encode("latin-1") for opcode in pickletools.opcodes]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from([*_OPCODES, b"K\x01", b"U\x01a", b"h\x00", b"q\x00"]), max_size=30))
 def test_any_order_of_instructions_is_a_value_or_a_format_error(opcodes: list[bytes]) -> None:
     with contextlib.suppress(FormatError):
         load(b"".join(opcodes) + b".")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 400), st.sampled_from([2, 4, 5]))
 def test_a_cut_pickle_is_a_format_error(length: int, protocol: int) -> None:
     raw = pickle.dumps(

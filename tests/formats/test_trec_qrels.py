@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.trec import (
@@ -54,7 +55,7 @@ LINES = st.lists(st.lists(FIELDS, min_size=3, max_size=6), max_size=5)
 
 
 @given(LINES, st.sampled_from([" ", "\t", "  "]), st.sampled_from(["\n", "\r\n"]), st.booleans())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_fast_reader_reads_as_the_slow_one_or_not_at_all(
     tmp_path: Path, lines: list[list[str]], between: str, end: str, has_mark: bool
 ) -> None:
@@ -69,7 +70,7 @@ WHOLE = st.tuples(st.sampled_from(["q1", "007", "é"]), st.sampled_from(["a", "N
 
 
 @given(st.lists(WHOLE, min_size=1, unique_by=lambda row: row[:2]))
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_well_formed_qrels_are_read_fast(tmp_path: Path, rows: list[tuple[str, str, int]]) -> None:
     path = tmp_path / "qrels"
     path.write_text("".join(f"{query} 0 {doc} {relevance}\n" for query, doc, relevance in rows))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.overlap import RankedLists, overlap_measures
@@ -207,7 +208,7 @@ rankings = st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1)
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(rankings, rankings, st.integers(1, 10), st.floats(0.05, 0.99), st.permutations("abcdefgh"))
 def test_bounds_symmetry_and_names(
     a: list[str], b: list[str], depth: int, p: float, names: list[str]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit import kernels
 from fire_toolkit.formats.runs import ranked
 from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
@@ -104,7 +105,7 @@ def same(one: Ranked, other: Ranked) -> None:
     assert one.anomalies == other.anomalies
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kind=st.sampled_from(KINDS),
     n_docs=st.sampled_from([1, 5, 60, 700]),

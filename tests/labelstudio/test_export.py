@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 import pandas.testing as pdt
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.campaign.votes import ImportResult, judgments_from_export, parse_export
 from fire_toolkit.errors import FormatError, TableError
@@ -488,7 +489,7 @@ def n_answers(files: list[list[Json]]) -> int:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(exports())
 def test_what_goes_in_comes_out_as_judgment_or_dropped(files: list[list[Json]]) -> None:
     before = copy.deepcopy(files)
@@ -505,7 +506,7 @@ def test_what_goes_in_comes_out_as_judgment_or_dropped(files: list[list[Json]]) 
     }
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 @given(exports(), st.randoms(use_true_random=False))
 def test_the_order_of_files_tasks_and_answers_is_irrelevant(
     files: list[list[Json]], chance: random.Random
@@ -558,13 +559,13 @@ def survives(export: Json) -> None:
     assert str(refusal).startswith("export1.json: " if isinstance(refusal, FormatError) else unknown_label)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150))
 @given(HOSTILE)
 def test_any_json_gives_tables_or_a_clear_error(export: Json) -> None:
     survives(export)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_an_export_with_one_hostile_value_gives_tables_or_a_clear_error(data: st.DataObject) -> None:
     draft = {"id": 8, "user": 4, "result": [result("relevance", "relevant")]}

@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from campaigns import CAMPAIGN, GUIDELINE, make_api, pairs_of, round_of, tasks_of
@@ -549,7 +551,7 @@ def pull_until_done(site: Site, server: FakeServer, *, is_full: bool) -> None:
 
 @pytest.mark.slow
 @given(Steps, st.lists(st.sampled_from(FAULTS), max_size=15))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 def test_whatever_happens_every_version_that_was_seen_is_in_the_ledger_once(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]], faults: list[str]
 ) -> None:

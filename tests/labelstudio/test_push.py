@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 from campaigns import CAMPAIGN, GUIDELINE, each_once, make_api, pairs_of, round_of, tasks_of
@@ -151,7 +153,7 @@ def test_one_fault_anywhere_changes_nothing(fault: str, place: int) -> None:
 
 
 @given(st.lists(st.sampled_from(FAULTS), max_size=25))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_whatever_the_faults_every_task_is_there_once(faults: list[str]) -> None:
     server = FakeServer()
     server.faults = list(faults)
@@ -287,7 +289,7 @@ def test_a_long_address_is_asked_for_in_smaller_portions() -> None:
 
 
 @given(st.lists(st.sampled_from(["ok", "replay", "shuffle", "repeat-rows", "500", "drop"]), max_size=5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_a_sweep_sees_every_task_whatever_the_pages_look_like(faults: list[str]) -> None:
     server = FakeServer()
     push(server, round_of(tasks_of(23), ("ann",)))

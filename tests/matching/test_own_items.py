@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fire_toolkit as fire
+from examples import examples
 from fire_toolkit.formats.runs.native import NativeRunFile, run_bytes
 from fire_toolkit.matching.own_items import LeftOut, drop_own_items, own_items_of, qrels_without_own_pairs
 from fire_toolkit.tables import Qrels, Run, check_qrels, check_queries
@@ -51,7 +52,7 @@ def test_the_docs_below_the_own_item_move_up_by_one(cells: Any, own: dict[str, s
 
 
 @given(cells, named, st.sampled_from([None, "index", "average"]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_runs_in_files_and_matrices_as_they_lie_give_the_same_scores(
     tmp_path: Path, cells: Any, own: dict[str, str], ties: str | None
 ) -> None:

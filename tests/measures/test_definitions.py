@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.measures import JudgedRanking, list_measures, parse_measure
 
 QUERY_IDS = ["q1", "q2", "q3", "q4", "q5"]
@@ -81,7 +82,7 @@ SLOW = {"C": slow_correct, "AP_fire": slow_average_precision_fire, "Judged": slo
 
 
 @given(run=runs, relevances=qrels, k=cutoffs)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_equal_their_definitions(join, run, relevances, k: int) -> None:
     ranking, found = join(run, relevances), lists(run, relevances)
     for name, slow in SLOW.items():
@@ -90,7 +91,7 @@ def test_equal_their_definitions(join, run, relevances, k: int) -> None:
 
 
 @given(run=runs, relevances=qrels, k=cutoffs)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_average_precision_over_the_places_there_are_equals_its_definition(
     join, run, relevances, k: int
 ) -> None:
@@ -110,7 +111,7 @@ def slow_rank_biased(found: list[int | None], p: float) -> tuple[float, float]:
 
 
 @given(run=runs, relevances=qrels, p=st.floats(0.01, 0.99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_rank_biased_precision_and_its_residual_equal_their_definitions(
     join, run, relevances, p: float
 ) -> None:
@@ -121,7 +122,7 @@ def test_rank_biased_precision_and_its_residual_equal_their_definitions(
 
 
 @given(run=runs, relevances=qrels, k=cutoffs)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_judged_and_unjudged_add_up_to_what_was_retrieved(join, run, relevances, k: int) -> None:
     ranking = join(run, relevances)
     both = values(ranking, f"Judged@{k}") + values(ranking, f"unjudged@{k}")
@@ -129,7 +130,7 @@ def test_judged_and_unjudged_add_up_to_what_was_retrieved(join, run, relevances,
 
 
 @given(run=runs, relevances=qrels)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_the_second_tier_and_e_equal_their_definitions(join, run, relevances) -> None:
     tiers, harmonic = [], []
     for found, (_, docs) in zip(lists(run, relevances).values(), sorted(relevances.items()), strict=True):
@@ -145,7 +146,7 @@ def test_the_second_tier_and_e_equal_their_definitions(join, run, relevances) ->
 
 
 @given(run=runs, relevances=qrels)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_ranks_of_the_first_positive_equal_their_definition(join, run, relevances) -> None:
     ranking, found = join(run, relevances), lists(run, relevances)
     worst = max(map(len, found.values())) + 1
@@ -157,7 +158,7 @@ def test_ranks_of_the_first_positive_equal_their_definition(join, run, relevance
 
 
 @given(run=runs, relevances=qrels, name=every_name)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_every_measure_lies_in_its_range(join, run, relevances, name: str) -> None:
     ranking = join(run, relevances)
     found = values(ranking, name)
@@ -170,7 +171,7 @@ def test_every_measure_lies_in_its_range(join, run, relevances, name: str) -> No
 
 
 @given(run=runs, relevances=qrels, name=every_name)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_names_of_docs_do_not_matter_as_long_as_their_order_stays(join, run, relevances, name: str) -> None:
     def rename(table):
         return {f"x-{q}": {f"日{doc}": value for doc, value in docs.items()} for q, docs in table.items()}
@@ -181,14 +182,14 @@ def test_names_of_docs_do_not_matter_as_long_as_their_order_stays(join, run, rel
 
 
 @given(run=runs, relevances=qrels, name=every_name)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_queries_that_the_qrels_lack_change_nothing(join, run, relevances, name: str) -> None:
     more = {**run, "another": {f"d{n:02d}": 1 for n in range(14)}, "a": {"d01": 1}}
     np.testing.assert_array_equal(values(join(run, relevances), name), values(join(more, relevances), name))
 
 
 @given(run=runs, relevances=qrels, k=cutoffs)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_an_unjudged_tail_changes_no_measure_of_positives(join, run, relevances, k: int) -> None:
     longer = {q: {**docs, **{f"tail{n}": -n for n in range(1, 4)}} for q, docs in run.items()}
     short, long = join(run, relevances), join(longer, relevances)
@@ -197,7 +198,7 @@ def test_an_unjudged_tail_changes_no_measure_of_positives(join, run, relevances,
 
 
 @given(run=runs, relevances=qrels, added=qrels, k=cutoffs)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_correct_and_precision_never_fall_when_positives_are_added(
     join, run, relevances, added, k: int
 ) -> None:

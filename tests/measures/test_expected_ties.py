@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import find_ties
@@ -89,7 +90,7 @@ def test_a_positive_tied_with_one_other_doc() -> None:
     st.dictionaries(st.sampled_from([f"d{n}" for n in range(6)]), st.integers(-1, 2), min_size=1),
     st.sampled_from(["", ":rel=2", ":condensed"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_is_the_mean_over_all_orders(docs, relevance, modifier: str) -> None:
     each = {f"q{n}": order for n, order in enumerate(orders(docs))}
     run = make_run({q: {d: -float(i) for i, d in enumerate(order)} for q, order in each.items()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import replace
 from pathlib import Path
 
@@ -68,6 +69,7 @@ def test_no_file_outside_measures_knows_one_by_name() -> None:
     assert found == {}
 
 
+@functools.cache
 def names_a_measure(word: str) -> bool:
     """Whether a text is a measure's name, or its beginning in an f-string (`C@`); letters alone are not."""
     if len(word) < 2 or len(word) > 40:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.judge_matrix import judge_matrix
 from fire_toolkit.matching.ranking import rank_run
@@ -80,7 +81,7 @@ def ranked_of(run: Run, query_id: str) -> list[str]:
 
 @pytest.mark.slow
 @given(scores_of, pairs_of, st.sampled_from([1, 2]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_equals_the_definition(scores, pairs: Pairs, level: int) -> None:
     run = make_run(scores)
     expected = [slow(ranked_of(run, q), pairs[q], level) for q in sorted(pairs)]
@@ -91,7 +92,7 @@ def test_equals_the_definition(scores, pairs: Pairs, level: int) -> None:
 
 @pytest.mark.slow
 @given(scores_of, pairs_of)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_one_stratum_is_inferred_ap_and_a_judged_pool_is_ap(scores, pairs: Pairs) -> None:
     run = make_run(scores)
     one: Pairs = {q: {d: ("1", r) for d, (_, r) in own.items()} for q, own in pairs.items()}
@@ -103,7 +104,7 @@ def test_one_stratum_is_inferred_ap_and_a_judged_pool_is_ap(scores, pairs: Pairs
 
 
 @given(scores_of, pairs_of)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_condensed_lists_have_strata_of_judged_docs_alone(scores, pairs: Pairs) -> None:
     run, found = make_run(scores), values(make_run(scores), make_qrels(pairs), "xinfAP:condensed")
     for value, query_id in zip(found, sorted(pairs), strict=True):
@@ -113,7 +114,7 @@ def test_condensed_lists_have_strata_of_judged_docs_alone(scores, pairs: Pairs) 
 
 
 @given(pairs_of, st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_every_way_to_join_knows_the_strata(pairs: Pairs, seed: int) -> None:
     qrels, draws = make_qrels(pairs), random.Random(seed)
     queries = sorted(pairs)

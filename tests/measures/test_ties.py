@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import block_of
 from fire_toolkit.matching.ranking import rank_run
@@ -160,7 +161,7 @@ def slow_orders(docs: dict[str, int]) -> list[list[str]]:
 
 @pytest.mark.slow
 @given(scores_of, relevances_of, st.sampled_from([*LARGER, "MnR"]), modifiers)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_optimistic_is_no_worse_than_average_than_pessimistic(scores, relevances, name, modifier) -> None:
     run, qrels = make_run(scores), make_qrels(relevances)
     sign = -1 if name == "MnR" else 1
@@ -184,7 +185,7 @@ few_docs = st.dictionaries(st.sampled_from([f"d{n}" for n in range(5)]), st.inte
     st.sampled_from([*LARGER, "MnR"]),
     modifiers,
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80))
 def test_the_ends_are_the_best_and_the_worst_of_all_orders(docs, relevance, name, modifier) -> None:
     run, qrels = make_run({"q": docs}), make_qrels({"q": relevance})
     found = [
@@ -202,7 +203,7 @@ def test_the_ends_are_the_best_and_the_worst_of_all_orders(docs, relevance, name
     few_docs,
     st.dictionaries(st.sampled_from([f"d{n}" for n in range(6)]), st.integers(0, 1), min_size=1),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_average_is_the_mean_first_rank_over_all_orders(docs, relevance) -> None:
     run, qrels = make_run({"q": docs}), make_qrels({"q": relevance})
     orders = slow_orders(docs)
@@ -214,7 +215,7 @@ def test_average_is_the_mean_first_rank_over_all_orders(docs, relevance) -> None
 
 
 @given(scores_of, relevances_of, st.randoms(use_true_random=False))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_the_ends_do_not_depend_on_the_names_of_docs(scores, relevances, random) -> None:
     names = [f"d{n}" for n in range(8)]
     renamed = dict(zip(names, random.sample(names, 8), strict=True))

@@ -8,6 +8,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.measures import JudgedRanking, parse_measure
 
 TREC_NAMES = {
@@ -101,7 +102,7 @@ def assert_equal(ranking: JudgedRanking, run, relevances, ours: str, theirs: str
 
 
 @given(run=runs, relevances=qrels)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_equals_trec_eval_on_ties_missing_queries_odd_ids_and_grades(join, run, relevances) -> None:
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():
@@ -109,7 +110,7 @@ def test_equals_trec_eval_on_ties_missing_queries_odd_ids_and_grades(join, run, 
 
 
 @given(run=runs, relevances=qrels)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_equals_trec_eval_with_a_relevance_level(join, run, relevances) -> None:
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():
@@ -118,7 +119,7 @@ def test_equals_trec_eval_with_a_relevance_level(join, run, relevances) -> None:
 
 
 @given(run=runs, relevances=qrels)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_equals_trec_eval_on_judged_docs_only(join, run, relevances) -> None:
     ranking = join(run, relevances)
     for ours, theirs in TREC_NAMES.items():
@@ -143,7 +144,7 @@ def test_equals_trec_eval_on_long_lists_full_of_ties(join, seed: int) -> None:
 
 
 @given(run=runs, relevances=qrels)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 def test_the_geometric_mean_equals_trec_eval(join, run, relevances) -> None:
     # pytrec_eval gives the logarithm of each query; a query missing from the run is not in its mean.
     logs = trec_values(run, relevances, "gm_map")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.media.server import MediaServer, allowed_origins, content_type, url_path
 
 PAGE = "http://127.0.0.1:8080"
@@ -47,7 +48,7 @@ def answer(server: MediaServer, target: str) -> bytes:
 @example("/%2fetc/passwd")
 @example("/a%00.mp4")
 @example("http://evil.example/a")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(PIECES).map(lambda pieces: "/" + "".join(pieces)))
 def test_whatever_is_asked_for_is_one_of_the_files_or_refused(server: MediaServer, target: str) -> None:
     found = answer(server, target)

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.resolution import RULES, next_round, resolve
 from fire_toolkit.tables import Judgments, check_disputes, check_judgments, check_labels, check_pool
@@ -134,7 +135,7 @@ def test_no_judgments_give_no_labels_and_no_disputes(rule: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15))
 @given(
     answers=st.dictionaries(
         st.sampled_from("abcd"), st.lists(st.sampled_from(list(GRADED)), min_size=1, max_size=5)

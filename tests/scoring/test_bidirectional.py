@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.scoring.bidirectional import (
@@ -71,7 +72,7 @@ def pairs_of(positive: np.ndarray, texts: list[str], items: list[str]) -> list[t
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=14), st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_equals_a_slow_count_in_any_ratio_of_captions(captions: list[int], seed: int) -> None:
     sims, positive, texts, items = collection(captions, seed)
     forth, back = both_runs(sims, texts, items)
@@ -81,7 +82,7 @@ def test_equals_a_slow_count_in_any_ratio_of_captions(captions: list[int], seed:
 
 
 @given(st.integers(0, 99), st.integers(1, 4))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 def test_texts_may_have_several_items(seed: int, n_more: int) -> None:
     sims, positive, texts, items = collection([2, 1, 3, 1], seed)
     more = np.random.default_rng(seed).integers(0, positive.size, n_more)
@@ -93,7 +94,7 @@ def test_texts_may_have_several_items(seed: int, n_more: int) -> None:
 
 
 @given(st.integers(1, 4), st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20))
 def test_folds_are_parts_of_the_matrix(n_folds: int, seed: int) -> None:
     sims, positive, texts, items = collection([5, 2, 1, 5, 3, 2, 1, 5, 5], seed)
     forth, back = both_runs(sims, texts, items)

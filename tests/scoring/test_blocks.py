@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_world import joined_or_why_not
 
+from examples import examples
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ranking import rank_run
@@ -74,7 +75,7 @@ judged = st.dictionaries(
 
 @pytest.mark.slow
 @given(scored, judged, st.sets(st.integers(1, 8)), st.sampled_from([None, *TIE_RULES]), st.integers(2, 9))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_scores_and_notes_are_those_of_the_run_held_whole(scores, relevances, cuts, rule, depth) -> None:
     run = make_run(scores)
     below = run["rank"].to_numpy() % depth != 0  # ranks with gaps, as of positives kept below the top

@@ -9,6 +9,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measure
@@ -215,7 +216,7 @@ query_tables = st.dictionaries(st.sampled_from(["007", "q:1|x", "日本", "NA"])
 
 
 @given(run=query_tables, relevances=query_tables, seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 def test_the_order_of_rows_does_not_matter_and_means_equal_trec_evals(run, relevances, seed) -> None:
     docs = {doc for own in relevances.values() for doc in own}
     if 2 * len(set(run) & set(relevances)) < len(relevances) or not docs & {

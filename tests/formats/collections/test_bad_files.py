@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import FireError, FormatError, JoinError, TableError, UsageError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.tables import check_items, check_qrels, check_queries
@@ -19,7 +20,7 @@ from fire_toolkit.tables import check_items, check_qrels, check_queries
 GOLDEN = Path(__file__).parents[2] / "golden" / "collections"
 INPUTS = sorted(path for path in GOLDEN.glob("*/input/**/*") if path.is_file())
 JSON_INPUTS = [path for path in INPUTS if path.suffix == ".json"]
-_slow = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_slow = settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def read_or_refuse(path: Path) -> None:
@@ -67,7 +68,7 @@ def changed(value: Any, path: list[int], new: Any) -> Any:
 
 
 @pytest.mark.parametrize("source", JSON_INPUTS, ids=lambda path: f"{path.parts[-3]}-{path.name}")
-@settings(_slow, max_examples=40)
+@settings(_slow, max_examples=examples(40))
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=6), json_values)
 def test_json_with_values_of_other_types_is_an_error_or_a_table(
     source: Path, tmp_path: Path, place: list[int], new: Any
@@ -77,7 +78,7 @@ def test_json_with_values_of_other_types_is_an_error_or_a_table(
     read_or_refuse(path)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(
         [b"", b"PAR1", b"\x1f\x8b", b"\x80\x04", b"[", b"{", b'{"a":', b"query_id,text\n", b"a\t"]
