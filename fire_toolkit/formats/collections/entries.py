@@ -82,6 +82,11 @@ class Entry:
         """Return an object within this one."""
         return Entry.of(self.value(name, default), self.where)
 
+    @property
+    def split(self) -> str:
+        """Return the split that the entry names, empty where it names none."""
+        return str(self.value("split", ""))
+
     def entries(self, name: str) -> list[Entry]:
         """Return the objects of a list; the place of the third is `…: name[2]`."""
         place = f"{self.where}: {name}"
@@ -98,11 +103,6 @@ def image_items(whole: Entry) -> list[dict[str, str]]:
     """Return the items in a list `images` of COCO's form: doc_id is `id`, media_url is `file_name`."""
     images = whole.entries("images")
     return [{"doc_id": image.id("id"), "media_url": image.text("file_name")} for image in images]
-
-
-def split_of(entry: Entry) -> str:
-    """Return the split that an entry names, empty where it names none."""
-    return str(entry.value("split", ""))
 
 
 def _as_text(value: object, where: str) -> str:
@@ -125,8 +125,31 @@ def have(records: object, *names: str) -> bool:
 
 def by_fields(*names: str) -> Callable[[Source], str | None]:
     """Return a recogniser of files whose first entry has these fields."""
-    why = f"JSON entries with {', '.join(names[:-1])} and {names[-1]}"
-    return lambda source: why if have(source.records, *names) else None
+    return lambda source: f"JSON entries with {_and(names)}" if have(source.records, *names) else None
+
+
+def by_header(*names: str) -> Callable[[Source], str | None]:
+    """Return a recogniser of tables whose header has these names."""
+    return lambda source: f"the header names {', '.join(names)}" if set(names) <= set(source.header) else None
+
+
+def by_keys(*names: str) -> Callable[[Source], str | None]:
+    """Return a recogniser of a JSON object with these keys."""
+    return lambda source: f"a JSON object with {_and(names)}" if set(names) <= set(_object(source)) else None
+
+
+def by_list(name: str, *fields: str) -> Callable[[Source], str | None]:
+    """Return a recogniser of a JSON object with a list of that name, whose first entry has these fields."""
+    why = f"a JSON object whose {name} have {_and(fields)}"
+    return lambda source: why if have(_object(source).get(name), *fields) else None
+
+
+def _object(source: Source) -> dict[str, Any]:
+    return source.json if isinstance(source.json, dict) else {}
+
+
+def _and(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, tuple[str, ...]]:
@@ -166,13 +189,21 @@ class Captions:
         self, doc_id: str, text: str, *, query_id: str | None = None, is_positive: bool = True, **more: Any
     ) -> str:
         """Add a caption of `doc_id` and return its id."""
-        if query_id is None:
-            query_id = f"{doc_id}#{self._n_of_doc[doc_id]}"
-            self._n_of_doc[doc_id] += 1
+        query_id = self.next_id(doc_id) if query_id is None else query_id
         self.rows.append({"query_id": query_id, "text": text, **more})
         if is_positive:
             self.pairs.append((query_id, doc_id, 1))
         return query_id
+
+    def next_id(self, doc_id: str) -> str:
+        """Return the id of the next caption of `doc_id` that has none of its own."""
+        self._n_of_doc[doc_id] += 1
+        return f"{doc_id}#{self._n_of_doc[doc_id] - 1}"
+
+    def add_all(self, doc_id: str, texts: Iterable[str]) -> None:
+        """Add the captions of `doc_id`, without ids of their own."""
+        for text in texts:
+            self.add(doc_id, text)
 
     def part(
         self,

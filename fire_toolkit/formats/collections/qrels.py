@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.collections.entries import have, need
+from fire_toolkit.formats.collections.entries import by_header, have, need
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.runs.trec import read_trec_qrels, well_formed_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -19,12 +19,14 @@ from fire_toolkit.tables import Qrels, check_qrels
 
 _MOST = 10**15
 _BEIR = ["query-id", "corpus-id", "score"]
+_COLUMNS = ["query_id", "doc_id", "relevance"]
+_is_beir = by_header(*_BEIR)
 
 
 def recognise(source: Source) -> str | None:
     """Return why a file holds qrels, or None."""
-    if set(_BEIR) <= set(source.header):
-        return f"the header names {', '.join(_BEIR)}"
+    if why := _is_beir(source):
+        return why
     if have(source.records, *_BEIR):
         return f"entries with {', '.join(_BEIR)}"
     if _by_query(source) is not None:
@@ -63,7 +65,7 @@ def _is_whole(text: str) -> bool:
 def read(source: Source, split: str | None) -> Part:
     """Return the pairs with their relevance, and their strata where the file has them."""
     table = _read(source)
-    kept = [name for name in ("query_id", "doc_id", "relevance", "stratum") if name in table]
+    kept = [name for name in (*_COLUMNS, "stratum") if name in table]
     return Part(str(source.path), positives=table[kept])
 
 
@@ -93,12 +95,12 @@ def read_qrels(path: str | Path) -> Qrels:
 
 
 def _read(source: Source) -> pd.DataFrame:
-    if set(_BEIR) <= set(source.header):
+    if _is_beir(source):
         found = read_delimited(source.path, required=_BEIR)
-        return found.rename(columns=dict(zip(_BEIR, ("query_id", "doc_id", "relevance"), strict=True)))
+        return found.rename(columns=dict(zip(_BEIR, _COLUMNS, strict=True)))
     if source.records is not None:
         pairs = [_pair(entry, f"{source.path}: entry {n}") for n, entry in enumerate(source.records)]
-        return pd.DataFrame(pairs, columns=["query_id", "doc_id", "relevance"])
+        return pd.DataFrame(pairs, columns=_COLUMNS)
     if (by_query := _by_query(source)) is not None:
         return _from_json(by_query, str(source.path))
     return read_trec_qrels(source.path)
@@ -110,7 +112,7 @@ def _from_json(by_query: Mapping[str, Any], where: str) -> pd.DataFrame:
         for query, docs in by_query.items()
         for doc, grade in (docs.items() if isinstance(docs, dict) else ((doc, 1) for doc in docs))
     ]
-    return pd.DataFrame(pairs, columns=["query_id", "doc_id", "relevance"])
+    return pd.DataFrame(pairs, columns=_COLUMNS)
 
 
 def _pair(entry: dict[str, object], where: str) -> tuple[str, str, int]:

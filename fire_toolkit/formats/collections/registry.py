@@ -9,27 +9,8 @@ from typing import NamedTuple
 
 from fire_toolkit.collections.parts import Collection, Part, assemble
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.collections import (
-    activitynet,
-    beir,
-    circo,
-    cirr,
-    coco,
-    didemo,
-    fashioniq,
-    flickr,
-    galleries,
-    karpathy,
-    lavis,
-    lsmdc,
-    msrvtt_csv,
-    msrvtt_json,
-    msvd,
-    qrels,
-    tables,
-    vatex,
-)
-from fire_toolkit.formats.collections.entries import ALL
+from fire_toolkit.formats.collections import composed, images, lists, qrels, tables, videos
+from fire_toolkit.formats.collections.entries import ALL, by_fields, by_header, by_keys, by_list
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.runs.hints import not_the_file
 from fire_toolkit.plugins import Registry
@@ -59,24 +40,26 @@ READERS: Registry[Reader] = Registry(
     returns={"recognise": (str, type(None)), "read": Part},
 )
 for _reader in (
-    Reader("msrvtt-jsfusion", msrvtt_csv.recognise, msrvtt_csv.read),
-    Reader("msrvtt-data", msrvtt_json.recognise, msrvtt_json.read, has_splits=True),
-    Reader("msvd", msvd.recognise, msvd.read),
-    Reader("karpathy", karpathy.recognise, karpathy.read, has_splits=True),
-    Reader("coco", coco.recognise, coco.read),
-    Reader("activitynet", activitynet.recognise, activitynet.read),
-    Reader("cirr", cirr.recognise, cirr.read, own_item="drop"),
-    Reader("circo", circo.recognise, circo.read, own_item="keep"),
-    Reader("fashioniq", fashioniq.recognise, fashioniq.read, own_item="keep"),
-    Reader("vatex", vatex.recognise, vatex.read),
-    Reader("didemo", didemo.recognise, didemo.read),
-    Reader("flickr", flickr.recognise, flickr.read),
-    Reader("lsmdc", lsmdc.recognise, lsmdc.read),
+    Reader("msrvtt-jsfusion", by_header(*videos.JSFUSION), videos.read_jsfusion),
+    Reader("msrvtt-data", by_keys("videos", "sentences"), videos.read_msrvtt, has_splits=True),
+    Reader("msvd", videos.recognise_msvd, videos.read_msvd),
+    Reader("karpathy", by_list("images", "filename", "sentences"), images.read_karpathy, has_splits=True),
+    Reader("coco", by_list("annotations", "image_id", "caption"), images.read_coco),
+    Reader("activitynet", videos.recognise_activitynet, videos.read_activitynet),
+    Reader("cirr", by_fields("pairid", "reference", "img_set"), composed.read_cirr, own_item="drop"),
+    Reader(
+        "circo", by_fields("id", "reference_img_id", "relative_caption"), composed.read_circo, own_item="keep"
+    ),
+    Reader("fashioniq", by_fields("candidate", "captions"), composed.read_fashioniq, own_item="keep"),
+    Reader("vatex", by_fields("videoID", "enCap"), videos.read_vatex),
+    Reader("didemo", by_fields("video", "description"), videos.read_didemo),
+    Reader("flickr", images.recognise_flickr, images.read_flickr),
+    Reader("lsmdc", videos.recognise_lsmdc, videos.read_lsmdc),
     Reader("qrels", qrels.recognise, qrels.read),
-    Reader("lavis", lavis.recognise, lavis.read),
+    Reader("lavis", images.recognise_lavis, images.read_lavis),
     Reader("table", tables.recognise, tables.read),
-    Reader("texts", beir.recognise, beir.read),
-    Reader("items", galleries.recognise, galleries.read),
+    Reader("texts", lists.recognise_texts, lists.read_texts),
+    Reader("items", lists.recognise_items, lists.read_items),
 ):
     READERS.add(_reader.name, _reader)
 

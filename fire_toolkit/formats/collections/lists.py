@@ -1,0 +1,69 @@
+"""What names no captions: texts by their ids (BEIR's corpus and queries), and lists of a split's items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.collections.parts import Part
+from fire_toolkit.formats.collections.entries import Entry, by_list, entries_of, have, image_items
+from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.ids import id_text
+
+_are_images = by_list("images", "id", "file_name")
+
+
+def _text_key(source: Source) -> str | None:
+    return next((key for key in ("_id", "id") if have(source.records, key, "text")), None)
+
+
+def recognise_texts(source: Source) -> str | None:
+    """Return why a file is a corpus or queries, or None."""
+    key = _text_key(source)
+    return f"entries with {key} and text: corpus or queries, as the qrels use their ids" if key else None
+
+
+def read_texts(source: Source, split: str | None) -> Part:
+    """Return texts with their ids; the qrels tell whether they are queries or the corpus."""
+    key = _text_key(source) or "_id"
+    rows = [(entry.id(key), _title(entry), entry.text("text")) for entry in entries_of(source)]
+    return Part(str(source.path), texts=pd.DataFrame(rows, columns=["id", "title", "text"], dtype=object))
+
+
+def _title(entry: Entry) -> str:
+    return entry.text("title", "") if entry.value("title", "") else ""
+
+
+def recognise_items(source: Source) -> str | None:
+    """Return why a file is a list of items, or None."""
+    found = source.json
+    if isinstance(found, list) and found and all(isinstance(entry, str | int) for entry in found):
+        return "a JSON list of ids"
+    if isinstance(found, dict) and found and all(isinstance(value, str) for value in found.values()):
+        return "a JSON object of paths under names"
+    if why := _are_images(source):
+        return why
+    is_text = found is None and source.records is None and source.lines
+    return "one id a line" if is_text and all(_is_id(line) for line in source.lines) else None
+
+
+def _is_id(line: str) -> bool:
+    return len(line.split()) == 1 and "," not in line and line.strip()[:1] not in ("{", "[", "(")
+
+
+def read_items(source: Source, split: str | None) -> Part:
+    """Return the items of the split; media_url is the path, where the file has one."""
+    return Part(str(source.path), items=pd.DataFrame(_items(source), dtype=object), is_gallery=True)
+
+
+def _items(source: Source) -> list[dict[str, str]]:
+    found: Any = source.json
+    path = str(source.path)
+    if found is None:
+        return [{"doc_id": line.strip()} for line in source.lines]
+    if isinstance(found, list):
+        return [{"doc_id": id_text(entry, path)} for entry in found]
+    if "images" not in found or isinstance(found["images"], str):
+        return [{"doc_id": id_text(name, path), "media_url": media} for name, media in found.items()]
+    return image_items(Entry(found, path))
