@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.formats.runs import column_pass, dense
+from fire_toolkit.formats.runs import dense
 from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.matrix import HeldMatrix, held
 from fire_toolkit.formats.runs.ranked import Ranked
@@ -62,9 +62,8 @@ def test_any_matrix_is_ranked_as_by_brute_force(
 
     with (
         mock.patch.object(dense, "_CHUNK_CELLS", block_cells),
-        mock.patch.object(column_pass, "_CHUNK_CELLS", block_cells),
+        mock.patch.object(dense, "_HELD_BYTES", 4 * block_cells),
         mock.patch.object(dense, "rows_per_block", rows_of_block),
-        mock.patch.object(column_pass, "rows_per_block", rows_of_block),
     ):
         ranked = rank_matrix(
             held("m", values),

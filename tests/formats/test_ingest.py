@@ -12,6 +12,7 @@ import pytest
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.arrays.npy import read_npy
+from fire_toolkit.formats.runs import dense
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.matrix import FileMatrix
 from fire_toolkit.formats.runs.native import run_bytes
@@ -236,6 +237,31 @@ def test_the_hash_of_a_file_read_in_blocks_is_known_from_reading_it(name: str, t
     path = Path(__file__).parent / "golden" / name
     hashes = ingest(path, Request(**ids)).hashes
     assert hashes == ({} if name == "view.pt" else {path: sha256_of(path)})  # a view is gathered in memory
+
+
+def test_a_matrix_that_is_turned_in_parts_is_hashed_and_counted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_bytes: list[int] = []
+    given = {"query_ids": QUERIES[:3], "on_read": n_bytes.append}
+    whole = read(tmp_path, SQUARE[:3].T.copy(), **given)
+    monkeypatch.setattr(dense, "_HELD_BYTES", 4 * 4 * 2)  # two of three queries
+    parts = read(tmp_path, SQUARE[:3].T.copy(), **given)
+    assert parts.run.equals(whole.run)
+    assert {tmp_path / "m.npy": sha256_of(tmp_path / "m.npy")} == parts.hashes
+    assert sum(n_bytes) == 2 * SQUARE[:3].nbytes
+
+
+@pytest.mark.parametrize("n_docs", [3, 5])
+def test_products_are_the_same_in_parts(n_docs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more docs than queries, it is the docs that are read in blocks."""
+    random = np.random.default_rng(3)
+    vectors = {"query_embeds": random.normal(size=(4, 6)), "video_embeds": random.normal(size=(n_docs, 6))}
+    np.savez(tmp_path / "m.npz", **vectors)
+    given = Request(query_ids=QUERIES, doc_ids=[f"d{n}" for n in range(n_docs)], similarity="dot", depth=2)
+    whole = ingest(tmp_path / "m.npz", given).run
+    monkeypatch.setattr(dense, "_HELD_BYTES", 4 * n_docs * 3)  # three of four queries
+    assert ingest(tmp_path / "m.npz", given).run.equals(whole)
 
 
 def test_the_hash_holds_what_lies_before_and_behind_the_matrix(tmp_path: Path) -> None:

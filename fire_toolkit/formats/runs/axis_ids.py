@@ -115,19 +115,14 @@ def _values(path: Path, column: str) -> Any:
         return _in_a_collection(Source(path), column)
     source = Source(path, read_text(path).encode())
     if (source.text or "").lstrip()[:1] in ("[", "{"):
-        return _in_json(source, column)
+        found = source.records is None
+        return _under_a_name(source.json, source, column) if found else _in_a_collection(source, column)
     return _in_lines([line.strip() for line in source.lines], source, column)
 
 
 def _start(path: Path) -> bytes:
     with opened(path) as stream:
         return stream.read(128)
-
-
-def _in_json(source: Source, column: str) -> Any:
-    if source.records is not None:
-        return _in_a_collection(source, column)
-    return _under_a_name(source.json, source, column)
 
 
 def _under_a_name(values: Any, source: Source, column: str) -> Any:

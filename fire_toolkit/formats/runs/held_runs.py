@@ -10,7 +10,6 @@ import numpy as np
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.runs.axis_ids import needed_ids
-from fire_toolkit.formats.runs.dense import QUERIES_ROWS
 from fire_toolkit.formats.runs.ingest import Request, rank_queries
 from fire_toolkit.formats.runs.matrix import Array, held
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
@@ -64,7 +63,8 @@ def run_from_matrix(
     if depth < 1:
         raise UsageError(f"run_from_matrix: depth is {depth}, expected 1 or more")
     values = _array(sims)
-    queries, docs = needed_ids(_WHERE, id_texts(query_ids, "query_ids"), id_texts(doc_ids, "doc_ids"))
+    axes = needed_ids(_WHERE, id_texts(query_ids, "query_ids"), id_texts(doc_ids, "doc_ids"))
+    queries, docs = axes
     if values.shape != (len(queries), len(docs)) or not values.size:
         shape = " × ".join(map(str, values.shape)) or "of a single number"
         turned = values.shape == (len(docs), len(queries)) and values.size
@@ -74,9 +74,7 @@ def run_from_matrix(
         )
     request = Request(run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow))
     try:
-        return rank_queries(
-            _WHERE, held("sims", values), queries, docs, QUERIES_ROWS, None, request, {}, []
-        ).run
+        return rank_queries(_WHERE, held("sims", values), axes, request, {}).run
     except TableError as error:
         raise TableError(str(error).replace("--allow ", "allow=")) from None
 

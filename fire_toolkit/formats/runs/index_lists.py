@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 
@@ -93,10 +92,11 @@ def named_by_place(
 def named_where_places(
     listed: Listed,
     path: Path,
-    ids: tuple[Sequence[str] | None, Sequence[str] | None],
-    asked: Mapping[str, str] = MappingProxyType({}),
+    column: str,
+    ids: Sequence[str],
     *,
-    is_needed: bool = True,
+    option: str | None,
+    is_needed: bool = False,
 ) -> Listed:
     """Return lists whose queries or docs are places from 0 with the ids at those places; ids stay.
 
@@ -105,33 +105,27 @@ def named_where_places(
     Args:
         listed: the lists of a file that may hold ids or places.
         path: the file.
-        ids: of queries and docs, None where none are given.
-        asked: `query_ids`, `doc_ids`: those that somebody asked for, and by which option.
-        is_needed: whether the file must have a use for those.
+        column: `query_id` or `doc_id`, what the ids are of.
+        ids: the list in which a place is looked up.
+        option: by which option somebody asked for these ids, None where nobody did.
+        is_needed: whether the file must have a use for ids that somebody asked for.
 
     Raises:
         UsageError: ids were asked for, and the file holds what may be ids or places; or has no use for them.
     """
-    notes, scored = list(listed.notes), listed.scored
-    for name, given in zip(("query_ids", "doc_ids"), ids, strict=True):
-        if given is None:
-            continue
-        column = name.removesuffix("s")
-        values = scored[column].astype("str")
-        problem = _no_places(values.unique().tolist(), given)
-        if problem is None:
-            places = values.astype("int64").to_numpy()
-            scored = scored.assign(**{column: pd.Series(list(given), dtype="str").to_numpy()[places]})
-            notes.append(f"{column}s are places from 0, named by the list of {column}s")
-        elif name in asked and problem is _EITHER:
-            raise UsageError(
-                f"{path}: {asked[name]}: its {column}s {problem}, which only you can tell: {_DO}"
-            )
-        elif name in asked and is_needed:
-            raise UsageError(f"{path}: {asked[name]} is of no use: its {column}s {problem}")
-        elif problem is _EITHER:
-            warnings.warn(f"{path}: its {column}s {problem}; taken as ids", FileNote, stacklevel=2)
-    return replace(listed, scored=scored, notes=tuple(notes))
+    values = listed.scored[column].astype("str")
+    problem = _no_places(values.unique().tolist(), ids)
+    if problem is None:
+        named = pd.Series(list(ids), dtype="str").to_numpy()[values.astype("int64").to_numpy()]
+        note = f"{column}s are places from 0, named by the list of {column}s"
+        return replace(listed, scored=listed.scored.assign(**{column: named}), notes=(*listed.notes, note))
+    if option and problem is _EITHER:
+        raise UsageError(f"{path}: {option}: its {column}s {problem}, which only you can tell: {_DO}")
+    if option and is_needed:
+        raise UsageError(f"{path}: {option} is of no use: its {column}s {problem}")
+    if problem is _EITHER:
+        warnings.warn(f"{path}: its {column}s {problem}; taken as ids", FileNote, stacklevel=2)
+    return listed
 
 
 def _no_places(found: Sequence[str], given: Sequence[str]) -> str | None:

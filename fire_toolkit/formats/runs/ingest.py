@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from fire_toolkit.formats.runs.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix, n_rows_columns
 from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
-from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.runs.readers import recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.measures.defaults import FIRST
@@ -28,6 +26,7 @@ from fire_toolkit.scoring.sense import Sense, sense_of
 from fire_toolkit.tables import Qrels, Run
 
 ORIENTATIONS = (QUERIES_ROWS, QUERIES_COLUMNS)
+Axes = tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -92,70 +91,75 @@ def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> 
     if reader.read_lists is not None:
         if doc_vectors is not None:
             raise UsageError(f"{path}: {reader.what} holds no vectors")
-        listed = reader.read_lists(path, request.key)
-        if listed.has_places:
-            listed = named_by_place(listed, path, *_axes(path, request))
-        else:
-            listed = named_where_places(listed, path, (request.query_ids, request.doc_ids), request.asked)
-        return _ingest_lists(path, listed, request, about)
+        return _ingest_lists(path, reader.read_lists(path, request.key), request, about)
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no predictions")
     arrays = reader.read_arrays(path)
-    if doc_vectors is not None:
-        other = recognise(doc_vectors)
-        if other.read_arrays is None:
-            raise UsageError(f"{doc_vectors}: {other.what} holds no vectors")
-        return _ingest_vectors(path, arrays, other.read_arrays(doc_vectors), doc_vectors, request, about)
-    pair = vector_names(arrays) if request.key is None else None
-    if pair is not None:
-        return _ingest_product(path, arrays, arrays, pair, request, about)
-    return _ingest_matrix(path, reader, arrays, request, about)
+    if doc_vectors is None:
+        names = vector_names(arrays) if request.key is None else None
+        if names is None:
+            return _ingest_matrix(path, arrays, request, about)
+        return _ingest_product(path, (arrays, arrays), names, request, about)
+    other = recognise(doc_vectors)
+    if other.read_arrays is None:
+        raise UsageError(f"{doc_vectors}: {other.what} holds no vectors")
+    both = (arrays, other.read_arrays(doc_vectors))
+    names = (_only_name(both[0], path), _only_name(both[1], doc_vectors))
+    return _ingest_product(path, both, names, request, about)
+
+
+def _only_name(arrays: Arrays, path: Path) -> str:
+    return choose_matrix(arrays, str(path), key=None, shapes=set())
 
 
 def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str, Any]) -> Ingested:
-    positives, kept = positive_pairs(request.qrels), request.kept
+    places = {"query_id": request.query_ids, "doc_id": request.doc_ids}
+    if listed.has_places:
+        listed, places = named_by_place(listed, path, *_axes(path, request)), {}
+    for column, ids in places.items():
+        if ids is not None:
+            option = request.asked.get(f"{column}s")
+            listed = named_where_places(listed, path, column, ids, option=option, is_needed=True)
     run, anomalies = rank_lists(
         listed,
         path,
         run_id=request.run_id,
         depth=request.depth,
-        positives=positives,
-        others=kept.pairs,
-        spare=kept.spare,
+        positives=positive_pairs(request.qrels),
+        others=request.kept.pairs,
+        spare=request.kept.spare,
     )
-    run = kept.trimmed(run, request.depth, positives)
     queries, docs = ids_of(listed)
-    notes = [*listed.notes, *_allowed(anomalies, queries, docs, request, path)]
-    _refuse_empty(run, path)
-    _check_expected(run, request, notes, about, where=str(path))
-    return _ingested(run, about, anomalies, notes, request, len(docs))
-
-
-def _refuse_empty(run: Run, path: Path) -> None:
-    if run.empty:
-        raise TableError(f"{path}: no pair of a query and a doc has a score, expected at least one")
-
-
-def _allowed(
-    anomalies: ScoreAnomalies, queries: Sequence[str], docs: Sequence[str], request: Request, path: Path
-) -> list[str]:
-    return refuse_anomalies(anomalies, queries, docs, allow=request.allow, where=str(path))
+    allowed = refuse_anomalies(anomalies, queries, docs, allow=request.allow, where=str(path))
+    return _ingested(path, run, request, about, anomalies, [*listed.notes, *allowed], n_docs=len(docs))
 
 
 def _ingested(
+    path: Path,
     run: Run,
+    request: Request,
     about: dict[str, Any],
     anomalies: ScoreAnomalies,
     notes: list[str],
-    request: Request,
+    *,
     n_docs: int,
+    **more: Any,
 ) -> Ingested:
+    """Return a ranked run without what it need not keep, after a look at the logged scores."""
+    positives = positive_pairs(request.qrels)
+    run = request.kept.trimmed(run, request.depth, positives)
+    if run.empty:
+        raise TableError(f"{path}: no pair of a query and a doc has a score, expected at least one")
+    if words := _reproduced(path, run, request):
+        notes.append(f"the logged score is reproduced: {words}")
+        about = {**about, "reproduced": words}
     counts: dict[str, Any] = {
+        **more,
         "queries": len(run["query_id"].cat.categories),
         "docs": len(run["doc_id"].cat.categories),
         "rows": len(run),
         "top": request.depth,
-        **request.kept.below_top(run, request.depth, positive_pairs(request.qrels)),
+        **request.kept.below_top(run, request.depth, positives),
         **anomalies.counts(),
     }
     sense = None
@@ -165,112 +169,87 @@ def _ingested(
     return Ingested(run, {**about, **counts}, notes, sense=sense)
 
 
-def _check_expected(
-    run: Run, request: Request, notes: list[str], about: dict[str, Any], *, where: str
-) -> None:
-    """Note that the run gives the logged scores.
+def _reproduced(path: Path, run: Run, request: Request) -> str:
+    """Return the logged scores that the run gives, in words; none where none are expected.
 
     Raises:
-        UsageError: it does not.
+        UsageError: it does not give them.
     """
     if not request.expected:
-        return
-    found = found_scores(request.kept.scored(run), _needed_qrels(request), request.expected)
-    words = describe_expectations(request.expected, found)
-    if not all(e.agrees(value) for e, value in zip(request.expected, found, strict=True)):
-        raise UsageError(
-            f"{where}: does not give the logged score: {words}; check the ids' order, the test split and "
-            "the checkpoint before anything is relabelled"
-        )
-    notes.append(f"the logged score is reproduced: {words}")
-    about["reproduced"] = words
-
-
-def _needed_qrels(request: Request) -> Qrels:
+        return ""
     if request.qrels is None:
         raise UsageError("--expect needs qrels: give --qrels, or a workspace that has them")
-    return request.qrels
+    found = found_scores(request.kept.scored(run), request.qrels, request.expected)
+    words = describe_expectations(request.expected, found)
+    if not _agree(request.expected, found):
+        raise UsageError(
+            f"{path}: does not give the logged score: {words}; check the ids' order, the test split and "
+            "the checkpoint before anything is relabelled"
+        )
+    return words
 
 
-def _ingest_vectors(
-    path: Path, queries: Arrays, docs: Arrays, doc_path: Path, request: Request, about: dict[str, Any]
-) -> Ingested:
-    names = tuple(
-        choose_matrix(arrays, str(where), key=None, shapes=set())
-        for arrays, where in ((queries, path), (docs, doc_path))
-    )
-    return _ingest_product(path, queries, docs, (names[0], names[1]), request, about)
+def _agree(expected: Sequence[Expectation], found: Sequence[float]) -> bool:
+    return all(each.agrees(value) for each, value in zip(expected, found, strict=True))
 
 
-def _axes(path: Path, request: Request, *own: Sequence[str] | None) -> tuple[list[str], list[str]]:
+def _axes(path: Path, request: Request, *own: Sequence[str] | None) -> Axes:
     given = (request.query_ids, request.doc_ids)
     return axis_ids(path, own or (None, None), given, asked=request.asked, find=request.find_ids)
 
 
 def _ingest_product(
-    path: Path,
-    query_arrays: Arrays,
-    doc_arrays: Arrays,
-    names: tuple[str, str],
-    request: Request,
-    about: dict[str, Any],
+    path: Path, arrays: tuple[Arrays, Arrays], names: tuple[str, str], request: Request, about: dict[str, Any]
 ) -> Ingested:
-    queries, docs = _axes(path, request, query_arrays.query_ids, doc_arrays.doc_ids)
-    vectors = [query_arrays.matrices[names[0]], doc_arrays.matrices[names[1]]]
-    lengths = (len(queries), len(docs))
-    if tuple(matrix.shape[0] for matrix in vectors) != lengths:
-        shapes = " and ".join(str(tuple(matrix.shape)) for matrix in vectors)
+    axes = _axes(path, request, arrays[0].query_ids, arrays[1].doc_ids)
+    queries, docs = (own.matrices[name] for own, name in zip(arrays, names, strict=True))
+    if (queries.shape[0], docs.shape[0]) != (len(axes[0]), len(axes[1])):
         raise FormatError(
-            f"{path}: vectors of shape {shapes}, but {lengths[0]} query ids and {lengths[1]} doc ids; "
-            "expected query vectors, then doc vectors, one for each id"
+            f"{path}: vectors of shape {tuple(queries.shape)} and {tuple(docs.shape)}, but {len(axes[0])} "
+            f"query ids and {len(axes[1])} doc ids; expected query vectors, then doc vectors, one for each id"
         )
-    product = product_matrix(vectors[0], vectors[1], similarity=request.similarity)
-    origin = {"vectors": list(names), "similarity": "cosine" if product.is_cosine else "dot"}
-    return rank_queries(path, product, queries, docs, QUERIES_ROWS, None, request, {**about, **origin}, [])
+    product = product_matrix(queries, docs, similarity=request.similarity)
+    about |= {"vectors": list(names), "similarity": "cosine" if product.is_cosine else "dot"}
+    return rank_queries(path, product, axes, replace(request, mask=None), about)
 
 
-def _ingest_matrix(
-    path: Path, reader: RunReader, arrays: Arrays, request: Request, about: dict[str, Any]
-) -> Ingested:
-    queries, docs = _axes(path, request, arrays.query_ids, arrays.doc_ids)
-    shapes: set[tuple[int, ...]] = {(len(queries), len(docs)), (len(docs), len(queries))}
-    name = choose_matrix(arrays, str(path), key=request.key, shapes=shapes)
+def _ingest_matrix(path: Path, arrays: Arrays, request: Request, about: dict[str, Any]) -> Ingested:
+    axes = _axes(path, request, arrays.query_ids, arrays.doc_ids)
+    lengths = (len(axes[0]), len(axes[1]))
+    name = choose_matrix(arrays, str(path), key=request.key, shapes={lengths, lengths[::-1]})
     matrix = arrays.matrices[name]
     hasher = None
     if isinstance(matrix, FileMatrix):
         hasher = Hasher() if matrix.member is None else None
         matrix = matrix.watched(request.on_read, hasher)
-    mask = request.mask if request.mask is not None else arrays.mask
-    about = {**about, "array": name, "shape": list(matrix.shape)}
+    if request.mask is None:
+        request = replace(request, mask=arrays.mask)
+    about |= {"array": name, "shape": list(matrix.shape)}
     if len(arrays.matrices) > 1:
-        about["other_arrays"] = described(
-            replace(arrays, matrices={other: m for other, m in arrays.matrices.items() if other != name})
-        )
-    readings = _readings(path, matrix, len(queries), len(docs), mask)
+        others = {other: own for other, own in arrays.matrices.items() if other != name}
+        about["other_arrays"] = described(replace(arrays, matrices=others))
+    readings = _readings(path, matrix, lengths, request.mask)
     orientation, why = _orientation(readings, request, arrays.orientation, path)
-    rank = partial(rank_queries, path, queries=queries, docs=docs, mask=mask, request=request)
     if orientation is None:
-        return _by_expectation(path, matrix, rank, request, about)
+        return _by_expectation(path, matrix, axes, request, about)
     about |= {"orientation": orientation, "orientation_from": why}
     try:
-        result = rank(matrix, orientation=orientation, about=about, notes=[])
+        result = rank_queries(path, matrix, axes, request, about, orientation)
     except UsageError as error:
         if len(readings) < 2 or not request.expected or request.qrels is None:
             raise
         other = next(name for name in readings if name != orientation)
-        bare = replace(request, expected=())
-        run = rank(matrix, orientation=other, about={}, notes=[], request=bare).run
-        words = describe_expectations(
-            request.expected, found_scores(request.kept.scored(run), request.qrels, request.expected)
-        )
+        _, found = _scores_read_as(other, path, matrix, axes, request, {})
+        words = describe_expectations(request.expected, found)
         raise UsageError(f"{error}; read as {other} it gives {words}") from None
     if hasher is not None and hasher.sha256 is not None:
         result.hashes[path] = hasher.sha256
     return result
 
 
-def _readings(path: Path, matrix: Matrix, n_queries: int, n_docs: int, mask: Array | None) -> tuple[str, ...]:
+def _readings(path: Path, matrix: Matrix, lengths: tuple[int, int], mask: Array | None) -> tuple[str, ...]:
     """Return the orientations in which the shape fits the ids; rows of padding are possible."""
+    n_queries, n_docs = lengths
     rows, columns = n_rows_columns(matrix)
     if matrix.is_flipped:
         rows, columns = columns, rows
@@ -306,11 +285,7 @@ def _orientation(
 
 
 def _by_expectation(
-    path: Path,
-    matrix: Matrix,
-    rank: Callable[..., Ingested],
-    request: Request,
-    about: dict[str, Any],
+    path: Path, matrix: Matrix, axes: Axes, request: Request, about: dict[str, Any]
 ) -> Ingested:
     """Return the reading of a square matrix that gives the logged scores, the only one of the two."""
     shape = " × ".join(map(str, matrix.shape))
@@ -320,35 +295,20 @@ def _by_expectation(
             f"{square}rows or columns; give --orientation queries-rows or queries-columns, or "
             "--expect with a logged score (R@1=46.1) and --qrels"
         )
-    bare = replace(request, expected=())
-    both = {
-        name: rank(
-            matrix,
-            orientation=name,
-            request=bare,
-            about={**about, "orientation": name, "orientation_from": "the logged score"},
-            notes=[],
-        )
-        for name in ORIENTATIONS
-    }
+    both = {}
+    for name in ORIENTATIONS:
+        told = {**about, "orientation": name, "orientation_from": "the logged score"}
+        both[name] = _scores_read_as(name, path, matrix, axes, request, told)
     expected = request.expected or [_R1]
-    found = {
-        name: found_scores(request.kept.scored(one.run), request.qrels, expected)
-        for name, one in both.items()
-    }
     words = "; ".join(
         f"{name} gives "
-        + ", ".join(f"{e.name} {e.rescaled(v):.4g}" for e, v in zip(expected, values, strict=True))
-        for name, values in found.items()
+        + ", ".join(f"{e.name} {e.rescaled(v):.4g}" for e, v in zip(expected, found, strict=True))
+        for name, (_, found) in both.items()
     )
-    agreeing = [
-        name
-        for name, values in found.items()
-        if request.expected and all(e.agrees(v) for e, v in zip(expected, values, strict=True))
-    ]
+    agreeing = [name for name, (_, found) in both.items() if request.expected and _agree(expected, found)]
     if len(agreeing) == 1:
-        result = both[agreeing[0]]
-        result.report["reproduced"] = describe_expectations(expected, found[agreeing[0]])
+        result, found = both[agreeing[0]]
+        result.report["reproduced"] = describe_expectations(expected, found)
         result.notes.append(f"the logged score is reproduced by one reading: {words}")
         return result
     logged = ", ".join(f"{e.name}={e.value:g}" for e in request.expected)
@@ -364,19 +324,25 @@ def _by_expectation(
 _R1 = Expectation("R@1", FIRST, 0.0, 0.05, is_percent=True)
 
 
+def _scores_read_as(
+    orientation: str, path: Path, matrix: Matrix, axes: Axes, request: Request, about: dict[str, Any]
+) -> tuple[Ingested, list[float]]:
+    """Return one reading of a matrix, and its scores by the measures expected (R@1 where none is)."""
+    result = rank_queries(path, matrix, axes, replace(request, expected=()), about, orientation)
+    assert request.qrels is not None
+    return result, found_scores(request.kept.scored(result.run), request.qrels, request.expected or [_R1])
+
+
 def rank_queries(
     path: Path,
     matrix: Matrix,
-    queries: list[str],
-    docs: list[str],
-    orientation: str,
-    mask: Array | None,
+    axes: Axes,
     request: Request,
     about: dict[str, Any],
-    notes: list[str],
+    orientation: str = QUERIES_ROWS,
 ) -> Ingested:
     """Return a matrix of known orientation as a run; `path` is what it is called in errors."""
-    run_id = request.run_id or path.name.partition(".")[0]
+    queries, docs = axes
     positives, n_outside = indexed(positive_pairs(request.qrels), queries, docs)
     ranked = rank_matrix(
         matrix,
@@ -387,14 +353,12 @@ def rank_queries(
         positives=positives,
         others=indexed(request.kept.pairs, queries, docs)[0],
         spare=request.kept.spare,
-        mask=mask,
+        mask=request.mask,
     )
-    notes += _allowed(ranked.anomalies, queries, docs, request, path)
-    run = run_of_ranked(ranked, run_id, queries, docs, where=str(path))
-    run = request.kept.trimmed(run, request.depth, positive_pairs(request.qrels))
-    _refuse_empty(run, path)
+    notes = refuse_anomalies(ranked.anomalies, queries, docs, allow=request.allow, where=str(path))
+    run = run_of_ranked(ranked, request.run_id or path.name.partition(".")[0], queries, docs, where=str(path))
     if n_outside:
         notes.append(f"{n_outside:,} positives of the qrels have a query or doc that is not among the ids")
-    _check_expected(run, request, notes, about, where=str(path))
-    about = {**about, "positives_outside": n_outside}
-    return _ingested(run, about, ranked.anomalies, notes, request, len(docs))
+    return _ingested(
+        path, run, request, about, ranked.anomalies, notes, n_docs=len(docs), positives_outside=n_outside
+    )

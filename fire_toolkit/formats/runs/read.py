@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from fire_toolkit.formats.runs.axis_ids import IdFile, check_ids, ids_beside, ow
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.runs.list_pass import run_of_lists
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrix import Matrix, n_rows_columns
+from fire_toolkit.formats.runs.matrix import Matrix
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun, can_be_scored
 from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.reader import RunReader
@@ -25,6 +25,7 @@ from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Run
 
 _Given = str | Path | IdFile | None
+_COLUMNS = ("query_id", "doc_id")
 
 
 def read_run(
@@ -67,14 +68,11 @@ def read_run(
     if reader is None or reader is trec.READER:  # what nobody knows is told what is wrong with it as TREC
         run = trec.read_trec_run(path, run_id=run_id)
     elif reader.read_lists is not None:
-        listed = reader.read_lists(path, None)
-        if listed.has_places:
-            listed = named_by_place(listed, path, *_ids_of(_id_files(path, query_ids, doc_ids), is_used=True))
-        elif query_ids is not None or doc_ids is not None:
-            listed = _named(listed, path, _id_files(path, query_ids, doc_ids))
+        listed = _with_ids(reader.read_lists(path, None), path, query_ids, doc_ids)
         run = run_of_lists(listed, path, run_id=run_id)
     else:
-        return _read_matrix(path, reader, run_id or path.stem, query_ids, doc_ids, depth)
+        arrays = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
+        return MatrixRun(path, run_id or path.stem, *arrays).top(depth)
     return top(run, depth) if depth else run
 
 
@@ -123,18 +121,6 @@ def renamed(run: Run | NativeRunFile | MatrixRun, run_id: str) -> Any:
     return replace(run, run_id=run_id)
 
 
-def _read_matrix(
-    path: Path,
-    reader: RunReader,
-    run_id: str,
-    query_ids: _Given,
-    doc_ids: _Given,
-    depth: int | None,
-) -> Run:
-    matrix, queries, docs = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
-    return MatrixRun(path, run_id, matrix, queries, docs).top(depth)
-
-
 def open_matrix(
     path: Path,
     reader: RunReader,
@@ -152,55 +138,49 @@ def open_matrix(
         raise FormatError(f"{path}: {reader.what} holds no run")
     arrays = reader.read_arrays(path)
     files = _id_files(path, query_ids, doc_ids)
-    given = _ids_of(files)
-    queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), given, asked=_asked(files))
-    for file, ids in zip(files.values(), (queries, docs), strict=True):
+    named = zip(_COLUMNS, files, strict=True)
+    asked = {f"{column}s": file.option for column, file in named if file is not None and file.is_asked}
+    queries, docs = own_or_given(path, (arrays.query_ids, arrays.doc_ids), _ids_of(files), asked=asked)
+    for file, ids in zip(files, (queries, docs), strict=True):
         if file is not None and ids is not None:
             file.is_used |= list(ids) == file.ids
     shapes: set[tuple[int, ...]] = {(len(queries), len(docs))} if queries and docs else set()
     matrix = arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=shapes)]
-    rows, columns = n_rows_columns(matrix)
-    shape = (columns, rows) if matrix.is_flipped else (rows, columns)
-    return matrix, *check_ids(path, matrix.shape if len(matrix.shape) != 2 else shape, queries, docs)
+    shape = matrix.shape[::-1] if matrix.is_flipped else matrix.shape
+    return matrix, *check_ids(path, shape, queries, docs)
 
 
-def _id_files(path: Path, query_ids: _Given, doc_ids: _Given) -> dict[str, IdFile | None]:
+def _id_files(path: Path, query_ids: _Given, doc_ids: _Given) -> list[IdFile | None]:
     """Return the files of ids for a run: those asked for, else those beside it, else those that stand by."""
-    given = {"query_ids": query_ids, "doc_ids": doc_ids}
-    return {name: _id_file(path, name, file) for name, file in given.items()}
+    return [_id_file(path, column, file) for column, file in zip(_COLUMNS, (query_ids, doc_ids), strict=True)]
 
 
-def _id_file(path: Path, name: str, given: _Given) -> IdFile | None:
+def _id_file(path: Path, column: str, given: _Given) -> IdFile | None:
     if isinstance(given, IdFile):
-        beside = None if given.is_asked else ids_beside(path, name)
-        return given if beside is None else IdFile(beside, name.removesuffix("s"), is_asked=False)
-    file = given or ids_beside(path, name)
-    return IdFile(Path(file), name.removesuffix("s"), is_asked=given is not None) if file else None
+        beside = None if given.is_asked else ids_beside(path, f"{column}s")
+        return given if beside is None else IdFile(beside, column, is_asked=False)
+    file = given or ids_beside(path, f"{column}s")
+    return IdFile(Path(file), column, is_asked=given is not None) if file else None
 
 
-def _ids_of(
-    files: Mapping[str, IdFile | None], *, is_used: bool = False
-) -> tuple[list[str] | None, list[str] | None]:
-    """Return the ids in the files, None where there is no file; `is_used`: whether they are all needed."""
-    for file in files.values():
+def _ids_of(files: Sequence[IdFile | None]) -> list[list[str] | None]:
+    return [None if file is None else file.ids for file in files]
+
+
+def _with_ids(listed: Listed, path: Path, query_ids: _Given, doc_ids: _Given) -> Listed:
+    """Return lists whose places have become ids; what may be ids or places stays, unless somebody asked."""
+    if not listed.has_places and query_ids is None and doc_ids is None:
+        return listed
+    files = _id_files(path, query_ids, doc_ids)
+    if listed.has_places:
+        for file in files:
+            if file is not None:
+                file.is_used = True
+        return named_by_place(listed, path, *_ids_of(files))
+    for column, file in zip(_COLUMNS, files, strict=True):
         if file is not None:
-            file.is_used |= is_used
-    queries, docs = (None if file is None else file.ids for file in files.values())
-    return queries, docs
-
-
-def _named(listed: Listed, path: Path, files: Mapping[str, IdFile | None]) -> Listed:
-    """Return lists with the ids of those files that name their places."""
-    for name, file in files.items():
-        if file is not None:
-            ids = file.ids
-            both = (ids, None) if name == "query_ids" else (None, ids)
-            named = named_where_places(listed, path, both, _asked({name: file}), is_needed=False)
+            option = file.option if file.is_asked else None
+            named = named_where_places(listed, path, column, file.ids, option=option)
             file.is_used |= len(named.notes) > len(listed.notes)
             listed = named
     return listed
-
-
-def _asked(files: Mapping[str, IdFile | None]) -> dict[str, str]:
-    """Return by which option somebody asked for those ids that somebody asked for."""
-    return {name: file.option for name, file in files.items() if file is not None and file.is_asked}
