@@ -456,10 +456,10 @@ def cold() -> None:
     print("loading and first use of the compiled join, seconds of a new process")
     code = (
         "import time; began = time.perf_counter()\n"
-        "import numpy as np; from fire_toolkit import arrays; from fire_toolkit import kernels\n"
+        "import numpy as np; from fire_toolkit import kernels; from fire_toolkit.matching import lookup\n"
         "at = time.perf_counter(); kernels.load_loops()\n"
         "one = np.zeros(1, np.int64); few = np.zeros(20_000, np.int32)\n"
-        "arrays.find_judged(few, few.astype(np.int64), (one, one), few[:1], one, np.array([0, 1]), 1)\n"
+        "lookup.find_judged(few, few.astype(np.int64), (one, one), few[:1], one, np.array([0, 1]), 1)\n"
         "print(f'{at - began:.2f} imports, {time.perf_counter() - at:.2f} loops')"
     )
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""The hot loops: the lookup of a run's pairs in the qrels, and sums over each query's entries.
+"""What everything counts with: groups of rows that stand together, places among codes, sums by query.
 
-Entries are sorted by query; `query` gives the query's index of each entry. Every measure is built
-from these few functions. Those that gain by it hand large work to `kernels`.
+Rows of a group stand together, as the entries of a ranking do, which are sorted by query; `query` gives
+the query's index of each entry.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.kernels import LIGHT_STEPS, compiled
-
 Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -22,79 +20,66 @@ Bools = npt.NDArray[np.bool_]
 _DENSE_CELLS = 1 << 25  # of 4 bytes
 
 
-def find_judged(
-    doc: Codes,
-    rank: Ints,
-    rows: tuple[Ints, Ints],
-    judged: Codes,
-    relevance: Ints,
-    judged_start: Ints,
-    n_docs: int,
-) -> tuple[Ints, Floats, Ints]:
-    """Return query, rank and relevance of each judged doc that stands in its query's rows.
+def are_firsts(*keys: Any) -> Bools:
+    """Return for each row whether it differs from the row above it in any of the keys; the first one does.
 
-    Args:
-        doc: of each row, a code below n_docs.
-        rank: of each row; empty where those of each query are 1, 2, 3, ...
-        rows: the first row of each query, and one past its last.
-        judged: doc codes of the judged docs, each once a query, below 0 where no row can hold it.
-        relevance: of each judged doc.
-        judged_start: (n_queries + 1,) where the judged docs of each query begin.
-        n_docs: how many doc codes there are.
-
-    Returns:
-        Three arrays, in the order of the queries, then of the rows.
+    Examples:
+        >>> are_firsts(np.array([4, 4, 7, 7]), np.array([1, 1, 1, 2]))
+        array([ True, False,  True,  True])
     """
-    loops = compiled(doc.size, cold=LIGHT_STEPS)
-    if loops is not None:
-        found: tuple[Ints, Floats, Ints] = loops.find_judged(
-            doc, rank, rows, judged, relevance, judged_start, n_docs
-        )
-        return found
-    start, counts = rows[0], rows[1] - rows[0]
-    queries: Ints = np.arange(start.size, dtype=np.int64)
-    query = np.repeat(queries, counts)
-    row = np.arange(query.size) + np.repeat(start - (np.cumsum(counts) - counts), counts)
-    place = np.flatnonzero(judged >= 0)
-    keys: Ints = np.repeat(queries, np.diff(judged_start))[place] * n_docs + judged[place]
-    order = np.argsort(keys, kind="stable")
-    at = find_pairs(query * n_docs + doc[row], keys[order], start.size * n_docs)
-    kept = np.flatnonzero(at >= 0)
-    found_row = row[kept]
-    found_rank = rank[found_row] if rank.size else found_row - start[query[kept]] + 1
-    return query[kept], found_rank.astype(np.float64), relevance[place[order[at[kept]]]]
+    is_first = np.zeros(len(keys[0]), dtype=bool)
+    is_first[:1] = True
+    for key in keys:
+        is_first[1:] |= np.asarray(key[1:] != key[:-1], dtype=bool)
+    return is_first
 
 
-def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Floats, Ints, Ints]:
-    """Return query, rank, relevance and place (1, 2, ... within a query) of the entries from relevance 1."""
-    loops = compiled(query.size, cold=LIGHT_STEPS)
-    if loops is not None:
-        taken: tuple[Ints, Floats, Ints, Ints] = loops.take_positives(query, rank, relevance)
-        return taken
-    kept = np.flatnonzero(relevance >= 1)
-    query = query[kept]
-    return query, rank[kept], relevance[kept], running_count(query, np.ones(query.size, dtype=bool))
+def starts_of_groups(*keys: Any) -> Ints:
+    """Return the first row of each stretch of rows that agree in all of the keys."""
+    return np.flatnonzero(are_firsts(*keys))
 
 
-def cut_positives(
-    query: Ints, rank: Floats, grade: Ints, place: Ints, k: int
-) -> tuple[Ints, Floats, Ints, Ints]:
-    """Return those of the four arrays' entries whose rank is k or better."""
-    loops = compiled(query.size, cold=LIGHT_STEPS)
-    if loops is not None:
-        cut: tuple[Ints, Floats, Ints, Ints] = loops.cut_positives(query, rank, grade, place, float(k))
-        return cut
-    kept = np.flatnonzero(rank <= k)
-    return query[kept], rank[kept], grade[kept], place[kept]
+def number_groups(*keys: Any) -> Ints:
+    """Return 0, 1, ... for each stretch of rows that agree in all of the keys."""
+    return np.cumsum(are_firsts(*keys), dtype=np.int64) - 1
 
 
-def count_to(query: Ints, rank: Floats, limit: Ints) -> Ints:
-    """Return for each query how many of its entries have a rank up to its own limit."""
-    loops = compiled(query.size, cold=LIGHT_STEPS)
-    if loops is not None:
-        counts: Ints = loops.count_to(query, rank, limit)
-        return counts
-    return count_by_query(query[rank <= limit[query]], limit.size)
+def running_count(query: npt.NDArray[Any], is_counted: Bools | None = None) -> Ints:
+    """Return for each entry how many of its query's entries up to and with it are counted; by default all."""
+    counts = np.ones(query.size, dtype=bool) if is_counted is None else is_counted
+    count = np.cumsum(counts, dtype=np.int64)
+    before = np.where(are_firsts(query), count - counts, 0)
+    return np.asarray(count - np.maximum.accumulate(before), dtype=np.int64)
+
+
+def starts_of_lists(lengths: npt.NDArray[Any]) -> Ints:
+    """Return the first row of each of some lists that follow one another, and at last the number of rows."""
+    return np.append(0, np.cumsum(lengths, dtype=np.int64))
+
+
+def rows_of_lists(start: Ints | int, lengths: Ints) -> Ints:
+    """Return the rows of lists, one list after the other; `start`: the first row of each.
+
+    Examples:
+        >>> rows_of_lists(np.array([5, 0]), np.array([2, 3]))
+        array([5, 6, 0, 1, 2])
+    """
+    before = starts_of_lists(lengths)
+    return np.arange(before[-1]) + np.repeat(start - before[:-1], lengths)
+
+
+def are_among(codes: npt.NDArray[Any], n_codes: int) -> Bools:
+    """Return for each code below `n_codes` whether it is one of `codes`."""
+    is_there = np.zeros(n_codes, dtype=bool)
+    is_there[codes] = True
+    return is_there
+
+
+def places_among(codes: Ints, n_codes: int) -> Ints:
+    """Return for each code below `n_codes` its place in `codes`, each once; -1 where it is not among them."""
+    place = np.full(n_codes, -1, dtype=np.int64)
+    place[codes] = np.arange(len(codes))
+    return place
 
 
 def find_pairs(keys: Ints, sorted_keys: Ints, n_keys: int) -> Ints:
@@ -130,15 +115,6 @@ def max_by_query(query: Ints, values: Floats, n_queries: int) -> Floats:
     largest = np.zeros(n_queries)
     np.maximum.at(largest, query, values)
     return largest
-
-
-def running_count(query: Ints, is_counted: Bools) -> Ints:
-    """Return for each entry how many of its query's entries up to and with it are counted."""
-    count = np.cumsum(is_counted, dtype=np.int64)
-    before = count - is_counted
-    is_first = np.ones(query.size, dtype=bool)
-    is_first[1:] = query[1:] != query[:-1]
-    return np.asarray(count - np.maximum.accumulate(np.where(is_first, before, 0)), dtype=np.int64)
 
 
 GOLDEN = 0x9E3779B97F4A7C15  # the step of SplitMix64

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Floats
+from fire_toolkit.arrays import Floats, are_among
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, Qrels, check_changes, check_qrels
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 POLICIES = ("union", "override", "drop")
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
@@ -122,11 +122,8 @@ def _check_queries_known(original: Qrels, labels: Labels) -> None:
 def _all_pairs(original: Qrels, labels: Labels) -> tuple[pd.DataFrame, npt.NDArray[np.int64]]:
     """Return the pairs of labels, then those of the qrels that have none, and each one's row in the qrels."""
     rows = pair_rows(labels, original)
-    is_labelled = np.zeros(len(original), dtype=bool)
-    is_labelled[rows[rows >= 0]] = True
-    rest = np.flatnonzero(~is_labelled)
-    key = ["query_id", "doc_id"]
-    pairs = pd.concat([labels[key], original[key].iloc[rest]], ignore_index=True)
+    rest = np.flatnonzero(~are_among(rows[rows >= 0], len(original)))
+    pairs = pd.concat([labels[PAIR], original[PAIR].iloc[rest]], ignore_index=True)
     return pairs, np.concatenate([rows, rest])
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.tables import Judgments
+from fire_toolkit.tables.columns import PAIR
 
-PAIR = ["query_id", "doc_id"]
 KEYS = [*PAIR, "annotator_id"]
 LENGTHS = (5, 10, 15, 20)
 

@@ -11,8 +11,9 @@ import pandas as pd
 from fire_toolkit.agreement.specific import NO_GRADE
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.tables.columns import rows_of_controls
 
 
 def annotator_profiles(
@@ -156,13 +157,9 @@ def _known_labels(judgments: Judgments, votes: Votes, controls: pd.DataFrame | N
     """Return the code of the known label of each judgment's pair, −1 where none is known."""
     if controls is None:
         return np.full(len(judgments), -1, dtype=np.int64)
-    key = ["query_id", "doc_id"]
-    if controls[key].duplicated().any():
-        raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
     place = {label: code for code, label in enumerate(votes.labels)}
-    codes = controls[key].assign(code=controls["label"].map(place).fillna(len(place)))
-    known = judgments[key].merge(codes, on=key, how="left")["code"]
-    return np.asarray(known.fillna(-1), dtype=np.int64)
+    codes = np.array([place.get(label, len(place)) for label in controls["label"]], dtype=np.int64)
+    return np.append(codes, -1)[rows_of_controls(judgments, controls)]
 
 
 def wilson_interval(n_right: Floats, n: Floats, confidence: float) -> tuple[Floats, Floats]:

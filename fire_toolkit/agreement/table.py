@@ -12,9 +12,10 @@ import pandas as pd
 from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.sample import measure
-from fire_toolkit.agreement.votes import Grades, Votes, code_votes, unit_codes
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
+from fire_toolkit.tables.columns import code_pairs
 
 INTERVAL_COLUMNS = {
     "low": "float64",
@@ -204,7 +205,7 @@ def agreement_intervals(
 
 def _warn_of_captions(judgments: Judgments) -> str:
     """Return what to beware of where pairs are drawn one by one and captions have several; else nothing."""
-    n_pairs = int(unit_codes(judgments).max(initial=-1)) + 1
+    n_pairs = len(code_pairs(judgments)[1])
     n_each = n_pairs / max(judgments["query_id"].nunique(), 1)
     return TOO_NARROW.format(n_each) if n_each >= 2 else ""
 

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats, Ints, are_among
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.guidelines.model import usual_grades
+from fire_toolkit.guidelines.model import refuse_unknown_labels, usual_grades
 from fire_toolkit.tables import Judgments
-from fire_toolkit.tables.columns import distinct_codes
+from fire_toolkit.tables.columns import code_pairs, distinct_codes
 
 Grades = Mapping[str, float | None]
 
@@ -115,9 +115,8 @@ class Votes:
 
     def of_annotator(self, annotator: int) -> Votes:
         """Return all answers on the pairs that `annotator` voted on."""
-        has_voted = np.zeros(self.unit.max(initial=-1) + 1, dtype=np.bool_)
-        has_voted[self.unit[(self.annotator == annotator) & (self.value >= 0)]] = True
-        return self.select(has_voted[self.unit])
+        own = self.unit[(self.annotator == annotator) & (self.value >= 0)]
+        return self.select(are_among(own, self.unit.max(initial=-1) + 1)[self.unit])
 
 
 def code_votes(
@@ -154,7 +153,7 @@ def code_votes(
     value = np.array([place.get(label, -1) for label in found], dtype=np.int64)[codes]
     numbers = np.array([known[label] for label in labels], dtype=np.float64)
     annotator = np.asarray(pd.factorize(judgments["annotator_id"])[0], dtype=np.int64)
-    votes = Votes(unit_codes(judgments), value, annotator, labels, numbers)
+    votes = Votes(code_pairs(judgments)[0], value, annotator, labels, numbers)
     if cluster is not None:
         votes = replace(votes, cluster=_of_pairs(judgments, votes, cluster))
     if inclusion is not None:
@@ -191,20 +190,8 @@ def _check_inclusion(votes: Votes, column: str) -> None:
         )
 
 
-def unit_codes(judgments: pd.DataFrame) -> Ints:
-    """Return 0, 1, ... for each row, the same for rows of the same query_id and doc_id."""
-    query, _ = pd.factorize(judgments["query_id"])
-    doc, docs = pd.factorize(judgments["doc_id"])
-    return np.asarray(pd.factorize(query.astype(np.int64) * len(docs) + doc)[0], dtype=np.int64)
-
-
 def _given_grades(found: list[str], grades: Grades) -> dict[str, float | None]:
-    unknown = sorted(set(found) - set(grades))
-    if unknown:
-        raise TableError(
-            f"judgments: label {', '.join(map(repr, unknown[:3]))} is not in the guideline "
-            f"({len(unknown)} unknown labels); expected one of {', '.join(map(repr, grades))}"
-        )
+    refuse_unknown_labels(found, grades, "judgments")
     return dict(grades)
 
 

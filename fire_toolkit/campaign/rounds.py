@@ -11,8 +11,7 @@ from fire_toolkit.campaign.queues import CONTROL, TRAINING, assign_round, assign
 from fire_toolkit.campaign.records import SHARED, SHARED_OVERLAP, Round, queue_named, share_queues
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import Qrels, Tasks, check_qrels
-
-_PAIR = ["query_id", "doc_id"]
+from fire_toolkit.tables.columns import PAIR
 
 
 def seen_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
@@ -107,16 +106,16 @@ def assign_next_round(
 def waiting_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
     """Return the pairs (query_id, doc_id) that a later round asks for and nobody has answered there."""
     known = pd.concat([entry.tasks for entry in rounds]).drop_duplicates("pair_id")
-    waiting = known.loc[known["pair_id"].isin(_waiting(rounds, ledger)), _PAIR]
+    waiting = known.loc[known["pair_id"].isin(_waiting(rounds, ledger)), PAIR]
     return pd.DataFrame(waiting.reset_index(drop=True))
 
 
 def _tasks_of(pairs: pd.DataFrame, rounds: Sequence[Round]) -> Tasks:
     known = pd.concat([entry.tasks for entry in rounds]).drop_duplicates("pair_id")
-    found = pairs[_PAIR].drop_duplicates().merge(known, on=_PAIR, how="left")
+    found = pairs[PAIR].drop_duplicates().merge(known, on=PAIR, how="left")
     lost = found[found["pair_id"].isna()]
     if len(lost):
-        examples = ", ".join(" ".join(pair) for pair in lost[_PAIR].head(3).itertuples(index=False))
+        examples = ", ".join(" ".join(pair) for pair in lost[PAIR].head(3).itertuples(index=False))
         raise JoinError(f"{len(lost)} of {len(found)} pairs were never a task of this campaign ({examples})")
     return Tasks(found.sort_values("pair_id", ignore_index=True))
 

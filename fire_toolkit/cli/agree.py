@@ -21,7 +21,7 @@ from fire_toolkit.agreement import (
     leave_one_out,
 )
 from fire_toolkit.agreement.intervals import METHODS
-from fire_toolkit.agreement.votes import LEVELS, unit_codes
+from fire_toolkit.agreement.votes import LEVELS
 from fire_toolkit.cli.benchmark import print_text, resampled
 from fire_toolkit.cli.common import (
     DRAWN,
@@ -49,6 +49,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import typed_judgments
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.tables import Judgments
+from fire_toolkit.tables.columns import code_pairs
 
 INCLUSION = "inclusion_probability"
 VIEWS = ("agreement", "leave-one-out", "matrix", "profiles")
@@ -294,7 +295,7 @@ def _cell(value: object) -> str:
 
 def _basis(judgments: Judgments, question: _Question) -> str:
     """Return what the table rests on, in words."""
-    n_pairs = int(unit_codes(judgments).max(initial=-1)) + 1
+    n_pairs = len(code_pairs(judgments)[1])
     n_annotators = judgments["annotator_id"].nunique()
     parts = [
         f"{n_of(len(judgments), 'judgment')} of {n_of(n_pairs, 'pair')} by {n_of(n_annotators, 'annotator')}"

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import pandas as pd
 
+from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.cli.common import (
     DRAWN,
     Inputs,
@@ -38,7 +39,7 @@ from fire_toolkit.formats.tables.table_files import (
 )
 from fire_toolkit.formats.tables.table_text import table_text
 from fire_toolkit.tables import Labels, PoolSources, Qrels, Queries, Run
-from fire_toolkit.tables.columns import Coded, starts_of_groups
+from fire_toolkit.tables.columns import Coded
 
 Command = Callable[..., Any]
 

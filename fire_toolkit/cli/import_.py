@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from fire_toolkit.agreement.votes import unit_codes
 from fire_toolkit.campaign.votes import judgments_from_export, parse_export
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
 from fire_toolkit.cli.common import (
@@ -31,6 +30,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.tables.columns import code_pairs
 
 
 @click.command(name="import")
@@ -73,7 +73,7 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     dropped = {str(reason): int(n) for reason, n in reasons.items()}
     counts: dict[str, Any] = {
         "judgments": len(result.judgments),
-        "pairs": int(unit_codes(result.judgments).max(initial=-1)) + 1,
+        "pairs": len(code_pairs(result.judgments)[1]),
         "annotators": int(result.judgments["annotator_id"].nunique()),
         "dropped": dropped,
     }

@@ -119,15 +119,10 @@ def _agreeing(keys: Hashes) -> Iterator[Ints]:
 
 def _n_agreeing(keys: Hashes) -> int:
     """Return how many pairs have one key."""
-    ordered = np.sort(keys)
-    first = (
-        np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.empty(0, np.int64)
-    )
-    sizes = np.diff(np.r_[first, len(ordered)])
+    sizes = np.unique(keys, return_counts=True)[1]
     return int((sizes * (sizes - 1) // 2).sum())
 
 
 def _merged(parts: Sequence[Ints]) -> Ints:
     """Return the distinct values of all parts, sorted."""
-    together = np.sort(np.concatenate(parts))
-    return together[np.r_[True, together[1:] != together[:-1]]] if len(together) else together
+    return np.unique(np.concatenate(parts))

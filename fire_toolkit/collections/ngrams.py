@@ -10,12 +10,11 @@ from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists
 
 MAX_N = 5
 MAX_WEIGHED = 100_000
@@ -104,17 +103,10 @@ def _rows_of_words(texts: Iterable[str]) -> tuple[Ints, npt.NDArray[np.int32], l
     return np.frombuffer(starts, dtype=np.int64), position[coded], words
 
 
-def _counted(keys: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Ints]:
-    """Return the distinct keys, sorted, and how often each stands."""
-    ordered = np.sort(keys)
-    first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else ordered
-    return ordered[first], np.diff(np.r_[first, len(ordered)])
-
-
 def row_blocks(index: NgramIndex) -> Iterator[tuple[int, int]]:
     """Yield stretches of texts that have about a million n-grams, repeated ones counted."""
     sizes = np.diff(index.word_starts)
-    done = np.concatenate([[0], np.cumsum(sizes[index.text_words], dtype=np.int64)])
+    done = starts_of_lists(sizes[index.text_words])
     filled = done[index.text_starts]
     start = 0
     while start < len(index):
@@ -135,7 +127,7 @@ def features(index: NgramIndex, rows: Ints) -> tuple[Ints, Ints, Ints]:
     keys = token_row[entry_token] << index.code_bits | index.word_ngrams[entry]
     if len(rows) << index.code_bits < 1 << 31:
         keys = keys.astype(np.int32)  # sorts twice as fast
-    ordered, counts = _counted(keys)
+    ordered, counts = np.unique(keys, return_counts=True)
     distinct = ordered.astype(np.int64)
     return distinct >> index.code_bits, distinct & ((1 << index.code_bits) - 1), counts
 
@@ -144,8 +136,7 @@ def expand(starts: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Return, for each element of the given rows of a ragged array, its place in `rows` and its index."""
     sizes = starts[rows + 1] - starts[rows]
     owner = np.repeat(np.arange(len(rows)), sizes)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return owner, starts[rows][owner] + within
+    return owner, rows_of_lists(starts[rows], sizes)
 
 
 def vectors(index: NgramIndex, rows: Ints) -> tuple[Ints, Ints, Floats]:

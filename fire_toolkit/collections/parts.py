@@ -12,16 +12,16 @@ from fire_toolkit.collections.texts import plain_text
 from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.columns import PAIR
 
 _GROUPS = TableSpec(
     "groups", (Column("query_id", "id"), Column("doc_id", "id")), ("query_id", "doc_id"), extra=True
 )
 _KEYS = (
     ("queries", ["query_id"], ("query", "queries")),
-    ("positives", ["query_id", "doc_id"], ("pair", "pairs")),
+    ("positives", PAIR, ("pair", "pairs")),
     ("items", ["doc_id"], ("item", "items")),
 )
-_PAIR = ["query_id", "doc_id"]
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,13 @@ def assemble(parts: Sequence[Part]) -> Collection:
         names = ", ".join(part.name for part in parts) or "nothing"
         raise FormatError(f"no queries: found {names}; add the file with the captions")
     queries = _with_plain_text(queries, "text", notes)
-    positives = _joined([part.positives for part in parts], [*_PAIR, "relevance"])
-    groups = _joined([part.groups for part in parts], _PAIR)
+    positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
+    groups = _joined([part.groups for part in parts], PAIR)
     items = _with_plain_text(_all_items(parts, positives, groups, notes), "item", notes)
     _note_placeless(items, any(part.items is not None for part in parts), notes)
     positives = _within_gallery(parts, items, positives, notes)
-    named = _joined([part.targets for part in parts], [*_PAIR, "relevance"])
-    targets = named.merge(positives[_PAIR], on=_PAIR)
+    named = _joined([part.targets for part in parts], [*PAIR, "relevance"])
+    targets = named.merge(positives[PAIR], on=PAIR)
     if len(targets) < len(named):
         notes.append(f"{_n(len(named) - len(targets), 'target')} without a pair left out")
     queries = _asked(queries, positives, parts, notes)
@@ -179,7 +179,7 @@ def _joined(tables: Sequence[pd.DataFrame | None], columns: list[str]) -> pd.Dat
 
 def _tell_apart(parts: Sequence[Part]) -> list[Part]:
     """Return the parts with texts made queries or items: those whose ids the qrels use as queries'."""
-    positives = _joined([part.positives for part in parts], [*_PAIR, "relevance"])
+    positives = _joined([part.positives for part in parts], [*PAIR, "relevance"])
     return [part if part.texts is None else _told_apart(part, part.texts, positives) for part in parts]
 
 
@@ -203,7 +203,7 @@ def _with_plain_text(table: pd.DataFrame, what: str, notes: list[str]) -> pd.Dat
     """Return a table whose columns of text, ids aside, are single lines; count the rows changed."""
     changed: set[int] = set()
     columns = {}
-    for name in table.columns.drop(["query_id", "doc_id"], errors="ignore"):
+    for name in table.columns.drop(PAIR, errors="ignore"):
         plain = [plain_text(value) if isinstance(value, str) else value for value in table[name]]
         changed |= {row for row, old in enumerate(table[name]) if plain[row] is not old and plain[row] != old}
         columns[name] = pd.Series(plain, dtype=object, index=table.index)

@@ -12,8 +12,7 @@ from fire_toolkit.demo.world import World
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Labels, Pool, Qrels, Run, Scores
-
-PAIR = ["query_id", "doc_id"]
+from fire_toolkit.tables.columns import PAIR
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 
@@ -243,6 +243,16 @@ def _known(counts: Mapping[str, int], name: str, grades: Grades) -> Grades:
             f"{', '.join(grades)}; name the guideline they were given under, or correct them"
         )
     return grades
+
+
+def refuse_unknown_labels(found: Iterable[str], known: Collection[str], where: str) -> None:
+    """Raise a TableError where a label is not one of a guideline's; `where`: what the table is called."""
+    unknown = sorted(set(found) - set(known))
+    if unknown:
+        raise TableError(
+            f"{where}: label {', '.join(map(repr, unknown[:3]))} is not in the guideline "
+            f"({len(unknown)} unknown labels); expected one of {', '.join(map(repr, known))}"
+        )
 
 
 def choose_grades(

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.overlap import RankedLists, compare_lists, measure_names
+from fire_toolkit.inference.overlap import compare_lists, measure_names
 from fire_toolkit.inference.tied_lists import VARIANTS, TiedLists, tied_lists, tied_measures
-from fire_toolkit.matching.ranking import LEAST_SHARED, ranked_lengths, split_runs
+from fire_toolkit.matching.blocks import RunBlock, block_of
+from fire_toolkit.matching.ranking import LEAST_SHARED, split_runs, top
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Comparisons, Run
-from fire_toolkit.tables.columns import starts_of_groups
 
 
 class _Compared(NamedTuple):
@@ -31,8 +29,6 @@ class Compared(_Compared, Result):
 
     __slots__ = ()
 
-
-AnyInts = npt.NDArray[Any]
 
 BROKEN = "broken"
 
@@ -96,20 +92,22 @@ def compare_runs(
         raise UsageError(f"found {len(by_id)} run(s); expected two or more to compare")
     coded = _code(list(by_id.values()), max(depths))
     names = [name for k in depths for name in _names(k, persistences, ties)]
-    lists = [coded.lists(k, ties) for k in depths]
-    has = [rows.length > 0 for rows in coded.rows]
+    cut = [[block.select(block.rank <= k) for block in coded] for k in depths]
+    tied = [[tied_lists(block) for block in blocks] for blocks in cut if ties != BROKEN]
+    queries, has = coded[0].queries, [block.lengths > 0 for block in coded]
     blocks: list[tuple[int, int, Any, Floats]] = []
     notes: list[str] = []
     for a, b in combinations(range(len(by_id)), 2):
         pair = list(by_id)[a], list(by_id)[b]
-        common = _common_queries(pair, (has[a], has[b]), coded.queries)
+        common = _common_queries(pair, (has[a], has[b]), queries)
         notes += _left_out(pair, (has[a], has[b]))
-        notes += _uneven(pair, coded.rows[a].length[common], coded.rows[b].length[common])
-        values = [_values(each, a, b, common, persistences) for each in lists]
+        notes += _uneven(pair, coded[a].lengths[common], coded[b].lengths[common])
+        values = [_compare_tied(each[a], each[b], common, persistences, ties) for each in tied]
+        values = values or [compare_lists(each[a], each[b], common, persistences) for each in cut]
         means = np.concatenate([each.mean(axis=1, keepdims=True) for each in values])
         blocks.append((a, b, ["all"], means))
         if per_query:
-            blocks.append((a, b, coded.queries[common], np.concatenate(values)))
+            blocks.append((a, b, queries[common], np.concatenate(values)))
     return Compared(_table(blocks, list(by_id), names), tuple(notes))
 
 
@@ -126,81 +124,19 @@ def _check_arguments(depths: list[int], persistences: list[float], ties: str) ->
         raise UsageError(f"ties is {ties!r}; expected {BROKEN} or one of {', '.join(VARIANTS)}")
 
 
-@dataclass(frozen=True)
-class _Lists:
-    """The top docs of every run at one depth: ranked when ties are broken, else with their groups."""
-
-    ranked: list[RankedLists]
-    tied: list[TiedLists]
-    ties: str
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """A run's rows as codes of the ids of all runs, and the length of each query's list."""
-
-    query: AnyInts
-    doc: AnyInts
-    rank: Ints
-    score: Floats
-    length: Ints
-
-    @classmethod
-    def known(cls, query: AnyInts, doc: AnyInts, rank: Ints, score: Floats, *, n_queries: int) -> _Rows:
-        """Return the rows down to where each query's ranking has its first gap."""
-        start = starts_of_groups(query)
-        length: Ints = np.zeros(n_queries, dtype=np.int64)
-        own = np.diff(start, append=len(query))
-        length[query[start]] = own
-        rows = cls(query, doc, rank, score, length)
-        if (rank[start + own - 1] == own).all():
-            return rows
-        return rows._select(rank <= np.repeat(ranked_lengths(rank, start, start + own), own))
-
-    def top(self, depth: int) -> _Rows:
-        """Return the rows of rank 1 to `depth`."""
-        return self if self.length.max(initial=0) <= depth else self._select(self.rank <= depth)
-
-    def _select(self, kept: Bools) -> _Rows:
-        columns = (self.query[kept], self.doc[kept], self.rank[kept], self.score[kept])
-        return _Rows(*columns, np.bincount(columns[0], minlength=len(self.length)))
+def _code(runs: list[Run], depth: int) -> list[RunBlock]:
+    """Return the top `depth` of runs as blocks of the same queries and docs."""
+    blocks = [block_of(top(run, depth)) for run in runs]
+    queries = _union([block.queries for block in blocks])
+    docs = _union([block.docs for block in blocks])
+    return [block.over(queries, docs) for block in blocks]
 
 
-@dataclass(frozen=True)
-class _Coded:
-    """The queries of all runs, ascending, how many docs there are, and the rows of each run."""
-
-    queries: pd.Index
-    n_docs: int
-    rows: Sequence[_Rows]
-
-    def lists(self, depth: int, ties: str) -> _Lists:
-        """Return the top `depth` of each run."""
-        cut = [rows.top(depth) for rows in self.rows]
-        if ties == BROKEN:
-            ranked = [RankedLists.from_lengths(rows.doc, rows.length, n_docs=self.n_docs) for rows in cut]
-            return _Lists(ranked, [], ties)
-        sizes = {"n_queries": len(self.queries), "n_docs": self.n_docs}
-        return _Lists(
-            [], [tied_lists(r.query.astype(np.int64), r.doc, r.rank, r.score, **sizes) for r in cut], ties
-        )
-
-
-def _code(runs: list[Run], depth: int) -> _Coded:
-    """Return the top `depth` of runs as codes."""
-    queries, query = _common_codes([run["query_id"].array for run in runs])
-    docs, doc = _common_codes([run["doc_id"].array for run in runs])
-    rows = [
-        _Rows.known(
-            query[place],
-            doc[place],
-            run["rank"].to_numpy(dtype=np.int64),
-            run["score"].to_numpy(),
-            n_queries=len(queries),
-        ).top(depth)
-        for place, run in enumerate(runs)
-    ]
-    return _Coded(queries, len(docs), rows)
+def _union(ids: list[pd.Index[str]]) -> pd.Index[str]:
+    """Return the ids of all runs, ascending."""
+    if all(each.equals(ids[0]) for each in ids):
+        return ids[0]
+    return pd.Index(sorted({name for each in ids for name in each.to_numpy(dtype=object)}), dtype="str")
 
 
 def _names(depth: int, persistences: list[float], ties: str) -> list[str]:
@@ -213,17 +149,6 @@ def _names(depth: int, persistences: list[float], ties: str) -> list[str]:
         name.replace(")@", f",ties={ties})@") if "(" in name else name.replace("@", f"(ties={ties})@")
         for name in names
     ]
-
-
-def _common_codes(ids: list[Any]) -> tuple[pd.Index, list[AnyInts]]:
-    """Return the union of the categories, ascending, and each categorical's codes in it."""
-    union = ids[0].categories
-    if all(values.categories.equals(union) for values in ids):
-        return union, [values.codes for values in ids]
-    names = {name for values in ids for name in values.categories.to_numpy(dtype=object)}
-    union = pd.Index(sorted(names), dtype="str")
-    codes = [union.get_indexer(values.categories).astype(np.int32)[values.codes] for values in ids]
-    return union, codes
 
 
 def _common_queries(pair: tuple[str, str], has: tuple[Bools, Bools], queries: pd.Index) -> Ints:
@@ -259,12 +184,12 @@ def _uneven(pair: tuple[str, str], one: Ints, other: Ints) -> list[str]:
     ]
 
 
-def _values(lists: _Lists, a: int, b: int, common: Ints, persistences: list[float]) -> Floats:
+def _compare_tied(
+    a: TiedLists, b: TiedLists, common: Ints, persistences: list[float], variant: str
+) -> Floats:
     """Return (overlap, average overlap, then four RBO for each persistence) × queries."""
-    if not lists.tied:
-        return compare_lists(lists.ranked[a], lists.ranked[b], common, persistences)
-    own = [lists.tied[run].within(common) for run in (a, b)]
-    columns = [tied_measures(own[0], own[1], p=p, variant=lists.ties) for p in persistences]
+    own = a.within(common), b.within(common)
+    columns = [tied_measures(*own, p=p, variant=variant) for p in persistences]
     return np.concatenate([columns[0], *(values[2:] for values in columns[1:])])
 
 

@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Ints
+from fire_toolkit.arrays import Bools, Ints, starts_of_groups
 from fire_toolkit.errors import JoinError
-from fire_toolkit.inference.judged_pairs import PAIR
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Labels, PoolSources, Qrels
-from fire_toolkit.tables.columns import Coded, pair_rows, starts_of_groups
+from fire_toolkit.tables.columns import PAIR, Coded, pair_rows
 
 KINDS = ("confirmed", "rejected", "new", "irrelevant", "not_judged")
 _NOT_JUDGED = KINDS.index("not_judged")

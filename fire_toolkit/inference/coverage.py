@@ -13,12 +13,12 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.inference.judged_pairs import (
     JudgedPairs,
-    RelevanceVector,
     join_runs,
     parse_measures,
     values_of,
 )
 from fire_toolkit.matching.blocks import RunBlock, StoredRun
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judge_matrix import MatrixSource
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.defaults import judged_at
@@ -145,7 +145,7 @@ def _unjudged(
     joined: JudgedPairs,
     run: StoredRun | MatrixSource,
     ranking: JudgedRanking,
-    labelling: RelevanceVector,
+    labelling: CodedQrels,
     depth: int | None,
 ) -> pd.DataFrame:
     """Return the unjudged rows of a run's top, down to `depth`, with the code of their query."""
@@ -155,14 +155,12 @@ def _unjudged(
     return found.sort_values(["query", "rank"], kind="stable", ignore_index=True)
 
 
-def _unjudged_rows(
-    joined: JudgedPairs, block: RunBlock, n_read: Ints, labelling: RelevanceVector
-) -> pd.DataFrame:
+def _unjudged_rows(joined: JudgedPairs, block: RunBlock, n_read: Ints, labelling: CodedQrels) -> pd.DataFrame:
     """Return the unjudged rows of a block among the first `n_read` of each query of the join."""
-    query = np.repeat(joined.queries.get_indexer(block.queries), np.diff(block.start))
+    query = joined.queries.get_indexer(block.queries)[block.query]
     row = np.flatnonzero((query >= 0) & (block.rank <= n_read[query]))
     query, doc = query[row], block.doc[row]
-    place = joined.pairs_at(query, joined.docs.get_indexer(block.docs)[doc])
+    place = joined.find(query, joined.docs.get_indexer(block.docs)[doc])
     is_open = (place < 0) | (labelling.relevance[place] < 0)
     ids = {"query_id": joined.queries.take(query[is_open]), "doc_id": block.docs.take(doc[is_open])}
     return pd.DataFrame(ids | {"rank": block.rank[row[is_open]], "query": query[is_open]})

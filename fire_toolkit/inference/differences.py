@@ -23,7 +23,6 @@ from fire_toolkit.inference.intervals import (
 )
 from fire_toolkit.inference.judged_pairs import (
     JudgedPairs,
-    RelevanceVector,
     Tell,
     join_runs,
     parse_measures,
@@ -31,6 +30,7 @@ from fire_toolkit.inference.judged_pairs import (
     values_of,
 )
 from fire_toolkit.inference.resampling import flipped_sums, summable
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
@@ -179,7 +179,7 @@ def score_differences(
 
 
 def _values(
-    joined: JudgedPairs, labellings: Mapping[str, RelevanceVector], measures: list[Measure]
+    joined: JudgedPairs, labellings: Mapping[str, CodedQrels], measures: list[Measure]
 ) -> dict[str, dict[str, Floats]]:
     """Return qrels → run → the terms of each score (queries, measures); gains are their differences."""
     values = {

@@ -23,7 +23,6 @@ from fire_toolkit.inference.intervals import (
 )
 from fire_toolkit.inference.judged_pairs import (
     JudgedPairs,
-    RelevanceVector,
     Tell,
     join_runs,
     own_pairs,
@@ -31,6 +30,7 @@ from fire_toolkit.inference.judged_pairs import (
     silent,
     values_of,
 )
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.measures.stored_runs import AnyRun
@@ -179,10 +179,10 @@ def scores_with_uncertainty(
 def _without_own(
     joined: JudgedPairs,
     run_id: str,
-    before: RelevanceVector,
-    after: RelevanceVector,
+    before: CodedQrels,
+    after: CodedQrels,
     sources: PoolSources | None,
-) -> tuple[RelevanceVector | None, str]:
+) -> tuple[CodedQrels | None, str]:
     """Return the labelling without what only this run contributed, and whether the run was pooled."""
     if sources is None:
         return None, ""

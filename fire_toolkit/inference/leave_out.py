@@ -17,13 +17,13 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import are_medians, of_means, terms_of
 from fire_toolkit.inference.judged_pairs import (
     JudgedPairs,
-    RelevanceVector,
     join_runs,
     own_pairs,
     parse_measures,
     values_of,
 )
 from fire_toolkit.inference.orders import kendall_tau, tau_ap
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
@@ -136,7 +136,7 @@ def _groups(sources: PoolSources, families: Mapping[str, str] | None) -> dict[st
     return groups
 
 
-def _value(joined: JudgedPairs, run_id: str, labelling: RelevanceVector, measures: list[Measure]) -> Floats:
+def _value(joined: JudgedPairs, run_id: str, labelling: CodedQrels, measures: list[Measure]) -> Floats:
     ranking = joined.ranking(run_id, labelling)
     return np.column_stack([values_of(ranking, measure) for measure in measures])
 
@@ -144,12 +144,12 @@ def _value(joined: JudgedPairs, run_id: str, labelling: RelevanceVector, measure
 def _value_again(
     joined: JudgedPairs,
     whole: Mapping[str, Floats],
-    without: RelevanceVector,
+    without: CodedQrels,
     queries: Ints,
     measures: list[Measure],
 ) -> dict[str, Floats]:
     """Return the values of all queries, those of `queries` anew."""
-    part, labelling = joined.within(queries), without.within(queries)
+    part, labelling = joined.within(queries), without.of(queries)
     values = {}
     for run_id, old in whole.items():
         values[run_id] = old.copy()

@@ -15,13 +15,13 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import are_medians, bootstrap_means, code_clusters, of_means, terms_of
 from fire_toolkit.inference.judged_pairs import (
     JudgedPairs,
-    RelevanceVector,
     Tell,
     join_runs,
     parse_measures,
     silent,
     values_of,
 )
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
@@ -136,9 +136,7 @@ def compare_orders(
     )
 
 
-def _values(
-    joined: JudgedPairs, labellings: Mapping[str, RelevanceVector], measures: list[Measure]
-) -> Floats:
+def _values(joined: JudgedPairs, labellings: Mapping[str, CodedQrels], measures: list[Measure]) -> Floats:
     rankings = {
         name: {run_id: joined.ranking(run_id, labelling) for run_id in joined.places}
         for name, labelling in labellings.items()

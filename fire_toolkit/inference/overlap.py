@@ -9,43 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fire_toolkit.arrays import Codes, Floats, Ints, find_judged
-from fire_toolkit.kernels import as_input, compiled
+from fire_toolkit.arrays import Floats, Ints, places_among, rows_of_lists
+from fire_toolkit.kernels import compiled
+from fire_toolkit.matching.blocks import RunBlock
+from fire_toolkit.matching.lookup import find_judged
 
 
-@dataclass(frozen=True)
-class RankedLists:
-    """The docs of each query's list, by query, then rank: 1, 2, 3, ...
+def shared_docs(one: RunBlock, other: RunBlock) -> tuple[Ints, Ints]:
+    """Return, for each doc that both lists of a query hold, the query and the worse of its two ranks.
 
-    start, length: the first row and the length of each list; n_docs: how many doc codes there are.
+    The blocks have the same queries and docs, and ranks 1, 2, 3, ...
     """
-
-    doc: Codes
-    start: Ints
-    length: Ints
-    n_docs: int
-
-    @classmethod
-    def from_lengths(cls, doc: npt.NDArray[Any], length: Ints, *, n_docs: int) -> RankedLists:
-        """Return lists from the codes of their docs, which stand by query, then rank."""
-        return cls(as_input(doc, np.int32), np.cumsum(length) - length, length, n_docs)
-
-    def shared(self, other: RankedLists) -> tuple[Ints, Ints]:
-        """Return, for each doc that both lists of a query hold, the query and the worse of its two ranks."""
-        rows = (self.start, self.start + self.length)
-        starts = np.append(other.start, len(other.doc))
-        in_order: Ints = np.empty(0, dtype=np.int64)
-        other_rank = np.arange(1, len(other.doc) + 1) - np.repeat(other.start, other.length)
-        query, rank, other_rank = find_judged(
-            self.doc, in_order, rows, other.doc, other_rank, starts, self.n_docs
-        )
-        return query, np.maximum(rank.astype(np.int64), other_rank)
+    in_order: Ints = np.empty(0, dtype=np.int64)
+    rows, other_rank = (one.start[:-1], one.start[1:]), 1 + rows_of_lists(0, other.lengths)
+    query, rank, other_rank = find_judged(
+        one.doc, in_order, rows, other.doc, other_rank, other.start, len(one.docs)
+    )
+    return query, np.maximum(rank.astype(np.int64), other_rank)
 
 
 def measure_names(depth: int, p: float) -> tuple[str, ...]:
@@ -54,11 +38,11 @@ def measure_names(depth: int, p: float) -> tuple[str, ...]:
     return (f"overlap@{depth}", f"average_overlap@{depth}", *rbo)
 
 
-def compare_lists(a: RankedLists, b: RankedLists, queries: Ints, persistences: Sequence[float]) -> Floats:
+def compare_lists(a: RunBlock, b: RunBlock, queries: Ints, persistences: Sequence[float]) -> Floats:
     """Return overlap, average overlap, then RBO truncated, ext, min and res for each persistence.
 
     Args:
-        a, b: the lists of two runs, with the same codes.
+        a, b: the lists of two runs, with the same queries and docs, and ranks 1, 2, 3, ...
         queries: those that both have, ascending.
         persistences: each strictly between 0 and 1.
 
@@ -67,24 +51,24 @@ def compare_lists(a: RankedLists, b: RankedLists, queries: Ints, persistences: S
     """
     if compiled(len(a.doc) + len(b.doc)) is not None:
         return _compare_compiled(a, b, queries, persistences)
-    query, worse = a.shared(b)
-    place = np.zeros(len(a.length), dtype=np.int64)
-    place[queries] = np.arange(len(queries))
-    lengths = (a.length[queries], b.length[queries])
+    query, worse = shared_docs(a, b)
+    place = places_among(queries, len(a.queries))
+    lengths = (a.lengths[queries], b.lengths[queries])
     columns = [overlap_measures(place[query], worse, lengths, p=p) for p in persistences]
     return np.concatenate([columns[0], *(values[2:] for values in columns[1:])])
 
 
-def _compare_compiled(a: RankedLists, b: RankedLists, queries: Ints, persistences: Sequence[float]) -> Floats:
+def _compare_compiled(a: RunBlock, b: RunBlock, queries: Ints, persistences: Sequence[float]) -> Floats:
     from fire_toolkit.kernels import comparison_loops
 
-    deepest = int(a.length.max(initial=0) + b.length.max(initial=0))
+    deepest = int(a.lengths.max(initial=0) + b.lengths.max(initial=0))
     tables = [_cumulated(deepest, p) for p in persistences]
     weights, powers = (np.stack([table[place] for table in tables]) for place in (0, 1))
     whole = np.array([_whole(p) for p in persistences])
     values = np.empty((2 + 4 * len(persistences), len(queries)))
-    lists = ((a.doc, a.start, a.length), (b.doc, b.start, b.length))
-    comparison_loops.compare_lists(*lists, queries, a.n_docs, (weights, powers, tables[0][2], whole), values)
+    lists = [(each.doc, each.start[:-1], each.lengths) for each in (a, b)]
+    sums = (weights, powers, tables[0][2], whole)
+    comparison_loops.compare_lists(*lists, queries, len(a.docs), sums, values)
     return values
 
 
@@ -92,7 +76,7 @@ def overlap_measures(query: Ints, worse: Ints, lengths: tuple[Ints, Ints], *, p:
     """Return overlap, average overlap and RBO truncated, ext, min and res for each query.
 
     Args:
-        query, worse: as `RankedLists.shared` gives them.
+        query, worse: as `shared_docs` gives them.
         lengths: of the two lists of each query, each 1 or more.
         p: persistence, strictly between 0 and 1.
 

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats, Ints, places_among, starts_of_groups
+from fire_toolkit.matching.blocks import RunBlock
 
 VARIANTS = ("w", "a", "b")
 
@@ -45,24 +44,20 @@ class TiedLists:
 
     def within(self, queries: Ints) -> TiedLists:
         """Return the lists of `queries` (codes, ascending), which become 0, 1, ..."""
-        place = np.full(len(self.length), -1, dtype=np.int64)
-        place[queries] = np.arange(len(queries))
+        place = places_among(queries, len(self.length))
         kept = self.select(np.flatnonzero(place[self.query] >= 0))
         return replace(kept, query=place[kept.query], length=self.length[queries])
 
 
-def tied_lists(
-    query: Ints, doc: npt.NDArray[Any], rank: Ints, score: Floats, *, n_queries: int, n_docs: int
-) -> TiedLists:
-    """Return lists in which docs of equal score are tied; rows stand by query, then rank."""
-    is_first = np.ones(len(query), dtype=bool)
-    is_first[1:] = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
-    group = np.cumsum(is_first) - 1
-    size = np.bincount(group)
-    top = rank[np.flatnonzero(is_first)][group] if len(query) else rank
-    key: Ints = query * n_docs + doc
+def tied_lists(block: RunBlock) -> TiedLists:
+    """Return lists in which docs of equal score are tied."""
+    query = block.query
+    starts = starts_of_groups(query, block.score)
+    size = np.diff(starts, append=len(query))
+    rank = block.rank[starts].astype(np.int64)
+    key: Ints = query * len(block.docs) + block.doc
     order = np.argsort(key, kind="stable")
-    lists = TiedLists(key, query, top, top + size[group] - 1, np.bincount(query, minlength=n_queries))
+    lists = TiedLists(key, query, np.repeat(rank, size), np.repeat(rank + size - 1, size), block.lengths)
     return lists.select(order)
 
 

@@ -8,13 +8,9 @@ loaded.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fire_toolkit.arrays import Codes, Floats, Ints
 from fire_toolkit.kernels.compiling import compile_loop
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 _TABLE_BITS = 10
 _TABLES = 6  # of a word of 64 bits, 60 are signs
@@ -74,7 +70,7 @@ def compare_lists(
     """Write into `values`, measures × queries, what `overlap.overlap_measures` gives for two runs.
 
     Args:
-        one, other: doc, start and length of two runs, see `overlap.RankedLists`.
+        one, other: docs, first row and length of the lists of two runs, see `overlap.shared_docs`.
         queries: the queries that both runs have.
         n_docs: how many doc codes there are.
         sums: C and powers of each p by depth, harmonic numbers, and the whole of each p, see

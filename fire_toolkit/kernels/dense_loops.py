@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fire_toolkit.arrays import Bools, Ints
+from fire_toolkit.arrays import Codes as Counts
 from fire_toolkit.kernels.compiling import compile_loop
-
-Ints = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.int32]
 
 _LANES = 64
 TILE = 1024  # queries whose state stays in the processor's cache
@@ -26,9 +24,7 @@ _compiled = compile_loop(error_model="numpy")
 
 
 @_compiled
-def extremes_of_rows(
-    scores: Any, largest: Any, low: Any, high: Any, at_low: Ints, is_finite: npt.NDArray[np.bool_]
-) -> None:
+def extremes_of_rows(scores: Any, largest: Any, low: Any, high: Any, at_low: Ints, is_finite: Bools) -> None:
     """Write each row's lowest and highest score, how many cells hold the lowest, and whether all are finite.
 
     largest: the largest finite number of the scores' dtype. Rows that are not finite have no extremes.

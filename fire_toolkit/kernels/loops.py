@@ -9,14 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fire_toolkit.arrays import Codes, Floats, Ints
 from fire_toolkit.kernels.compiling import compile_loop
-
-Ints = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 _FLAGS = 8  # flags of one byte that are looked at as one word
 _HALVINGS = 32
@@ -37,7 +32,7 @@ def find_judged(
 ) -> tuple[Ints, Floats, Ints]:
     """Return query, rank and relevance of each judged doc in its query's rows.
 
-    The arguments are those of `arrays.find_judged`, its twin.
+    The arguments are those of `lookup.find_judged`, its twin.
     """
     start, stop = rows
     judged_for = np.full(n_docs, -1, np.int32)  # the last query that a doc was judged for

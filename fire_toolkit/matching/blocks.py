@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Codes, Ints
+from fire_toolkit.arrays import Bools, Codes, Ints, count_by_query, starts_of_lists
 from fire_toolkit.kernels import as_input
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, close_up, count_left_out, places_of
 from fire_toolkit.tables import Run
@@ -33,6 +33,29 @@ class RunBlock:
     rank: npt.NDArray[Any]
     score: npt.NDArray[Any]
     is_last: bool = True
+
+    @property
+    def lengths(self) -> Ints:
+        """Return how many rows each query has."""
+        return np.diff(self.start)
+
+    @property
+    def query(self) -> Ints:
+        """Return of each row its place in `queries`."""
+        return np.repeat(np.arange(len(self.queries)), self.lengths)
+
+    def select(self, kept: Bools) -> RunBlock:
+        """Return the rows kept; a query of which none is keeps its place."""
+        rows = {name: getattr(self, name)[kept] for name in ("doc", "rank", "score")}
+        n_kept = count_by_query(self.query[kept], len(self.queries))
+        return replace(self, start=starts_of_lists(n_kept), **rows)
+
+    def over(self, queries: pd.Index[str], docs: pd.Index[str]) -> RunBlock:
+        """Return the same lists as places in longer lists of ids; `queries` are sorted."""
+        lengths = np.zeros(len(queries), dtype=np.int64)
+        lengths[queries.get_indexer(self.queries)] = self.lengths
+        doc = docs.get_indexer(self.docs).astype(np.int32)[self.doc]
+        return replace(self, queries=queries, docs=docs, start=starts_of_lists(lengths), doc=doc)
 
     @property
     def first_pair(self) -> tuple[str, str]:
@@ -65,15 +88,11 @@ class StoredRun(Protocol):
 def block_of(run: Run) -> RunBlock:
     """Return `run`, which holds one run, as one block."""
     query, doc = (run[name].array for name in ("query_id", "doc_id"))  # `.cat.codes` would copy
-    codes = query.codes
-    ends = np.append(np.flatnonzero(codes[1:] != codes[:-1]) + 1, codes.size)
-    start = np.zeros(len(query.categories) + 1, dtype=np.int64)
-    if codes.size:
-        start[codes[ends - 1] + 1] = ends
+    firsts = np.arange(len(query.categories) + 1, dtype=query.codes.dtype)
     return RunBlock(
         queries=query.categories,
         docs=doc.categories,
-        start=np.maximum.accumulate(start),
+        start=np.searchsorted(query.codes, firsts),
         doc=as_input(doc.codes, np.int32),
         rank=run["rank"].to_numpy(),
         score=run["score"].to_numpy(),
@@ -82,15 +101,10 @@ def block_of(run: Run) -> RunBlock:
 
 def leave_out_own(block: RunBlock, own_items: OwnItems) -> tuple[RunBlock, LeftOut]:
     """Return `block` without each query's own item, ranks closed up, and what was left out."""
-    lengths = np.diff(block.start)
-    lists = np.repeat(np.arange(lengths.size), lengths)
+    lists = block.query
     has_own, own = places_of(own_items, block.queries, block.docs)
     is_own, rank = close_up(lists, block.doc, block.rank, own)
     left_out = count_left_out(lists, block.rank, is_own, has_own)
     if not is_own.any():
         return block, left_out
-    kept = ~is_own
-    start = np.append(0, np.cumsum(np.bincount(lists[kept], minlength=lengths.size)))
-    return replace(
-        block, start=start, doc=block.doc[kept], rank=rank[kept], score=block.score[kept]
-    ), left_out
+    return replace(block, rank=rank).select(~is_own), left_out

@@ -10,7 +10,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Codes, Ints, count_by_query
+from fire_toolkit.arrays import (
+    Bools,
+    Codes,
+    Ints,
+    are_among,
+    count_by_query,
+    find_pairs,
+    places_among,
+    starts_of_groups,
+    starts_of_lists,
+)
 from fire_toolkit.kernels import as_input
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ideal import IdealRanking
@@ -18,6 +28,7 @@ from fire_toolkit.matching.ranking import ranked_lengths
 from fire_toolkit.tables import Qrels, Run
 
 _FEW_GRADES = 16
+ABSENT = int(np.iinfo(np.int64).min)  # in the place of a relevance: these qrels do not hold the pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +79,8 @@ class CodedQrels:
     """Qrels as integers: made once, joined with many runs.
 
     queries: the universe, sorted ids; docs: the ids of the qrels; pairs: `query * len(docs) + doc`,
-    ascending; relevance: of each pair; stratum: of each pair, None where the qrels have none.
+    ascending; relevance: of each pair, `ABSENT` where the qrels do not hold it, as happens to those that
+    share the pairs of others; stratum: of each pair, None where the qrels have none.
     """
 
     queries: pd.Index[str]
@@ -81,7 +93,41 @@ class CodedQrels:
         """Return the strata of a ranking whose entries are the pairs at `places`, None without strata."""
         if self.stratum is None:
             return None
-        return Strata(self.stratum[places], self.query, self.stratum, self.relevance)
+        held = self.relevance != ABSENT
+        return Strata(self.stratum[places], self.query[held], self.stratum[held], self.relevance[held])
+
+    def facts(self, places: Ints) -> dict[str, Any]:
+        """Return what a ranking whose entries are the pairs at `places` has from its qrels."""
+        names = ("ideal", "n_nonrelevant", "n_undrawn")
+        return {name: getattr(self, name) for name in names} | {"strata": self.strata_at(places)}
+
+    def find(self, query: Ints, doc: Ints) -> Ints:
+        """Return the place of each pair of codes, -1 where it is not among the pairs, or a code is -1."""
+        n_docs = max(len(self.docs), 1)
+        place = find_pairs(np.maximum(query * n_docs + doc, 0), self.pairs, len(self.queries) * n_docs)
+        return np.where((query >= 0) & (doc >= 0), place, -1)
+
+    def find_rows(self, table: pd.DataFrame) -> Ints:
+        """Return the place of the pair (query_id, doc_id) of each row, -1 where it is not among the pairs."""
+        ids = (self.queries, table["query_id"]), (self.docs, table["doc_id"])
+        query, doc = (known.get_indexer(pd.Index(own)) for known, own in ids)
+        return self.find(query, doc)
+
+    def reverted(self, to: CodedQrels, pairs: Bools) -> CodedQrels:
+        """Return these qrels with the chosen pairs as `to`, qrels of the same pairs, has them."""
+        return replace(self, relevance=np.where(pairs, to.relevance, self.relevance))
+
+    def of(self, queries: Ints) -> CodedQrels:
+        """Return the qrels of some queries (ascending), which become 0, 1, ..."""
+        place = places_among(queries, len(self.queries))
+        kept = place[self.query] >= 0
+        return CodedQrels(
+            self.queries[queries],
+            self.docs,
+            place[self.query[kept]] * max(len(self.docs), 1) + self.doc[kept],
+            self.relevance[kept],
+            None if self.stratum is None else self.stratum[kept],
+        )
 
     def between(self, first: int, last: int) -> CodedQrels:
         """Return the qrels of the queries from place `first` to before `last`."""
@@ -109,8 +155,7 @@ class CodedQrels:
     @cached_property
     def start(self) -> Ints:
         """Return where each query's pairs begin, and at last their number."""
-        counts = count_by_query(self.query, len(self.queries))
-        return np.concatenate([[0], np.cumsum(counts)])
+        return starts_of_lists(count_by_query(self.query, len(self.queries)))
 
     @cached_property
     def ideal(self) -> IdealRanking:
@@ -153,28 +198,24 @@ class CodedQrels:
     @cached_property
     def n_undrawn(self) -> Ints:
         """Return how many docs of each query were pooled but not drawn for judging."""
-        return count_by_query(self.query[self.relevance < 0], len(self.queries))
+        is_undrawn = (self.relevance < 0) & (self.relevance != ABSENT)
+        return count_by_query(self.query[is_undrawn], len(self.queries))
 
 
 @dataclass(frozen=True, eq=False)
 class CodedRun:
-    """A run, or a block of one, as integers over the queries and docs of some qrels: judged by many.
+    """A block of a run, or all of it, over the queries and docs of some qrels: judged by many.
 
-    doc: (n_rows,) the run's own code of each row's doc; rank, score: of each row; start, stop: the rows of
-    each query of `queries`, none where the run lacks it; docs: the run's doc ids by code; qrels_docs,
-    to_run: the doc ids of the qrels, and each one's code in the run, -1 where the run does not have it;
+    start, stop: the block's rows of each query of the qrels, none where the run lacks it; qrels_docs, to_run:
+    the doc ids of the qrels, and each one's code in the block, -1 where the run does not have it;
     n_extra_queries: queries of the run that the qrels do not hold.
     """
 
-    queries: pd.Index[str]
-    docs: pd.Index[str]
-    qrels_docs: pd.Index[str]
-    to_run: Codes
-    doc: Codes
-    rank: npt.NDArray[Any]
-    score: npt.NDArray[Any]
+    block: RunBlock
     start: Ints
     stop: Ints
+    qrels_docs: pd.Index[str]
+    to_run: Codes
     n_extra_queries: int
 
     @cached_property
@@ -182,7 +223,7 @@ class CodedRun:
         """Return the deepest rank of each query, 0 where it has no row."""
         last = np.zeros(self.stop.size, dtype=np.int64)
         has_rows = self.stop > self.start
-        last[has_rows] = self.rank[self.stop[has_rows] - 1]
+        last[has_rows] = self.block.rank[self.stop[has_rows] - 1]
         return last
 
     @cached_property
@@ -194,28 +235,26 @@ class CodedRun:
     def gapped_rank(self) -> Ints:
         """Return the rank of each row; nothing where the ranks of every query are 1, 2, 3, ..."""
         has_gap = (self.last_rank != self.stop - self.start).any()
-        return as_input(self.rank if has_gap else self.rank[:0], np.int64)
+        return as_input(self.block.rank if has_gap else self.block.rank[:0], np.int64)
 
     @cached_property
     def n_ranked(self) -> Ints:
         """Return how many docs of each query were ranked, see `ranking.ranked_lengths`."""
         if not self.gapped_rank.size:
             return self.stop - self.start
-        return ranked_lengths(self.rank, self.start, self.stop)
+        return ranked_lengths(self.block.rank, self.start, self.stop)
 
     @cached_property
     def has_known_doc(self) -> bool:
         """Return whether any doc of the run is one of the qrels, under whatever query."""
-        is_used = np.zeros(len(self.docs) + 1, dtype=bool)
-        is_used[self.doc] = True
-        return bool(is_used[self.to_run].any())
+        return bool(are_among(self.block.doc, len(self.block.docs) + 1)[self.to_run].any())
 
     def codes_of(self, coded: CodedQrels) -> Codes:
         """Return the run's code of the doc of each pair of `coded`, -1 where the run does not have it."""
         made_for, codes = self._codes.get(id(coded), (None, None))
         if made_for is not coded or codes is None:
             same = coded.docs is self.qrels_docs
-            to_run = self.to_run if same else self.docs.get_indexer(coded.docs).astype(np.int32)
+            to_run = self.to_run if same else self.block.docs.get_indexer(coded.docs).astype(np.int32)
             codes = to_run[coded.doc]
             self._codes[id(coded)] = (coded, codes)
         return codes
@@ -253,15 +292,12 @@ def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, 
 
     Ids that repeat from row to row are looked up once a stretch.
     """
-    values = ids.array
-    is_first = np.ones(len(ids), dtype=bool)
-    is_first[1:] = np.asarray(values[1:] != values[:-1], dtype=bool)
-    n_stretches = np.count_nonzero(is_first)
-    firsts = ids[is_first] if 2 * n_stretches < len(ids) else ids
+    starts = starts_of_groups(ids.array)
+    firsts = ids.iloc[starts] if 2 * starts.size < len(ids) else ids
     own_codes, own = pd.factorize(firsts)
     codes: Ints = own_codes.astype(np.int64)
     if firsts is not ids:
-        codes = np.repeat(codes, np.diff(np.flatnonzero(is_first), append=len(ids)))
+        codes = np.repeat(codes, np.diff(starts, append=len(ids)))
     if known is None:
         return codes, pd.Index(own)
     return known.get_indexer(own)[codes].astype(np.int64), known
@@ -276,14 +312,10 @@ def code_run(run: Run | RunBlock, coded: CodedQrels) -> CodedRun:
     start, stop = np.zeros((2, len(coded.queries)), dtype=np.int64)
     start[place[is_known]], stop[place[is_known]] = first[is_known], last[is_known]
     return CodedRun(
-        queries=coded.queries,
-        docs=block.docs,
-        qrels_docs=coded.docs,
-        to_run=block.docs.get_indexer(coded.docs).astype(np.int32),
-        doc=as_input(block.doc, np.int32),
-        rank=block.rank,
-        score=block.score,
+        block=replace(block, doc=as_input(block.doc, np.int32)),
         start=start,
         stop=stop,
+        qrels_docs=coded.docs,
+        to_run=block.docs.get_indexer(coded.docs).astype(np.int32),
         n_extra_queries=int(np.count_nonzero(last[~is_known] > first[~is_known])),
     )

@@ -10,6 +10,7 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Ints, running_count
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import Run, check_run
+from fire_toolkit.tables.columns import PAIR
 
 
 def restrict_run(run: Run, is_kept: Bools) -> Run:
@@ -19,7 +20,7 @@ def restrict_run(run: Run, is_kept: Bools) -> Run:
         JoinError: the run leaves ranks out, so that the order of what it lacks is not known.
     """
     own = _lists(run)
-    gaps = np.flatnonzero(running_count(own, np.ones(own.size, dtype=bool)) != run["rank"].to_numpy())
+    gaps = np.flatnonzero(running_count(own) != run["rank"].to_numpy())
     if gaps.size:
         raise JoinError(
             f"run {run['run_id'].iloc[gaps[0]]}: ranks are left out (query "
@@ -29,7 +30,7 @@ def restrict_run(run: Run, is_kept: Bools) -> Run:
 
 
 def _closed_up(run: Run, lists: Ints, is_kept: Bools) -> Run:
-    rank = running_count(lists[is_kept], np.ones(np.count_nonzero(is_kept), dtype=bool))
+    rank = running_count(lists[is_kept])
     return check_run(run[is_kept].assign(rank=rank))
 
 
@@ -110,7 +111,7 @@ def count_missing_members(run: Run, groups: pd.DataFrame, references: Mapping[st
 
 
 def _members(groups: pd.DataFrame, references: Mapping[str, str] | None) -> pd.DataFrame:
-    members = groups[["query_id", "doc_id"]].astype("str").drop_duplicates()
+    members = groups[PAIR].astype("str").drop_duplicates()
     if references is None:
         return members
     is_reference = members["query_id"].map(references) == members["doc_id"]

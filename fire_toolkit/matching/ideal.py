@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, sum_by_query
+from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, rows_of_lists, sum_by_query
 
 Discount = Callable[[npt.NDArray[Any]], Floats]
 
@@ -34,8 +34,7 @@ class IdealRanking:
     @cached_property
     def place(self) -> Ints:
         """Return 1, 2, ... for each query's positives."""
-        before = np.cumsum(self.n_positives) - self.n_positives
-        return np.arange(1, self.query.size + 1) - np.repeat(before, self.n_positives)
+        return 1 + rows_of_lists(0, self.n_positives)
 
     def gain(self, discount: Discount, k: int | None) -> Floats:
         """Return Σ grade / discount(place) over each query's first k positives (all of them, without k)."""

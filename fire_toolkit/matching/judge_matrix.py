@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Ints
+from fire_toolkit.arrays import Ints, are_among, places_among, rows_of_lists
 from fire_toolkit.errors import JoinError
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
@@ -92,22 +92,17 @@ class PairRanks:
         """Return the rankings as the qrels see them, which hold some of the pairs, with their tied docs."""
         at = place = self.by_rank
         if coded.pairs.size < self.pairs.size:
-            place_of = np.full(self.pairs.size, -1, dtype=np.int64)
-            place_of[np.searchsorted(self.pairs, coded.pairs)] = np.arange(coded.pairs.size)
-            place = place_of[at]
+            place = places_among(np.searchsorted(self.pairs, coded.pairs), self.pairs.size)[at]
             at, place = at[place >= 0], place[place >= 0]
         ranking = JudgedRanking(
             query=coded.query[place],
             rank=self.rank[at].astype(np.float64),
             relevance=coded.relevance[place],
             n_retrieved=self.n_retrieved,
-            ideal=coded.ideal,
-            n_nonrelevant=coded.n_nonrelevant,
-            n_undrawn=coded.n_undrawn,
             worst_rank=int(self.n_retrieved.max(initial=0)) + 1,
             last_rank=self.n_retrieved,
-            strata=coded.strata_at(place),
             n_extra_queries=self.n_extra_queries,
+            **coded.facts(place),
         )
         return TiedRanking(ranking, self.first[at], self.last[at])
 
@@ -177,8 +172,7 @@ def rank_pairs(
         cells = row[part] - begin, column[part]
         rank[part], n_equal[part], mirrored[part] = _rank_cells(scores, cut, *cells, codes)
         begin = end
-    is_known = np.zeros(len(query_ids), dtype=bool)
-    is_known[row_of[row_of >= 0]] = True
+    is_known = are_among(row_of[row_of >= 0], len(query_ids))
     first = np.where(n_equal > 1, (rank + mirrored - n_equal + 1) // 2, rank)
     ranks = np.zeros((3, coded.pairs.size), dtype=np.int64)
     ranks[:, by_row] = rank, first, first + np.maximum(n_equal, 1) - 1
@@ -225,10 +219,7 @@ def _by_row(coded: CodedQrels, row_of: Ints, column_of: Ints) -> Ints:
     """Return the pairs that are cells of a matrix, by its rows."""
     queries = np.argsort(row_of, kind="stable")
     queries = queries[row_of[queries] >= 0]
-    counts = np.diff(coded.start)[queries]
-    place: Ints = np.arange(counts.sum()) + np.repeat(
-        coded.start[queries] - (np.cumsum(counts) - counts), counts
-    )
+    place = rows_of_lists(coded.start[queries], np.diff(coded.start)[queries])
     return place[column_of[coded.doc[place]] >= 0]
 
 

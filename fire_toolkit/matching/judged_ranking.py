@@ -16,14 +16,15 @@ from fire_toolkit.arrays import (
     Bools,
     Floats,
     Ints,
+    are_among,
     count_by_query,
-    cut_positives,
-    find_judged,
+    places_among,
     running_count,
-    take_positives,
+    starts_of_lists,
 )
 from fire_toolkit.matching.coded import CodedQrels, CodedRun, Strata, at_level, code_run
 from fire_toolkit.matching.ideal import IdealRanking
+from fire_toolkit.matching.lookup import cut_positives, find_judged, take_positives
 from fire_toolkit.tables import Run
 
 
@@ -120,14 +121,13 @@ class JudgedRanking:
 
     def entries_of(self, queries: Ints) -> Ints:
         """Return the entries of some queries."""
-        return np.flatnonzero(_are_chosen(queries, self.n_queries)[self.query])
+        return np.flatnonzero(are_among(queries, self.n_queries)[self.query])
 
     def of(self, queries: Ints) -> JudgedRanking:
         """Return the rankings of some queries (ascending), which become 0, 1, ..."""
         if queries.size == self.n_queries:
             return self
-        place = np.zeros(self.n_queries, dtype=np.int64)
-        place[queries] = np.arange(queries.size)
+        place = places_among(queries, self.n_queries)
         kept = self.entries_of(queries)
         return replace(
             self,
@@ -136,7 +136,7 @@ class JudgedRanking:
             relevance=self.relevance[kept],
             n_retrieved=self.n_retrieved[queries],
             last_rank=self.last_rank[queries],
-            ideal=self.ideal.of(_are_chosen(queries, self.n_queries)),
+            ideal=self.ideal.of(are_among(queries, self.n_queries)),
             n_nonrelevant=self.n_nonrelevant[queries],
             n_undrawn=self.n_undrawn[queries],
             strata=self.strata and self.strata.at(kept).of(queries, place),
@@ -201,7 +201,7 @@ class JudgedRanking:
         """
         kept = self.is_judged & self.is_in_top
         query = self.query[kept]
-        rank = running_count(query, np.ones(query.size, dtype=bool))
+        rank = running_count(query)
         length = count_by_query(query, self.n_queries)
         return replace(
             self,
@@ -214,12 +214,6 @@ class JudgedRanking:
             last_rank=length,
             worst_rank=int(rank.max(initial=0)) + 1,
         )
-
-
-def _are_chosen(queries: Ints, n_queries: int) -> Bools:
-    is_chosen = np.zeros(n_queries, dtype=bool)
-    is_chosen[queries] = True
-    return is_chosen
 
 
 def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
@@ -245,26 +239,23 @@ def judge_run(run: Run | CodedRun, coded: CodedQrels) -> JudgedRanking:
     coded_run = run if isinstance(run, CodedRun) else code_run(run, coded)
     wanted = coded.relevance if coded.stratum is None else np.arange(coded.pairs.size, dtype=np.int64)
     query, rank, found = find_judged(
-        coded_run.doc,
+        coded_run.block.doc,
         coded_run.gapped_rank,
         (coded_run.start, coded_run.stop),
         coded_run.codes_of(coded),
         wanted,
         coded.start,
-        len(coded_run.docs),
+        len(coded_run.block.docs),
     )
     return JudgedRanking(
         query=query,
         rank=rank,
         relevance=found if coded.stratum is None else coded.relevance[found],
         n_retrieved=coded_run.n_ranked,
-        ideal=coded.ideal,
-        n_nonrelevant=coded.n_nonrelevant,
-        n_undrawn=coded.n_undrawn,
         worst_rank=coded_run.worst_rank,
         last_rank=coded_run.last_rank,
         n_extra_queries=coded_run.n_extra_queries,
-        strata=coded.strata_at(found),
+        **coded.facts(found),
     )
 
 
@@ -272,7 +263,7 @@ def join_rankings(parts: Sequence[JudgedRanking], coded: CodedQrels) -> JudgedRa
     """Return the rankings of stretches of queries, in their order, as the one of all queries of `coded`."""
     if len(parts) == 1:
         return parts[0]
-    n_before = np.cumsum([0, *(part.n_queries for part in parts)])
+    n_before = starts_of_lists(np.array([part.n_queries for part in parts]))
     strata = None
     if coded.stratum is not None:
         of_entry = np.concatenate([part.strata.of_entry for part in parts if part.strata is not None])

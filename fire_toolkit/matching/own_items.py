@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Ints
+from fire_toolkit.arrays import Bools, Ints, are_among
 from fire_toolkit.tables import Qrels, Queries, Run, check_qrels
 
 COLUMN = "reference"
@@ -92,8 +92,7 @@ def close_up(
 
 def count_left_out(lists: Ints, rank: npt.NDArray[Any], is_own: Bools, has_own: Bools) -> LeftOut:
     """Return what was left out; arguments as for `close_up`, has_own: which lists have an own item."""
-    is_found = np.zeros(has_own.size, dtype=bool)
-    is_found[lists[is_own]] = True
+    is_found = are_among(lists[is_own], has_own.size)
     deepest = np.zeros(has_own.size, dtype=np.int64)
     np.maximum.at(deepest, lists, rank)
     has_gap = deepest > np.bincount(lists, minlength=has_own.size)

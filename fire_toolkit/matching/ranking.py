@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Ints
+from fire_toolkit.arrays import Ints, rows_of_lists, starts_of_groups, starts_of_lists
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.kernels import as_input, compiled
 from fire_toolkit.tables import RUN, Run, check_run
-from fire_toolkit.tables.columns import starts_of_groups
 
 _CHUNK_CELLS = 1 << 20
 _COMPILED_DEPTH = 128
@@ -93,8 +92,7 @@ def ranked_lengths(rank: npt.NDArray[Any], start: Ints, stop: Ints) -> Ints:
         array([3, 2])
     """
     lengths = stop - start
-    n_before = np.cumsum(lengths) - lengths
-    row = np.arange(lengths.sum()) - np.repeat(n_before - start, lengths)
+    row = rows_of_lists(start, lengths)
     is_in_place = rank[row] == row - np.repeat(start, lengths) + 1
     lists = np.repeat(np.arange(lengths.size), lengths)
     return np.bincount(lists[is_in_place], minlength=lengths.size).astype(np.int64)
@@ -274,18 +272,15 @@ def best_of_rows(
     integer; others one entry at a time.
     """
     counts = np.bincount(rows, minlength=n_rows)
-    widest = int(counts.max(initial=0))
+    widest, place = int(counts.max(initial=0)), rows_of_lists(0, counts)
     is_ragged = n_rows * widest > 4 * len(rows) + 64 * n_rows
     if values.dtype != np.float32 or is_ragged or int(codes.max(initial=0)) >= 2**32:
         order = np.lexsort([-codes, -values.astype(np.float64), rows])
-        place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         return np.asarray(order[place < depth], dtype=np.intp)
-    starts = np.cumsum(counts) - counts
-    place = np.arange(len(rows)) - np.repeat(starts, counts)
     bits = values.view(np.uint32)
     ordered = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31)).astype(np.uint64)
     keys = np.zeros((n_rows, widest), dtype=np.uint64)  # below every key of a number
     keys[rows, place] = (ordered << np.uint64(32)) | codes.astype(np.uint64)
     best = np.argsort(keys, axis=1)[:, : -min(depth, widest) - 1 : -1]
     kept = best < counts[:, None]
-    return np.asarray((starts[:, None] + best)[kept], dtype=np.intp)
+    return np.asarray((starts_of_lists(counts)[:-1, None] + best)[kept], dtype=np.intp)

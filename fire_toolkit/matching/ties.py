@@ -18,7 +18,15 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import (
+    Floats,
+    Ints,
+    number_groups,
+    rows_of_lists,
+    running_count,
+    starts_of_groups,
+    starts_of_lists,
+)
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedRun
@@ -60,14 +68,14 @@ class TiedRanking:
     def condensed(self, ranking: JudgedRanking) -> TiedRanking:
         """Return `ranking`, this one without its unjudged docs, with the ties that are left."""
         is_judged = self.ranking.is_judged & self.ranking.is_in_top
-        group = _numbered(self.ranking.query[is_judged], self.first[is_judged])
+        group = number_groups(self.ranking.query[is_judged], self.first[is_judged])
         count = np.bincount(group)
-        first = np.asarray(ranking.rank, dtype=np.int64)[np.cumsum(count) - count][group]
+        first = np.asarray(ranking.rank, dtype=np.int64)[starts_of_lists(count)[:-1]][group]
         return TiedRanking(ranking, first, first + count[group] - 1)
 
     def settled(self, rule: str) -> JudgedRanking:
         """Return the ranking with its ties settled by one of `SETTLING_RULES`."""
-        group = _numbered(self.ranking.query, self.first)
+        group = number_groups(self.ranking.query, self.first)
         return _settled(self.ranking, group, self.first, self.last, rule)
 
 
@@ -77,18 +85,11 @@ def find_ties(run: CodedRun, ranking: JudgedRanking) -> TiedRanking:
     Of docs that the run left out nothing is known: a group that goes on below the end of a list counts as
     far as the list goes.
     """
-    rows = _rows_of(run, ranking)
-    goes_on = np.zeros(run.score.size + 1, dtype=bool)  # whether a row is tied with the one above it
-    goes_on[1:-1] = run.score[1:] == run.score[:-1]
-    goes_on[run.start] = False
-    goes_on[run.stop] = False
-    first, last = rows.copy(), rows.copy()
-    tied = np.flatnonzero(goes_on[rows] | goes_on[rows + 1])
-    if tied.size:
-        starts = np.flatnonzero(~goes_on)
-        group = np.searchsorted(starts, rows[tied], side="right")
-        first[tied], last[tied] = starts[group - 1], starts[group] - 1
-    return TiedRanking(ranking, run.rank[first].astype(np.int64), run.rank[last].astype(np.int64))
+    block = run.block
+    starts = starts_of_groups(block.query, block.score)
+    group = np.searchsorted(starts, _rows_of(run, ranking), side="right")
+    first, last = starts[group - 1], np.append(starts, block.score.size)[group] - 1
+    return TiedRanking(ranking, block.rank[first].astype(np.int64), block.rank[last].astype(np.int64))
 
 
 def _rows_of(run: CodedRun, ranking: JudgedRanking) -> Ints:
@@ -96,12 +97,10 @@ def _rows_of(run: CodedRun, ranking: JudgedRanking) -> Ints:
     rank = ranking.rank.astype(np.int64)
     if not run.gapped_rank.size:
         return np.asarray(run.start[ranking.query] + rank - 1, dtype=np.int64)
-    width = int(run.rank.max(initial=0)) + 1
+    width = int(run.block.rank.max(initial=0)) + 1
     lengths = run.stop - run.start
-    query = np.repeat(np.arange(lengths.size), lengths)
-    place = np.arange(query.size) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    rows = run.start[query] + place
-    at = np.searchsorted(query * width + run.rank[rows], ranking.query * width + rank)
+    query, rows = np.repeat(np.arange(lengths.size), lengths), rows_of_lists(run.start, lengths)
+    at = np.searchsorted(query * width + run.block.rank[rows], ranking.query * width + rank)
     return np.asarray(rows[at], dtype=np.int64)
 
 
@@ -143,8 +142,7 @@ def order_by_index(block: RunBlock, docs: Sequence[str], *, run_id: str) -> RunB
         ['a', 'b']
     """
     place = places_in_order(block.docs, docs, run_id=run_id)
-    query = np.repeat(np.arange(len(block.queries)), np.diff(block.start))
-    return replace(block, doc=block.doc[np.lexsort((place[block.doc], -block.score, query))])
+    return replace(block, doc=block.doc[np.lexsort((place[block.doc], -block.score, block.query))])
 
 
 def _settled(ranking: JudgedRanking, group: Ints, first: Ints, last: Ints, rule: str) -> JudgedRanking:
@@ -168,7 +166,8 @@ def _expected(group: Ints, first: Ints, last: Ints, relevance: Ints) -> Floats:
     rank = np.empty(group.size)
     for is_of_kind in (relevance >= 1, relevance == 0, relevance < 0):
         kept = np.flatnonzero(is_of_kind)
-        place, count = _places(group[kept])
+        own = group[kept]
+        place, count = running_count(own), np.bincount(own)[own]
         rank[kept] = first[kept] - 1 + place * (last[kept] - first[kept] + 2) / (count + 1)
     return rank
 
@@ -179,22 +178,7 @@ def _extreme(
     """Return ranks, and the entries in their order; docs without an entry stand as unjudged ones do."""
     merit = np.where(relevance < 0, 0.5, relevance)
     order = np.lexsort((-merit if is_optimistic else merit, group))
-    place, count = _places(group)
+    place = running_count(group)
     is_late = (relevance[order] == 0) == is_optimistic
-    rank = np.where(is_late, last - count + place, first - 1 + place)
+    rank = np.where(is_late, last - np.bincount(group)[group] + place, first - 1 + place)
     return rank.astype(np.float64), order
-
-
-def _numbered(*keys: Ints) -> Ints:
-    """Return 0, 1, ... for each stretch of entries that agree in all keys."""
-    is_first = np.zeros(keys[0].size, dtype=bool)
-    for key in keys:
-        is_first[1:] |= key[1:] != key[:-1]
-    return np.cumsum(is_first, dtype=np.int64)
-
-
-def _places(group: Ints) -> tuple[Ints, Ints]:
-    """Return 1, 2, ... within each group of entries in order, and the size of the group of each."""
-    count = np.bincount(group)
-    start = np.cumsum(count) - count
-    return np.arange(1, group.size + 1) - start[group], count[group]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Bools, Floats, Ints, share, sum_by_query
+from fire_toolkit.arrays import Bools, Floats, Ints, share, starts_of_groups, sum_by_query
 from fire_toolkit.matching.ideal import Discount
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.gains import ideal_gain
@@ -47,10 +47,8 @@ def positive_groups(tied: TiedRanking) -> PositiveGroups:
     """Return the groups that hold a positive."""
     is_positive = tied.ranking.is_positive
     query, first, last = (a[is_positive] for a in (tied.ranking.query, tied.first, tied.last))
-    is_new = np.ones(query.size, dtype=bool)
-    is_new[1:] = (query[1:] != query[:-1]) | (first[1:] != first[:-1])
-    starts = np.flatnonzero(is_new)
-    count = np.diff(np.append(starts, query.size))
+    starts = starts_of_groups(query, first)
+    count = np.diff(starts, append=query.size)
     n_before = starts - np.searchsorted(query, query[starts])
     return PositiveGroups(query[starts], first[starts], last[starts], count, n_before)
 

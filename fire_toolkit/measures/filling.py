@@ -126,7 +126,7 @@ class Filling:
         query, is_positive = ranking.query[turn], ranking.is_positive[turn]
         rank = np.maximum(ranking.rank[turn] - ~is_positive, 1).astype(np.int64)
         n_positive = running_count(query, is_positive)
-        place = running_count(query, np.ones(query.size, dtype=bool)) - 1
+        place = running_count(query) - 1
         end = np.maximum(ranking.n_retrieved, 1)
         n_at_end = count_by_query(ranking.found.query[ranking.is_in_top[ranking.is_positive]], end.size)
         n_turns = int(place.max(initial=-1)) + 1

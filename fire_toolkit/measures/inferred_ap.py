@@ -19,7 +19,7 @@ def inferred_average_precision(ranking: JudgedRanking) -> Floats:
     k is the rank; above it stand d pooled docs, r of them judged positive and n judged not relevant.
     """
     is_positive, found = ranking.is_positive, ranking.found
-    n_pooled = running_count(ranking.query, np.ones(ranking.query.size, dtype=bool))[is_positive] - 1
+    n_pooled = running_count(ranking.query)[is_positive] - 1
     n_nonrelevant = running_count(ranking.query, ranking.relevance == 0)[is_positive]
     n_relevant = found.place - 1
     precision = (n_relevant + _EPSILON) / (n_relevant + n_nonrelevant + 2 * _EPSILON)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, share, sum_by_query
+from fire_toolkit.arrays import Floats, number_groups, share, starts_of_groups, sum_by_query
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.gains import log_of_next
@@ -37,10 +37,8 @@ def _estimated_ideal(ranking: JudgedRanking, pool: SampledPool) -> Floats:
     query = pool.pair // pool.n_strata
     order = np.lexsort((-pool.grade, query))
     query, grade, weight = query[order], pool.grade[order], pool.weight[pool.pair[order]]
-    is_first = np.ones(query.size, dtype=bool)
-    is_first[1:] = (query[1:] != query[:-1]) | (grade[1:] != grade[:-1])
-    level = np.cumsum(is_first) - 1
-    query, grade = query[is_first], grade[is_first]
+    level, starts = number_groups(query, grade), starts_of_groups(query, grade)
+    query, grade = query[starts], grade[starts]
     number = np.floor(sum_by_query(level, weight, query.size) + _HALF).astype(np.int64)
     end = np.cumsum(number)
     start = end - number

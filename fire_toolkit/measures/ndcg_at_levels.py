@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, Ints, count_by_query, share, sum_by_query
+from fire_toolkit.arrays import (
+    Floats,
+    Ints,
+    count_by_query,
+    running_count,
+    share,
+    starts_of_groups,
+    sum_by_query,
+)
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
@@ -34,11 +42,10 @@ def expected_ndcg_at_levels(tied: TiedRanking) -> Floats:
 def _mean_of_levels(ranking: JudgedRanking, gain_to: Callable[[Ints], Floats]) -> Floats:
     """Return the mean over levels of the gain down to each level's last place over its ideal."""
     query, grade = ranking.ideal.query, ranking.ideal.grade
-    is_last = np.ones(query.size, dtype=bool)
-    is_last[:-1] = (query[1:] != query[:-1]) | (grade[1:] != grade[:-1])
-    ends = ranking.ideal.place[is_last]
-    query = query[is_last]
-    level = np.arange(query.size) - np.searchsorted(query, query)
+    starts = starts_of_groups(query, grade)
+    ends = ranking.ideal.place[starts + np.diff(starts, append=query.size) - 1]
+    query = query[starts]
+    level = running_count(query) - 1
     total = np.zeros(ranking.n_queries)
     for number in range(int(level.max(initial=-1)) + 1):
         own = level == number

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from fire_toolkit.arrays import Floats, count_to, share
+from fire_toolkit.arrays import Floats, share
 from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.lookup import count_to
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_found

@@ -13,7 +13,6 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.intervals import are_medians, bootstrap_means, of_means, percentiles, terms_of
 from fire_toolkit.inference.judged_pairs import (
     JudgedPairs,
-    RelevanceVector,
     Tell,
     join_runs,
     parse_measures,
@@ -21,6 +20,7 @@ from fire_toolkit.inference.judged_pairs import (
     values_of,
 )
 from fire_toolkit.inference.resampling import check_draws
+from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure
 from fire_toolkit.measures.defaults import solved_at
 from fire_toolkit.measures.stored_runs import AnyRun
@@ -129,9 +129,8 @@ def _lengths(joined: JudgedPairs, queries: Queries) -> Ints:
     return np.asarray(texts.str.len(), dtype=np.int64)
 
 
-def _n_positives(labelling: RelevanceVector) -> Floats:
-    query = labelling.query[labelling.relevance >= 1]
-    return np.bincount(query, minlength=labelling.n_queries).astype(np.float64)
+def _n_positives(labelling: CodedQrels) -> Floats:
+    return labelling.ideal.n_positives.astype(np.float64)
 
 
 def _limits(
@@ -187,7 +186,7 @@ def saturation(
     return pd.DataFrame(rows, columns=list(SATURATION_COLUMNS)).astype(SATURATION_COLUMNS)
 
 
-def _won(joined: JudgedPairs, labelling: RelevanceVector, measure: Measure) -> dict[str, Bools]:
+def _won(joined: JudgedPairs, labelling: CodedQrels, measure: Measure) -> dict[str, Bools]:
     return {
         run_id: values_of(joined.ranking(run_id, labelling), measure) >= 1 - 1e-12 for run_id in joined.places
     }

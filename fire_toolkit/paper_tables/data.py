@@ -9,15 +9,13 @@ import pandas as pd
 
 from fire_toolkit.agreement import agreement
 from fire_toolkit.agreement.table import INCLUSION
-from fire_toolkit.agreement.votes import unit_codes
-from fire_toolkit.arrays import Bools, Ints
+from fire_toolkit.arrays import Bools, Ints, are_among
 from fire_toolkit.errors import JoinError
 from fire_toolkit.resolution import resolve
 from fire_toolkit.tables import Judgments, PoolSources, first_round
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 
 Grades = dict[str, float | int | None]
-PAIR = ["query_id", "doc_id"]
 
 DATA_COLUMNS = {
     "group": "str",
@@ -73,7 +71,7 @@ def describe_data(
     """
     first = first_round(judgments)
     first = Judgments(first[[name for name in first.columns if name in _VOTED]])
-    unit = unit_codes(first)
+    unit = code_pairs(first)[0]
     pairs = first[PAIR].iloc[np.unique(unit, return_index=True)[1]]
     labels, _ = resolve(judgments, grades=grades, rule=rule)
     relevance = np.full(len(pairs), _DISPUTED, dtype=np.int64)
@@ -107,8 +105,7 @@ def _by_run(pairs: pd.DataFrame, sources: PoolSources | None) -> Iterator[tuple[
     place = pair_rows(sources, pairs)
     codes, run_ids = pd.factorize(sources["run_id"], sort=True)
     for code, run_id in enumerate(run_ids):
-        is_pooled = np.zeros(len(pairs), dtype=bool)
-        is_pooled[place[(codes == code) & (place >= 0)]] = True
+        is_pooled = are_among(place[(codes == code) & (place >= 0)], len(pairs))
         yield f"run {run_id}", is_pooled
 
 

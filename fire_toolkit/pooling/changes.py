@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.tables import Labels, Pool, PoolSources
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
-PAIR = ["query_id", "doc_id"]
 COLUMNS = ["run_id", "n_before", "n_now", "n_gone", "n_new", "n_own_before", "n_own_judged"]
 COLUMNS += ["n_own_relevant"]
 

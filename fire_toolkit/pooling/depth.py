@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from fire_toolkit.arrays import are_among, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
 from fire_toolkit.matching.ranking import split_runs, top
@@ -17,9 +18,8 @@ from fire_toolkit.pooling.registry import pooled_rows
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Pool, PoolSources, Qrels, Queries, Run, check_pool
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
-from fire_toolkit.tables.columns import listed, packed_codes, pair_rows, pairs_once, starts_of_groups
+from fire_toolkit.tables.columns import PAIR, listed, packed_codes, pair_rows, pairs_once
 
-PAIR = ["query_id", "doc_id"]
 _ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
 _NEVER = np.iinfo(np.int64).max
 
@@ -181,8 +181,6 @@ def _text_of(column: pd.Series) -> Any:
 def _pairs_of(pooled: pd.DataFrame) -> pd.DataFrame:
     """Return the pairs of ordered sources, each once, with their best rank and their number of runs."""
     starts = starts_of_groups(*(pooled[name].cat.codes.to_numpy() for name in PAIR))
-    if not len(pooled):
-        starts = starts[:0]
     rank = pooled["rank"].to_numpy()
     best_rank = np.minimum.reduceat(rank, starts) if len(starts) else rank
     n_runs = np.diff(starts, append=len(pooled))
@@ -215,9 +213,7 @@ def _check_same_queries(queries: dict[str, set[str]], universe: set[str] | None)
 
 def _with_originals(pairs: pd.DataFrame, positives: pd.DataFrame, include: bool) -> pd.DataFrame:
     rows = pair_rows(positives, pairs)
-    is_original = np.zeros(len(pairs), dtype=bool)
-    is_original[rows[rows >= 0]] = True
-    marked = pairs.assign(is_original=is_original)
+    marked = pairs.assign(is_original=are_among(rows[rows >= 0], len(pairs)))
     if not include or (rows >= 0).all():
         return marked
     missed = positives.loc[rows < 0, PAIR].assign(best_rank=np.nan, n_runs=0, is_original=True)

@@ -8,7 +8,7 @@ import pandas as pd
 from fire_toolkit.resolution.majority import majority
 from fire_toolkit.resolution.vote_table import Grades, count_votes
 from fire_toolkit.tables import Judgments, Labels
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 DISPUTE = "[dispute]"
 
@@ -37,9 +37,8 @@ def label_changes(before: Labels, after: Labels) -> pd.DataFrame:
         0            1           1        1
         1            1   [dispute]        1
     """
-    key = ["query_id", "doc_id"]
-    both = before[[*key, "label"]].merge(
-        after[[*key, "label"]], on=key, how="outer", suffixes=("_before", "_after")
+    both = before[[*PAIR, "label"]].merge(
+        after[[*PAIR, "label"]], on=PAIR, how="outer", suffixes=("_before", "_after")
     )
     columns = ["label_before", "label_after"]
     counted = both[columns].fillna(DISPUTE).value_counts(sort=False).sort_index()

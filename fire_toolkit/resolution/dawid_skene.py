@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists
 from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 from fire_toolkit.tables.columns import distinct_codes
 
@@ -126,7 +126,7 @@ def _compress(unit: Ints, cell: Ints, truth: Ints) -> _Patterns:
     base = int(cell.max(initial=0)) + 2
     unit, cell = np.divmod(np.sort(unit * base + cell), base)
     n_votes = np.bincount(unit, minlength=len(truth))
-    start = np.concatenate([[0], np.cumsum(n_votes)[:-1]])
+    start = starts_of_lists(n_votes)
     ids = distinct_codes(truth + 1)[1]
     for place in range(int(n_votes.max(initial=0))):
         here = np.flatnonzero(n_votes > place)
@@ -137,7 +137,7 @@ def _compress(unit: Ints, cell: Ints, truth: Ints) -> _Patterns:
     first = np.empty(len(n_units), dtype=np.int64)
     first[ids[::-1]] = np.arange(len(ids))[::-1]
     length = n_votes[first]
-    votes = np.repeat(start[first] - np.cumsum(length) + length, length) + np.arange(length.sum())
+    votes = rows_of_lists(start[first], length)
     pattern = np.repeat(np.arange(len(first)), length)
     return _Patterns(pattern, cell[votes], n_units, truth[first], ids)
 

@@ -7,8 +7,8 @@ import pandas as pd
 
 from fire_toolkit.resolution.vote_table import Grades
 from fire_toolkit.tables import Judgments, Labels
+from fire_toolkit.tables.columns import PAIR
 
-PAIR = ["query_id", "doc_id"]
 COLUMNS = [*PAIR, "n_escalated", "n_flagged", "flags", "comments", "label"]
 
 

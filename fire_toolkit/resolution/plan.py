@@ -16,10 +16,10 @@ from fire_toolkit.resolution.resolve import ESCALATED
 from fire_toolkit.resolution.vote_table import Grades, VoteTable, count_votes
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool, first_round
+from fire_toolkit.tables.columns import PAIR
 
 _Table = TypeVar("_Table", Labels, Disputes)
 
-PAIR = ["query_id", "doc_id"]
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
 MODELS = ("dawid-skene", "weighted")
 STRATUM_COLUMNS = ["stratum", "n_pairs", "n_asked", "inclusion_probability", "expected_changes", "note"]

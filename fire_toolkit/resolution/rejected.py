@@ -6,6 +6,7 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Labels, Pool, Qrels, check_pool
+from fire_toolkit.tables.columns import PAIR
 
 
 def rejected_originals(labels: Labels, original: Qrels, *, round: int) -> Pool:  # noqa: A002
@@ -37,7 +38,6 @@ def rejected_originals(labels: Labels, original: Qrels, *, round: int) -> Pool: 
     """
     if round < 1:
         raise UsageError(f"round is {round}; expected 1 or more")
-    key = ["query_id", "doc_id"]
-    positives = original.loc[original["relevance"] >= 1, key]
-    negative = labels.loc[labels["relevance"] < 1, key]
-    return check_pool(pd.DataFrame(negative.merge(positives, on=key)).assign(is_original=True, round=round))
+    positives = original.loc[original["relevance"] >= 1, PAIR]
+    negative = labels.loc[labels["relevance"] < 1, PAIR]
+    return check_pool(pd.DataFrame(negative.merge(positives, on=PAIR)).assign(is_original=True, round=round))

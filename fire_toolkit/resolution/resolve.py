@@ -24,6 +24,7 @@ from fire_toolkit.tables import (
     check_labels,
     check_pool,
 )
+from fire_toolkit.tables.columns import PAIR
 
 ESCALATED = "escalated"
 NO_MAJORITY = "no_majority"
@@ -242,12 +243,11 @@ def next_round(disputes: Disputes, pool: Pool | None = None, *, round: int) -> P
     """
     if round < 1:
         raise UsageError(f"round is {round}; expected 1 or more")
-    key = ["query_id", "doc_id"]
     if pool is None:
-        return check_pool(disputes[key].assign(round=round))
-    asked = disputes[key].merge(pool, on=key, how="left", indicator=True)
+        return check_pool(disputes[PAIR].assign(round=round))
+    asked = disputes[PAIR].merge(pool, on=PAIR, how="left", indicator=True)
     lost = asked[asked["_merge"] == "left_only"]
     if len(lost):
-        pairs = ", ".join(f"{q} {d}" for q, d in lost[key].head(3).itertuples(index=False))
+        pairs = ", ".join(f"{q} {d}" for q, d in lost[PAIR].head(3).itertuples(index=False))
         raise JoinError(f"{len(lost)} of {len(asked)} disputed pairs are not in the pool ({pairs})")
     return check_pool(asked.drop(columns="_merge").assign(round=round))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +14,9 @@ from pyarrow import compute
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.guidelines.model import refuse_unknown_labels
 from fire_toolkit.tables import Judgments
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import code_pairs, rows_of_controls
 
 Grades = Mapping[str, float | None]
 
@@ -75,8 +75,7 @@ class VoteTable:
         if "round" not in self.judgments.columns or self.judgments["round"].dtype.kind not in "iu":
             return None
         numbers, codes = np.unique(self.judgments["round"].to_numpy()[self.voting], return_inverse=True)
-        by_pair = np.sort(self.pair[self.voting] * max(len(numbers), 1) + codes)
-        by_pair = by_pair[np.diff(by_pair, prepend=-1) > 0]
+        by_pair = np.unique(self.pair[self.voting] * max(len(numbers), 1) + codes)
         pairs, rounds = np.divmod(by_pair, max(len(numbers), 1))
         ends = np.searchsorted(pairs, np.arange(len(self.pairs) + 1))
         texts = pa.array(numbers.astype(str).tolist(), pa.string()).take(pa.array(rounds))
@@ -119,7 +118,7 @@ def count_votes(
     labels = tuple(grades)
     relevance = np.array([_whole(label, grade) for label, grade in grades.items()], dtype=np.int64)
     is_vote = np.array([grade is not None for grade in grades.values()], dtype=np.bool_)
-    pair, pairs = _pairs(judgments)
+    pair, pairs = code_pairs(judgments)
     label = _label_codes(judgments, labels, "judgments")
     truth = _known_labels(controls, pairs, labels, is_vote)
     by_adjudicator = _by_adjudicators(judgments, adjudicators)
@@ -134,14 +133,11 @@ def _known_labels(
 ) -> Ints:
     if controls is None:
         return np.full(len(pairs), -1, dtype=np.int64)
-    key = ["query_id", "doc_id"]
     codes = _label_codes(controls, labels, "controls")
     if not is_vote[codes].all():
         wrong = labels[codes[~is_vote[codes]][0]]
         raise TableError(f"controls: label {wrong!r} has no grade; expected the pair's known label")
-    if controls[key].duplicated().any():
-        raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
-    rows = pair_rows(pairs, controls.reset_index(drop=True))
+    rows = rows_of_controls(pairs, controls)
     return np.where(rows >= 0, np.append(codes, -1)[rows], -1)
 
 
@@ -164,20 +160,6 @@ def _whole(label: str, grade: float | None) -> int:
 
 def _label_codes(table: pd.DataFrame, labels: tuple[str, ...], where: str) -> Ints:
     codes, found = pd.factorize(table["label"])
-    unknown = sorted(set(found) - set(labels))
-    if unknown:
-        raise TableError(
-            f"{where}: label {', '.join(map(repr, unknown[:3]))} is not in the guideline "
-            f"({len(unknown)} unknown labels); expected one of {', '.join(map(repr, labels))}"
-        )
+    refuse_unknown_labels(found, labels, where)
     place = {label: code for code, label in enumerate(labels)}
     return np.array([place[label] for label in found], dtype=np.int64)[codes]
-
-
-def _pairs(judgments: Judgments) -> tuple[Ints, pd.DataFrame]:
-    query, queries = pd.factorize(judgments["query_id"], sort=True)
-    doc, docs = pd.factorize(judgments["doc_id"], sort=True)
-    keys, pair = np.unique(query.astype(np.int64) * len(docs) + doc, return_inverse=True)
-    n_docs = max(len(docs), 1)
-    pairs: dict[str, Any] = {"query_id": queries[keys // n_docs], "doc_id": docs[keys % n_docs]}
-    return np.asarray(pair, dtype=np.int64), pd.DataFrame(pairs, dtype="str")

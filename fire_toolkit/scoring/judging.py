@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Bools, Floats, Ints, are_firsts
 from fire_toolkit.matching.blocks import StoredRun
 from fire_toolkit.matching.judge_matrix import MatrixSource
 from fire_toolkit.matching.judged_ranking import join_rankings
@@ -140,7 +140,7 @@ def _judge_matrix(
 ) -> JudgedRun:
     some = next(iter(coded.values()))
     pairs = np.sort(np.concatenate([which.pairs for which in coded.values()]), kind="stable")
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+    pairs = pairs[are_firsts(pairs)]
     both = CodedQrels(some.queries, some.docs, pairs, np.zeros_like(pairs))
     ranks = rank_matrix_pairs(run, both, doc_order)
     by = {}

@@ -37,11 +37,9 @@ def note_positives(coded: dict[str, CodedQrels]) -> list[Note]:
     """Note queries without a positive, by the name of the qrels."""
     notes = []
     for name, which in coded.items():
-        has_positive = np.zeros(len(which.queries), dtype=bool)
-        has_positive[which.query[which.relevance >= 1]] = True
-        n = int(np.count_nonzero(~has_positive))
+        n = int(np.count_nonzero(which.ideal.n_positives == 0))
         if n:
-            text = f"{name} qrels: {count_queries(n, of=has_positive.size)} without a positive; they score 0"
+            text = f"{name} qrels: {count_queries(n, of=len(which.queries))} without a positive; they score 0"
             notes.append(Note("no_positive", "", name, n, text))
     return notes
 

@@ -16,9 +16,11 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
-from fire_toolkit.arrays import Ints
+from fire_toolkit.arrays import Ints, are_among, are_firsts, places_among, starts_of_groups
+from fire_toolkit.errors import TableError
 from fire_toolkit.kernels import LIGHT_STEPS, as_input, compiled
 
+PAIR = ["query_id", "doc_id"]
 _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"0123456789.e+-", dtype=np.uint8))
 _OF_IDS = (np.arange(256) > ord(" ")) & (np.arange(256) < 0x7F)
 
@@ -71,9 +73,7 @@ def places_in_order(distinct: Any) -> Ints | None:
     if len(texts) < 2 or compute.all(compute.less(texts[:-1], texts[1:])).as_py():
         return None
     order = compute.array_sort_indices(texts).to_numpy()  # UTF-8 sorts as code points do
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
+    return places_among(order, len(order))
 
 
 def packed_codes(keys: Sequence[npt.NDArray[Any]]) -> Ints | None:
@@ -102,7 +102,7 @@ def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
     own = np.zeros(len(pairs), dtype=np.int64)
     known = np.zeros(len(among), dtype=np.int64)
     is_known = np.ones(len(pairs), dtype=bool)
-    for name in ("query_id", "doc_id"):
+    for name in PAIR:
         column = Coded(among[name])
         places = _whole(
             compute.index_in(_whole(pa.array(pairs[name].array)), _whole(pa.array(column.distinct)))
@@ -115,6 +115,31 @@ def pair_rows(pairs: pd.DataFrame, among: pd.DataFrame) -> Ints:
     found = np.minimum(np.searchsorted(in_order, own), len(known) - 1)
     rows = found if order is None else order[found]
     return np.where(is_known & (in_order[found] == own), rows, -1)
+
+
+def rows_of_controls(pairs: pd.DataFrame, controls: pd.DataFrame) -> Ints:
+    """Return for each row of `pairs` the row of its control, a pair of known label; -1 where it has none.
+
+    Raises:
+        TableError: a pair stands twice among the controls.
+    """
+    if controls[PAIR].duplicated().any():
+        raise TableError("controls: query_id, doc_id given twice; expected one known label for each pair")
+    return pair_rows(pairs, controls)
+
+
+def code_pairs(table: pd.DataFrame) -> tuple[Ints, pd.DataFrame]:
+    """Return the code of each row's pair, and the pairs of the codes, by query_id, then doc_id.
+
+    Examples:
+        >>> code_pairs(pd.DataFrame({"query_id": ["q", "p", "q"], "doc_id": ["d", "d", "d"]}))[0]
+        array([1, 0, 1])
+    """
+    (query, queries), (doc, docs) = (pd.factorize(table[name], sort=True) for name in PAIR)
+    n_docs = max(len(docs), 1)
+    keys, codes = distinct_codes(query.astype(np.int64) * n_docs + doc)
+    pairs: dict[str, Any] = {"query_id": queries[keys // n_docs], "doc_id": docs[keys % n_docs]}
+    return codes, pd.DataFrame(pairs, dtype="str")
 
 
 def pairs_once(pairs: pd.DataFrame, least: str) -> pd.DataFrame:
@@ -130,9 +155,8 @@ def pairs_once(pairs: pd.DataFrame, least: str) -> pd.DataFrame:
         0        q      d      1
         1        p      d      3
     """
-    names = ["query_id", "doc_id"]
-    known = pairs[[*names, least]].reset_index(drop=True)
-    keys = [Coded(known[name]).codes.astype(np.int64) for name in names]
+    known = pairs[[*PAIR, least]].reset_index(drop=True)
+    keys = [Coded(known[name]).codes.astype(np.int64) for name in PAIR]
     packed = keys[0] * (int(keys[1].max(initial=0)) + 1) + keys[1]
     order = np.argsort(packed, kind="stable")
     if not len(order):
@@ -259,24 +283,12 @@ def distinct_codes(codes: Ints) -> tuple[Ints, Ints]:
     if not len(codes) or codes.min() < 0 or codes.max() >= 4 * len(codes):
         distinct, places = np.unique(codes, return_inverse=True)
         return distinct, places
-    is_there = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
-    is_there[codes] = True
+    is_there = are_among(codes, int(codes.max()) + 1)
     return np.flatnonzero(is_there), (np.cumsum(is_there) - 1)[codes]
 
 
-def starts_of_groups(*codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the first row of each stretch of rows that agree in all of `codes`."""
-    n_rows = len(codes[0])
-    is_first = np.zeros(n_rows, dtype=bool)
-    is_first[:1] = True
-    for code in codes:
-        is_first[1:] |= code[1:] != code[:-1]
-    return np.flatnonzero(is_first)
-
-
 def _has_repeat(values: npt.NDArray[Any]) -> bool:
-    ascending = np.sort(values, kind="stable")
-    return bool((ascending[1:] == ascending[:-1]).any())
+    return not bool(are_firsts(np.sort(values, kind="stable")).all())
 
 
 def has_repeat_within(values: npt.NDArray[Any], starts: npt.NDArray[Any]) -> bool:

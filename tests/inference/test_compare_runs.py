@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
+from fire_toolkit.arrays import starts_of_lists
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.inference.compare import compare_runs
-from fire_toolkit.inference.overlap import RankedLists, overlap_measures
+from fire_toolkit.inference.overlap import overlap_measures, shared_docs
+from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.tables import Run, check_run
 
@@ -195,11 +197,13 @@ def test_values_equal_the_definition_on_thousands_of_random_uneven_lists(p: floa
     draw = np.random.default_rng(round(p * 100))
     n = 2000
     docs = [draw.permutation(draw.integers(1, 30, size=1)[0] + 1) for _ in range(2 * n)]
+    ids = [pd.Index([f"{number:04}" for number in range(size)]) for size in (n, 31)]
     sides = []
     for side in (docs[:n], docs[n:]):
-        lengths = np.array([len(ranking) for ranking in side])
-        sides.append(RankedLists.from_lengths(np.concatenate(side), lengths, n_docs=30))
-    values = overlap_measures(*sides[0].shared(sides[1]), (sides[0].length, sides[1].length), p=p)
+        start = starts_of_lists(np.array([len(ranking) for ranking in side]))
+        doc = np.concatenate(side).astype(np.int32)
+        sides.append(RunBlock(*ids, start, doc, rank=doc[:0], score=doc[:0]))
+    values = overlap_measures(*shared_docs(*sides), (sides[0].lengths, sides[1].lengths), p=p)
     expected = [by_definition(list(a), list(b), p) for a, b in zip(docs[:n], docs[n:], strict=True)]
     np.testing.assert_allclose(values.T, expected, atol=1e-11)
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit import arrays, kernels
+from fire_toolkit.matching import lookup
 from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
 from fire_toolkit.measures import (
     code_qrels,
@@ -59,7 +60,7 @@ def test_judged_docs_are_found_in_the_rows(both_ways: Any, n_judged: int) -> Non
     relevance = rng.integers(-1, 4, judged.size)
     judged_start = np.concatenate([[0], np.cumsum(counts)])
     expected, found = both_ways(
-        lambda: arrays.find_judged(doc, rank, (stop - lengths, stop), judged, relevance, judged_start, n_docs)
+        lambda: lookup.find_judged(doc, rank, (stop - lengths, stop), judged, relevance, judged_start, n_docs)
     )
     assert expected[0].size > 5
     assert_same(found, expected)
@@ -69,7 +70,7 @@ def test_positives_are_numbered_within_a_query(both_ways: Any) -> None:
     rng = np.random.default_rng(0)
     query = np.sort(rng.integers(0, 40, 300))
     rank, relevance = rng.random(300), rng.integers(-1, 3, 300)
-    expected, found = both_ways(lambda: arrays.take_positives(query, rank, relevance))
+    expected, found = both_ways(lambda: lookup.take_positives(query, rank, relevance))
     assert {0, 1, 2, 3} & set(expected[3]) == {1, 2, 3}
     assert_same(found, expected)
 
@@ -78,11 +79,11 @@ def test_positives_are_cut_and_counted_down_to_a_rank(both_ways: Any) -> None:
     rng = np.random.default_rng(0)
     query = np.sort(rng.integers(0, 40, 300))
     rank, grade, place = rng.integers(1, 30, 300) / 2, rng.integers(1, 3, 300), rng.integers(1, 9, 300)
-    expected, found = both_ways(lambda: arrays.cut_positives(query, rank, grade, place, 10))
+    expected, found = both_ways(lambda: lookup.cut_positives(query, rank, grade, place, 10))
     assert 0 < expected[0].size < 300
     assert_same(found, expected)
     limit = rng.integers(0, 15, 45)  # the last five queries have no entry
-    counts, found_counts = both_ways(lambda: arrays.count_to(query, rank, limit))
+    counts, found_counts = both_ways(lambda: lookup.count_to(query, rank, limit))
     assert 0 < counts.sum() < 300
     assert_same((found_counts,), (counts,))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fire_toolkit.arrays import Ints
+from fire_toolkit.arrays import Ints, running_count
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.embeddings import ProductMatrix
 from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Matrix, n_rows_columns, rows_per_block
@@ -27,7 +27,6 @@ from fire_toolkit.formats.runs.ranked import (
     extremes_of,
     in_order,
     loops_for,
-    places_of,
     ranked_of,
     without_anomalies,
 )
@@ -313,7 +312,7 @@ class _ColumnPass:
         rows, docs, scores = seen.top()
         real = scores > cut[rows]
         rows, docs, scores = rows[real], docs[real], scores[real]
-        ranks = places_of(rows)
+        ranks = running_count(rows)
         count_ties(self.anomalies, rows, ranks, scores, self.depth)
         kept = ranks <= self.depth + self.spare
         return rows[kept], docs[kept], ranks[kept], scores[kept]

@@ -12,8 +12,7 @@ import pandas as pd
 from fire_toolkit.arrays import Ints
 from fire_toolkit.matching.own_items import OwnItems, drop_own_items, places_of
 from fire_toolkit.tables import Qrels, Run
-
-_PAIR = ["query_id", "doc_id"]
+from fire_toolkit.tables.columns import PAIR
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class Kept:
     @property
     def pairs(self) -> pd.MultiIndex:
         """Return the pairs of a query and its own item or a member of its group."""
-        own = pd.DataFrame(self.own_items.items(), columns=_PAIR, dtype="str")
-        members = own.iloc[:0] if self.groups is None else self.groups[_PAIR].astype("str")
+        own = pd.DataFrame(self.own_items.items(), columns=PAIR, dtype="str")
+        members = own.iloc[:0] if self.groups is None else self.groups[PAIR].astype("str")
         return pd.MultiIndex.from_frame(pd.concat([own, members]).drop_duplicates())
 
     def trimmed(self, run: Run, depth: int, positives: pd.MultiIndex | None) -> Run:
@@ -70,7 +69,7 @@ class Kept:
 
 def positive_pairs(qrels: Qrels | None) -> pd.MultiIndex | None:
     """Return the pairs of the qrels with relevance 1 or more."""
-    return None if qrels is None else pd.MultiIndex.from_frame(qrels.loc[qrels["relevance"] >= 1, _PAIR])
+    return None if qrels is None else pd.MultiIndex.from_frame(qrels.loc[qrels["relevance"] >= 1, PAIR])
 
 
 def indexed(
@@ -87,7 +86,7 @@ def indexed(
 
 def _are_among(run: Run, rows: Ints, kinds: Sequence[pd.MultiIndex | None]) -> npt.NDArray[np.bool_]:
     found = run.iloc[rows]
-    pairs = pd.MultiIndex.from_arrays([found[name].astype("str") for name in _PAIR])
+    pairs = pd.MultiIndex.from_arrays([found[name].astype("str") for name in PAIR])
     is_among = np.zeros(rows.size, dtype=bool)
     for known in kinds:
         if known is not None:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import union_categoricals
 
+from fire_toolkit.arrays import are_among, starts_of_lists
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_runs import guarded, is_parquet, open_parquet
@@ -52,7 +53,7 @@ def run_bytes(run: Run) -> bytes:
     block = block_of(run)
     block = replace(block, score=_narrowed(block.score))
     about = {"version": _VERSION, "run_id": str(run["run_id"].iloc[0]) if len(run) else ""}
-    lists = np.flatnonzero(np.diff(block.start))
+    lists = np.flatnonzero(block.lengths)
     step = max(1, _BLOCK_ROWS * len(lists) // max(len(run), 1))
     groups = [lists[start : start + step] for start in range(0, len(lists), step)]
     tables = (_table(block, queries) for queries in groups or [lists])
@@ -85,8 +86,7 @@ def _table(block: RunBlock, queries: npt.NDArray[Any]) -> Any:
 
     starts = np.append(block.start[queries], block.start[queries[-1] + 1] if len(queries) else 0)
     rows, offsets = slice(starts[0], starts[-1]), pa.array(starts - starts[0], type=pa.int32())
-    is_used = np.zeros(len(block.docs), dtype=bool)
-    is_used[block.doc[rows]] = True
+    is_used = are_among(block.doc[rows], len(block.docs))
     place = np.cumsum(is_used, dtype=np.int32) - 1
     docs = pa.DictionaryArray.from_arrays(
         pa.array(place[block.doc[rows]], type=pa.int32()), _strings(block.docs[is_used])
@@ -191,7 +191,7 @@ def read_native_run(path: Path, key: str | None = None) -> Listed:
     run = open_native_run(path)
     blocks = list(run.blocks())
     queries = pd.Index([], dtype="str").append([block.queries for block in blocks])
-    lengths = np.concatenate([np.empty(0, dtype=np.int64), *(np.diff(block.start) for block in blocks)])
+    lengths = np.concatenate([np.empty(0, dtype=np.int64), *(block.lengths for block in blocks)])
     docs = [pd.Categorical.from_codes(block.doc, block.docs, validate=False) for block in blocks]
     scored = pd.DataFrame(
         {
@@ -231,7 +231,7 @@ def _block(batch: Any, before: RunBlock, *, is_last: bool) -> RunBlock:
     return RunBlock(
         queries=pd.Index(columns["query_id"].to_pandas(), dtype="str"),
         docs=before.docs if doc_ids.equals(before.docs) else doc_ids,
-        start=np.append(0, np.cumsum(lengths[0], dtype=np.int64)),
+        start=starts_of_lists(lengths[0]),
         doc=as_input(docs.indices.to_numpy(), np.int32),
         rank=flat["ranks"].to_numpy(),
         score=flat["scores"].to_numpy(),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Ints
+from fire_toolkit.arrays import Ints, are_firsts, starts_of_groups
 from fire_toolkit.formats.runs.matrix import Array
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 from fire_toolkit.kernels import as_input, load_loops
@@ -130,9 +130,7 @@ def count_shapes(
 
 def ties_of(rows: Ints, scores: Array) -> npt.NDArray[np.bool_]:
     """Return for each score whether the one before it, of the same query, is equal."""
-    equal = np.zeros(len(rows), dtype=bool)
-    equal[1:] = (rows[1:] == rows[:-1]) & (scores[1:] == scores[:-1])
-    return equal
+    return ~are_firsts(rows, scores)
 
 
 def count_ties(anomalies: ScoreAnomalies, rows: Ints, ranks: Ints, scores: Array, depth: int) -> None:
@@ -142,22 +140,12 @@ def count_ties(anomalies: ScoreAnomalies, rows: Ints, ranks: Ints, scores: Array
     anomalies.tied_at_cut += int(np.count_nonzero(equal & (ranks == depth + 1)))
 
 
-def places_of(rows: Ints) -> Ints:
-    """Return 1, 2, ... within each stretch of equal values."""
-    places = np.arange(len(rows))
-    is_first = np.ones(len(rows), dtype=bool)
-    is_first[1:] = rows[1:] != rows[:-1]
-    return np.asarray(places - np.maximum.accumulate(np.where(is_first, places, 0)) + 1, dtype=np.int64)
-
-
 def in_order(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
     """Return query, doc, rank and score of the parts together, each pair once, by query, then rank."""
     columns = [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
     order = np.lexsort((columns[2], columns[0]))
     query, rank = columns[0][order], columns[2][order]
-    once = np.ones(len(order), dtype=bool)
-    once[1:] = (query[1:] != query[:-1]) | (rank[1:] != rank[:-1])
-    order = order[once]
+    order = order[are_firsts(query, rank)]
     query, doc, rank, score = (column[order] for column in columns)
     return query.astype(np.int32), doc.astype(np.int32), rank.astype(np.int32), score
 
@@ -177,7 +165,7 @@ def ranked_of(parts: list[tuple[Array, ...]], anomalies: ScoreAnomalies, depth: 
 
 def count_duplicates(ranked: Ranked, depth: int) -> None:
     """Count the queries whose first `depth` docs and scores are an earlier query's."""
-    starts = np.flatnonzero(places_of(ranked.query) == 1)
+    starts = starts_of_groups(ranked.query)
     stops = np.append(starts[1:], len(ranked.query))
     may_repeat = _repeated(_list_hashes(ranked, starts, depth))
     seen: dict[bytes, int] = {}

@@ -31,6 +31,7 @@ from fire_toolkit.tables import (
     check_labels,
     check_qrels,
 )
+from fire_toolkit.tables.columns import PAIR
 
 LICENCE = "CC BY-NC"
 METHOD = "fire-release"
@@ -38,7 +39,6 @@ POSITIVE = ("relevant", "yes", "true", "1")
 NEGATIVE = ("irrelevant", "not_relevant", "no", "false", "0")
 VOTE_ORDER = "vote_order"
 WHOLE_NUMBERS = "whole_number_ids"
-_PAIR = ["query_id", "doc_id"]
 _LISTS = ("annotator_ids", "response_ids", "queue_ids")
 
 
@@ -63,7 +63,7 @@ class Release:
     @property
     def qrels(self) -> Qrels:
         """Return the labels as qrels: what was judged, without the original positives."""
-        return check_qrels(self.labels[[*_PAIR, "relevance"]].assign(source="judged"))
+        return check_qrels(self.labels[[*PAIR, "relevance"]].assign(source="judged"))
 
 
 def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None = None) -> Release:
@@ -93,8 +93,8 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
     if len(repeated):
         notes.append(f"{len(repeated):,} answers replaced by a later one of the same annotator")
     labels, disputes = _verdicts(joined, judgments)
-    sources = joined[[*_PAIR, "models"]].explode("models").dropna().rename(columns={"models": "model"})
-    provenance = sources.drop_duplicates().sort_values([*_PAIR, "model"]).reset_index(drop=True)
+    sources = joined[[*PAIR, "models"]].explode("models").dropna().rename(columns={"models": "model"})
+    provenance = sources.drop_duplicates().sort_values([*PAIR, "model"]).reset_index(drop=True)
     return Release(judgments, labels, disputes, provenance, outside, notes, _about(source.json))
 
 
@@ -205,28 +205,28 @@ def _ids_by_text(queries: Queries, *, exact: bool) -> dict[str, list[str]]:
 
 
 def _votes(joined: pd.DataFrame) -> pd.DataFrame:
-    columns = [*_PAIR, "annotator_id", "label", "response_id", "queue_id", "origin"]
+    columns = [*PAIR, "annotator_id", "label", "response_id", "queue_id", "origin"]
     rows = [
         (query_id, doc_id, *vote, METHOD)
         for query_id, doc_id, votes in zip(joined["query_id"], joined["doc_id"], joined["votes"], strict=True)
         for vote in votes
     ]
     table = pd.DataFrame(rows, columns=columns)
-    return table.assign(**{VOTE_ORDER: table.groupby(_PAIR).cumcount() + 1})
+    return table.assign(**{VOTE_ORDER: table.groupby(PAIR).cumcount() + 1})
 
 
 def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Disputes]:
     """Return one label a pair, and the pairs that have none or several."""
-    by_pair = joined.assign(label=joined["label"].fillna("")).groupby(_PAIR)["label"]
+    by_pair = joined.assign(label=joined["label"].fillna("")).groupby(PAIR)["label"]
     pairs = by_pair.agg(["nunique", "first"]).reset_index()
     pairs["relevance"] = pairs["first"].map(relevance_of)
     is_label = (pairs["nunique"] == 1) & (pairs["first"] != "")
-    votes = judgments.merge(pairs[[*_PAIR, "first"]], on=_PAIR)
+    votes = judgments.merge(pairs[[*PAIR, "first"]], on=PAIR)
     votes["agrees"] = votes["label"] == votes["first"]
-    counts = votes.groupby(_PAIR)["agrees"].agg(["size", "sum"]).reset_index()
-    counted = pairs[is_label].merge(counts, on=_PAIR, how="left")
+    counts = votes.groupby(PAIR)["agrees"].agg(["size", "sum"]).reset_index()
+    counted = pairs[is_label].merge(counts, on=PAIR, how="left")
     n_judgments, n_agree = (counted[name].fillna(0).astype("int64") for name in ("size", "sum"))
-    labels = counted[[*_PAIR, "relevance"]].assign(
+    labels = counted[[*PAIR, "relevance"]].assign(
         label=counted["first"],
         method=METHOD,
         n_judgments=n_judgments,
@@ -237,9 +237,9 @@ def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Dispu
 
 
 def _disputes(pairs: pd.DataFrame, judgments: Judgments) -> Disputes:
-    disputed = pairs[_PAIR].assign(reason=["no_majority"] * len(pairs))
+    disputed = pairs[PAIR].assign(reason=["no_majority"] * len(pairs))
     for name in sorted(set(judgments["label"])):
-        votes = judgments[judgments["label"] == name].groupby(_PAIR).size().rename(f"n_{name}").reset_index()
-        disputed = disputed.merge(votes, on=_PAIR, how="left").fillna({f"n_{name}": 0})
+        votes = judgments[judgments["label"] == name].groupby(PAIR).size().rename(f"n_{name}").reset_index()
+        disputed = disputed.merge(votes, on=PAIR, how="left").fillna({f"n_{name}": 0})
         disputed[f"n_{name}"] = disputed[f"n_{name}"].astype("int64")
     return check_disputes(disputed)

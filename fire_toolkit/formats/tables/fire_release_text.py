@@ -13,8 +13,8 @@ import pandas as pd
 from fire_toolkit.errors import JoinError
 from fire_toolkit.formats.tables.fire_release import LICENCE, VOTE_ORDER, WHOLE_NUMBERS
 from fire_toolkit.tables import Disputes, Judgments, Labels, Queries
+from fire_toolkit.tables.columns import PAIR
 
-_PAIR = ["query_id", "doc_id"]
 _VOTES = {
     "annotator_ids": "annotator_id",
     "annotator_labels": "label",
@@ -113,7 +113,7 @@ def _one_a_text(entries: list[tuple[str, _Entry]], n_of_text: Mapping[str, int])
 def _models(provenance: pd.DataFrame | None) -> dict[tuple[str, str], list[str]]:
     found: dict[tuple[str, str], list[str]] = {}
     if provenance is not None:
-        for query_id, doc_id, model in provenance[[*_PAIR, "model"]].itertuples(index=False):
+        for query_id, doc_id, model in provenance[[*PAIR, "model"]].itertuples(index=False):
             found.setdefault((query_id, doc_id), []).append(model)
     return found
 

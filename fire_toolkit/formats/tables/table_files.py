@@ -33,7 +33,7 @@ from fire_toolkit.tables import (
     check_queries,
 )
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
-from fire_toolkit.tables.columns import pairs_once
+from fire_toolkit.tables.columns import PAIR, pairs_once
 
 _ROUND = re.compile("[1-9][0-9]*")
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
@@ -165,15 +165,14 @@ def read_judged_pairs(path: str | Path) -> pd.DataFrame:
     """
     from fire_toolkit.formats.collections.qrels import read_qrels
 
-    pair = ["query_id", "doc_id"]
-    if not has_columns(path, *pair):
+    if not has_columns(path, *PAIR):
         qrels = read_qrels(path)
-        return qrels.loc[qrels["relevance"] >= 0, pair].assign(round=1)
-    table = read_delimited(path, required=pair, only=(*pair, "round"))
+        return qrels.loc[qrels["relevance"] >= 0, PAIR].assign(round=1)
+    table = read_delimited(path, required=PAIR, only=(*PAIR, "round"))
     codes, words = table.get("round", pd.Series("", index=table.index)).factorize()
     are_rounds = all(map(_NUMBER.fullmatch, words))
     rounds = np.array([int(word) if are_rounds else 1 for word in words], dtype=np.int64)
-    return pairs_once(table[pair].assign(round=rounds[codes]), "round")
+    return pairs_once(table[PAIR].assign(round=rounds[codes]), "round")
 
 
 class _ReadJudgments(NamedTuple):

@@ -1,0 +1,93 @@
+"""The hot loops: judged docs looked up in a run's rows, and the positives among what was found.
+
+Large work goes to the compiled loops of `kernels`, which give the same to the bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fire_toolkit.arrays import (
+    Codes,
+    Floats,
+    Ints,
+    count_by_query,
+    find_pairs,
+    rows_of_lists,
+    running_count,
+)
+from fire_toolkit.kernels import LIGHT_STEPS, compiled
+
+
+def find_judged(
+    doc: Codes,
+    rank: Ints,
+    rows: tuple[Ints, Ints],
+    judged: Codes,
+    relevance: Ints,
+    judged_start: Ints,
+    n_docs: int,
+) -> tuple[Ints, Floats, Ints]:
+    """Return query, rank and relevance of each judged doc that stands in its query's rows.
+
+    Args:
+        doc: of each row, a code below n_docs.
+        rank: of each row; empty where those of each query are 1, 2, 3, ...
+        rows: the first row of each query, and one past its last.
+        judged: doc codes of the judged docs, each once a query, below 0 where no row can hold it.
+        relevance: of each judged doc.
+        judged_start: (n_queries + 1,) where the judged docs of each query begin.
+        n_docs: how many doc codes there are.
+
+    Returns:
+        Three arrays, in the order of the queries, then of the rows.
+    """
+    loops = compiled(doc.size, cold=LIGHT_STEPS)
+    if loops is not None:
+        found: tuple[Ints, Floats, Ints] = loops.find_judged(
+            doc, rank, rows, judged, relevance, judged_start, n_docs
+        )
+        return found
+    start, counts = rows[0], rows[1] - rows[0]
+    queries: Ints = np.arange(start.size, dtype=np.int64)
+    query, row = np.repeat(queries, counts), rows_of_lists(start, counts)
+    place = np.flatnonzero(judged >= 0)
+    keys: Ints = np.repeat(queries, np.diff(judged_start))[place] * n_docs + judged[place]
+    order = np.argsort(keys, kind="stable")
+    at = find_pairs(query * n_docs + doc[row], keys[order], start.size * n_docs)
+    kept = np.flatnonzero(at >= 0)
+    found_row = row[kept]
+    found_rank = rank[found_row] if rank.size else found_row - start[query[kept]] + 1
+    return query[kept], found_rank.astype(np.float64), relevance[place[order[at[kept]]]]
+
+
+def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Floats, Ints, Ints]:
+    """Return query, rank, relevance and place (1, 2, ... within a query) of the entries from relevance 1."""
+    loops = compiled(query.size, cold=LIGHT_STEPS)
+    if loops is not None:
+        taken: tuple[Ints, Floats, Ints, Ints] = loops.take_positives(query, rank, relevance)
+        return taken
+    kept = np.flatnonzero(relevance >= 1)
+    query = query[kept]
+    return query, rank[kept], relevance[kept], running_count(query)
+
+
+def cut_positives(
+    query: Ints, rank: Floats, grade: Ints, place: Ints, k: int
+) -> tuple[Ints, Floats, Ints, Ints]:
+    """Return those of the four arrays' entries whose rank is k or better."""
+    loops = compiled(query.size, cold=LIGHT_STEPS)
+    if loops is not None:
+        cut: tuple[Ints, Floats, Ints, Ints] = loops.cut_positives(query, rank, grade, place, float(k))
+        return cut
+    kept = np.flatnonzero(rank <= k)
+    return query[kept], rank[kept], grade[kept], place[kept]
+
+
+def count_to(query: Ints, rank: Floats, limit: Ints) -> Ints:
+    """Return for each query how many of its entries have a rank up to its own limit."""
+    loops = compiled(query.size, cold=LIGHT_STEPS)
+    if loops is not None:
+        counts: Ints = loops.count_to(query, rank, limit)
+        return counts
+    return count_by_query(query[rank <= limit[query]], limit.size)
