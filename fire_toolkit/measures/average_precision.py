@@ -1,8 +1,10 @@
-"""AP and AP@k: average precision, divided by the number of positives."""
+"""AP and its kin, which divide the sum of precisions by |G|, by min(k, |G|) or by the positives found."""
 
 from __future__ import annotations
 
-from fire_toolkit.arrays import Floats, share, sum_by_query
+import numpy as np
+
+from fire_toolkit.arrays import Floats, count_by_query, share, sum_by_query
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
@@ -31,6 +33,54 @@ def filled_average_precision(filling: Filling, *, k: int | None = None) -> Ends:
     return filling.shares(filling.precision_sums(k))
 
 
+def average_precision_min(ranking: JudgedRanking, *, k: int) -> Floats:
+    """Return the sum of the precisions at the positives of the top k, over min(k, |G|)."""
+    return share(precision_sum(ranking, k=k), np.minimum(ranking.n_positives, k))
+
+
+def expected_average_precision_min(tied: TiedRanking, *, k: int) -> Floats:
+    """Return its mean over all orders of tied docs."""
+    return share(expected_precisions(tied, k=k), np.minimum(tied.ranking.n_positives, k))
+
+
+def filled_average_precision_min(filling: Filling, *, k: int) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    n_positives = filling.ranking.n_positives[:, None]
+    return filling.over(filling.precision_sums(k), lambda n_added: np.minimum(n_positives + n_added, k))
+
+
+def average_precision_fire(ranking: JudgedRanking, *, k: int) -> Floats:
+    """Return the mean precision at the positives of the top k for each query; 0 where it has none."""
+    n_found = count_by_query(ranking.found.to(k).query, ranking.n_queries)
+    return share(precision_sum(ranking, k=k), n_found)
+
+
+def filled_average_precision_fire(filling: Filling, *, k: int) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    ranking = filling.ranking
+    n_found = count_by_query(ranking.found.to(k).query, ranking.n_queries)[:, None]
+    return filling.over(filling.precision_sums(k), lambda n_added: n_found + n_added)
+
+
+def average_precision_at_r(ranking: JudgedRanking) -> Floats:
+    """Return the sum of the precisions at the positives of the top |G|, over |G|."""
+    found = ranking.found
+    is_in = found.rank <= ranking.n_positives[found.query]
+    precisions = (found.place / found.rank)[is_in]
+    return share(sum_by_query(found.query[is_in], precisions, ranking.n_queries), ranking.n_positives)
+
+
+def expected_average_precision_at_r(tied: TiedRanking) -> Floats:
+    """Return its mean over all orders of tied docs."""
+    n_positives = tied.ranking.n_positives
+    return share(expected_precisions(tied, k=n_positives), n_positives)
+
+
+def filled_average_precision_at_r(filling: Filling) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    return filling.shares(filling.precision_sums_to(filling.n_positives))
+
+
 AP = Definition(
     name="AP",
     summary="The precision at the rank of each positive found, summed, over all positives |G|.",
@@ -45,5 +95,54 @@ AP = Definition(
     filled=filled_average_precision,
     also_called=("mAP", "map_cut", "average_precision"),
 )
+GM_MAP = Definition(
+    name="gm_map",
+    summary="AP, averaged over queries by the geometric mean, which low values weigh on most.",
+    source="Robertson, CIKM 2006; trec_eval gm_map.",
+    convention="An AP below 0.00001 counts as 0.00001, so that no query makes the whole 0; the value of a "
+    "query is its AP.",
+    per_query=average_precision,
+    aggregate="geometric mean",
+    bounds="ends",
+    filled=filled_average_precision,
+    also_called=("GMAP", "gm_ap"),
+)
+AP_MIN = Definition(
+    name="AP",
+    variant="min",
+    summary="The precision at the rank of each positive in the top k, summed, over min(k, |G|).",
+    source="mAP@K of composed-image retrieval: Baldrati et al. 2023 (CIRCO).",
+    convention="1 when the top k holds nothing but positives, or all of them first; 0 for a query without "
+    "a positive.",
+    per_query=average_precision_min,
+    expected=expected_average_precision_min,
+    cutoff="required",
+    bounds="ends",
+    filled=filled_average_precision_min,
+    also_called=("mAP/min",),
+)
+AP_FIRE = Definition(
+    name="AP_fire",
+    summary="The precision at the rank of each positive in the top k, averaged over those positives.",
+    source="Rodriguez et al. 2022 (FIRE), its public code: top 20; top 10 for the augmented labels of MSVD.",
+    convention="Divided by the positives found, not by |G|: a query with one positive at rank 1 scores 1 "
+    "however many it misses. Only for reproducing figures.",
+    per_query=average_precision_fire,
+    cutoff="required",
+    bounds="ends",
+    filled=filled_average_precision_fire,
+)
+MAP_AT_R = Definition(
+    name="mAP@R",
+    summary="The precision at the rank of each positive in the top |G|, summed, over |G|.",
+    source="Musgrave et al., ECCV 2020; ECCV Caption (Chun et al., ECCV 2022), eccv_map_at_r.",
+    convention="R is the number of positives |G| of the query, and no number is typed for it. A positive "
+    "below rank |G| adds nothing; 0 for a query without a positive.",
+    per_query=average_precision_at_r,
+    expected=expected_average_precision_at_r,
+    bounds="ends",
+    filled=filled_average_precision_at_r,
+    also_called=("AP@R",),
+)
 
-MEASURES = (AP,)
+MEASURES = (AP, GM_MAP, AP_MIN, AP_FIRE, MAP_AT_R)

@@ -1,4 +1,4 @@
-"""IPrec(recall=r): one point of the precision–recall curve."""
+"""IPrec(recall=r), one point of the precision–recall curve, and 11pt_avg, the mean of eleven of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from fire_toolkit.arrays import Floats, max_by_query
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.measures.definition import Definition, Parameter
 from fire_toolkit.measures.filling import Ends, Filling
+
+POINTS = tuple(step / 10 for step in range(11))
 
 
 def interpolated_precision(ranking: JudgedRanking, *, recall: float) -> Floats:
@@ -43,6 +45,20 @@ def filled_interpolated_precisions(filling: Filling, recalls: Sequence[float]) -
     return both[0], both[1]
 
 
+def eleven_point_average(ranking: JudgedRanking) -> Floats:
+    """Return the mean of `interpolated_precision` at recall 0, .1, ..., 1."""
+    total = np.zeros(ranking.n_queries)
+    for recall in POINTS:
+        total += interpolated_precision(ranking, recall=recall)
+    return total / len(POINTS)
+
+
+def filled_eleven_point_average(filling: Filling) -> Ends:
+    """Return its values as unjudged docs become positives."""
+    first, last = filled_interpolated_precisions(filling, POINTS)
+    return first.mean(axis=0), last.mean(axis=0)
+
+
 IPREC = Definition(
     name="IPrec",
     summary="The largest precision at any rank where at least that share of the positives was found.",
@@ -55,5 +71,15 @@ IPREC = Definition(
     filled=filled_interpolated_precision,
     also_called=("iprec_at_recall", "IP"),
 )
+ELEVEN_POINTS = Definition(
+    name="11pt_avg",
+    summary="The mean of IPrec at recall 0, 0.1, ..., 1.",
+    source="trec_eval 9, 11pt_avg.",
+    convention="The shares of the positives are taken as IPrec takes them.",
+    per_query=eleven_point_average,
+    bounds="ends",
+    filled=filled_eleven_point_average,
+    also_called=("11-pt_avg",),
+)
 
-MEASURES = (IPREC,)
+MEASURES = (IPREC, ELEVEN_POINTS)

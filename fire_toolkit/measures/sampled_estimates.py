@@ -1,0 +1,194 @@
+"""Estimates from a pool of which parts were judged by a random sample: xinfAP, infNDCG, iP and counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from fire_toolkit.arrays import Floats, number_groups, running_count, share, starts_of_groups, sum_by_query
+from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.ties import TiedRanking
+from fire_toolkit.measures.definition import Definition
+from fire_toolkit.measures.gains import log_of_next
+from fire_toolkit.measures.sampled_pool import (
+    EPSILON,
+    SampledPool,
+    counted_to,
+    estimated_positives,
+    expected_positives,
+    sampled_pool,
+    sum_of_strata,
+)
+
+LONGEST = 1000  # docs of a query that NIST's program reads
+_HALF = 0.5 + 1e-9  # so that a half is one in whatever order its parts are added
+_SOURCE = "Yilmaz, Kanoulas and Aslam, SIGIR 2008 (ε = 1e-5); NIST's sample_eval.pl"
+_NO_BOUNDS = "is an estimate from a sample, which allows for unjudged docs already"
+
+
+def extended_inferred_average_precision(ranking: JudgedRanking) -> Floats:
+    """Return Σ_s (R̂_s / Σ R̂) (1 / r_s) Σ over the positives of s found of their expected precision.
+
+    Of N_s pooled docs of a stratum n_s were judged, r_s of them positive; R̂_s = r_s N_s / n_s.
+    """
+    found = ranking.found
+    expected = (1 + _expected_above(ranking)) / found.rank
+    if ranking.strata is None:
+        return share(sum_by_query(found.query, expected, ranking.n_queries), ranking.n_positives)
+    pool = sampled_pool(ranking)
+    weight = pool.weight[found.query * pool.n_strata + pool.of_entry[ranking.is_positive]]
+    summed = sum_by_query(found.query, weight * expected, ranking.n_queries)
+    return share(summed, estimated_positives(ranking))
+
+
+def rescaled_by_nist(ranking: JudgedRanking) -> Floats:
+    """Return xinfAP of the first 1,000 docs, times R̂ / 1000 where more than 1,000 positives are inferred."""
+    is_in = ranking.rank <= LONGEST
+    strata = ranking.strata and ranking.strata.at(is_in)
+    top = replace(
+        ranking, query=ranking.query[is_in], rank=ranking.rank[is_in], relevance=ranking.relevance[is_in],
+        strata=strata,
+    )  # fmt: skip
+    scale = np.maximum(estimated_positives(ranking) / LONGEST, 1.0)
+    return np.asarray(extended_inferred_average_precision(top) * scale)
+
+
+def _expected_above(ranking: JudgedRanking) -> Floats:
+    """Return how many positives are expected above each one found: Σ_s d_s (r_s + ε) / (n_s + 3ε).
+
+    Above it stand d_s pooled docs of the stratum s, n_s of them judged and r_s positive.
+    """
+    stratum = np.zeros_like(ranking.query) if ranking.strata is None else ranking.strata.of_entry
+    is_found = ranking.is_positive
+    above = np.zeros(np.count_nonzero(is_found))
+    for code in np.unique(stratum):
+        is_own = stratum == code
+        pooled, judged, positive = (
+            running_count(ranking.query, is_counted)[is_found] - is_own[is_found]
+            for is_counted in (is_own, is_own & ranking.is_judged, is_own & is_found)
+        )
+        above += pooled * (positive + EPSILON) / (judged + 3 * EPSILON)
+    return above
+
+
+def inferred_ndcg(ranking: JudgedRanking) -> Floats:
+    """Return the estimated DCG of the first 1,000 docs over that of the estimated ideal ranking."""
+    pool = sampled_pool(ranking)
+    return share(_estimated_gain(ranking, pool), _estimated_ideal(ranking, pool))
+
+
+def _estimated_gain(ranking: JudgedRanking, pool: SampledPool) -> Floats:
+    """Return Σ_s d_s / n_s times the gain found in s; d_s docs of s were retrieved, n_s of them judged."""
+    shape = (ranking.n_queries, pool.n_strata)
+    is_in = ranking.is_positive & ranking.is_in_top & (ranking.rank <= LONGEST)
+    key = ranking.query[is_in] * pool.n_strata + pool.of_entry[is_in]
+    gains = ranking.relevance[is_in] / log_of_next(ranking.rank[is_in])
+    gain = sum_by_query(key, gains, shape[0] * shape[1]).reshape(shape)
+    pooled = counted_to(ranking, pool, np.ones(ranking.query.size, dtype=bool), k=LONGEST)
+    judged = counted_to(ranking, pool, ranking.is_judged, k=LONGEST)
+    return sum_of_strata(pool, share(pooled, judged) * gain)
+
+
+def _estimated_ideal(ranking: JudgedRanking, pool: SampledPool) -> Floats:
+    """Return the DCG of all positives that the pool is estimated to hold, cut at 1,000 docs."""
+    query = pool.pair // pool.n_strata
+    order = np.lexsort((-pool.grade, query))
+    query, grade, weight = query[order], pool.grade[order], pool.weight[pool.pair[order]]
+    level, starts = number_groups(query, grade), starts_of_groups(query, grade)
+    query, grade = query[starts], grade[starts]
+    number = np.floor(sum_by_query(level, weight, query.size) + _HALF).astype(np.int64)
+    end = np.cumsum(number)
+    start = end - number
+    before = start[np.searchsorted(query, query)] if query.size else start
+    discounted = np.cumsum(np.append(0.0, 1 / log_of_next(np.arange(1, LONGEST + 1))))
+    within = discounted[np.minimum(end - before, LONGEST)] - discounted[np.minimum(start - before, LONGEST)]
+    return sum_by_query(query, grade * within, ranking.n_queries)
+
+
+def inferred_precision(ranking: JudgedRanking, *, k: int) -> Floats:
+    """Return the number of positives that the top k is expected to hold, over k."""
+    return expected_positives(ranking, k=k) / k
+
+
+def expected_number(tied: TiedRanking) -> Floats:
+    """Return `estimated_positives`, which no order of tied docs changes."""
+    return estimated_positives(tied.ranking)
+
+
+XINFAP = Definition(
+    name="xinfAP",
+    summary="Average precision, estimated from a pool in strata of which each was judged in whole or by a "
+    "random sample.",
+    source="Yilmaz, Kanoulas and Aslam, SIGIR 2008 (ε = 1e-5); NIST's sample_eval.pl for TRECVID.",
+    convention="Strata come from qrels of five columns; a negative relevance marks a doc of the stratum that "
+    "was not drawn for judging; docs that the qrels lack count as not relevant. Qrels without strata are one "
+    "stratum. A stratum without a judged doc adds nothing.",
+    per_query=extended_inferred_average_precision,
+    no_bounds=_NO_BOUNDS,
+)
+XINFAP_NIST = replace(
+    XINFAP,
+    variant="nist",
+    summary="xinfAP of the first 1,000 docs, multiplied by R̂ / 1000 where the inferred number of positives R̂ "
+    "exceeds 1,000.",
+    source="NIST's sample_eval.pl for TRECVID (from 2012), infAP: the figures of its tracks.",
+    convention="The factor makes up for positives that a list of 1,000 cannot hold; without it no run could "
+    "reach 1. R̂ is inum_rel. Otherwise as xinfAP.",
+    per_query=rescaled_by_nist,
+    reads=LONGEST,
+)
+INFNDCG = Definition(
+    name="infNDCG",
+    summary="nDCG of the first 1,000 docs, estimated from a pool in strata of which each was judged in whole "
+    "or by a random sample.",
+    source="Yilmaz, Kanoulas and Aslam, SIGIR 2008; NIST's sample_eval.pl of TREC (2011), infNDCG.",
+    convention="Gain and discount as in nDCG. The gain found in a stratum is raised by pooled over judged "
+    "docs retrieved; each grade's number of positives is estimated as for inum_rel and rounded, and the "
+    "ideal ranking cut at 1,000. (The program of TRECVID does not round.) 0 for a query without a positive.",
+    per_query=inferred_ndcg,
+    of_top=True,
+    reads=LONGEST,
+    is_graded=True,
+    no_bounds=_NO_BOUNDS,
+)
+IP = Definition(
+    name="iP",
+    summary="The number of positives in the top k, estimated from a pool in strata, divided by k.",
+    source=f"{_SOURCE}, iP10 and others.",
+    convention="Of a stratum's d pooled docs in the top k, n of them judged and r positive, d (r + ε) / "
+    "(n + 3ε) are taken as positives. Divided by k, also where fewer docs were retrieved.",
+    per_query=inferred_precision,
+    of_top=True,
+    cutoff="required",
+    no_bounds=_NO_BOUNDS,
+    also_called=("infP",),
+)
+INUM_REL = Definition(
+    name="inum_rel",
+    summary="The number of positives in the pool, estimated from its judged part.",
+    source=f"{_SOURCE}, inum_rel.",
+    convention="Of a stratum's N pooled docs, n of them judged and r positive, r N / n are taken as "
+    "positives. Summed over the queries of the qrels; the run does not matter.",
+    per_query=estimated_positives,
+    of_top=True,
+    expected=expected_number,
+    unit="count",
+    aggregate="sum",
+    no_bounds=_NO_BOUNDS,
+)
+INUM_REL_RET = Definition(
+    name="inum_rel_ret",
+    summary="The number of positives among the first 1,000 docs, estimated from the judged part of the pool.",
+    source=f"{_SOURCE}, inum_rel_ret.",
+    convention="Estimated as for iP@1000. Summed over queries.",
+    per_query=partial(expected_positives, k=LONGEST),
+    of_top=True,
+    reads=LONGEST,
+    unit="count",
+    aggregate="sum",
+    no_bounds=_NO_BOUNDS,
+)
+
+MEASURES = (XINFAP, XINFAP_NIST, INFNDCG, IP, INUM_REL, INUM_REL_RET)
