@@ -134,9 +134,12 @@ def _code(runs: list[Run], depth: int) -> list[RunBlock]:
 
 def _union(ids: list[pd.Index[str]]) -> pd.Index[str]:
     """Return the ids of all runs, ascending."""
-    if all(each.equals(ids[0]) for each in ids):
-        return ids[0]
-    return pd.Index(sorted({name for each in ids for name in each.to_numpy(dtype=object)}), dtype="str")
+    first, *others = ids
+    if all(each.equals(first) for each in others):
+        return first
+    names = {name for each in ids for name in each.to_numpy(dtype=object)}
+    union: pd.Index[str] = pd.Index(sorted(names), dtype="str")
+    return union
 
 
 def _names(depth: int, persistences: list[float], ties: str) -> list[str]:

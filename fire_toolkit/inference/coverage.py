@@ -11,16 +11,11 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
-from fire_toolkit.inference.judged_pairs import (
-    JudgedPairs,
-    join_runs,
-    parse_measures,
-    values_of,
-)
+from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, values_of
 from fire_toolkit.matching.blocks import RunBlock, StoredRun
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judge_matrix import MatrixSource
-from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.measures.stored_runs import AnyRun, list_stored, top_blocks
 from fire_toolkit.results import Result

@@ -21,17 +21,10 @@ from fire_toolkit.inference.intervals import (
     of_means,
     percentiles,
 )
-from fire_toolkit.inference.judged_pairs import (
-    JudgedPairs,
-    Tell,
-    join_runs,
-    parse_measures,
-    silent,
-    values_of,
-)
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent, values_of
 from fire_toolkit.inference.resampling import flipped_sums, summable
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.measures import Measure
+from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
 from fire_toolkit.tables import PoolSources, Qrels

@@ -21,17 +21,9 @@ from fire_toolkit.inference.intervals import (
     percentiles,
     terms_of,
 )
-from fire_toolkit.inference.judged_pairs import (
-    JudgedPairs,
-    Tell,
-    join_runs,
-    own_pairs,
-    parse_measures,
-    silent,
-    values_of,
-)
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, own_pairs, silent, values_of
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.qrels import augment_qrels, change_counts

@@ -19,7 +19,6 @@ from fire_toolkit.measures import (
     CodedQrels,
     JudgedRanking,
     Measure,
-    parse_measure,
 )
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.stored_runs import AnyRun, judge_stored, list_stored
@@ -119,13 +118,6 @@ def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.Data
 def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:
     """Return a measure's value of each query, its modifiers applied."""
     return measure.per_query(measure.view(ranking))
-
-
-def parse_measures(measures: Sequence[str | Measure]) -> list[Measure]:
-    """Return measures by name, each once; a UsageError where there is none."""
-    if isinstance(measures, str) or not measures:
-        raise UsageError(f"measures: found {measures!r}, expected a list of names such as ['C@1', 'AP@20']")
-    return list(dict.fromkeys(parse_measure(m) if isinstance(m, str) else m for m in measures))
 
 
 def own_pairs(joined: JudgedPairs, sources: PoolSources, members: set[str]) -> Bools:

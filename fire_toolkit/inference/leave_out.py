@@ -15,16 +15,10 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import are_medians, of_means, terms_of
-from fire_toolkit.inference.judged_pairs import (
-    JudgedPairs,
-    join_runs,
-    own_pairs,
-    parse_measures,
-    values_of,
-)
+from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, own_pairs, values_of
 from fire_toolkit.inference.orders import kendall_tau, tau_ap
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.measures import Measure
+from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
 from fire_toolkit.tables import PoolSources, Qrels

@@ -13,16 +13,9 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import are_medians, bootstrap_means, code_clusters, of_means, terms_of
-from fire_toolkit.inference.judged_pairs import (
-    JudgedPairs,
-    Tell,
-    join_runs,
-    parse_measures,
-    silent,
-    values_of,
-)
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent, values_of
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.measures import Measure
+from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels

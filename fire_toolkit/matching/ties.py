@@ -29,8 +29,8 @@ from fire_toolkit.arrays import (
 )
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.blocks import RunBlock
-from fire_toolkit.matching.coded import CodedRun
-from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.matching.coded import CodedQrels, CodedRun
+from fire_toolkit.matching.judged_ranking import JudgedRanking, join_rankings
 
 TIE_RULES = ("doc-desc", "index", "average", "optimistic", "pessimistic", "expected")
 SETTLING_RULES = TIE_RULES[2:5]  # `expected` takes the mean over all orders; the first two, that of the run
@@ -60,10 +60,10 @@ class TiedRanking:
         return TiedRanking(self.ranking.of(queries), self.first[kept], self.last[kept])
 
     @classmethod
-    def joined(cls, parts: Sequence[TiedRanking], ranking: JudgedRanking) -> TiedRanking:
-        """Return the rankings of stretches of queries, in their order, as the one that `ranking` joins."""
+    def joined(cls, parts: Sequence[TiedRanking], coded: CodedQrels) -> TiedRanking:
+        """Return the rankings of stretches of queries, in their order, as that of all queries of `coded`."""
         first, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("first", "last"))
-        return cls(ranking, first, last)
+        return cls(join_rankings([part.ranking for part in parts], coded), first, last)
 
     def condensed(self, ranking: JudgedRanking) -> TiedRanking:
         """Return `ranking`, this one without its unjudged docs, with the ties that are left."""
@@ -77,6 +77,12 @@ class TiedRanking:
         """Return the ranking with its ties settled by one of `SETTLING_RULES`."""
         group = number_groups(self.ranking.query, self.first)
         return _settled(self.ranking, group, self.first, self.last, rule)
+
+
+def untied(ranking: JudgedRanking) -> TiedRanking:
+    """Return a ranking in which no doc counts as tied."""
+    rank = ranking.rank.astype(np.int64)
+    return TiedRanking(ranking, rank, rank)
 
 
 def find_ties(run: CodedRun, ranking: JudgedRanking) -> TiedRanking:

@@ -5,7 +5,7 @@ from fire_toolkit.matching.groups import count_missing_members, restrict_run, re
 from fire_toolkit.matching.judge_matrix import judge_matrix
 from fire_toolkit.matching.judged_ranking import FoundPositives, JudgedRanking, judge_run
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
-from fire_toolkit.measures.names import list_measures, parse_measure
+from fire_toolkit.measures.names import list_measures, parse_measure, parse_measures
 from fire_toolkit.measures.score_coded import score_coded
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "judge_run",
     "list_measures",
     "parse_measure",
+    "parse_measures",
     "restrict_run",
     "restrict_to_groups",
     "score_coded",

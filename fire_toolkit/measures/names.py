@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fire_toolkit.errors import UsageError
@@ -60,6 +61,13 @@ def parse_measure(name: str) -> Measure:
     for modifier in match["modifiers"].split(":")[1:]:
         measure = _modified(name, measure, modifier)
     return measure
+
+
+def parse_measures(measures: Sequence[str | Measure]) -> list[Measure]:
+    """Return measures by name, each once; a UsageError where there is none."""
+    if isinstance(measures, str) or not measures:
+        raise UsageError(f"measures: found {measures!r}, expected a list of names such as ['C@1', 'AP']")
+    return list(dict.fromkeys(parse_measure(m) if isinstance(m, str) else m for m in measures))
 
 
 def _cutoff(name: str, definition: Definition, match: re.Match[str]) -> int | None:

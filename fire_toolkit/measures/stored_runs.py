@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import are_firsts
 from fire_toolkit.matching.blocks import RunBlock, StoredRun, block_of
 from fire_toolkit.matching.coded import CodedQrels, code_run
-from fire_toolkit.matching.judge_matrix import MatrixSource, PairRanks
-from fire_toolkit.matching.judged_ranking import JudgedRanking, join_rankings, judge_run
+from fire_toolkit.matching.judge_matrix import MatrixSource
+from fire_toolkit.matching.judged_ranking import JudgedRanking, judge_run
 from fire_toolkit.matching.ranking import check_run_fits, refuse_twice, split_runs
+from fire_toolkit.matching.ties import TiedRanking, find_ties, order_by_index, untied
 from fire_toolkit.tables import Run
 
 AnyRun = Run | StoredRun | MatrixSource
@@ -56,38 +58,60 @@ def judge_stored(run: StoredRun | MatrixSource, coded: CodedQrels) -> JudgedRank
     Raises:
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
-    if isinstance(run, MatrixSource):
-        return rank_matrix_pairs(run, coded).under(coded).ranking
-    parts: list[JudgedRanking] = []
-    first, has_known_doc, place = ("", ""), False, 0
-    for block in run.blocks():
-        first = first if parts else block.first_pair
-        stop = block.stop_in(coded.queries, place)
-        within = coded.between(place, stop)
-        coded_run = code_run(block, within)
-        parts.append(judge_run(coded_run, within))
-        has_known_doc = has_known_doc or parts[-1].query.size > 0 or coded_run.has_known_doc
-        place = stop
-    n_shared = sum(np.count_nonzero(part.last_rank) for part in parts)
-    check_run_fits(run.run_id, coded.queries, first=first, n_shared=n_shared, has_known_doc=has_known_doc)
-    return join_rankings(parts, coded)
+    return join_stored(run, [coded])[0].ranking
 
 
-def rank_matrix_pairs(
-    run: MatrixSource, coded: CodedQrels, doc_order: Sequence[str] | None = None
-) -> PairRanks:
-    """Return where the pairs of `coded` stand in a matrix, which must be one for these qrels.
+def join_stored(
+    run: StoredRun | MatrixSource,
+    qrels: Sequence[CodedQrels],
+    *,
+    with_ties: bool = False,
+    doc_order: Sequence[str] | None = None,
+) -> list[TiedRanking]:
+    """Return where the docs of each of `qrels`, which have one universe and the same docs, stand in `run`.
+
+    Args:
+        run: its blocks are read once, and each is dropped before the next.
+        qrels: one or more.
+        with_ties: whether ties are looked for; else no doc counts as tied.
+        doc_order: docs of equal score stand in this order; None leaves the order of the run.
 
     Raises:
-        JoinError: as for `judge_stored`.
+        JoinError: the run is for another split or collection, see `check_run_fits`.
     """
-    ranks = run.rank_pairs(coded, doc_order)
-    n_shared = np.count_nonzero(ranks.n_retrieved)
-    has_known_doc = ranks.has_known_doc
-    check_run_fits(
-        run.run_id, coded.queries, first=run.first_pair, n_shared=n_shared, has_known_doc=has_known_doc
-    )
-    return ranks
+    queries = qrels[0].queries
+    if isinstance(run, MatrixSource):
+        ranks = run.rank_pairs(_union(qrels), doc_order)
+        n_shared, known = np.count_nonzero(ranks.n_retrieved), ranks.has_known_doc
+        check_run_fits(run.run_id, queries, first=run.first_pair, n_shared=n_shared, has_known_doc=known)
+        return [ranks.under(coded) for coded in qrels]
+    parts: list[list[TiedRanking]] = [[] for _ in qrels]
+    first, known, place = ("", ""), False, 0
+    for block in run.blocks():
+        first = first if parts[0] else block.first_pair
+        if doc_order is not None:
+            block = order_by_index(block, doc_order, run_id=run.run_id)
+        stop = block.stop_in(queries, place)
+        within = [coded.between(place, stop) for coded in qrels]
+        coded_run = code_run(block, within[0])
+        for own, coded in zip(parts, within, strict=True):
+            ranking = judge_run(coded_run, coded)
+            own.append(find_ties(coded_run, ranking) if with_ties else untied(ranking))
+            known = known or ranking.query.size > 0
+        known = known or coded_run.has_known_doc
+        place = stop
+    n_shared = sum(np.count_nonzero(part.ranking.last_rank) for part in parts[0])
+    check_run_fits(run.run_id, queries, first=first, n_shared=n_shared, has_known_doc=known)
+    return [TiedRanking.joined(own, coded) for own, coded in zip(parts, qrels, strict=True)]
+
+
+def _union(qrels: Sequence[CodedQrels]) -> CodedQrels:
+    """Return the pairs of all qrels."""
+    if len(qrels) == 1:
+        return qrels[0]
+    pairs = np.sort(np.concatenate([coded.pairs for coded in qrels]), kind="stable")
+    pairs = pairs[are_firsts(pairs)]
+    return CodedQrels(qrels[0].queries, qrels[0].docs, pairs, np.zeros_like(pairs))
 
 
 def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:

@@ -14,17 +14,17 @@ from fire_toolkit.measures.definition import Measure
 
 
 def settled_view(
-    measure: Measure, tied: TiedRanking, rule: str, *, queries: Ints | None = None
+    measure: Measure, tied: TiedRanking, rule: str | None, *, queries: Ints | None = None
 ) -> JudgedRanking:
     """Return the ranking as the measure's modifiers have it, ties settled after them.
 
     Args:
         measure: its level and whether lists are condensed.
         tied: the ranking with its ties.
-        rule: one of `TIE_RULES`; those not in `SETTLING_RULES` leave the order of the run.
+        rule: one of `TIE_RULES`; None, and those not in `SETTLING_RULES`, leave the order of the run.
         queries: only these (ascending) are wanted, and become 0, 1, ...; None: all.
     """
-    if rule not in SETTLING_RULES or not tied.has_ties:
+    if rule is None or rule not in SETTLING_RULES or not tied.has_ties:
         ranking = measure.view(tied.ranking)
         return ranking if queries is None else ranking.of(queries)
     seen = tied_view(tied, measure)

@@ -11,17 +11,10 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.intervals import are_medians, bootstrap_means, of_means, percentiles, terms_of
-from fire_toolkit.inference.judged_pairs import (
-    JudgedPairs,
-    Tell,
-    join_runs,
-    parse_measures,
-    silent,
-    values_of,
-)
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent, values_of
 from fire_toolkit.inference.resampling import check_draws
 from fire_toolkit.matching.coded import CodedQrels
-from fire_toolkit.measures import Measure
+from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import solved_at
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.tables import Qrels, Queries

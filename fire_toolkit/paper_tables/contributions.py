@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from fire_toolkit.inference.judged_pairs import join_runs, own_pairs, parse_measures, values_of
-from fire_toolkit.measures import Measure
+from fire_toolkit.inference.judged_pairs import join_runs, own_pairs, values_of
+from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.tables import PoolSources, Qrels
 

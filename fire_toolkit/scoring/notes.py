@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.measures import CodedQrels, Measure
-from fire_toolkit.scoring.judging import JudgedRun
+from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
+from fire_toolkit.scoring.judging import Judged
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ def note_measures(measures: list[Measure]) -> list[Note]:
     return [Note("measure", "", "", 0, m.caution) for m in measures if m.caution]
 
 
-def note_run(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]:
+def note_run(run_id: str, run: JudgedRanking, measures: list[Measure]) -> list[Note]:
     """Note queries that a run lacks, has beyond the qrels, or whose lists are shallow."""
     is_there, of = run.last_rank > 0, run.last_rank.size
     lengths = run.n_retrieved[is_there]
     missing, extra = of - lengths.size, run.n_extra_queries
     cutoff = max((measure.k for measure in measures if measure.k is not None), default=0)
-    shallow = int(np.count_nonzero((lengths < cutoff) & ~run.has_gap[is_there]))
+    shallow = int(np.count_nonzero((lengths < cutoff) & (lengths == run.last_rank[is_there])))
     counted = [
         (
             "missing",
@@ -73,13 +73,11 @@ def note_run(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]
     return [Note(kind, run_id, "", n, f"{run_id}: {text}") for kind, n, text in counted if n]
 
 
-def note_bounds(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]:
+def note_bounds(run_id: str, by: Mapping[str, Judged], measures: list[Measure]) -> list[Note]:
     """Note ranks that are lower bounds, because no positive was found."""
     notes = []
     for measure in measures:
-        for name, judged in run.by.items() if measure.definition.unit == "rank" else ():
-            if judged.ranking is None:
-                continue
+        for name, judged in by.items() if measure.definition.unit == "rank" else ():
             view = measure.view(judged.ranking)
             n = int(np.count_nonzero(np.isinf(view.first_positive)))
             text = (
@@ -90,10 +88,10 @@ def note_bounds(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[No
     return notes
 
 
-def note_ties(run_id: str, run: JudgedRun, measures: list[Measure]) -> list[Note]:
+def note_ties(run_id: str, by: Mapping[str, Judged], measures: list[Measure]) -> list[Note]:
     """Note how many queries a tie could change, and the scores at either end."""
     notes = []
-    for name, judged in run.by.items():
+    for name, judged in by.items():
         ends, values = judged.ends, judged.values
         if ends is None or not ends.queries.size:
             continue

@@ -12,12 +12,12 @@ import pandas as pd
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.ties import TIE_RULES
-from fire_toolkit.measures import CodedQrels, Measure, code_qrels, parse_measure
+from fire_toolkit.measures import CodedQrels, Measure, code_qrels, parse_measures
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.measures.stored_runs import AnyRun, list_stored
+from fire_toolkit.measures.stored_runs import AnyRun, join_stored, list_stored
 from fire_toolkit.results import Result, shown_html
 from fire_toolkit.scoring.drawn import drawn_scores
-from fire_toolkit.scoring.judging import judge_blocks
+from fire_toolkit.scoring.judging import judge_tied
 from fire_toolkit.scoring.notes import (
     Note,
     count_queries,
@@ -104,7 +104,7 @@ def score_runs(
         0      m  original      all     C@1    0.0
         1      m  original      all      RR    0.5
     """
-    parsed = _parse_all(measures)
+    parsed = parse_measures(measures)
     stored = list_stored(runs)
     if not stored:
         raise UsageError("no run to score; give at least one run that is not empty")
@@ -120,13 +120,14 @@ def score_runs(
     values: list[Floats] = []
     reaches: list[Reach] = []
     for run in stored:
-        judged = judge_blocks(run, coded, parsed, ties=ties, doc_order=doc_order if ties == "index" else None)
-        by_qrels = [each.values for each in judged.by.values()]
-        values.append(_score_run(by_qrels, parsed, per_query=per_query))
+        order = doc_order if ties == "index" else None
+        joined = join_stored(run, list(coded.values()), with_ties=ties is not None, doc_order=order)
+        judged = {name: judge_tied(tied, parsed, ties=ties) for name, tied in zip(coded, joined, strict=True)}
+        values.append(_score_run([each.values for each in judged.values()], parsed, per_query=per_query))
         notes += note_ties(run.run_id, judged, parsed)
-        notes += note_run(run.run_id, judged, parsed)
+        notes += note_run(run.run_id, joined[0].ranking, parsed)
         notes += note_bounds(run.run_id, judged, parsed)
-        reaches.append(judged.reach(run.run_id))
+        reaches.append(Reach.of(run.run_id, [tied.ranking for tied in joined]))
     on_depths = note_depths(reaches, parsed)
     notes += [Note("depths", "", "", len(reaches), on_depths)] if on_depths else []
     names = ["original", "augmented", "delta"][: 1 if augmented is None else 3]
@@ -134,12 +135,6 @@ def score_runs(
     run_ids = [reach.run_id for reach in reaches]
     scores = _table(np.stack(values), run_ids, query_ids, [m.name for m in parsed], names)
     return Scoring(scores, tuple(notes))
-
-
-def _parse_all(measures: Sequence[str | Measure]) -> list[Measure]:
-    if isinstance(measures, str) or not measures:
-        raise UsageError(f"measures: found {measures!r}, expected a list of names such as ['C@1', 'AP']")
-    return list(dict.fromkeys(parse_measure(m) if isinstance(m, str) else m for m in measures))
 
 
 def _code_both(qrels: Qrels, augmented: Qrels | None) -> dict[str, CodedQrels]:
