@@ -17,8 +17,8 @@ from fire_toolkit.formats.arrays import hdf5_child
 from fire_toolkit.labelstudio.connection import read_secret
 from fire_toolkit.labelstudio.install import install
 from fire_toolkit.labelstudio.local_state import prepare_folder
-from fire_toolkit.labelstudio.process import hold_lock
 from fire_toolkit.labelstudio.server import start_server
+from fire_toolkit.workspace.locks import hold_lock
 from fire_toolkit.workspace.manifests import Manifest, finish_interrupted, manifest_path, write_stage
 
 MODULES = sorted(Path(fire_toolkit.__file__).parent.rglob("*.py"))

@@ -17,6 +17,7 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.hints import runs_named
+from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_text
@@ -35,6 +36,7 @@ from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts
 )
 @click.option("--out", metavar="FILE", help="The augmented qrels (TREC); changes.csv is written beside it.")
 @json_option
+@writes_workspace
 def augment(
     qrels: str | None, labels: str | None, policy: str | None, out: str | None, as_json: bool
 ) -> None:

@@ -26,6 +26,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.fetching import derive_judgments, read_files
 from fire_toolkit.cli.judged_files import latest_round
+from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
@@ -38,6 +39,7 @@ from fire_toolkit.tables.columns import code_pairs
 @click.option("--guideline", metavar="NAME", help="The guideline judged by. [default: caption-relevance-v1]")
 @click.option("--out", metavar="FILE", help="The judgments (CSV); dropped.csv is written beside it.")
 @json_option
+@writes_workspace
 def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as_json: bool) -> None:
     """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
 

@@ -13,13 +13,14 @@ import click
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.fetching import derive_judgments, pull_once
+from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.server_options import connection_from, private_folder
 from fire_toolkit.errors import ServerError, UsageError
 from fire_toolkit.labelstudio.api import Api, status_of
 from fire_toolkit.labelstudio.connection import checked_url
 from fire_toolkit.labelstudio.local_state import prepare_folder
-from fire_toolkit.labelstudio.process import hold_lock
 from fire_toolkit.labelstudio.projects import campaign_projects
+from fire_toolkit.workspace.locks import Busy, hold_lock
 
 if TYPE_CHECKING:
     from fire_toolkit.campaign.carrier import Fetched
@@ -80,13 +81,15 @@ def _pull_on(
         if not is_hinted:
             hooks.add()
         try:
-            pulled = pull_once(root, url, token_file)
-        except ServerError as error:
+            with workspace_lock():
+                pulled = pull_once(root, url, token_file)
+                has_news = is_first or any(pulled.counts.values())
+                if has_news:
+                    derive_judgments(root, pulled, as_json=as_json)
+        except (ServerError, Busy) as error:
             hooks.note(str(error))
         else:
-            if is_first or any(pulled.counts.values()):
-                derive_judgments(root, pulled, as_json=as_json)
-            elif pulled.notes:
+            if pulled.notes and not has_news:
                 hooks.note("; ".join(pulled.notes))
             hooks.weigh(pulled, is_hinted=is_hinted or is_first)
             is_first = False

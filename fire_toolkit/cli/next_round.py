@@ -39,6 +39,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.judged_files import judgments_from, known_grades, next_number
+from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
@@ -85,6 +86,7 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 @click.option("--out", metavar="DIR", help="Folder for pool.csv, plan.csv. [default: plan/round-N]")
 @click.option("--dry-run", is_flag=True, help="Show the plan and who would judge how much; write nothing.")
 @json_option
+@writes_workspace
 def next_round(
     judgments: str | None,
     folder: str | None,

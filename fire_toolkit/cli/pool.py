@@ -26,6 +26,7 @@ from fire_toolkit.cli.common import (
     write_outputs,
 )
 from fire_toolkit.cli.hints import named
+from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.run_files import read_runs
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -74,6 +75,7 @@ from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 )
 @click.option("--out", metavar="DIR", help="Folder for pool.csv, pool_sources.csv and manifest.json.")
 @json_option
+@writes_workspace
 def pool(
     runs: tuple[str, ...],
     query_ids: str | None,

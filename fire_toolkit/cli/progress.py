@@ -14,9 +14,11 @@ from fire_toolkit.campaign.progress import QueueProgress, measure_progress, tota
 from fire_toolkit.cli.campaigns import begun_here
 from fire_toolkit.cli.common import drawn, json_option, named_files, say
 from fire_toolkit.cli.fetching import fetch_all
+from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
 from fire_toolkit.cli.server_options import connection_options
 from fire_toolkit.errors import ServerError, UsageError
+from fire_toolkit.workspace.locks import Busy
 
 
 @click.command()
@@ -36,8 +38,9 @@ def progress(
     while True:
         if pulls or watch:
             try:
-                fetch_all(root, url, token_file, named_files("import", "exports"))
-            except ServerError as error:
+                with workspace_lock():
+                    fetch_all(root, url, token_file, named_files("import", "exports"))
+            except (ServerError, Busy) as error:
                 if not watch:
                     raise
                 say(f"note: {error}")

@@ -9,6 +9,7 @@ import click
 from fire_toolkit.cli.common import json_option, say, say_next
 from fire_toolkit.cli.fetching import derive_judgments, pull_once, read_files
 from fire_toolkit.cli.listening import listen
+from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
 from fire_toolkit.cli.server_options import connection_options
 
@@ -76,10 +77,11 @@ def pull(
             raise click.UsageError("--listen goes without --full and --from-export")
         listen(root, url, token_file, host=host, port=port, hook_url=hook_url, every=every, as_json=as_json)
         return
-    if exports:
-        pulled = read_files(root, exports)
-    else:
-        pulled = pull_once(root, url, token_file, is_full=is_full, accepts_loss=accepts_loss)
-    derive_judgments(root, pulled, as_json=as_json)
+    with workspace_lock():
+        if exports:
+            pulled = read_files(root, exports)
+        else:
+            pulled = pull_once(root, url, token_file, is_full=is_full, accepts_loss=accepts_loss)
+        derive_judgments(root, pulled, as_json=as_json)
     say_next("progress")
     say("when all is judged: fire-toolkit agree")

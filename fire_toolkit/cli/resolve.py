@@ -33,6 +33,7 @@ from fire_toolkit.cli.judged_files import (
     read_controls,
     with_control_answers,
 )
+from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgments
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_text
@@ -101,6 +102,7 @@ _guideline = click.option(
 @click.option("--queries", metavar="FILE", help="The queries, for --share-judgments.")
 @click.option("--out", metavar="DIR", help="Folder for labels.csv, disputes.csv, flagged.csv, manifest.json.")
 @json_option
+@writes_workspace
 def resolve(
     judgments: str | None,
     rule: str | None,

@@ -26,6 +26,7 @@ from fire_toolkit.cli.common import (
     summarise,
     write_outputs,
 )
+from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.folder.carrier import queue_files
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
@@ -58,6 +59,7 @@ from fire_toolkit.tables import Pool, Queries
     "rounds tasks/round-N/tasks.json]",
 )
 @json_option
+@writes_workspace
 def tasks(
     pool: str | None,
     queries: str | None,

@@ -27,7 +27,7 @@ from fire_toolkit.labelstudio.annotators import (
 from fire_toolkit.labelstudio.connection import Connection, open_client
 from fire_toolkit.labelstudio.failures import note_request, server_errors
 from fire_toolkit.labelstudio.local_state import prepare_folder
-from fire_toolkit.labelstudio.process import hold_lock
+from fire_toolkit.workspace.locks import hold_lock
 
 if TYPE_CHECKING:
     import httpx

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.labelstudio.process import check_system, hold_lock, quiet_environment
+from fire_toolkit.labelstudio.process import check_system, quiet_environment
+from fire_toolkit.workspace.locks import hold_lock
 
 VERSION = "1.23.2"
 CACHE_VARIABLE = "FIRE_TOOLKIT_CACHE"

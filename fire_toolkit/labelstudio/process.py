@@ -7,23 +7,20 @@ by the process before it becomes the server.
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.workspace.locks import POLL_S, is_locked
 
-POLL_S = 0.1
 _PRIVATE = 0o600
 
 # What a program may need of our own environment. Label Studio reads bare names (DEBUG, HOST, PORT, CI …)
@@ -55,58 +52,6 @@ def check_system() -> None:
         raise UsageError(
             "a local server runs on Linux and macOS only; start Label Studio yourself and give --url"
         )
-
-
-def open_lock(path: Path) -> int | None:
-    """Return a handle that holds the exclusive lock on `path`, or None if somebody else holds it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE)
-    try:
-        _lock(handle)
-    except OSError as error:
-        os.close(handle)
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN):
-            return None
-        raise
-    return handle
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        msvcrt: Any = import_module("msvcrt")
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-    else:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a living process holds the lock on `path`."""
-    if not path.exists():
-        return False
-    handle = open_lock(path)
-    if handle is None:
-        return True
-    os.close(handle)
-    return False
-
-
-@contextmanager
-def hold_lock(path: Path, *, wait_s: float, what: str) -> Iterator[int]:
-    """Hold the lock on `path` inside; wait for it at most `wait_s` seconds.
-
-    Raises:
-        FireError: somebody else (`what`) holds it all that time.
-    """
-    deadline = time.monotonic() + wait_s
-    while (handle := open_lock(path)) is None:
-        if time.monotonic() > deadline:
-            raise FireError(f"{path}: {what} is still running; wait for it, or stop it")
-        time.sleep(POLL_S)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
 
 
 def launch(

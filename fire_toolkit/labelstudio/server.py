@@ -32,21 +32,19 @@ from fire_toolkit.labelstudio.local_state import (
     write_state,
 )
 from fire_toolkit.labelstudio.process import (
-    POLL_S,
     any_free_port,
     check_system,
     command_of,
     end,
     is_answered,
     is_free_port,
-    is_locked,
     launch,
     listens_on,
     memory_bytes,
-    open_lock,
     read_pid,
 )
 from fire_toolkit.labelstudio.server_environment import database_settings, server_environment
+from fire_toolkit.workspace.locks import POLL_S, is_locked, open_lock
 
 HOST = "127.0.0.1"
 FIRST_PORTS = range(8080, 8100)

@@ -32,13 +32,10 @@ from fire_toolkit.labelstudio.local_state import (
 from fire_toolkit.labelstudio.process import (
     any_free_port,
     command_of,
-    hold_lock,
     is_free_port,
-    is_locked,
     launch,
     listens_on,
     memory_bytes,
-    open_lock,
 )
 from fire_toolkit.labelstudio.server import (
     ServerStatus,
@@ -48,6 +45,7 @@ from fire_toolkit.labelstudio.server import (
     stop_server,
 )
 from fire_toolkit.labelstudio.server_environment import database_settings, server_environment
+from fire_toolkit.workspace.locks import hold_lock, is_locked, open_lock
 
 _SPEC = importlib.util.spec_from_file_location("fake_server", Path(__file__).with_name("fake_server.py"))
 assert _SPEC is not None
