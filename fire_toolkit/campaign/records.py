@@ -161,9 +161,10 @@ def _carrier_of(folder: Path) -> str:
 
 
 def write_round(root: Path, entry: Round) -> None:
-    """Write a round; one that is there already stays, and must be the same.
+    """Write a round; one that is there already stays, and must be the same but for what a server can update.
 
-    A round by hand that is written again for the server is the server's from then on.
+    Captions and addresses of a server's round may change. A round by hand that is written again for the
+    server is the server's from then on.
 
     Raises:
         UsageError: another round of that number has begun.
@@ -174,6 +175,9 @@ def write_round(root: Path, entry: Round) -> None:
         refuse_other_round(root, entry)
         if entry.carrier == BY_SERVER:
             (folder / _CARRIER).unlink(missing_ok=True)
+            tasks = folder / "tasks.csv"
+            if tasks.read_bytes() != contents[tasks]:
+                write_files({tasks: contents[tasks]})
         return
     if entry.carrier != BY_SERVER:
         contents[folder / _CARRIER] = (json.dumps({"carrier": entry.carrier}) + "\n").encode()
@@ -185,11 +189,20 @@ def refuse_other_round(root: Path, entry: Round) -> None:
     folder = root / FOLDER / f"round-{entry.number}"
     contents = _contents(folder, entry) if _has_begun(folder) else {}
     changed = [path.name for path, content in contents.items() if path.read_bytes() != content]
+    if changed == ["tasks.csv"] and entry.carrier == BY_SERVER and _asks_the_same(folder, entry):
+        return
     if changed:
         raise UsageError(
             f"{folder}: round {entry.number} was assigned differently ({', '.join(changed)} would change); "
             "push without new inputs to continue it, or begin another campaign in another workspace"
         )
+
+
+def _asks_the_same(folder: Path, entry: Round) -> bool:
+    """Whether a round on disk has the same pairs, and at most other captions and addresses."""
+    rest = [name for name in TASKS.names if name not in ("text", "media_url")]
+    there = check_tasks(read_delimited(folder / "tasks.csv"))
+    return delimited_text(there[rest]) == delimited_text(entry.tasks[rest])
 
 
 def _contents(folder: Path, entry: Round) -> dict[Path, bytes]:

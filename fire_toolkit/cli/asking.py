@@ -10,6 +10,7 @@ from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.task_files import overlap_file, task_keys
+from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.campaign.tasks import pair_ids
 from fire_toolkit.cli.common import (
     Inputs,
@@ -27,10 +28,18 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.media.places import place_of
 from fire_toolkit.pooling import pairs_to_ask
+from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import Pool, Tasks
 from fire_toolkit.tables.columns import listed, pair_rows
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-from fire_toolkit.workspace.rounds import begun_rounds, handed_out, next_round_number, tasks_file
+from fire_toolkit.workspace.rounds import (
+    begun_rounds,
+    campaign_rounds,
+    handed_out,
+    next_round_number,
+    rounds_by_hand,
+    tasks_file,
+)
 
 
 @dataclass(frozen=True)
@@ -142,20 +151,44 @@ def by_hand(made: Tasks, loads: Mapping[str, float], seed: int) -> Round:
 def kept(file: Path, texts: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the texts to write, with those that an earlier `tasks` wrote beside them.
 
+    Other captions and addresses of the same tasks are written where a server carries them: `push` then
+    updates those that nobody has answered. Whoever deletes `file` has no use for those of doubled pairs.
+
     Raises:
         UsageError: a file that is there would change: people may have its tasks.
     """
     at = manifest_path(file, is_folder=False)
     there = read_manifest(at).outputs if at.is_file() else {}
-    found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}
-    earlier = {name: path.read_bytes() for name, path in found.items()}
     both = {file.name, overlap_file(file).name}  # the others are of single persons, and stay
+    gone = set() if file.is_file() else both
+    found = {name: file.with_name(name) for name in there if file.with_name(name).is_file()}
+    earlier = {name: path.read_bytes() for name, path in found.items() if name not in gone}
     changed = [
         name for name, text in earlier.items() if texts.get(name, None if name in both else text) != text
     ]
-    if changed:
+    if changed and _on_server(file) and all(_same_pairs(earlier[name], texts[name]) for name in changed):
+        say(
+            "note: captions or addresses of tasks have changed; `push` updates those that nobody has answered"
+        )
+    elif changed:
         raise UsageError(
             f"{file.with_name(changed[0])}: already exists, would change, and people may have its tasks; if "
             f"nobody has, delete {file} and run this again; or write elsewhere with --out"
         )
     return {**earlier, **texts} if file.is_file() else dict(texts)
+
+
+def _on_server(file: Path) -> bool:
+    """Whether a server carries the round whose tasks lie in `file`."""
+    workspace = current_workspace()
+    if workspace is None:
+        return False
+    numbers = [n for n, path in handed_out(workspace.root).items() if path.resolve() == file.resolve()]
+    return bool(set(numbers) & campaign_rounds(workspace.root) - rounds_by_hand(workspace.root))
+
+
+def _same_pairs(earlier: bytes, now: bytes | None) -> bool:
+    """Whether two files of tasks ask the same pairs in the same order."""
+    tasks = (parse_json(text.decode(), "tasks") for text in (earlier, now or b"[]"))
+    before, after = ([task["data"][PAIR_ID] for task in each] for each in tasks)
+    return bool(before == after)

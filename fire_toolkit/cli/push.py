@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from fire_toolkit.campaign.carrier import CARRIERS, GivenOut
 from fire_toolkit.campaign.ledger import read_ledger
-from fire_toolkit.campaign.progress import judgment_seconds, load_of
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_SERVER,
@@ -30,7 +26,6 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import active_annotators, begin, campaign_of, loads_of
 from fire_toolkit.cli.common import (
     Inputs,
-    drawn,
     json_option,
     n_of,
     named_file,
@@ -38,10 +33,12 @@ from fire_toolkit.cli.common import (
     say,
     say_next,
     setting_or_default,
-    summarise,
     write_outputs,
 )
+from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.meter import Meter, workspace_root
+from fire_toolkit.cli.push_media import look_after, look_before, renewed_rounds
+from fire_toolkit.cli.push_words import say_loads, say_pushed
 from fire_toolkit.cli.server_options import connection_from, connection_options
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -50,7 +47,8 @@ from fire_toolkit.formats.tables.table_files import read_items, read_queries
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.push import Pushed
+from fire_toolkit.labelstudio.push import Plan, Pushed
+from fire_toolkit.labelstudio.showing import refuse_unshowable
 from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import handed_out, tasks_file
@@ -91,10 +89,19 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
     help="What carries a round that begins now: the server, or the carrier of a plug-in. "
     "[default: labelstudio]",
 )
+@click.option(
+    "--check-media",
+    "sample",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Ask only N of the addresses, drawn at random, whether they answer; 0: none, where this machine "
+    "cannot reach what annotators can. [default: all of what is sent]",
+)
 @click.option("--seconds", type=click.FloatRange(min=0), help="Time of a judgment, for --dry-run. [measured]")
 @click.option("--dry-run", is_flag=True, help="Say who would judge how much, and send nothing.")
 @connection_options
 @json_option
+@writes_workspace
 def push(
     tasks: Path | None,
     annotators: tuple[str, ...],
@@ -104,6 +111,7 @@ def push(
     seed: int | None,
     is_shared: bool,
     carrier: str | None,
+    sample: int | None,
     seconds: float | None,
     dry_run: bool,
     url: str | None,
@@ -113,8 +121,10 @@ def push(
     """Send tasks to Label Studio: one project for each annotator, blind, in an order of its own.
 
     Who judges what is drawn once and kept in campaign/; another push adds only what is missing, and never
-    a task twice. Tasks come from `tasks` (and the pairs to judge twice from the .overlap.json beside); those
-    of a model that came later are a further round, for the annotators named or all that are active.
+    a task twice, and updates tasks that were made again with other captions or addresses, as long as nobody
+    has answered them. Before anything is sent, every media_url must answer as a browser needs it. Tasks come
+    from `tasks` (and the pairs to judge twice from the .overlap.json beside); those of a model that came
+    later are a further round, for the annotators named or all that are active.
     """
     root = workspace_root()
     carrier = carrier or BY_SERVER
@@ -134,19 +144,23 @@ def push(
         )
         for file in _files_to_begin(root, begun, tasks, names_inputs=names_inputs)
     ]
-    rounds = sorted({entry.number: entry for entry in (*begun, *entries)}.values(), key=lambda e: e.number)
+    changed = [*renewed_rounds(root, begun, rules, inputs), *entries]
+    rounds = sorted({entry.number: entry for entry in (*begun, *changed)}.values(), key=lambda e: e.number)
     if dry_run:
-        _say_loads(root, rounds, seconds, as_json=as_json)
+        say_loads(root, rounds, seconds, as_json=as_json)
         return
     by_others = _by_others(rounds)
     on_server = _on_server(root, [entry for entry in rounds if entry not in by_others], entries)
-    begin(root, campaign, entries)
-    given = _give_out_by_others(root, campaign, by_others, rules)
-    if on_server or not by_others:
-        pushed = _push(connection_from(url, token_file), root, campaign, on_server, rules)
-        given += pushed
-        _say_pushed(pushed, as_json=as_json)
-    _note_pushed(root, inputs, given)
+    if not (on_server or not by_others):
+        begin(root, campaign, changed)
+        _note_pushed(root, inputs, _give_out_by_others(root, campaign, by_others, rules))
+    else:
+        connection = connection_from(url, token_file)
+        pushed = _push(connection, root, campaign, on_server, changed, rules, sample)
+        say_pushed(pushed, as_json=as_json)
+        _note_pushed(root, inputs, [*pushed, *_give_out_by_others(root, campaign, by_others, rules)])
+        if sample != 0:
+            look_after(pushed, rules, connection)
     say("while they judge: fire-toolkit progress")
     say_next("pull")
 
@@ -219,37 +233,6 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
     return made, answers
 
 
-def _say_loads(root: Path, rounds: Sequence[Round], seconds: float | None, *, as_json: bool) -> None:
-    if seconds is None:
-        seconds = judgment_seconds(read_ledger(root / LEDGER_FOLDER), rounds)
-    rows: list[dict[str, Any]] = [
-        {"annotator": name, "round": str(entry.number), **kinds, "all": sum(kinds.values())}
-        for entry in rounds
-        for name, kinds in load_of(entry).items()
-    ]
-    for row in rows:
-        row["hours"] = row["all"] * seconds / 3600
-    if as_json:
-        plain = [{**row, "hours": None if math.isnan(seconds) else row["hours"]} for row in rows]
-        click.echo(json.dumps(plain))
-        return
-    kinds = sorted({key for row in rows for key in row} - {"annotator", "round", "all", "hours"})
-    header = ["annotator", "round", *kinds, "all", "hours"]
-    click.echo(drawn([[_cell(row.get(key, 0)) for key in header] for row in rows], header, "table"), nl=False)
-    n_tasks = sum(row["all"] for row in rows)
-    if math.isnan(seconds):
-        say(f"{n_of(n_tasks, 'task')}; no judgment was timed yet: give --seconds to see hours")
-    else:
-        say(f"{n_of(n_tasks, 'task')}, {n_tasks * seconds / 3600:,.1f} hours at {seconds:.1f} s a judgment")
-    say("nothing was sent")
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.1f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
 def _check_carrier(name: str) -> None:
     """Raise `UsageError` for a name that no carrier of a plug-in has."""
     if name == BY_HAND:
@@ -310,11 +293,27 @@ def _on_server(root: Path, rounds: Sequence[Round], entries: Sequence[Round]) ->
 
 
 def _push(
-    connection: Connection, root: Path, campaign: Campaign, rounds: Sequence[Round], rules: Guideline
+    connection: Connection,
+    root: Path,
+    campaign: Campaign,
+    rounds: Sequence[Round],
+    changed: Sequence[Round],
+    rules: Guideline,
+    sample: int | None,
 ) -> list[Pushed]:
+    """Push the rounds that the server carries; nothing is written here or there before their media answer."""
+    for entry in changed:
+        if entry.carrier == BY_SERVER:
+            refuse_unshowable(entry.tasks)
+
+    def ready(plans: Sequence[Plan]) -> None:
+        look_before(plans, rules, root, connection, sample)
+        begin(root, campaign, changed)
+
     ledger = read_ledger(root / LEDGER_FOLDER)
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
-        return LabelStudio(connection, root).give_out(campaign, rounds, rules, ledger, report=meter)
+        server = LabelStudio(connection, root)
+        return server.give_out(campaign, rounds, rules, ledger, report=meter, ready=ready)
 
 
 def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None:
@@ -331,43 +330,3 @@ def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None
         "held": sum(entry.n_held for entry in pushed),
     }
     write_outputs(relative_path(folder), {}, stage="push", parameters={}, inputs=inputs, counts=counts)
-
-
-def _say_pushed(pushed: Sequence[Pushed], *, as_json: bool) -> None:
-    counts: dict[str, Any] = {
-        "projects": len(pushed),
-        "added": sum(p.n_added for p in pushed),
-        "there": sum(p.n_there for p in pushed),
-        "held": sum(p.n_held for p in pushed),
-        "duplicates": sum(len(p.duplicates) for p in pushed),
-        "foreign": sum(p.n_foreign for p in pushed),
-    }
-    words = (
-        f"{n_of(counts['added'], 'task')} added, {counts['there']:,} there before, "
-        f"in {n_of(len(pushed), 'project')}"
-    )
-    summarise(counts, words, as_json=as_json)
-    for entry in pushed:
-        for note in _notes(entry):
-            say(f"note: project {entry.project} ({entry.queue}): {note}")
-
-
-def _notes(entry: Pushed) -> list[str]:
-    notes = []
-    if entry.n_held:
-        notes.append(
-            f"{n_of(entry.n_held, 'task')} held back until the training is done: pull, then push again"
-        )
-    if entry.duplicates:
-        pairs = ", ".join(list(entry.duplicates)[:3])
-        notes.append(
-            f"{n_of(len(entry.duplicates), 'pair')} there more than once ({pairs}); delete the copies "
-            "without answers in the Data Manager, or leave them: the latest answer counts"
-        )
-    if entry.n_foreign:
-        notes.append(f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers do not count for it")
-    if entry.twins:
-        notes.append(f"projects {', '.join(map(str, entry.twins))} are copies of it; delete them")
-    if entry.restored:
-        notes.append(f"{', '.join(entry.restored)} had been changed by hand and were restored")
-    return notes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from fire_toolkit.campaign.carrier import Fetched, Report, no_report
@@ -18,7 +19,13 @@ from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection
 from fire_toolkit.labelstudio.projects import campaign_projects
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Pushed, make_queues, push_queues
+from fire_toolkit.labelstudio.push import Plan, Pushed, make_queues, plan_push, push_queues
+
+_STILL_TRUE_S = 5.0  # so long after a look at the server its findings are acted upon
+
+
+def _ready(plans: Sequence[Plan]) -> None:
+    """Refuse nothing."""
 
 
 class LabelStudio:
@@ -44,12 +51,21 @@ class LabelStudio:
         ledger: Ledger,
         *,
         report: Report = no_report,
+        ready: Callable[[Sequence[Plan]], None] = _ready,
     ) -> list[Pushed]:
-        """Push every queue; what waits for a training that is done follows now."""
+        """Push every queue; what waits for a training that is done follows now.
+
+        ready: is told what each queue lacks before anything is written, and may refuse by raising.
+        """
         done = answered_pairs(ledger, rounds)
         queues = [queue for entry in rounds for queue in make_queues(entry, guideline, done=done)]
         with Api(self._connection) as api:
-            return list(push_queues(api, campaign, queues, guideline=guideline, report=report))
+            plans = plan_push(api, campaign, queues)
+            started = time.monotonic()
+            ready(plans)
+            if time.monotonic() - started > _STILL_TRUE_S:
+                plans = plan_push(api, campaign, queues)
+            return list(push_queues(api, campaign, plans, guideline=guideline, report=report))
 
     def fetch(
         self,

@@ -15,7 +15,8 @@ from fire_toolkit.campaign.records import (
     Round,
 )
 from fire_toolkit.campaign.task_json import PAIR_ID, tasks_to_json
-from fire_toolkit.errors import ServerError
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Uncertain, status_of
 from fire_toolkit.labelstudio.projects import GUARDED, campaign_projects, check_config, project_settings
@@ -27,6 +28,7 @@ BATCH_SIZE = 1000
 _TRIES = 5
 _SOON = (0, 1, 2)
 _LATE = (0, 1, 2, 4, 8, 15, 30)
+_SHOWN = 3
 _OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it is not at work on it
 
 
@@ -40,14 +42,42 @@ class Queue:
 
 
 @dataclass(frozen=True)
+class Plan:
+    """What a queue lacks on the server, as a look there found it.
+
+    project: the queue's, None where there is none yet; twins: further projects of the same queue; restored:
+    settings that somebody changed, as they should be; there: how often each pair is there (tasks without
+    pair_id under the empty text); missing: tasks that are not; changed: by its number each task that holds
+    another caption or address, and what it should hold.
+    """
+
+    queue: Queue
+    project: Mapping[str, Any] | None = None
+    twins: tuple[Mapping[str, Any], ...] = ()
+    restored: Mapping[str, Any] = field(default_factory=dict)
+    there: Counter[str] = field(default_factory=Counter)
+    missing: tuple[Payload, ...] = ()
+    changed: Mapping[int, Payload] = field(default_factory=dict)
+
+    @property
+    def to_send(self) -> tuple[Payload, ...]:
+        """The tasks that would be added or updated."""
+        return (*self.missing, *self.changed.values())
+
+
+@dataclass(frozen=True)
 class Pushed(GivenOut):
     """What a push found and did in one project.
 
-    duplicates: pairs that are there more than once; n_foreign: tasks that are not of this queue or have no
-    pair_id; twins: further projects of the same queue; restored: settings that somebody had changed.
+    n_updated: tasks that held another caption or address; crossed: those of them that were answered in that
+    moment, so that the answer may be of either; duplicates: pairs that are there more than once; n_foreign:
+    tasks that are not of this queue or have no pair_id; twins: further projects of the same queue; restored:
+    settings that somebody had changed.
     """
 
     project: int = 0
+    n_updated: int = 0
+    crossed: tuple[str, ...] = ()
     duplicates: Mapping[str, int] = field(default_factory=dict)
     n_foreign: int = 0
     twins: tuple[int, ...] = ()
@@ -76,20 +106,92 @@ def make_queues(entry: Round, guideline: Guideline, *, done: Collection[tuple[st
     return queues
 
 
+def plan_push(api: Api, campaign: Campaign, queues: Sequence[Queue]) -> list[Plan]:
+    """Return what each queue lacks on the server; nothing is changed there.
+
+    Raises:
+        ServerError: the server fails for good, or somebody changed a project's labeling page.
+        FireError: a task that holds another caption or address was answered already.
+    """
+    found = campaign_projects(api, campaign)
+    plans = [_plan(api, campaign, queue, found.get(queue.name, [])) for queue in queues]
+    _refuse_answered(api, plans)
+    return plans
+
+
+def _plan(api: Api, campaign: Campaign, queue: Queue, projects: Sequence[Mapping[str, Any]]) -> Plan:
+    if not projects:
+        return Plan(queue, missing=queue.tasks)
+    project = api.project(int(projects[0]["id"]))
+    check_config(campaign, project)
+    wanted = {_key(task): task for task in queue.tasks}
+    there = Counter[str]()
+    changed: dict[int, Payload] = {}
+    for task in _tasks_there(api, int(project["id"])):
+        key = _key(task)
+        there[key] += 1
+        if key in wanted and _differs(task, wanted[key]):
+            changed[int(task["id"])] = wanted[key]
+    return Plan(
+        queue,
+        project,
+        twins=tuple(projects[1:]),
+        restored={name: value for name, value in GUARDED.items() if project.get(name) != value},
+        there=there,
+        missing=tuple(task for key, task in wanted.items() if key not in there),
+        changed=changed,
+    )
+
+
+def _differs(task: Payload, wanted: Payload) -> bool:
+    """Whether a task on the server shows something else; what somebody added beside it does not count."""
+    content = task["data"]
+    return any(content.get(name) != value for name, value in wanted["data"].items())
+
+
+def _refuse_answered(api: Api, plans: Iterable[Plan]) -> None:
+    """Raise `FireError` if tasks that would be updated were answered, or skipped."""
+    answered = [
+        f"{plan.queue.name.annotator_id}: {' '.join(split_pair_id(key))}"
+        for plan in plans
+        for key in _answered(api, plan)
+    ]
+    if answered:
+        shown = "; ".join(answered[:_SHOWN]) + ("; …" if len(answered) > _SHOWN else "")
+        n_changed = sum(len(plan.changed) for plan in plans)
+        raise FireError(
+            f"{n_changed:,} tasks on the server have another caption or media_url, and {len(answered):,} of "
+            f"them were answered already ({shown}); nothing was sent. An answer belongs to what was shown: "
+            "restore the old file of tasks, or ask these pairs in another workspace"
+        )
+
+
+def _answered(api: Api, plan: Plan) -> list[str]:
+    """Return the pairs among the tasks to be updated that have an answer."""
+    if plan.project is None or not plan.changed:
+        return []
+    keys = list(dict.fromkeys(map(_key, plan.changed.values())))
+    counted = ("total_annotations", "cancelled_annotations")
+    tasks = _once(tasks_with_keys(api, int(plan.project["id"]), keys, include=("id", "data", *counted)))
+    return [
+        _key(task) for task in tasks if task["id"] in plan.changed and any(task.get(name) for name in counted)
+    ]
+
+
 def push_queues(
     api: Api,
     campaign: Campaign,
-    queues: Sequence[Queue],
+    plans: Sequence[Plan],
     *,
     guideline: Guideline,
     report: Callable[[int], None] = lambda n: None,
 ) -> Iterator[Pushed]:
-    """Make the projects of `queues` hold every task of theirs once; yield what was done in each.
+    """Make the projects of queues hold every task of theirs once; yield what was done in each.
 
     Args:
         api: the server.
         campaign: its key marks the projects, by which they are found again.
-        queues: in the order in which they are pushed.
+        plans: as `plan_push` returned them a moment ago.
         guideline: the page and the instructions.
         report: called with a number of tasks that are now there.
 
@@ -97,48 +199,37 @@ def push_queues(
         ServerError: the server fails for good, or somebody changed a project's labeling page; what is there
             by then stays, and another push goes on from there.
     """
-    found = campaign_projects(api, campaign)
-    for queue in queues:
-        projects = found.get(queue.name, [])
-        number, restored, is_empty = _project(api, campaign, queue.name, guideline, projects)
-        twins = tuple(int(project["id"]) for project in projects[1:])
-        there = Counter[str]() if is_empty else _keys_there(api, number)
-        keys = [task["data"][PAIR_ID] for task in queue.tasks]
-        report(sum(key in there for key in keys))
-        missing = [task for task, key in zip(queue.tasks, keys, strict=True) if key not in there]
-        repeated = _add(api, number, missing, report)
-        foreign = there.keys() - set(keys)
-        duplicates = {key: n for key, n in there.items() if key and n > 1} | repeated
+    for planned in plans:
+        plan, number = _with_project(api, campaign, planned, guideline)
+        keys = [_key(task) for task in plan.queue.tasks]
+        if plan.restored:
+            api.update_project(number, plan.restored)
+        for task, content in plan.changed.items():
+            api.update_task(task, content["data"])
+        report(len(keys) - len(plan.missing))
+        repeated = _add(api, number, plan.missing, report)
+        foreign = plan.there.keys() - set(keys)
         yield Pushed(
-            queue.name,
+            plan.queue.name,
             project=number,
-            n_there=len(keys) - len(missing),
-            n_added=len(missing),
-            n_held=queue.n_held,
-            duplicates=duplicates,
-            n_foreign=sum(there[key] for key in foreign),
-            twins=twins,
-            restored=restored,
+            n_there=len(keys) - len(plan.missing),
+            n_added=len(plan.missing),
+            n_held=plan.queue.n_held,
+            n_updated=len(plan.changed),
+            crossed=tuple(_answered(api, plan)),
+            duplicates={key: n for key, n in plan.there.items() if key and n > 1} | repeated,
+            n_foreign=sum(plan.there[key] for key in foreign),
+            twins=tuple(int(project["id"]) for project in plan.twins),
+            restored=tuple(plan.restored),
         )
 
 
-def _project(
-    api: Api,
-    campaign: Campaign,
-    name: QueueName,
-    guideline: Guideline,
-    projects: Sequence[Mapping[str, Any]],
-) -> tuple[int, tuple[str, ...], bool]:
-    """Return a queue's project, which of its settings were restored, and whether it is surely empty."""
-    if not projects:
-        number, is_ours = _create(api, campaign, name, guideline)
-        return number, (), is_ours
-    project = api.project(int(projects[0]["id"]))
-    check_config(campaign, project)
-    changed = {key: value for key, value in GUARDED.items() if project.get(key) != value}
-    if changed:
-        api.update_project(int(project["id"]), changed)
-    return int(project["id"]), tuple(changed), False
+def _with_project(api: Api, campaign: Campaign, plan: Plan, guideline: Guideline) -> tuple[Plan, int]:
+    """Return the plan and the number of the queue's project, which is made where there is none."""
+    if plan.project is not None:
+        return plan, int(plan.project["id"])
+    number, is_ours = _create(api, campaign, plan.queue.name, guideline)
+    return (plan if is_ours else _plan(api, campaign, plan.queue, [{"id": number}])), number
 
 
 def _create(api: Api, campaign: Campaign, name: QueueName, guideline: Guideline) -> tuple[int, bool]:
@@ -167,15 +258,12 @@ def _pauses(error: Uncertain) -> tuple[int, ...]:
     return _SOON if status in _OVER_SOON else _LATE
 
 
-def _keys_there(api: Api, project: int) -> Counter[str]:
-    """Return how often each pair_id is in a project; tasks without one count under the empty text."""
-    keys = Counter[str]()
+def _tasks_there(api: Api, project: int) -> Iterator[Payload]:
+    """Yield the tasks of a project, each once, with their data."""
     numbers: set[int] = set()
     for page in sweep_tasks(api, project, include=("id", "data")):
-        new = [task for task in page if task["id"] not in numbers]
-        numbers.update(task["id"] for task in new)
-        keys.update(map(_key, new))
-    return keys
+        yield from (task for task in page if task["id"] not in numbers)
+        numbers.update(task["id"] for task in page)
 
 
 def _key(task: Mapping[str, Any]) -> str:

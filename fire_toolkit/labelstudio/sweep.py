@@ -61,8 +61,10 @@ def sweep_tasks(
     )
 
 
-def tasks_with_keys(api: Api, project: int, keys: Sequence[str]) -> Iterator[Task]:
-    """Yield the tasks whose pair_id is one of `keys` (their numbers and data), asking in small portions.
+def tasks_with_keys(
+    api: Api, project: int, keys: Sequence[str], *, include: Sequence[str] = ("id", "data")
+) -> Iterator[Task]:
+    """Yield the tasks whose pair_id is one of `keys`, asking in small portions.
 
     A server or a proxy that finds an address too long is asked for fewer at once.
     """
@@ -72,7 +74,7 @@ def tasks_with_keys(api: Api, project: int, keys: Sequence[str]) -> Iterator[Tas
         asked = list(keys[place : place + portion])
         condition = Filter(f"data.{PAIR_ID}", "in_list", "List", asked)
         try:
-            for page in sweep_tasks(api, project, include=("id", "data"), filters=[condition]):
+            for page in sweep_tasks(api, project, include=include, filters=[condition]):
                 yield from page
         except ServerError as error:
             if status_of(error) != 414 or portion == 1:

@@ -19,6 +19,9 @@ TIMEOUT_S = 20.0
 _BLOCK_BYTES = 262_144
 _MAX_BYTES = 64_000_000
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_NO_ANSWER = "does not answer"
+_NO_PARTS = "does not answer parts (Range): no seeking"
+_NO_MEDIA = ("text/html", "text/plain", "application/json", "application/xml", "text/xml")
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,47 @@ class Link:
     ranges: str = ""
     mixed: str = ""
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether nobody answered at all."""
+        return self.fault.startswith(_NO_ANSWER)
+
 
 @contextmanager
-def open_links(transport: httpx.BaseTransport | None = None) -> Iterator[httpx.Client]:
-    """Yield an HTTP client that follows redirects, as a browser does."""
+def open_links(
+    transport: httpx.BaseTransport | None = None, *, timeout_s: float = TIMEOUT_S
+) -> Iterator[httpx.Client]:
+    """Yield an HTTP client that follows redirects, as a browser does; no proxy leads to this machine."""
     import httpx
 
-    with httpx.Client(transport=transport, timeout=TIMEOUT_S, follow_redirects=True) as client:
+    direct = {f"all://{host}": None for host in _LOOPBACK if ":" not in host}
+    with httpx.Client(transport=transport, timeout=timeout_s, follow_redirects=True, mounts=direct) as client:
         yield client
+
+
+def ask_link(client: httpx.Client, url: str, origin: str) -> Link:
+    """Return how `url` answers a page from `origin` that asks for its first byte; the media are not read."""
+    import httpx
+
+    headers = {"Range": "bytes=0-0", "Accept-Encoding": "identity", **({"Origin": origin} if origin else {})}
+    try:
+        with client.stream("GET", url, headers=headers) as answer:
+            pass
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        return Link(fault=f"{_NO_ANSWER} ({type(error).__name__})")
+    return answered(answer, origin)
+
+
+def answered(answer: httpx.Response, origin: str) -> Link:
+    """Return what an answer to a page from `origin`, which asked for a part, says of its address."""
+    kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    fault = f"is {kind}, no video or image" if kind in _NO_MEDIA else ""
+    return Link(
+        fault=fault if answer.is_success else f"answers {answer.status_code}",
+        cors=_cors_fault([*answer.history, answer], origin),
+        ranges="" if answer.status_code == 206 else _NO_PARTS,
+        mixed=_mixed_fault(str(answer.url), origin),
+    )
 
 
 def look_at_link(client: httpx.Client, url: str, origin: str) -> Link:
@@ -58,13 +94,13 @@ def look_at_link(client: httpx.Client, url: str, origin: str) -> Link:
                 return Link(fault=f"answers {answer.status_code}")
             head = _first_bytes(answer)
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-        return Link(fault=f"does not answer ({type(error).__name__})")
+        return Link(fault=f"{_NO_ANSWER} ({type(error).__name__})")
     facts = _facts_behind(client, url, headers, answer, head)
     return Link(
         facts=facts,
         fault=facts.fault,
         cors=_cors_fault([*answer.history, answer], origin),
-        ranges="" if answer.status_code == 206 else "does not answer parts (Range): no seeking",
+        ranges="" if answer.status_code == 206 else _NO_PARTS,
         mixed=_mixed_fault(str(answer.url), origin),
     )
 

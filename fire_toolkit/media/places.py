@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _OF_LABEL_STUDIO = ("/data/local-files/", "/data/upload/")
+_BUCKETS = ("s3://", "s3s://", "gs://", "gcs://", "azure-blob://", "azure_blob://")
 
 
 @dataclass(frozen=True)
@@ -42,3 +43,16 @@ def place_of(media_url: str, root: Path) -> Place:
     if scheme == "file":
         return Place("file", Path(unquote(urlsplit(media_url).path)))
     return Place("url") if scheme in ("http", "https") else Place("stored")
+
+
+def is_showable(media_url: str) -> bool:
+    """Whether a page of Label Studio can open `media_url`: an address, its own storage, or a bucket.
+
+    Examples:
+        >>> is_showable("https://example.org/v1.mp4"), is_showable("/data/local-files/?d=clips/v1.mp4")
+        (True, True)
+        >>> is_showable("gs://bucket/v1.mp4"), is_showable("media/v1.mp4"), is_showable("/data/v1.mp4")
+        (True, False, False)
+    """
+    is_address = media_url.lower().startswith(("http://", "https://"))
+    return is_address or media_url.startswith((*_OF_LABEL_STUDIO, *_BUCKETS))

@@ -81,13 +81,19 @@ def server(monkeypatch: pytest.MonkeyPatch) -> "FakeServer":
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "labelstudio")
     from fake_api import TOKEN, URL, FakeServer
 
-    from fire_toolkit.labelstudio import accounts, api
+    from fire_toolkit.labelstudio import accounts, api, showing
     from fire_toolkit.labelstudio.connection import open_client
+    from fire_toolkit.media import reach
+    from fire_toolkit.media.links import open_links
 
     fake = FakeServer()
     opened = partial(open_client, transport=fake.transport())
     monkeypatch.setattr(api, "open_client", lambda connection, timeout_s, transport: opened(connection))
     monkeypatch.setattr(accounts, "open_client", lambda connection, transport: opened(connection))
+    for module in (reach, showing):
+        monkeypatch.setattr(
+            module, "open_links", lambda _, **options: open_links(fake.media_transport(), **options)
+        )
     monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
     monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", URL)
     monkeypatch.setenv("FIRE_LABEL_STUDIO_TOKEN", TOKEN)

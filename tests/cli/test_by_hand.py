@@ -45,6 +45,8 @@ def make_workspace(fire: Fire, root: Path) -> Path:
     (root / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
     queries = "".join(f'q{n}\ta "dog", {n} years old\n' for n in range(N_PAIRS))
     (root / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
+    items = "".join(f"d{n}\thttp://media.test/d{n}.mp4\n" for n in range(N_PAIRS))
+    (root / "collection/items.tsv").write_text("doc_id\tmedia_url\n" + items)
     return root
 
 

@@ -41,6 +41,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "pool" / "pool.csv").write_text("query_id,doc_id\n" + "".join(f"{q},{d}\n" for q, d in pairs))
     queries = "".join(f"q{n}\ta dog runs {n}\n" for n in range(12))
     (tmp_path / "collection" / "queries.tsv").write_text("query_id\ttext\n" + queries)
+    items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\n" for n in range(12))
+    (tmp_path / "collection" / "items.tsv").write_text("doc_id\tmedia_url\n" + items)
     (tmp_path / "controls.txt").write_text("q8 0 v8 1\nq9 0 v9 0\n")
     run("tasks", "pool/pool.csv", "--overlap", "0.5")
     return tmp_path
@@ -75,6 +77,7 @@ def test_the_whole_way(server: FakeServer, workspace: Path) -> None:
         "projects": 2,
         "added": 16,
         "there": 0,
+        "updated": 0,
         "held": 0,
         "duplicates": 0,
         "foreign": 0,

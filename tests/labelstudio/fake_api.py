@@ -55,6 +55,9 @@ class FakeServer:
         self.requests: list[httpx.Request] = []
         self.bodies: list[Any] = []
         self.url_limit = url_limit
+        self.media_asked: list[str] = []
+        self.media_faults: dict[str, int] = {}
+        self.local_files = False  # whether projects have a storage on them
         self._ticks = 0
         self._imported_at = self._now()
         self._late: list[tuple[int, Callable[[], object]]] = []
@@ -120,6 +123,17 @@ class FakeServer:
 
     # What the server does
 
+    def media_transport(self) -> httpx.MockTransport:
+        """Return the network of the tasks' media: all answer in parts, but those that have a fault."""
+
+        def answer(request: httpx.Request) -> httpx.Response:
+            url = str(request.url)
+            self.media_asked.append(url)
+            headers = {"Access-Control-Allow-Origin": "*", "Content-Type": "video/mp4"}
+            return httpx.Response(self.media_faults.get(url, 206), headers=headers, content=b"x")
+
+        return httpx.MockTransport(answer)
+
     def transport(self) -> httpx.MockTransport:
         return httpx.MockTransport(self._handle)
 
@@ -176,6 +190,11 @@ class FakeServer:
         params = {name: values[0] for name, values in parse_qs(request.url.query.decode()).items()}
         body = json.loads(request.content) if request.content else None
         project = re.fullmatch(r"/api/projects/(\d+)/(import)?", path)
+        task = re.fullmatch(r"/api/tasks/(\d+)/", path)
+        if task and int(task[1]) in self.tasks:
+            return self._task(self.tasks[int(task[1])], request.method, body)
+        if path == "/data/local-files/" and self.local_files:
+            return httpx.Response(206, headers={"Content-Type": "video/mp4"}, content=b"x")
         if path == "/api/organizations/":
             return httpx.Response(200, json=[{"id": 1, "title": "x", "created_at": "2026-01-01T00:00:00Z"}])
         if path == "/api/current-user/whoami":
@@ -210,6 +229,12 @@ class FakeServer:
                 204 if is_there else 404, json=None if is_there else {"detail": "Not found."}
             )
         return httpx.Response(200, json=list(self.hooks.values()))
+
+    def _task(self, task: dict[str, Any], method: str, body: Any) -> httpx.Response:
+        if method == "PATCH":
+            self.bodies.append(body)
+            task |= {**body, "updated_at": self._now()}
+        return httpx.Response(200, json=task)
 
     def _create(self, body: dict[str, Any]) -> httpx.Response:
         self.bodies.append(body)
@@ -264,10 +289,12 @@ class FakeServer:
         return httpx.Response(200, json={"tasks": shown, "total": len(tasks)})
 
     def _shown(self, task: dict[str, Any], params: Mapping[str, str]) -> dict[str, Any]:
-        content = dict(task)
+        own = [found for found in self.annotations.values() if found["task"] == task["id"]]
+        n_skipped = sum(found["was_cancelled"] for found in own)
+        counts = {"total_annotations": len(own) - n_skipped, "cancelled_annotations": n_skipped}
+        content = {**task, **counts}
         include = params["include"].split(",") if "include" in params else None
         if params.get("fields") == "all":
-            own = [found for found in self.annotations.values() if found["task"] == task["id"]]
             content["annotations"] = [_narrow(annotation, include) for annotation in own]
         return _narrow(content, include)
 

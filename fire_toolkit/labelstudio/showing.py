@@ -1,0 +1,145 @@
+"""Whether annotators will see the media of their tasks: the labeling page shows no error and takes answers.
+
+Before anything is sent, every address must be one that a browser can open, and must answer. Afterwards one
+item of each project is opened as its page does it, by the server's own way to storages and buckets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urljoin, urlsplit
+
+from fire_toolkit.campaign.task_json import PAIR_ID
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.errors import FireError
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.push import Plan
+from fire_toolkit.media.links import answered, ask_link, open_links
+from fire_toolkit.media.places import is_showable
+from fire_toolkit.media.reach import Reached, reach_media
+from fire_toolkit.tables import Tasks
+
+if TYPE_CHECKING:
+    import httpx
+
+LOCAL_FILES = "/data/local-files/"
+_SHOWN = 3
+
+
+def refuse_unshowable(tasks: Tasks) -> None:
+    """Raise `FireError` if a task's media_url is nothing that a browser can open: an id, or a path here."""
+    columns = (tasks[name] for name in ("query_id", "doc_id", "media_url"))
+    rows = zip(*columns, strict=True)
+    bad = [f"{query_id} {doc_id}: {url!r}" for query_id, doc_id, url in rows if not is_showable(url)]
+    if bad:
+        raise FireError(
+            f"{len(bad):,} of {len(tasks):,} tasks cannot be shown to annotators ({_listed(bad)}): their "
+            "media_url is an id or a local path, expected http(s)://, /data/local-files/ or a bucket "
+            "(s3://, gs://, azure-blob://); `fire-toolkit media serve` gives files addresses; then delete "
+            "the file of tasks, make it again with `fire-toolkit tasks`, and push"
+        )
+
+
+def media_to_send(plans: Iterable[Plan], guideline: Guideline) -> dict[str, str]:
+    """Return the media_url of each task that would be added or updated, with the pair of the first one."""
+    tasks = (task["data"] for plan in plans for task in plan.to_send)
+    return {task[guideline.media_key]: " ".join(split_pair_id(task[PAIR_ID])) for task in tasks}
+
+
+def refuse_unreachable(
+    media: Mapping[str, str],
+    guideline: Guideline,
+    *,
+    server_url: str,
+    document_root: Path | None = None,
+    sample: int | None = None,
+    transport: httpx.BaseTransport | None = None,
+    report: Callable[[int], None] = lambda n: None,
+) -> Reached:
+    """Return what the addresses of tasks answer to Label Studio's pages.
+
+    Args:
+        media: as `media_to_send` returns them.
+        guideline: whose page shows them.
+        server_url: of Label Studio.
+        document_root: where the server's local files start, if that is on this machine.
+        sample: ask only so many addresses; None: all.
+        transport: stands in for the network.
+        report: called with 1 for each address that was asked.
+
+    Raises:
+        FireError: at some of them a browser shows nothing.
+    """
+    parts = urlsplit(server_url)
+    reached = reach_media(
+        [url for url in media if url.lower().startswith(("http://", "https://"))],
+        origin=f"{parts.scheme}://{parts.netloc}".lower(),
+        needs_cors="<Video" in guideline.label_config,
+        sample=sample,
+        transport=transport,
+        report=report,
+    )
+    bad = reached.bad | (_absent_files(media, document_root) if document_root else {})
+    if bad:
+        named = [
+            f"{pair}: {url} {bad[found]}"
+            for url, pair in media.items()
+            if (found := url.partition("#")[0]) in bad
+        ]
+        raise FireError(
+            f"annotators would see nothing in {len(named):,} of {len(media):,} items ({_listed(named)}); "
+            "nothing was sent. Is `fire-toolkit media serve` running? `fire-toolkit media check` says what "
+            "to do; where this machine cannot reach what annotators can, --check-media 0 sends all the same"
+        )
+    return reached
+
+
+def _listed(words: list[str]) -> str:
+    return "; ".join(words[:_SHOWN]) + ("; …" if len(words) > _SHOWN else "")
+
+
+def local_files(media: Iterable[str], document_root: Path) -> dict[str, Path]:
+    """Return where the server looks for the addresses of its local files."""
+    names = {
+        url: parse_qs(urlsplit(url).query).get("d", [""])[0] for url in media if url.startswith(LOCAL_FILES)
+    }
+    return {url: document_root / name for url, name in names.items()}
+
+
+def _absent_files(media: Iterable[str], document_root: Path) -> dict[str, str]:
+    files = local_files(media, document_root)
+    return {
+        url.partition("#")[0]: f"is not there ({path})" for url, path in files.items() if not path.is_file()
+    }
+
+
+def open_items(
+    api: Api, projects: Iterable[int], guideline: Guideline, *, transport: httpx.BaseTransport | None = None
+) -> dict[int, str]:
+    """Return what is wrong with the first item of each project, opened as its page does; empty: nothing."""
+    with open_links(transport) as client:
+        return {project: _open_item(api, project, guideline, client) for project in projects}
+
+
+def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Client) -> str:
+    tasks, _ = api.task_page(project, include=("id", "data"), page_size=1)
+    if not tasks:
+        return ""
+    url = str(api.shown_data(int(tasks[0]["id"])).get(guideline.media_key, ""))
+    server = api.connection.url
+    path = url.removeprefix(server) if url.startswith(f"{server}/") else url
+    if path.startswith("/"):
+        answer = api.first_byte(path)
+        if not answer.is_redirect:
+            fault = answered(answer, "").fault
+            return f"{path} {fault}" if fault else ""
+        url = urljoin(server, answer.headers.get("Location", ""))
+    if not url.startswith(("http://", "https://")):
+        return f"{url}: the project has no storage that shows it" if url else "its first task has no media"
+    parts = urlsplit(server)
+    link = ask_link(client, url, f"{parts.scheme}://{parts.netloc}".lower())
+    fault = link.fault or link.mixed or (link.cors if "<Video" in guideline.label_config else "")
+    return f"{url.partition('?')[0]} {fault}" if fault else ""
