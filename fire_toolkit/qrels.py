@@ -110,6 +110,30 @@ def change_counts(changes: Changes) -> dict[str, int]:
     }
 
 
+def count_lowered(changes: Changes) -> int:
+    """Return how many original positives were labelled positive, but with a lower grade than before.
+
+    They count as confirmed; their grade falls under policy override alone.
+    """
+    is_lower = changes["label_relevance"] < changes["original_relevance"]
+    return int((is_lower & (changes["source"] == "confirmed")).sum())
+
+
+def queries_without_positive(changes: Changes) -> list[str]:
+    """Return the queries that had a positive and have none any more, in ascending order.
+
+    Examples:
+        >>> queries_without_positive(check_changes(pd.DataFrame({
+        ...     "query_id": ["q", "r", "r"], "doc_id": list("aab"), "original_relevance": [1, 1, 1],
+        ...     "label_relevance": [0, 0, None], "relevance": [None, 0, 1],
+        ...     "source": ["rejected", "rejected", "original"]})))
+        ['q']
+    """
+    had = set(changes.loc[changes["original_relevance"] >= 1, "query_id"])
+    has = set(changes.loc[changes["relevance"] >= 1, "query_id"])
+    return sorted(had - has)
+
+
 def _check_queries_known(original: Qrels, labels: Labels) -> None:
     unknown = labels.loc[~labels["query_id"].isin(original["query_id"]), "query_id"].unique()
     if len(unknown):

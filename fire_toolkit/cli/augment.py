@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import click
 
 from fire_toolkit.cli.common import (
@@ -9,6 +11,7 @@ from fire_toolkit.cli.common import (
     chosen_path,
     file_in,
     json_option,
+    n_of,
     named_file,
     say_next,
     setting_or_default,
@@ -22,7 +25,15 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_labels
-from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts
+from fire_toolkit.qrels import (
+    POLICIES,
+    augment_qrels,
+    change_counts,
+    count_lowered,
+    queries_without_positive,
+)
+
+SHOWN = 5
 
 
 @click.command()
@@ -52,8 +63,25 @@ def augment(
     texts = {file.name: trec_qrels_text(augmented), "changes.csv": delimited_text(changes)}
     counts = change_counts(changes)
     parameters = {"policy": policy}
-    write_outputs(file, texts, stage="augment", parameters=parameters, inputs=inputs, counts=counts)
-    words = f"policy {policy}: " + ", ".join(f"{n:,} {source}" for source, n in counts.items())
-    summarise({"policy": policy, **counts}, words, as_json=as_json)
+    lost = queries_without_positive(changes)
+    n_lowered = count_lowered(changes)
+    more = {"lowered": n_lowered, "queries_without_positive": lost}
+    write_outputs(file, texts, stage="augment", parameters=parameters, inputs=inputs, counts=counts | more)
+    words = [f"policy {policy}: " + ", ".join(f"{n:,} {source}" for source, n in counts.items())]
+    words += _describe_losses(policy, n_lowered, lost)
+    summarise({"policy": policy, **counts, **more}, "\n".join(words), as_json=as_json)
     given = f"--qrels {original_path} --augmented {file}"
     say_next("score" if out is None else f"score {given}", "" if out is None else runs_named())
+
+
+def _describe_losses(policy: str, n_lowered: int, lost: Sequence[str]) -> Iterator[str]:
+    """Yield what labels took from the original qrels: grades, and the only positives of queries."""
+    if n_lowered:
+        effect = "stands" if policy == "override" else "does not count under this policy"
+        yield f"{n_lowered:,} of the confirmed have a lower grade than in the original qrels, which {effect}"
+    if lost:
+        named = ", ".join(lost[:SHOWN]) + (", …" if len(lost) > SHOWN else "")
+        yield (
+            f"warning: {n_of(len(lost), 'query')} lost the only positive, so no run can find anything for "
+            f"them: {named} (the manifest names all); have those pairs judged again, or take policy union"
+        )

@@ -1,0 +1,66 @@
+"""`augment`: what it says of positives and grades that labels take away."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+
+# query 1 loses its only positive, query 2 one of two, query 3 keeps its own with a lower grade
+QRELS = "1 0 a 1\n2 0 a 1\n2 0 b 1\n3 0 a 2\n"
+LABELS = """query_id,doc_id,label,relevance
+1,a,no,0
+1,z,no,0
+2,a,no,0
+3,a,partly,1
+"""
+
+
+@pytest.fixture
+def labelled(folder: Path) -> Path:
+    (folder / "qrels.txt").write_text(QRELS)
+    (folder / "labels.csv").write_text(LABELS)
+    return folder
+
+
+WORDS = ("augment", "--qrels", "qrels.txt", "--labels", "labels.csv", "--out", "out.txt")
+
+
+@pytest.mark.parametrize(("policy", "lost"), [("union", []), ("override", ["1"]), ("drop", ["1"])])
+def test_queries_that_lose_their_only_positive_are_named(
+    fire: Fire, labelled: Path, policy: str, lost: list[str]
+) -> None:
+    told = fire(*WORDS, "--policy", policy)
+    counts = json.loads(fire(*WORDS, "--policy", policy, "--format", "json").stdout)
+    assert counts["queries_without_positive"] == lost
+    assert ("warning: 1 query lost the only positive" in told.stderr) == bool(lost)
+    manifest = json.loads((labelled / "out.txt.manifest.json").read_text())
+    assert manifest["counts"]["queries_without_positive"] == lost
+    assert (counts["confirmed"], counts["rejected"], counts["irrelevant"]) == (1, 2, 1)
+
+
+def test_a_new_positive_takes_the_place_of_a_lost_one(fire: Fire, labelled: Path) -> None:
+    (labelled / "labels.csv").write_text(LABELS.replace("1,z,no,0", "1,z,yes,1"))
+    told = fire(*WORDS, "--policy", "override").stderr
+    assert "warning" not in told
+
+
+def test_only_some_of_many_lost_queries_are_named(fire: Fire, folder: Path) -> None:
+    (folder / "qrels.txt").write_text("".join(f"q{n} 0 a 1\n" for n in range(9)))
+    header = "query_id,doc_id,label,relevance\n"
+    (folder / "labels.csv").write_text(header + "".join(f"q{n},a,no,0\n" for n in range(8)))
+    told = fire(*WORDS, "--policy", "override").stderr
+    assert "warning: 8 queries lost the only positive" in told
+    assert "q0, q1, q2, q3, q4, …" in told
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"), [("union", "which does not count under this policy"), ("override", "which stands")]
+)
+def test_a_lowered_grade_is_counted_apart(fire: Fire, labelled: Path, policy: str, words: str) -> None:
+    told = fire(*WORDS, "--policy", policy).stderr
+    assert f"1 of the confirmed have a lower grade than in the original qrels, {words}" in told
+    assert "3 0 a " + ("1" if policy == "override" else "2") in (labelled / "out.txt").read_text()
