@@ -95,7 +95,7 @@ def of(name: str, content: bytes | str, read: Callable[..., object], *more: Any,
 
 
 PAIRS = (
-    "query_id,doc_id,label,relevance,annotator_id,created_at,duration_s,n_judgments,confidence\n"
+    "query_id,doc_id,label,relevance,annotator_id,created_at,duration_s,n_judgments,posterior\n"
     + "".join(f"q{n},d{n},yes,{n},ann,2026-01-0{n}T00:00:00Z,1.5,2,.5\n" for n in range(1, 5))
 )
 MASK = (

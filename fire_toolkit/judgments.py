@@ -56,6 +56,11 @@ def latest_judgments(
     return Judgments(ordered(checked.drop(index=earlier), JUDGMENTS.order)), _superseded(checked.loc[earlier])
 
 
+def repeated_answers(judgments: Judgments, superseded: Dropped) -> pd.DataFrame:
+    """Return each superseded answer with the answer of its annotator that counts, in label_now."""
+    return superseded.merge(judgments[[*_VOTE, "label"]], on=_VOTE, suffixes=("", "_now"))
+
+
 def utc_time(text: str) -> str | None:
     """Return a time in this toolkit's form (UTC, microseconds, `Z`); None if it is not a time.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,20 +13,29 @@ from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.formats.tables.table_files import read_judgments
+from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats
 from fire_toolkit.guidelines.model import Grades, choose_grades
-from fire_toolkit.judgments import latest_judgments
-from fire_toolkit.tables import Judgments
+from fire_toolkit.judgments import latest_judgments, repeated_answers
+from fire_toolkit.tables import Dropped, Judgments
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.rounds import next_round_number
 
 
 def judgments_from(path: Path) -> Judgments:
     """Read judgments; of several answers by one annotator to a pair the latest counts, and it is said."""
-    judgments, n_superseded = read_judgments(path)
-    if n_superseded:
-        say(f"note: {path}: {n_superseded:,} earlier answers of an annotator to the same pair left out")
-    return judgments
+    return judgments_and_repeats(path)[0]
+
+
+def judgments_and_repeats(path: Path) -> tuple[Judgments, Dropped]:
+    """Read judgments, and the earlier answers that a later one of the same annotator replaces."""
+    judgments, superseded = read_judgments_and_repeats(path)
+    if len(superseded):
+        n_other = len(repeated_answers(judgments, superseded).query("label != label_now"))
+        say(
+            f"note: {path}: {len(superseded):,} earlier answers of an annotator to the same pair left out, "
+            f"{n_other:,} of them with another label than the one that counts"
+        )
+    return judgments, superseded
 
 
 def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
@@ -53,6 +63,14 @@ def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Gra
             f"{path}: no grade is known for labels {found}; name their guideline with --guideline"
         )
     return grades
+
+
+def pairs_by_votes(n_pairs: Sequence[int]) -> str:
+    """Return how many pairs have how many votes, in words; n_pairs: those with 0, 1, 2, … votes."""
+    parts = [f"{n:,} with {votes}" for votes, n in enumerate(n_pairs[:4]) if n]
+    more = sum(n_pairs[4:])
+    last = f"{more:,} with 4 or more"
+    return f"{n_of(sum(n_pairs), 'pair')}, {', '.join([*parts, *([last] if more else [])])}"
 
 
 def latest_round(judgments: pd.DataFrame) -> dict[str, int]:

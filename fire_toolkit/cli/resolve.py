@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 
 from fire_toolkit.cli.campaigns import begun_here, full_pull_due
 from fire_toolkit.cli.common import (
@@ -30,6 +31,7 @@ from fire_toolkit.cli.judged_files import (
     judgments_from,
     known_grades,
     next_number,
+    pairs_by_votes,
     read_controls,
     with_control_answers,
 )
@@ -39,6 +41,7 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.inference.binomial import wilson
 from fire_toolkit.resolution import (
     against_majority,
     flagged_pairs,
@@ -61,13 +64,14 @@ _guideline = click.option(
 @click.option(
     "--rule",
     help="How several judgments become one label: fire, majority, unanimous, adjudicator, weighted, "
-    "dawid-skene. [default: fire]",
+    "dawid-skene, one-coin. [default: fire]",
 )
 @_guideline
 @click.option(
     "--controls",
     metavar="FILE",
-    help="Qrels or labels of known pairs, for rules weighted and dawid-skene.",
+    help="Qrels or labels of known pairs: how often the rule is right on them beside a majority; rules "
+    "weighted, dawid-skene and one-coin learn from them.",
 )
 @click.option(
     "--adjudicator",
@@ -125,7 +129,8 @@ def resolve(
     skipped answer is no vote, nor is one that was not asked of its annotator (kind `unassigned`).
     flagged.csv lists what anybody escalated or flagged. With --qrels, DIR/rejected/pool.csv holds the
     original positives to ask again before either side is believed.
-    The change against a plain majority is always reported. With --share-judgments the column shared_from
+    The change against a plain majority is always reported, with --controls also how often either is right
+    on pairs whose label is known. With --share-judgments the column shared_from
     of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
     """
     folder = chosen_path(out, workspace_path("labels"), "--out")
@@ -230,6 +235,9 @@ def _resolved(
     counts: dict[str, Any] = {"labels": len(labels), "disputes": len(disputes), "flagged": len(flagged)}
     counts["flagged_with_label"] = int((flagged["label"] != "").sum())
     counts["against_majority"] = against_majority(judgments, labels, grades=grades)
+    counts["pairs_by_votes"] = list(full.n_pairs_by_votes)
+    if full.on_controls is not None:
+        counts["on_controls"] = asdict(full.on_controls)
     if end != "unjudged":
         labels = settle_disputes(labels, disputes, grades=grades, end=end)
         counts["labels"] = len(labels)
@@ -238,9 +246,36 @@ def _resolved(
     if posteriors is not None and full.confusions is not None:
         tables["posteriors"] = posteriors
         tables["confusions"] = full.confusions
+        _say_votes(full.n_pairs_by_votes, full.confusions)
+        _warn_of_other_labels(counts["against_majority"])
         trace = {"log_likelihoods": list(full.trace), "converged": full.converged}
     texts = {f"{name}.csv": delimited_text(table) for name, table in tables.items()}
     return _Resolved(labels, disputes, texts, counts, trace)
+
+
+def _say_votes(n_pairs_by_votes: tuple[int, ...], confusions: pd.DataFrame) -> None:
+    """Say how many votes a model of annotators had to learn from, and warn where most pairs have one."""
+    by_annotator = confusions.drop_duplicates("annotator_id")["n_votes"]
+    low, middle, high = (f"{by_annotator.quantile(share):,.0f}" for share in (0, 0.5, 1))
+    say(f"votes: {pairs_by_votes(n_pairs_by_votes)}; {n_of(len(by_annotator), 'annotator')} with "
+        f"{low} to {high} votes each, half of them up to {middle}")  # fmt: skip
+    n_pairs = sum(n_pairs_by_votes[1:])
+    if 2 * n_pairs_by_votes[1] > n_pairs:
+        say(
+            f"warning: {n_pairs_by_votes[1]:,} of {n_of(n_pairs, 'pair')} have one vote. The model learns "
+            "who errs from pairs with several votes; its posterior of the others is a guess, and often far "
+            "too sure"
+        )
+
+
+def _warn_of_other_labels(change: Mapping[str, int]) -> None:
+    """Warn where a model labels many pairs otherwise than a majority: it may have settled on a wrong fit."""
+    n_labelled = change["same"] + change["other"]
+    if 10 * change["other"] > n_labelled:
+        say(
+            f"warning: {change['other']:,} of {n_labelled:,} labels are not a majority's; a model can settle "
+            "far from the truth: believe it only where it is the better one on --controls"
+        )
 
 
 def _describe(counts: Mapping[str, Any], rule: str) -> str:
@@ -251,6 +286,7 @@ def _describe(counts: Mapping[str, Any], rule: str) -> str:
         f"against a majority: {change['other']:,} with another label, {change['gained']:,} with a label that "
         f"it leaves in dispute, {change['lost']:,} in dispute that it labels",
     ]
+    lines += _describe_controls(counts, rule)
     if "shared_judgments" in counts:
         n = n_of(counts["shared_judgments"], "judgment")
         conflicts = f"{counts['shared_conflicts']:,} not, where captions of one text got different labels"
@@ -264,3 +300,23 @@ def _describe(counts: Mapping[str, Any], rule: str) -> str:
         n = n_of(counts["rejected_originals"], "original positive")
         lines.append(f"{n} labelled not relevant: ask again (rejected/pool.csv) before either is believed")
     return "\n".join(lines)
+
+
+def _describe_controls(counts: Mapping[str, Any], rule: str) -> Iterator[str]:
+    """Yield how often the rule and a majority are right on controls, where there are any."""
+    found = counts.get("on_controls")
+    if found is None:
+        return
+    right = [
+        _right(found["n_right"], found["n_labelled"], f"rule {rule}"),
+        _right(found["majority_right"], found["majority_labelled"], "a majority"),
+    ]
+    yield f"on {n_of(found['n_controls'], 'control')}, each unknown to the rule: {'; '.join(right)}"
+
+
+def _right(n_right: int, n_labelled: int, whose: str) -> str:
+    if not n_labelled:
+        return f"{whose} labels none"
+    low, high = wilson(n_right, n_labelled)
+    share = f"{n_right / n_labelled:.3f}, 95% {low:.3f} to {high:.3f}"
+    return f"{whose} is right on {n_right:,} of {n_labelled:,} that it labels ({share})"

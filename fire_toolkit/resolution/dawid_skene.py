@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists
-from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
+from fire_toolkit.resolution.majority import are_tied
+from fire_toolkit.resolution.vote_table import POSTERIOR, Verdicts, VoteTable
 from fire_toolkit.tables.columns import distinct_codes
 
 SMOOTHING = 0.01
 TIE = 1e-6
+
+Shape = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,22 @@ def dawid_skene(ballots: VoteTable) -> Verdicts:
     """Return the most probable label of each pair under Dawid and Skene's model; a tie is a dispute.
 
     Confusion matrices are full and estimated by EM, with 0.01 votes added to each cell; controls keep
-    their known label throughout and so teach the model who errs how. confidence: the posterior.
+    their known label throughout and so teach the model who errs how.
+
+    A pair whose votes are tied is in dispute whatever the model thinks of it, unless it is a control: of two
+    opposite votes the model's choice is right far less often than a third annotator.
     """
+    return decide_by_model(ballots, full_confusions)
+
+
+def full_confusions(votes: Floats) -> Floats:
+    """Return confusion matrices (annotators × true × given label) from expected votes of that shape."""
+    total = votes.sum(axis=2, keepdims=True)
+    return np.asarray(votes / np.where(total > 0, total, 1))
+
+
+def decide_by_model(ballots: VoteTable, shape: Shape) -> Verdicts:
+    """Return the most probable label of each pair; `shape` makes confusion matrices of expected votes."""
     rows = ballots.voting
     choice = np.cumsum(ballots.is_vote) - 1
     truth = np.where(ballots.truth >= 0, choice[ballots.truth], -1)
@@ -48,16 +66,18 @@ def dawid_skene(ballots: VoteTable) -> Verdicts:
         choice[ballots.label[rows]],
         truth=truth,
         n_labels=int(ballots.is_vote.sum()),
+        shape=shape,
     )
     ordered = np.sort(model.posterior, axis=1)
     runner_up = ordered[:, -2] if ordered.shape[1] > 1 else np.zeros(len(ordered))
-    decided = (ordered[:, -1] - runner_up > TIE) & (ballots.n_votes > 0)
+    is_open = are_tied(ballots.votes) & (ballots.truth < 0)
+    decided = (ordered[:, -1] - runner_up > TIE) & (ballots.n_votes > 0) & ~is_open
     label = np.flatnonzero(ballots.is_vote)[model.posterior.argmax(axis=1)]
     posterior = np.zeros(ballots.votes.shape)
     posterior[:, ballots.is_vote] = model.posterior
     trace = tuple(map(float, model.log_likelihoods))
     verdicts = np.where(decided, label, -1)
-    return Verdicts(verdicts, ordered[:, -1], posterior, model.confusions, trace, model.converged)
+    return Verdicts(verdicts, ordered[:, -1], POSTERIOR, posterior, model.confusions, trace, model.converged)
 
 
 def fit(
@@ -67,6 +87,7 @@ def fit(
     *,
     truth: Ints,
     n_labels: int,
+    shape: Shape = full_confusions,
     smoothing: float = SMOOTHING,
     tolerance: float = 1e-7,
     max_iterations: int = 500,
@@ -77,6 +98,7 @@ def fit(
         unit, annotator, label: codes of each vote; an annotator may vote on a unit more than once.
         truth: for each unit the code of its known label, −1 where none is known.
         n_labels: how many labels there are.
+        shape: expected votes (annotators × true × given label) to confusion matrices.
         smoothing: votes added to each cell of a confusion matrix.
         tolerance: EM stops when the log-likelihood rises by less than this share of it.
         max_iterations: at most so many.
@@ -93,7 +115,8 @@ def fit(
     posterior = _shares(patterns, n_labels)
     trace: list[float] = []
     while True:
-        prior, confusions = _maximise(patterns, posterior, n_annotators, smoothing)
+        prior, votes = _maximise(patterns, posterior, n_annotators)
+        confusions = shape(votes + smoothing)
         posterior, log_likelihood = _expect(patterns, prior, confusions)
         trace.append(log_likelihood)
         converged = len(trace) > 1 and abs(trace[-1] - trace[-2]) <= tolerance * abs(trace[-1])
@@ -157,19 +180,16 @@ def _shares(patterns: _Patterns, n_labels: int) -> Floats:
     return _clamped(np.where(total > 0, votes / np.maximum(total, 1), 1 / n_labels), patterns.truth)
 
 
-def _maximise(
-    patterns: _Patterns, posterior: Floats, n_annotators: int, smoothing: float
-) -> tuple[Floats, Floats]:
-    """Return the prior and the confusion matrices that the posterior makes most likely (eqs. 2.3, 2.4)."""
+def _maximise(patterns: _Patterns, posterior: Floats, n_annotators: int) -> tuple[Floats, Floats]:
+    """Return the prior (eq. 2.4) and the expected votes, annotators × true × given label (eq. 2.3)."""
     n_labels = posterior.shape[1]
     mass = posterior * (patterns.n_units * patterns.is_informative)[:, None]
     size = n_annotators * n_labels
     by_true = [
         np.bincount(patterns.cell, mass[patterns.pattern, true], minlength=size) for true in range(n_labels)
     ]
-    given = np.stack(by_true).reshape(n_labels, n_annotators, n_labels).transpose(1, 0, 2) + smoothing
-    total = given.sum(axis=2, keepdims=True)
-    return mass.sum(axis=0) / mass.sum(), given / np.where(total > 0, total, 1)
+    votes = np.stack(by_true).reshape(n_labels, n_annotators, n_labels).transpose(1, 0, 2)
+    return mass.sum(axis=0) / mass.sum(), np.asarray(votes, dtype=np.float64)
 
 
 def _expect(patterns: _Patterns, prior: Floats, confusions: Floats) -> tuple[Floats, float]:

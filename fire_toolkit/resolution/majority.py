@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 
 def majority(ballots: VoteTable) -> Verdicts:
     """Return the label with the most votes, be they half of them or fewer; a tie is a dispute."""
-    n_best = ballots.votes.max(axis=1, initial=0)
-    is_alone = (ballots.votes == n_best[:, None]).sum(axis=1) == 1
-    return Verdicts(np.where(is_alone & (n_best > 0), ballots.votes.argmax(axis=1), -1))
+    is_decided = ~are_tied(ballots.votes) & (ballots.n_votes > 0)
+    return Verdicts(np.where(is_decided, ballots.votes.argmax(axis=1), -1))
+
+
+def are_tied(votes: Ints) -> npt.NDArray[np.bool_]:
+    """Return for each pair whether several labels have the most votes; votes: pairs × labels."""
+    n_best = votes.max(axis=1, initial=0)
+    return np.asarray((votes == n_best[:, None]).sum(axis=1) > 1)

@@ -21,7 +21,7 @@ from fire_toolkit.tables.columns import PAIR
 _Table = TypeVar("_Table", Labels, Disputes)
 
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
-MODELS = ("dawid-skene", "weighted")
+DOUBTED_BY = ("posterior", "weight_share")
 STRATUM_COLUMNS = ["stratum", "n_pairs", "n_asked", "inclusion_probability", "expected_changes", "note"]
 NO_DOUBLED = "no pair has two votes, so nothing is known of how often a second one differs"
 
@@ -85,7 +85,7 @@ def plan_round(
         waiting: pairs (query_id, doc_id) that have been asked and wait for an answer: left out.
         budget: how many pairs at most, 0 or more; None: all.
         random_share: of the other pairs with one judgment, in [0, 1].
-        low_posterior: in [0, 1]; of labels by `dawid-skene` or `weighted`.
+        low_posterior: in [0, 1]; of labels by a model of annotators, or by `weighted`.
         seed: of the random order, 0 or more.
         round: of the pool, 1 or more.
 
@@ -190,9 +190,11 @@ def _strata(
     unverified = single & (open_labels["relevance"] >= 1)
     positives = open_labels.loc[unverified, PAIR].assign(chance=of_positive)
     yield _Stratum("unverified_positive", positives, _noted(of_positive))
-    unsure = ~unverified & open_labels["method"].isin(MODELS) & (open_labels["confidence"] < low_posterior)
-    by_doubt = open_labels[unsure].sort_values(["confidence", *PAIR])
-    doubted = by_doubt[PAIR].assign(chance=1 - by_doubt["confidence"])
+    known = [open_labels[name] for name in DOUBTED_BY if name in open_labels.columns]
+    support = known[0] if known else pd.Series(1.0, index=open_labels.index)
+    unsure = ~unverified & (support < low_posterior)
+    doubted = open_labels[PAIR].assign(support=support, chance=1 - support)[unsure]
+    doubted = doubted.sort_values(["support", *PAIR])
     yield _Stratum("low_posterior", doubted, "by the model's own posterior", is_ordered=True)
     others = open_labels.loc[single & ~unverified & ~unsure, PAIR].assign(chance=of_negative)
     yield _Stratum("random", others, _noted(of_negative), share=random_share)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError, PluginError, UsageError
 from fire_toolkit.guidelines.model import usual_grades
+from fire_toolkit.resolution.controls import ControlAccuracy, accuracy_on_controls
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.vote_table import Grades, Verdicts, VoteTable, count_votes
 from fire_toolkit.results import Result
@@ -61,17 +62,19 @@ def resolve(
             `majority`: more votes than any other label; `unanimous`: all votes; `adjudicator`: more than
             half of the votes of adjudicators, or of the latest round; `weighted`: more than half of the
             weight of votes, by accuracy on controls; `dawid-skene`: the most probable label, by
-            Dawid and Skene's model of annotators.
+            Dawid and Skene's model of annotators; `one-coin`: the same with one accuracy for each.
         controls: columns query_id, doc_id, label: pairs whose label is known; pairs that nobody judged
-            are ignored. `weighted` needs them, `dawid-skene` holds them fixed, other rules ignore them.
+            are ignored. `weighted` needs them, `dawid-skene` and `one-coin` hold them fixed, other rules
+            ignore them.
         adjudicators: annotators whose word counts before that of others, for `adjudicator`.
         count_unassigned: whether answers that were not asked of their annotator are votes, see
             `tables.asked_judgments`.
 
     Returns:
-        Labels (method: the rule; n_judgments: votes; n_agree: votes for the label; confidence:
-        n_agree / n_judgments, of `weighted` the share of weight, of `dawid-skene` the posterior; rounds,
-        if judgments have a column round of whole numbers: those of the votes, `1;2` say) and
+        Labels (method: the rule; n_judgments: votes; n_agree: votes for the label; vote_share:
+        n_agree / n_judgments, of `weighted` in its place weight_share, the share of weight, of
+        `dawid-skene` and `one-coin` posterior, the label's probability under the model; rounds, if
+        judgments have a column round of whole numbers: those of the votes, `1;2` say) and
         Disputes (reason: `no_majority`, or `escalated` when no answer is a vote; then a column
         `n_<label>` for each label of `grades`, counting answers), both by query_id and doc_id. Each
         judged pair is in exactly one of them; a tie is a dispute. No judgments: both are empty.
@@ -118,11 +121,12 @@ def _grades_of(judgments: Judgments, grades: Grades | None) -> Grades:
 class Resolution:
     """What a rule made of judgments.
 
-    labels, disputes: as `resolve` returns them; posteriors: of `dawid-skene`, else None: query_id, doc_id
-    and `p_<label>` for each label that is a vote, of every judged pair; confusions: of `dawid-skene`, else
+    labels, disputes: as `resolve` returns them; posteriors: of a model of annotators, else None: query_id,
+    doc_id and `p_<label>` for each label that is a vote, of every judged pair; confusions: of a model, else
     None: annotator_id, truth, label, probability (that the annotator says `label` where `truth` is right),
     n_votes (of the annotator); trace: the log-likelihood of each iteration, empty for other rules;
-    converged: whether the model came to its end.
+    converged: whether the model came to its end; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
+    on_controls: how often the rule is right on controls, None with fewer than two.
     """
 
     labels: Labels
@@ -131,6 +135,8 @@ class Resolution:
     confusions: pd.DataFrame | None
     trace: tuple[float, ...]
     converged: bool
+    n_pairs_by_votes: tuple[int, ...]
+    on_controls: ControlAccuracy | None
 
 
 def resolve_in_full(
@@ -157,7 +163,10 @@ def resolve_in_full(
     _check_verdicts(ballots, verdicts, rule)
     posteriors, confusions = _posteriors(ballots, verdicts), _confusions(ballots, verdicts)
     labels, disputes = _labels(ballots, verdicts, rule), _disputes(ballots, verdicts)
-    return Resolution(labels, disputes, posteriors, confusions, verdicts.trace, verdicts.converged)
+    by_votes = tuple(map(int, np.bincount(ballots.n_votes, minlength=2)))
+    on_controls = None if controls is None else accuracy_on_controls(ballots, decide)
+    model = (posteriors, confusions, verdicts.trace, verdicts.converged)
+    return Resolution(labels, disputes, *model, by_votes, on_controls)
 
 
 def _check_verdicts(ballots: VoteTable, verdicts: Verdicts, rule: str) -> None:
@@ -193,14 +202,14 @@ def _labels(ballots: VoteTable, verdicts: Verdicts, rule: str) -> Labels:
     rows = np.flatnonzero(verdicts.label >= 0)
     label = verdicts.label[rows]
     n_judgments, n_agree = ballots.n_votes[rows], ballots.votes[rows, label]
-    confidence = n_agree / n_judgments if verdicts.confidence is None else verdicts.confidence[rows]
+    support = n_agree / n_judgments if verdicts.support is None else verdicts.support[rows]
     columns: dict[str, Any] = {
         "label": pd.array(np.array(ballots.labels, dtype=object)[label], dtype="str"),
         "relevance": ballots.relevance[label],
         "method": rule,
         "n_judgments": n_judgments,
         "n_agree": n_agree,
-        "confidence": confidence,
+        verdicts.support_name: support,
     }
     rounds = ballots.rounds
     if rounds is not None:

@@ -10,7 +10,7 @@ import pandas as pd
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.resolve import NO_MAJORITY
 from fire_toolkit.resolution.vote_table import Grades
-from fire_toolkit.tables import Disputes, Labels, check_labels
+from fire_toolkit.tables import SUPPORT, Disputes, Labels, check_labels
 
 ENDS = ("0", "1")
 
@@ -24,8 +24,8 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
         end: `0`: the label with the highest grade below 1; `1`: the one with the lowest grade from 1.
 
     Returns:
-        Labels, those of disputes with method `disputes_as_0` or `disputes_as_1`, confidence missing. Pairs
-        that were only escalated stay without a label.
+        Labels, those of disputes with method `disputes_as_0` or `disputes_as_1` and no vote_share. Pairs that
+        were only escalated stay without a label.
 
     Raises:
         UsageError: an unknown end; no label has such a grade.
@@ -53,7 +53,7 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
         "n_agree": open_pairs[f"n_{label}"].astype(np.int64),
     }
     settled = open_pairs[["query_id", "doc_id"]].assign(**columns)
-    extra = {name: "" for name in labels.columns if name not in settled.columns and name != "confidence"}
+    extra = {name: "" for name in labels.columns if name not in (*settled.columns, *SUPPORT)}
     return check_labels(pd.concat([labels, settled.assign(**extra)]) if len(settled) else labels)
 
 

@@ -15,10 +15,12 @@ from pyarrow import compute
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.guidelines.model import refuse_unknown_labels
-from fire_toolkit.tables import Judgments
+from fire_toolkit.tables import SUPPORT, Judgments
 from fire_toolkit.tables.columns import code_pairs, rows_of_controls
 
 Grades = Mapping[str, float | None]
+
+VOTE_SHARE, WEIGHT_SHARE, POSTERIOR = SUPPORT
 
 
 @dataclass(frozen=True)
@@ -87,13 +89,15 @@ class VoteTable:
 class Verdicts:
     """What a rule decided: for each pair the code of its label, −1 for a dispute.
 
-    confidence: one number a pair, in [0, 1]; None: the share of votes for the label. Of a model also:
-    posterior: pairs × labels; confusions: annotators × true label × given label, of labels that are
-    votes; trace: the log-likelihood of each iteration; converged: whether it ended.
+    support: one number a pair, in [0, 1]; None: the share of votes for the label; support_name: what that
+    number is, one of `tables.SUPPORT`. Of a model also: posterior: pairs × labels; confusions: annotators ×
+    true label × given label, of labels that are votes; trace: the log-likelihood of each
+    iteration; converged: whether it ended.
     """
 
     label: Ints
-    confidence: Floats | None = None
+    support: Floats | None = None
+    support_name: str = VOTE_SHARE
     posterior: Floats | None = None
     confusions: Floats | None = None
     trace: tuple[float, ...] = ()

@@ -6,7 +6,7 @@ import numpy as np
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
+from fire_toolkit.resolution.vote_table import WEIGHT_SHARE, Verdicts, VoteTable
 
 PRIOR_CONTROLS = 4.0
 
@@ -17,7 +17,7 @@ def weighted(ballots: VoteTable) -> Verdicts:
     A vote weighs log(a (q − 1) / (1 − a)), a being its annotator's accuracy on controls and q the number
     of labels that are votes: the best weights for independent annotators (Nitzan and Paroush 1982), 0
     for one no better than chance. Accuracy is drawn towards that of all annotators as by 4 controls, so
-    that few controls say little and none nothing. confidence: the label's share of the weight.
+    that few controls say little and none nothing. weight_share: the label's share of the weight.
     """
     weights = annotator_weights(ballots)
     rows = ballots.voting
@@ -27,7 +27,7 @@ def weighted(ballots: VoteTable) -> Verdicts:
     totals = totals.reshape(n_pairs, n_labels)
     whole = totals.sum(axis=1)
     share = totals.max(axis=1, initial=0) / np.where(whole > 0, whole, 1)
-    return Verdicts(np.where(share > 0.5 + 1e-9, totals.argmax(axis=1), -1), share)
+    return Verdicts(np.where(share > 0.5 + 1e-9, totals.argmax(axis=1), -1), share, WEIGHT_SHARE)
 
 
 def annotator_weights(ballots: VoteTable) -> Floats:

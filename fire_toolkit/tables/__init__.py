@@ -33,6 +33,8 @@ Agreement = NewType("Agreement", pd.DataFrame)
 Comparisons = NewType("Comparisons", pd.DataFrame)
 
 
+# What a label rests on: the share of votes for it; of weighted votes; its probability under a model.
+SUPPORT = ("vote_share", "weight_share", "posterior")
 UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its annotator
 
 
@@ -138,7 +140,7 @@ LABELS = TableSpec(
         Column("method", "text", optional=True, missing=True),
         Column("n_judgments", "int", optional=True, missing=True, minimum=0, default=pd.NA),
         Column("n_agree", "int", optional=True, missing=True, minimum=0, default=pd.NA),
-        Column("confidence", "float", optional=True, missing=True, minimum=0, default=np.nan),
+        *(Column(name, "float", rare=True, missing=True, minimum=0) for name in SUPPORT),
     ),
     ("query_id", "doc_id"),
     extra=True,
@@ -334,7 +336,9 @@ def check_labels(table: pd.DataFrame, *, where: str = "") -> Labels:
     """Return `table` as Labels, or raise `TableError` with all that is wrong with it.
 
     relevance: the label's grade; method: the rule; n_judgments: votes; n_agree: votes for the label;
-    confidence: by rule, in [0, 1]. Further columns are kept (rounds, say).
+    what the label rests on, by the rule, in [0, 1]: vote_share (n_agree / n_judgments), weight_share (of
+    weighted votes), or posterior (the label's probability under a model of annotators, which is as good
+    as that model). Further columns are kept (rounds, say).
     """
     return Labels(check_table(LABELS, table, where=where))
 

@@ -187,7 +187,7 @@ HEADER = "query_id,doc_id,annotator_id,label\n"
         (
             "1,a,ann,relevant\n1,a,ann,irrelevant\n1,a,bob,irrelevant\n",
             0,
-            "1 earlier answers of an annotator",
+            "1 earlier answers of an annotator to the same pair left out, 1 of them with another label",
         ),
         ("1,a,ann,relevant\n1,a,bob,maybe\n", 1, "'maybe'"),
         ("1,a,,relevant\n1,a,bob,relevant\n", 1, "annotator_id is empty"),

@@ -26,7 +26,7 @@ def test_the_adjudicator_overrules_a_majority() -> None:
     assert decided(judgments, "lead") == {"d": "y"}
     labels, _ = resolve(judgments, grades=GRADES, rule="adjudicator", adjudicators=["lead"])
     assert (labels.loc[0, "n_judgments"], labels.loc[0, "n_agree"]) == (3, 1)
-    assert labels.loc[0, "confidence"] == pytest.approx(1 / 3)
+    assert labels.loc[0, "vote_share"] == pytest.approx(1 / 3)
 
 
 def test_without_a_word_of_the_adjudicator_the_others_decide_by_more_than_half() -> None:

@@ -100,7 +100,7 @@ def test_disputes_can_be_settled_at_either_end() -> None:
         row = settled.set_index("doc_id").loc["tie"]
         assert (row["label"], row["relevance"], row["method"]) == (label, relevance, f"disputes_as_{end}")
         assert (row["n_judgments"], row["n_agree"]) == (2, 1)
-        assert np.isnan(row["confidence"])
+        assert np.isnan(row["vote_share"])
         assert list(settled["doc_id"]) == ["one", "tie"]
     with pytest.raises(UsageError, match="expected one of 0, 1"):
         settle_disputes(labels, disputes, grades=GRADES, end="both")
@@ -130,7 +130,7 @@ def test_a_model_tells_its_posteriors_and_its_trace() -> None:
     assert list(full.posteriors.columns) == ["query_id", "doc_id", "p_no", "p_yes", "p_very"]
     assert full.posteriors[["p_no", "p_yes", "p_very"]].sum(axis=1).to_numpy() == pytest.approx(np.ones(7))
     best = full.posteriors.set_index("doc_id")[["p_no", "p_yes", "p_very"]].max(axis=1)
-    assert full.labels["confidence"].to_numpy() == pytest.approx(best[full.labels["doc_id"]].to_numpy())
+    assert full.labels["posterior"].to_numpy() == pytest.approx(best[full.labels["doc_id"]].to_numpy())
     assert full.confusions is not None
     said = full.confusions.groupby(["annotator_id", "truth"])["probability"].sum()
     assert said.to_numpy() == pytest.approx(np.ones(2 * 3))
@@ -139,7 +139,7 @@ def test_a_model_tells_its_posteriors_and_its_trace() -> None:
     assert (np.diff(full.trace) > -1e-9).all()
 
 
-@pytest.mark.parametrize("rule", sorted(set(RULES) - {"dawid-skene", "weighted", "adjudicator"}))
+@pytest.mark.parametrize("rule", sorted(set(RULES) - {"dawid-skene", "one-coin", "weighted", "adjudicator"}))
 def test_other_rules_have_none(rule: str) -> None:
     full = resolve_in_full(judged({"a": ["yes"]}), grades=GRADES, rule=rule)
     assert (full.posteriors, full.confusions, full.trace) == (None, None, ())

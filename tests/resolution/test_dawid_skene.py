@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.resolution import resolve
+from fire_toolkit.resolution import resolve, resolve_in_full
 from fire_toolkit.resolution.dawid_skene import Model, fit
 from fire_toolkit.tables import check_judgments
 
@@ -108,14 +108,14 @@ def test_it_finds_who_errs_how_where_the_majority_is_misled() -> None:
     assert right["fire"] < 0.95
 
 
-def test_the_posterior_is_the_confidence_and_a_control_is_certain() -> None:
+def test_a_label_stands_with_its_posterior_and_a_control_is_certain() -> None:
     table, truth = crowd(2, accuracy={"a": (0.8, 0.9), "b": (0.8, 0.9), "c": (0.8, 0.9)}, n=60)
     wrong = "n" if truth[0] else "y"
     controls = pd.DataFrame({"query_id": ["q"], "doc_id": ["d000"], "label": [wrong]})
     labels, _ = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene", controls=controls)
     row = labels.set_index("doc_id").loc["d000"]
-    assert (row["label"], row["confidence"]) == (wrong, 1.0)
-    assert labels["confidence"].iloc[1:].between(0.5, 1).all()
+    assert (row["label"], row["posterior"]) == (wrong, 1.0)
+    assert labels["posterior"].iloc[1:].between(0.5, 1).all()
 
 
 def test_even_evidence_is_a_dispute() -> None:
@@ -124,6 +124,22 @@ def test_even_evidence_is_a_dispute() -> None:
     )
     labels, disputes = resolve(check_judgments(table), grades=GRADES, rule="dawid-skene")
     assert (len(labels), list(disputes["reason"])) == (0, ["no_majority", "no_majority"])
+
+
+def test_a_pair_with_tied_votes_is_in_dispute_however_sure_the_model_is_unless_it_is_a_control() -> None:
+    habits = {"a": (0.99, 0.99), "b": (0.99, 0.99), "c": (0.5, 0.6)}
+    table, _ = crowd(4, accuracy=habits)
+    is_tied = (table["doc_id"] == "d000") & table["annotator_id"].isin(["a", "c"])
+    votes = table[(table["doc_id"] != "d000")].copy()
+    tied = table[is_tied].assign(label=["y", "n"])
+    judgments = check_judgments(pd.concat([votes, tied]))
+    full = resolve_in_full(judgments, grades=GRADES, rule="dawid-skene")
+    assert full.posteriors is not None
+    assert full.posteriors.set_index("doc_id").loc["d000", "p_y"] > 0.9  # a is the careful one
+    assert list(full.disputes["doc_id"]) == ["d000"]
+    known = pd.DataFrame({"query_id": ["q"], "doc_id": ["d000"], "label": ["n"]})
+    labels, disputes = resolve(judgments, grades=GRADES, rule="dawid-skene", controls=known)
+    assert (len(disputes), labels.set_index("doc_id").loc["d000", "label"]) == (0, "n")
 
 
 def test_pairs_without_a_vote_teach_nothing_and_stay_escalated() -> None:
@@ -140,4 +156,4 @@ def test_pairs_without_a_vote_teach_nothing_and_stay_escalated() -> None:
 def test_one_label_only_is_that_label() -> None:
     table = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "annotator_id": "u", "label": "y"})
     labels, _ = resolve(check_judgments(table), grades={"y": 1}, rule="dawid-skene")
-    assert list(labels["confidence"]) == [1.0, 1.0]
+    assert list(labels["posterior"]) == [1.0, 1.0]

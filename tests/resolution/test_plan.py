@@ -98,14 +98,14 @@ def test_labels_a_model_doubts_are_asked_from_the_least_sure() -> None:
     answers |= {"doubt": ["yes", "no", "no"], "more": ["yes", "no", "yes"]}
     judgments = judged(answers)
     labels, disputes = resolve(judgments, grades=GRADES, rule="dawid-skene")
-    least = labels.sort_values("confidence")["doc_id"].iloc[0]
-    bound = float(labels["confidence"].sort_values().iloc[1]) + 1e-12
+    least = labels.sort_values("posterior")["doc_id"].iloc[0]
+    bound = float(labels["posterior"].sort_values().iloc[1]) + 1e-12
     one = plan_round(judgments, labels, disputes, grades=GRADES, low_posterior=bound, budget=1)
     assert one.pool["doc_id"].tolist() == [least]
     both = plan_round(judgments, labels, disputes, grades=GRADES, low_posterior=bound)
     assert strata(both)["low_posterior"] == (2, 2)
     row = both.strata.set_index("stratum").loc["low_posterior"]
-    assert row["expected_changes"] == pytest.approx((1 - labels["confidence"]).nlargest(2).sum())
+    assert row["expected_changes"] == pytest.approx((1 - labels["posterior"]).nlargest(2).sum())
 
 
 def test_what_it_buys_is_told_by_pairs_with_two_votes() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from examples import examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.resolution import RULES, next_round, resolve
-from fire_toolkit.tables import Judgments, check_disputes, check_judgments, check_labels, check_pool
+from fire_toolkit.tables import SUPPORT, Judgments, check_disputes, check_judgments, check_labels, check_pool
 
 GRADES = {"relevant": 1, "not-relevant": 0, "escalate": None}
 GRADED = {"x": 2, "y": 1, "z": 0, "esc": None}
@@ -79,7 +79,7 @@ def test_a_label_carries_its_grade_its_votes_and_their_share() -> None:
                 "method": "fire",
                 "n_judgments": [3, 1],
                 "n_agree": [2, 1],
-                "confidence": [2 / 3, 1.0],
+                "vote_share": [2 / 3, 1.0],
             }
         )
     )
@@ -149,7 +149,8 @@ def test_every_judged_pair_is_a_label_or_a_dispute_whatever_the_row_order(
     before = judgments.copy()
     labels, disputes = resolve(judgments, grades=GRADED, rule=rule, controls=controls)
     assert sorted([*labels["doc_id"], *disputes["doc_id"]]) == sorted([*answers, "control"])
-    assert labels["confidence"].between(0, 1).all()
+    (support,) = set(SUPPORT) & set(labels.columns)
+    assert labels[support].between(0, 1).all()
     assert "esc" not in set(labels["label"])
     shuffled = Judgments(judgments.sample(frac=1, random_state=seed))
     again = resolve(shuffled, grades=GRADED, rule=rule, controls=controls)

@@ -49,7 +49,7 @@ def test_the_better_annotator_decides_and_the_share_of_weight_is_told() -> None:
     sure, other = (8 + 4 * overall) / 12, (4 + 4 * overall) / 12
     weight, less = math.log(sure / (1 - sure)), math.log(other / (1 - other))
     assert (row["label"], row["n_judgments"], row["n_agree"]) == ("y", 3, 1)
-    assert row["confidence"] == pytest.approx(weight / (weight + 2 * less))
+    assert row["weight_share"] == pytest.approx(weight / (weight + 2 * less))
     majority, _ = resolve(judged(answers), grades=GRADES)
     assert majority.set_index("doc_id").loc["d08", "label"] == "n"
 

@@ -231,7 +231,7 @@ def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Dispu
         method=METHOD,
         n_judgments=n_judgments,
         n_agree=n_agree,
-        confidence=n_agree / n_judgments.where(n_judgments > 0, 1),
+        vote_share=n_agree / n_judgments.where(n_judgments > 0, 1),
     )
     return check_labels(labels), _disputes(pairs[~is_label], judgments)
 

@@ -20,6 +20,7 @@ from fire_toolkit.tables import (
     LABELS,
     POOL,
     POOL_SOURCES,
+    Dropped,
     Items,
     Judgments,
     Labels,
@@ -153,7 +154,14 @@ def read_labels(path: str | Path) -> Labels:
         0        q     d1  relevant          1
     """
     file = Path(path) / "labels.csv" if Path(path).is_dir() else path
-    return check_labels(_read(file, LABELS), where=str(file))
+    return check_labels(_with_named_support(_read(file, LABELS)), where=str(file))
+
+
+def _with_named_support(labels: pd.DataFrame) -> pd.DataFrame:
+    """Return labels with the column that version 0.1 called confidence under the name of what it is."""
+    method = labels["method"].iloc[0] if "method" in labels.columns and len(labels) else ""
+    name = {"dawid-skene": "posterior", "weighted": "weight_share"}.get(method, "vote_share")
+    return labels.rename(columns={"confidence": name})
 
 
 def read_judged_pairs(path: str | Path) -> pd.DataFrame:
@@ -202,8 +210,14 @@ def read_judgments(path: str | Path) -> ReadJudgments:
           query_id doc_id annotator_id     label
         0        q     d1          ann  relevant
     """
+    judgments, superseded = read_judgments_and_repeats(path)
+    return ReadJudgments(judgments, len(superseded))
+
+
+def read_judgments_and_repeats(path: str | Path) -> tuple[Judgments, Dropped]:
+    """Return what `read_judgments` returns, and the superseded answers themselves."""
     latest, superseded = latest_judgments(_read(path, JUDGMENTS), where=str(path))
-    return ReadJudgments(typed_judgments(latest, where=str(path)), len(superseded))
+    return typed_judgments(latest, where=str(path)), superseded
 
 
 def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:

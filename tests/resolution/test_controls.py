@@ -1,0 +1,81 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.resolution import RULES, resolve_in_full
+from fire_toolkit.tables import Judgments, check_judgments
+
+GRADES = {"n": 0, "y": 1, "?": None}
+
+
+def judged(answers: dict[str, str]) -> Judgments:
+    """Judgments of annotators a, b, ... on each doc, a character an answer."""
+    rows = [("q", doc, "abcdef"[place], label) for doc, given in answers.items()
+            for place, label in enumerate(given)]  # fmt: skip
+    names = ["query_id", "doc_id", "annotator_id", "label"]
+    return check_judgments(pd.DataFrame(rows, columns=names))
+
+
+def known(**labels: str) -> pd.DataFrame:
+    return pd.DataFrame({"query_id": "q", "doc_id": list(labels), "label": list(labels.values())})
+
+
+def test_a_rule_and_a_majority_are_counted_on_controls_that_have_a_vote() -> None:
+    # right: one; wrong: two; tied: three; only escalated: four; nobody asked: five; no control: six
+    judgments = judged({"one": "yyn", "two": "nny", "three": "yn", "four": "?", "six": "y"})
+    controls = known(one="y", two="y", three="y", four="n", five="y")
+    for rule, labelled, right in (("fire", 2, 1), ("unanimous", 0, 0)):
+        found = resolve_in_full(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
+        assert found is not None
+        assert (found.n_controls, found.n_labelled, found.n_right) == (3, labelled, right)
+        assert (found.majority_labelled, found.majority_right) == (2, 1)
+
+
+def test_fewer_than_two_controls_say_nothing() -> None:
+    judgments = judged({"one": "yyn", "two": "nny"})
+    assert resolve_in_full(judgments, grades=GRADES).on_controls is None
+    full = resolve_in_full(judgments, grades=GRADES, controls=known(one="y", four="n"))
+    assert full.on_controls is None
+
+
+def test_a_rule_is_not_told_the_controls_it_is_measured_on() -> None:
+    # All annotators answer by chance: a model that is told the controls would be right on all of them.
+    draw = np.random.default_rng(5)
+    answers = {f"d{n:03d}": "".join(draw.choice(["n", "y"], 3)) for n in range(300)}
+    controls = known(**{doc: str(draw.choice(["n", "y"])) for doc in list(answers)[:100]})
+    for rule in ("dawid-skene", "one-coin", "weighted"):
+        full = resolve_in_full(judged(answers), grades=GRADES, rule=rule, controls=controls)
+        assert full.on_controls is not None
+        assert full.on_controls.n_controls == 100
+        assert full.on_controls.n_right < 70
+        own = full.labels.merge(controls, on=["query_id", "doc_id"], suffixes=("", "_known"))
+        if rule != "weighted":
+            assert (own["label"] == own["label_known"]).all()  # what it is told it does say
+
+
+def test_each_control_is_judged_as_by_resolving_without_its_part() -> None:
+    draw = np.random.default_rng(6)
+    truth = draw.random(120) < 0.3
+    error = np.array([0.05, 0.2, 0.4])
+    given = truth[:, None] ^ (draw.random((120, 3)) < error)
+    answers = {f"d{n:03d}": "".join("ny"[int(v)] for v in row) for n, row in enumerate(given)}
+    controls = known(**{f"d{n:03d}": "ny"[int(truth[n])] for n in range(23)})
+    expected = 0
+    for part in range(5):
+        hidden = controls.iloc[part::5]
+        told = controls.drop(index=hidden.index)
+        full = resolve_in_full(judged(answers), grades=GRADES, rule="dawid-skene", controls=told)
+        both = full.labels.merge(hidden, on=["query_id", "doc_id"], suffixes=("", "_known"))
+        expected += int((both["label"] == both["label_known"]).sum())
+    found = resolve_in_full(judged(answers), grades=GRADES, rule="dawid-skene", controls=controls).on_controls
+    assert found is not None
+    assert found.n_right == expected
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_can_be_measured(rule: str) -> None:
+    judgments = check_judgments(judged({f"d{n}": "yyy" for n in range(6)}).assign(round=1))
+    controls = known(**{f"d{n}": "y" for n in range(4)})
+    found = resolve_in_full(judgments, grades=GRADES, rule=rule, controls=controls).on_controls
+    assert found is not None
+    assert (found.n_controls, found.n_labelled, found.n_right, found.majority_right) == (4, 4, 4, 4)
