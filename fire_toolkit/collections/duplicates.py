@@ -16,6 +16,7 @@ from fire_toolkit.collections.ngrams import index_texts, pair_similarities
 from fire_toolkit.collections.similarity import similar_pairs
 from fire_toolkit.collections.texts import each_text, map_texts, normal_text
 from fire_toolkit.tables import Qrels, Queries
+from fire_toolkit.tables.columns import pair_rows
 
 N_EXACT = 5000
 _MAX_EDITS = 8
@@ -105,9 +106,7 @@ def shared_positives(queries: Queries, qrels: Qrels, *, ignore_case: bool = True
     of_group = positives.merge(named, on="query_id").sort_values("query_id")
     of_group = of_group.drop_duplicates(["group", "doc_id"]).rename(columns={"query_id": "from_query_id"})
     wanted = named.merge(of_group, on="group")
-    own = qrels[["query_id", "doc_id"]].assign(own=True)
-    wanted = wanted.merge(own, on=["query_id", "doc_id"], how="left")
-    missing = wanted[wanted["own"].isna()]
+    missing = wanted[pair_rows(wanted, qrels) < 0]
     columns = ["query_id", "doc_id", "relevance", "from_query_id"]
     return missing[columns].sort_values(columns[:2]).reset_index(drop=True)
 

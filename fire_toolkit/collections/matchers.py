@@ -20,6 +20,7 @@ from fire_toolkit.collections.similarity import similarity_blocks
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.tables import Pool, Qrels, Queries, check_pool
+from fire_toolkit.tables.columns import pair_rows
 
 MAX_PAIRS = 20_000_000
 _N_BINS = 1 << 20
@@ -138,7 +139,5 @@ def _suggestions(found: list[pd.DataFrame], qrels: Qrels, matcher: str) -> pd.Da
     pairs = (
         _best(pd.concat(found, ignore_index=True)) if found else pd.DataFrame({name: [] for name in _COLUMNS})
     )
-    known = qrels[["query_id", "doc_id"]].assign(known=True)
-    new = pairs.merge(known, on=["query_id", "doc_id"], how="left")
-    new = new[new["known"].isna()].assign(matcher=matcher)
+    new = pairs[pair_rows(pairs, qrels) < 0].assign(matcher=matcher)
     return new[_COLUMNS].reset_index(drop=True)

@@ -8,7 +8,7 @@ invents one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,9 @@ def candidate_pairs(index: NgramIndex, *, min_agreement: float) -> tuple[Ints, I
         for pairs in _agreeing(keys):
             n_agreeing += len(pairs)
             kept.append(_plausible(pairs, looked_at, min_agreement - _SLACK))
-        found = _merged([found, *kept])
-        n_left_out += _n_agreeing(keys) - n_agreeing
+        found = np.unique(np.concatenate([found, *kept]))
+        sizes = np.unique(keys, return_counts=True)[1]
+        n_left_out += int((sizes * (sizes - 1) // 2).sum()) - n_agreeing
     found = _plausible(found, sketches, min_agreement)
     left, right = np.divmod(found, max(1, len(texts)))
     return texts[left], texts[right], n_left_out
@@ -115,14 +116,3 @@ def _agreeing(keys: Hashes) -> Iterator[Ints]:
         if not len(agree):
             break
         yield order[agree] * len(keys) + order[agree + step]
-
-
-def _n_agreeing(keys: Hashes) -> int:
-    """Return how many pairs have one key."""
-    sizes = np.unique(keys, return_counts=True)[1]
-    return int((sizes * (sizes - 1) // 2).sum())
-
-
-def _merged(parts: Sequence[Ints]) -> Ints:
-    """Return the distinct values of all parts, sorted."""
-    return np.unique(np.concatenate(parts))

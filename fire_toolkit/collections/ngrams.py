@@ -127,8 +127,8 @@ def features(index: NgramIndex, rows: Ints) -> tuple[Ints, Ints, Ints]:
     keys = token_row[entry_token] << index.code_bits | index.word_ngrams[entry]
     if len(rows) << index.code_bits < 1 << 31:
         keys = keys.astype(np.int32)  # sorts twice as fast
-    ordered, counts = np.unique(keys, return_counts=True)
-    distinct = ordered.astype(np.int64)
+    found, counts = np.unique(keys, return_counts=True)
+    distinct = found.astype(np.int64)
     return distinct >> index.code_bits, distinct & ((1 << index.code_bits) - 1), counts
 
 

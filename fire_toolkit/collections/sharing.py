@@ -10,7 +10,7 @@ import pandas as pd
 from fire_toolkit.collections.duplicates import text_groups
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import Judgments, Labels, Queries, check_judgments, check_labels
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 Table = TypeVar("Table", Judgments, Labels)
 
@@ -81,10 +81,9 @@ def mark_shared(labels: Labels, judgments: Judgments) -> Labels:
     """
     origins = judgments["origin"].astype("str").fillna("")
     is_shared = origins.str.startswith(_SHARED)
-    own = judgments.loc[~is_shared, PAIR].drop_duplicates()
     given = judgments.loc[is_shared, PAIR].assign(shared_from=origins[is_shared].str.removeprefix(_SHARED))
-    given = given.merge(own.assign(own=True), on=PAIR, how="left")
-    given = given[given["own"].isna()].drop_duplicates([*PAIR, "shared_from"]).sort_values("shared_from")
+    given = given[pair_rows(given, judgments[~is_shared]) < 0]
+    given = given.drop_duplicates([*PAIR, "shared_from"]).sort_values("shared_from")
     named = given.groupby(PAIR)["shared_from"].agg(" ".join).reset_index()
     return check_labels(labels.merge(named, on=PAIR, how="left").fillna({"shared_from": ""}))
 

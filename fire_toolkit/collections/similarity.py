@@ -37,7 +37,7 @@ def similarity_blocks(
         n_right = max(1, _VALUES // len(chosen))
         for begin in range(0, len(right), n_right):
             others = right[begin : begin + n_right]
-            cosines = _summed(by_word, index, others, norms)
+            cosines = _word_sums(by_word, index, others) / norms[others][:, None]
             places = np.arange(start, start + len(chosen)), np.arange(begin, begin + len(others))
             yield *places, np.minimum(np.round(cosines.T, DIGITS), 1.0)
 
@@ -89,11 +89,6 @@ def _summed_rows(values: Floats, places: Ints, starts: Ints, own: Floats | None 
     return found
 
 
-def _summed(by_word: Floats, index: NgramIndex, rows: Ints, norms: Floats) -> Floats:
-    """Return rows × columns: the words' scores summed over each row's words, divided by its norm."""
-    return np.asarray(_word_sums(by_word, index, rows) / norms[rows][:, None])
-
-
 def _word_sums(by_word: Floats, index: NgramIndex, rows: Ints) -> Floats:
     """Return rows × columns: the words' scores summed over each row's words."""
     owner, token = expand(index.text_starts, rows)
@@ -110,10 +105,6 @@ def similar_pairs(index: NgramIndex, *, min_similarity: float) -> tuple[Ints, In
         for left, right, cosines in similarity_blocks(index, rows, np.arange(start, len(index)), norms):
             i, j = np.nonzero((cosines >= min_similarity) & (right[None, :] > left[:, None]))
             found.append((rows[left[i]], right[j] + start, cosines[i, j]))
-    return _concatenated(found)
-
-
-def _concatenated(found: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
     if not found:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0)
     left, right, cosines = (np.concatenate(parts) for parts in zip(*found, strict=True))

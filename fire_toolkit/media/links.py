@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import urlsplit
@@ -44,16 +42,12 @@ class Link:
         return self.fault.startswith(_NO_ANSWER)
 
 
-@contextmanager
-def open_links(
-    transport: httpx.BaseTransport | None = None, *, timeout_s: float = TIMEOUT_S
-) -> Iterator[httpx.Client]:
-    """Yield an HTTP client that follows redirects, as a browser does; no proxy leads to this machine."""
+def open_links(transport: httpx.BaseTransport | None = None, *, timeout_s: float = TIMEOUT_S) -> httpx.Client:
+    """Return an HTTP client that follows redirects, as a browser does; no proxy leads to this machine."""
     import httpx
 
     direct = {f"all://{host}": None for host in _LOOPBACK if ":" not in host}
-    with httpx.Client(transport=transport, timeout=timeout_s, follow_redirects=True, mounts=direct) as client:
-        yield client
+    return httpx.Client(transport=transport, timeout=timeout_s, follow_redirects=True, mounts=direct)
 
 
 def ask_link(client: httpx.Client, url: str, origin: str) -> Link:
