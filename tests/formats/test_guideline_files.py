@@ -8,10 +8,11 @@ import pytest
 
 from fire_toolkit.errors import FireError, FormatError, TableError
 from fire_toolkit.formats.tables import guideline_files
-from fire_toolkit.formats.tables.guideline_files import DEFAULT_GUIDELINE, list_guidelines, read_guideline
+from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
+from fire_toolkit.guidelines.model import DEFAULT_NAME
 
 
-def shipped_folder(name: str = DEFAULT_GUIDELINE) -> Path:
+def shipped_folder(name: str = DEFAULT_NAME) -> Path:
     return Path(guideline_files.__file__).parents[3] / "guidelines" / name
 
 
@@ -50,35 +51,35 @@ def test_every_shipped_guideline_works_through_ten_examples_and_ten_edge_cases(n
 
 
 def test_a_folder_is_read_like_a_name(own: Path) -> None:
-    assert read_guideline(own) == read_guideline(DEFAULT_GUIDELINE)
-    assert read_guideline(str(own)).sha256 == read_guideline(DEFAULT_GUIDELINE).sha256
+    assert read_guideline(own) == read_guideline(DEFAULT_NAME)
+    assert read_guideline(str(own)).sha256 == read_guideline(DEFAULT_NAME).sha256
 
 
 def test_line_ends_and_byte_order_marks_do_not_count(own: Path) -> None:
     for path in own.iterdir():
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
-    assert read_guideline(own).sha256 == read_guideline(DEFAULT_GUIDELINE).sha256
+    assert read_guideline(own).sha256 == read_guideline(DEFAULT_NAME).sha256
 
 
 def test_an_installed_wheel_finds_the_guidelines_inside_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "site-packages" / "fire_toolkit"
-    shutil.copytree(shipped_folder(), package / "guidelines_data" / DEFAULT_GUIDELINE)
+    shutil.copytree(shipped_folder(), package / "guidelines_data" / DEFAULT_NAME)
     monkeypatch.setattr(
         guideline_files, "__file__", str(package / "formats" / "tables" / "guideline_files.py")
     )
-    assert list_guidelines() == (DEFAULT_GUIDELINE,)
-    assert read_guideline(DEFAULT_GUIDELINE).name == DEFAULT_GUIDELINE
+    assert list_guidelines() == (DEFAULT_NAME,)
+    assert read_guideline(DEFAULT_NAME).name == DEFAULT_NAME
 
 
 def test_a_bare_name_means_the_toolkits_own(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own.parent)
-    own.rename(DEFAULT_GUIDELINE)
-    edit(Path(DEFAULT_GUIDELINE) / "labels.toml", "hotkey", "no_longer")
-    assert read_guideline(DEFAULT_GUIDELINE).name == DEFAULT_GUIDELINE
+    own.rename(DEFAULT_NAME)
+    edit(Path(DEFAULT_NAME) / "labels.toml", "hotkey", "no_longer")
+    assert read_guideline(DEFAULT_NAME).name == DEFAULT_NAME
     with pytest.raises(FormatError, match="unknown key no_longer"):
-        read_guideline(f"./{DEFAULT_GUIDELINE}/")
+        read_guideline(f"./{DEFAULT_NAME}/")
 
 
 @pytest.mark.parametrize("name", ["caption-relevance-v9", "", "nowhere/caption-relevance-v1", "\0"])

@@ -12,6 +12,7 @@ from typing import Any
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes, without_mark
 from fire_toolkit.formats.arrays.safe_pickle import load_plain
+from fire_toolkit.formats.runs.parquet_runs import guarded
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.syntax import parse_json
 
@@ -82,13 +83,19 @@ class Source:
     def records(self) -> Records | None:
         """Return JSON objects: of a JSON list, of JSON lines, or the rows of a Parquet file."""
         if self.raw[:4] == b"PAR1":
-            return _parquet_records(self.raw, self.path)
+            return guarded(self.path, self._parquet_records)
         if self.text is not None and self.text.lstrip()[:1] == "{" and self._has_json_lines:
             return self._json_lines()
         found = self.json
         if isinstance(found, list) and found and all(isinstance(entry, dict) for entry in found):
             return found
         return None
+
+    def _parquet_records(self) -> Records:
+        from pyarrow import parquet
+
+        found: Records = parquet.read_table(io.BytesIO(self.raw), page_checksum_verification=True).to_pylist()
+        return found
 
     def _json_lines(self) -> Records:
         found = []
@@ -136,15 +143,3 @@ class Source:
         if not self.raw.startswith(_PICKLES):
             return None
         return load_plain(io.BytesIO(self.raw), max_bytes=_MAX_PICKLE, where=str(self.path))
-
-
-def _parquet_records(raw: bytes, path: Path) -> Records:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        table = parquet.read_table(io.BytesIO(raw), page_checksum_verification=True)
-        records: Records = table.to_pylist()
-    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise FormatError(f"{path}: damaged Parquet file ({error})") from None
-    return records

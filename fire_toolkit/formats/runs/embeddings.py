@@ -49,15 +49,12 @@ class ProductMatrix:
                 _check_unit(block, self.streamed.where)
             vectors = as_vectors(block, self.where, is_cosine=self.is_cosine)
             for start in range(0, len(vectors), step):
-                yield _rounded(vectors[start : start + step] @ self.held.T)
+                products = vectors[start : start + step] @ self.held.T
+                yield np.round(products, DECIMALS, out=products)
 
     def pick(self, rows: Ints, columns: Ints) -> Array:
         """Return single products."""
         return pick_from_blocks(self, rows, columns)
-
-
-def _rounded(products: Array) -> Array:
-    return np.asarray(np.round(products, DECIMALS, out=products))
 
 
 def as_vectors(block: Array, where: str, *, is_cosine: bool) -> Array:
@@ -71,7 +68,7 @@ def as_vectors(block: Array, where: str, *, is_cosine: bool) -> Array:
         raise FormatError(f"{where}: a vector contains NaN or infinity")
     if not is_cosine:
         return vectors
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    lengths = _lengths(vectors)
     if not (lengths > 0).all():
         raise FormatError(f"{where}: a vector is zero, which has no cosine; leave it out")
     return np.asarray(vectors / lengths[:, None])
@@ -107,8 +104,12 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
     return ProductMatrix(where, streamed, held, is_cosine, docs_streamed, must_be_unit=similarity is None)
 
 
+def _lengths(vectors: Array) -> Array:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
+
+
 def _check_unit(vectors: Array, where: str) -> None:
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors.astype(np.float64), vectors.astype(np.float64)))
+    lengths = _lengths(vectors.astype(np.float64))
     off = np.abs(lengths - 1) > _UNIT
     if off.any():
         raise UsageError(

@@ -92,15 +92,9 @@ def count_missing(
 
     example: returns query and doc, by index, of a place in the flattened scores.
     """
-    for kind, found in (
-        ("nan", np.isnan(scores)),
-        ("minus_inf", scores == -np.inf),
-        ("plus_inf", scores == np.inf),
-    ):
-        n_found = int(np.count_nonzero(found))
-        if n_found:
-            setattr(anomalies, f"n_{kind}", getattr(anomalies, f"n_{kind}") + n_found)
-            anomalies.note(kind, example(int(np.argmax(found))))
+    anomalies.count("n_nan", np.isnan(scores), example)
+    anomalies.count("n_minus_inf", scores == -np.inf, example)
+    anomalies.count("n_plus_inf", scores == np.inf, example)
 
 
 def without_anomalies(lines: Array, queries: Ints, anomalies: ScoreAnomalies, *, first_doc: int = 0) -> Array:
@@ -120,11 +114,8 @@ def count_shapes(
     """Count constant and flooded queries; return which are flooded."""
     constant = (low == high) & (at_low == n_docs) & (n_docs >= CONSTANT_DOCS)
     flooded = (low < high) & (at_low >= FLOOD_DOCS) & (2 * at_low >= n_docs)
-    for kind, found in (("constant", constant), ("flood", flooded)):
-        n_found = int(np.count_nonzero(found))
-        if n_found:
-            setattr(anomalies, kind, getattr(anomalies, kind) + n_found)
-            anomalies.note(kind, (start + int(np.argmax(found)), 0))
+    anomalies.count("constant", constant, lambda row: (start + row, 0))
+    anomalies.count("flood", flooded, lambda row: (start + row, 0))
     return np.asarray(flooded, dtype=np.bool_)
 
 
@@ -178,7 +169,7 @@ def count_duplicates(ranked: Ranked, depth: int) -> None:
         earlier = seen.setdefault(content, query)
         if earlier != query:
             ranked.anomalies.duplicates += 1
-            ranked.anomalies.note("duplicates", (query, earlier))
+            ranked.anomalies.first.setdefault("duplicates", (query, earlier))
 
 
 def _list_hashes(ranked: Ranked, starts: Ints, depth: int) -> npt.NDArray[np.uint64]:

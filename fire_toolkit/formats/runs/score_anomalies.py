@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import TableError, UsageError
 
 FLOOD_DOCS = 10
@@ -17,11 +20,10 @@ class ScoreAnomalies:
     """Anomalies in a model's scores, and counts of their ties.
 
     n_nan, n_minus_inf, n_plus_inf: cells. flood: queries of which half the docs or more (and ten or
-    more) share the lowest score. constant: queries with one score for all of
-    three docs or more. duplicates: queries
-    whose list equals an earlier query's, scores and all. padding: rows without any score, left out.
-    tied_in_top: queries with equal scores in the part that is kept. tied_at_cut: queries where the
-    cut goes through a tie. tied_positives: positives that share their score with another doc.
+    more) share the lowest score. constant: queries with one score for all of three docs or more.
+    duplicates: queries whose list equals an earlier query's, scores and all. padding: rows without any
+    score, left out. tied_in_top: queries with equal scores in the part that is kept. tied_at_cut: queries
+    where the cut goes through a tie. tied_positives: positives that share their score with another doc.
     first: an example of each kind: query index and doc index, or query index and an earlier query's.
     """
 
@@ -37,9 +39,11 @@ class ScoreAnomalies:
     tied_positives: int = 0
     first: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def note(self, kind: str, example: tuple[int, int]) -> None:
-        """Keep the first example of a kind."""
-        self.first.setdefault(kind, example)
+    def count(self, name: str, found: Bools, example: Callable[[int], tuple[int, int]]) -> None:
+        """Add what was found to a count; example: returns query and doc, by index, of a place in `found`."""
+        if n_found := int(np.count_nonzero(found)):
+            setattr(self, name, getattr(self, name) + n_found)
+            self.first.setdefault(name.removeprefix("n_"), example(int(np.argmax(found))))
 
     def counts(self) -> dict[str, int]:
         """Return the counts by name, for manifests."""

@@ -31,7 +31,8 @@ def well_formed_columns(raw: bytes, only: Collection[str] | None = None) -> pd.D
     if any(_has_long_field(column) for column in columns):
         return None
     names = table.column_names
-    return pd.DataFrame({name: _series(column) for name, column in zip(names, columns, strict=True)})
+    texts = [pd.Series(pd.array(column, dtype="str"), copy=False) for column in columns]
+    return pd.DataFrame(dict(zip(names, texts, strict=True)))
 
 
 def distinct_ids(raw: bytes, name: str, *, required: Sequence[str]) -> set[str] | None:
@@ -84,10 +85,6 @@ def _well_formed(
         )
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
-
-
-def _series(column: Any) -> pd.Series:
-    return pd.Series(pd.array(column, dtype="str"), copy=False)
 
 
 def _is_utf8(raw: memoryview) -> bool:

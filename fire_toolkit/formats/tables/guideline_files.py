@@ -13,7 +13,6 @@ from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.model import Guideline, GuidelineFlag, GuidelineLabel, check_guideline
 from fire_toolkit.syntax import parse_toml
 
-DEFAULT_GUIDELINE = "caption-relevance-v1"
 Value = TypeVar("Value", str, int)
 
 
@@ -45,11 +44,12 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
         {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
     """
     folder = _folder(name_or_path)
-    entries = _read_toml(folder / "labels.toml")
+    labels_path = folder / "labels.toml"
+    entries = parse_toml(_unix(read_text(labels_path)), str(labels_path))
     config_path = folder / "label_config.xml"
     guideline = _guideline(
         entries,
-        where=str(folder / "labels.toml"),
+        where=str(labels_path),
         text=_unix(read_text(folder / "guideline.md")),
         label_config=_unix(read_text(config_path)),
     )
@@ -83,10 +83,6 @@ def _folder(name_or_path: str | Path) -> Path:
 
 def _unix(text: str) -> str:
     return text.replace("\r\n", "\n")
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    return parse_toml(_unix(read_text(path)), str(path))
 
 
 def _guideline(entries: Mapping[str, Any], *, where: str, text: str, label_config: str) -> Guideline:
