@@ -6,28 +6,18 @@ from typing import Any
 
 import click
 
-from fire_toolkit.cli.common import (
-    Inputs,
-    chosen_path,
-    json_option,
-    n_of,
-    say,
-    say_next,
-    say_notes,
-    summarise,
-    workspace_path,
-    write_outputs,
-)
+from fire_toolkit.cli.common import json_option, n_of, say, say_next, say_notes
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.collections import Collection
 from fire_toolkit.formats.collections import own_item_rule_of, read_collection
 from fire_toolkit.formats.runs.axis_ids import ORDER_KEPT
-from fire_toolkit.formats.runs.trec import trec_qrels_text
-from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.matching.own_items import COLUMN, RULES
 
 
 @click.command("add-collection")
+@reads()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option(
     "--name", help="What the collection is called, for the manifest. [default: the first file's name]"
@@ -41,38 +31,27 @@ from fire_toolkit.matching.own_items import COLUMN, RULES
 )
 @click.option("--out", metavar="DIR", help="Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.")
 @json_option
-def add_collection(
-    files: tuple[str, ...],
-    name: str | None,
-    split: str | None,
-    own_item: str | None,
-    out: str | None,
-    as_json: bool,
-) -> None:
+def add_collection(given: Given, files: tuple[str, ...], name: str | None, split: str | None) -> None:
     """Read a benchmark's files, whatever their form, and write its queries, items and original qrels.
 
     FILE... is recognised by its content: MSR-VTT, MSVD, COCO, Flickr30k, LAVIS and BLIP, DiDeMo,
     ActivityNet, LSMDC, VATEX, CIRR, CIRCO, FashionIQ, BEIR folders, qrels, plain tables. A list of ids
     among the files says which items the split has; `-` is standard input.
     """
-    folder = chosen_path(out, workspace_path("collection"), "--out")
-    inputs = Inputs()
+    folder = given.out("collection")
     paths = as_files(files)
     collection, recognised = read_collection(paths, split=split)
     for found in recognised:
-        inputs.note(found.path)
+        given.note(found.path)
         say(f"{found.path}: {found.reader} ({found.why})")
     say_notes(collection.notes)
-    texts = {
-        "queries.tsv": delimited_text(collection.queries, delimiter="\t"),
-        "items.tsv": delimited_text(collection.items, delimiter="\t"),
+    tables = {"queries.tsv": collection.queries, "items.tsv": collection.items}
+    more = {
+        "qrels.txt": collection.qrels,
+        "qrels.target.txt": collection.targets,
+        "groups.tsv": collection.groups,
     }
-    if len(collection.qrels):
-        texts["qrels.txt"] = trec_qrels_text(collection.qrels)
-    if len(collection.targets):
-        texts["qrels.target.txt"] = trec_qrels_text(collection.targets)
-    if len(collection.groups):
-        texts["groups.tsv"] = delimited_text(collection.groups, delimiter="\t")
+    tables |= {name: table for name, table in more.items() if len(table)}
     parameters: dict[str, Any] = {
         "name": name or paths[0].name.split(".")[0],
         "split": split or "test",
@@ -81,12 +60,12 @@ def add_collection(
         **ORDER_KEPT,
     }
     if COLUMN in collection.queries:
-        rule = own_item or own_item_rule_of(found.reader for found in recognised)
+        rule = given.values["own_item"] or own_item_rule_of(found.reader for found in recognised)
         parameters["own_item"] = rule
         say(f"note: queries' own items: {_OWN_ITEMS[rule]}")
     counts = collection.counts
-    write_outputs(folder, texts, stage="add-collection", parameters=parameters, inputs=inputs, counts=counts)
-    summarise(counts, _words(collection), as_json=as_json)
+    given.write(folder, tables, "add-collection", parameters, counts)
+    given.summarise(counts, _words(collection))
     qrels = f" --qrels {folder / 'qrels.txt'}" if len(collection.qrels) else ""
     say_next("audit", f"--queries {folder / 'queries.tsv'}{qrels}")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,23 +10,14 @@ from urllib.parse import quote
 
 import click
 
-from fire_toolkit.cli.common import (
-    Inputs,
-    chosen_path,
-    json_option,
-    n_of,
-    named_file,
-    say,
-    say_next,
-    say_notes,
-    summarise,
-    workspace_path,
-    write_outputs,
-)
-from fire_toolkit.cli.own_items import choose_own_items, groups_beside
+from fire_toolkit.cli.common import json_option, n_of, say, say_next, say_notes, summarise
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.meter import Meter
+from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.own_items import choose_own_items
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
 from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS
 from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES
@@ -47,11 +36,11 @@ from fire_toolkit.scoring.expect import parse_expectation
 @click.option(
     "--key", metavar="NAME", help="The array, part or run that is meant, where a file holds several."
 )
-@click.option(
-    "--query-ids", metavar="FILE", help="Ids of a matrix's queries: a line each, or the benchmark's file."
-)
-@click.option(
-    "--doc-ids", metavar="FILE", help="Ids of a matrix's docs: a line each, or the benchmark's file."
+@reads(
+    query_ids="Ids of a matrix's queries: a line each, or the benchmark's file.",
+    doc_ids="Ids of a matrix's docs: a line each, or the benchmark's file.",
+    qrels="The original qrels: their positives are kept at any rank.",
+    queries="queries.tsv: their own items, and the members of groups.tsv beside it, are kept at any rank.",
 )
 @click.option(
     "--orientation",
@@ -64,12 +53,6 @@ from fire_toolkit.scoring.expect import parse_expectation
     multiple=True,
     metavar="M=VALUE",
     help="A score that the model's log printed, such as R@1=46.1, which must come out (may be repeated).",
-)
-@click.option("--qrels", metavar="FILE", help="The original qrels: their positives are kept at any rank.")
-@click.option(
-    "--queries",
-    metavar="FILE",
-    help="queries.tsv: their own items, and the members of groups.tsv beside it, are kept at any rank.",
 )
 @click.option(
     "--depth",
@@ -86,22 +69,17 @@ from fire_toolkit.scoring.expect import parse_expectation
 @click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
 @json_option
 def add_run(
+    given: Given,
     files: tuple[str, ...],
     run_id: str | None,
     key: str | None,
-    query_ids: str | None,
-    doc_ids: str | None,
     orientation: str | None,
     expected: tuple[str, ...],
-    qrels: str | None,
-    queries: str | None,
     top: int,
     allow: str,
     embeddings: bool,
     similarity: str | None,
     mask: str | None,
-    out: str | None,
-    as_json: bool,
 ) -> None:
     """Bring predictions in: matrices, vectors, ranked lists, of any format in docs/formats.md.
 
@@ -110,43 +88,45 @@ def add_run(
     also the own item and the members of the query's group. What a model
     cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
     """
-    folder = chosen_path(out, workspace_path("runs"), "--out")
+    folder = given.out("runs")
     _check_usage(files, run_id, embeddings)
-    inputs = Inputs()
-    qrels_path = qrels or _workspace_file("collection", "qrels")
     request = Request(
         run_id=run_id,
         key=key,
         orientation=orientation,
         expected=[parse_expectation(text) for text in expected],
-        qrels=read_qrels(inputs.use(qrels_path)) if qrels_path else None,
+        qrels=given.original_if_any,
         depth=top,
-        kept=_kept(queries, inputs),
+        kept=_kept(given),
         allow=parse_allowances(allow),
         similarity=similarity,
-        mask=read_mask(inputs.use(mask)) if mask else None,
+        mask=read_mask(given.use(mask)) if mask else None,
     )
     reports = []
     paths = as_files(files)
     for path, other in [(paths[0], paths[1])] if embeddings else [(path, None) for path in paths]:
-        own = Inputs()
-        own.hashes.update(inputs.hashes)
-        result = _ingested(request, path, other, query_ids, doc_ids, own)
+        own = Inputs(given.values)
+        own.hashes.update(given.hashes)
+        result = _ingested(request, path, other, own)
         for file in filter(None, (path, other)):
             own.note(file, result.hashes.get(file))
         reports.append(_write(folder, result, own, request))
-        _tell(path, result, as_json=as_json)
-    if as_json:
+        _tell(path, result, as_json=given.as_json)
+    if given.as_json:
         summarise({"runs": reports}, "", as_json=True)
     say_next("pool", f"{folder}/*.parquet --out pool")
 
 
-def _kept(queries: str | None, inputs: Inputs) -> Kept:
-    own, groups = choose_own_items(None, queries, inputs), groups_beside(queries)
+def _kept(given: Given) -> Kept:
+    """Return the own items and the groups, whose docs are kept at any rank."""
+    own, queries = choose_own_items(given), given.found("queries")
     if own.of_query:
         stand = "do not count" if own.is_dropped else "count"
         say(f"note: queries' own items stay in the run; they {stand} in its scores ({own.why})")
-    members = read_delimited(inputs.use(groups), required=["query_id", "doc_id"]) if groups else None
+    groups = queries.with_name("groups.tsv") if queries else None
+    if groups is None or not groups.is_file():
+        return Kept(own.of_query, own.is_dropped, None)
+    members = read_delimited(given.use(groups), required=["query_id", "doc_id"])
     return Kept(own.of_query, own.is_dropped, members)
 
 
@@ -159,52 +139,24 @@ def _check_usage(files: tuple[str, ...], run_id: str | None, embeddings: bool) -
         raise click.UsageError("--id names one run; add several files one by one")
 
 
-def _workspace_file(section: str, key: str) -> Path | None:
-    path = named_file(key, section)
-    return path if path and path.is_file() else None
-
-
-def _ingested(
-    request: Request,
-    path: Path,
-    other: Path | None,
-    query_ids: str | None,
-    doc_ids: str | None,
-    inputs: Inputs,
-) -> Ingested:
+def _ingested(request: Request, path: Path, other: Path | None, inputs: Inputs) -> Ingested:
     """Return what a file holds, and say whose order its ids were taken from, whatever comes of it."""
-    progress, taken = Progress(path), dict[str, Path]()
-    with_ids = _with_ids(request, path, other, query_ids, doc_ids, inputs, progress, taken)
-    try:
-        result = ingest(path, with_ids, doc_vectors=other)
-    finally:
-        _say_taken(taken)
-    progress.end()
-    return result
-
-
-def _with_ids(
-    request: Request,
-    path: Path,
-    other: Path | None,
-    query_ids: str | None,
-    doc_ids: str | None,
-    inputs: Inputs,
-    progress: Progress,
-    taken: dict[str, Path],
-) -> Request:
-    files = {
-        "query_ids": query_ids or ids_beside(path, "query_ids") or _workspace_file("runs", "query_ids"),
-        "doc_ids": doc_ids or ids_beside(other or path, "doc_ids") or _workspace_file("runs", "doc_ids"),
-    }
+    given = {name: inputs.values[name] for name in ("query_ids", "doc_ids")}
+    beside = {"query_ids": ids_beside(path, "query_ids"), "doc_ids": ids_beside(other or path, "doc_ids")}
+    files = {name: given[name] or beside[name] or inputs.found(name) for name in given}
     ids: dict[str, Any] = {
         name: read_ids(inputs.use(file), name.removesuffix("s")) if file else None
         for name, file in files.items()
     }
-    given = {"query_ids": query_ids, "doc_ids": doc_ids}
     asked = {name: _option(name) for name, file in given.items() if file}
+    taken = dict[str, Path]()
     find = partial(_collection_ids, inputs=inputs, taken=taken)
-    return replace(request, **ids, asked=asked, find_ids=find, on_read=progress.add)
+    with Meter("MB", path.stat().st_size / 1e6 if path.is_file() else None) as meter:
+        read = replace(request, **ids, asked=asked, find_ids=find, on_read=lambda n: meter(n / 1e6))
+        try:
+            return ingest(path, read, doc_vectors=other)
+        finally:
+            _say_taken(taken)
 
 
 def _option(name: str) -> str:
@@ -213,7 +165,7 @@ def _option(name: str) -> str:
 
 def _collection_ids(name: str, *, inputs: Inputs, taken: dict[str, Path]) -> list[str] | None:
     """Return the ids of the workspace's queries or items, in its collection's order; note them in `taken`."""
-    file = _workspace_file("collection", "queries" if name == "query_ids" else "items")
+    file = Inputs().found("queries" if name == "query_ids" else "items")
     if file is None:
         return None
     taken[name] = file
@@ -246,7 +198,7 @@ def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> 
         "similarity": request.similarity,
     }
     content = {name: run_bytes(result.run)}
-    write_outputs(out, content, stage="add-run", parameters=parameters, inputs=inputs, counts=result.report)
+    inputs.write(out, content, "add-run", parameters, result.report)
     return {"run_id": run_id, "out": out.as_posix(), **result.report}
 
 
@@ -292,29 +244,3 @@ _COUNTED = {
     "tied_at_cut": ("query", "cut within a tie"),
     "tied_positives": ("positive", "tied with another doc"),
 }
-
-
-class Progress:
-    """How much of a large file was read, and how fast; silent where stderr is no terminal."""
-
-    def __init__(self, path: Path) -> None:
-        self.total = path.stat().st_size if path.is_file() else 0
-        self.done = 0
-        self.began = self.last_print = time.monotonic()
-        self.is_on = sys.stderr.isatty()
-
-    def add(self, n_bytes: int) -> None:
-        """Count what was read; tell twice a second."""
-        self.done += n_bytes
-        now = time.monotonic()
-        if self.is_on and now - self.last_print > 0.5:
-            self.last_print = now
-            rate = self.done / 1e6 / (now - self.began)
-            click.echo(
-                f"\r{self.done / 1e9:.2f} of {self.total / 1e9:.2f} GB, {rate:.0f} MB/s ", nl=False, err=True
-            )
-
-    def end(self) -> None:
-        """End the line, if one was begun."""
-        if self.is_on and self.last_print > self.began:
-            click.echo("", err=True)

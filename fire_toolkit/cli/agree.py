@@ -22,10 +22,8 @@ from fire_toolkit.agreement import (
 )
 from fire_toolkit.agreement.intervals import METHODS
 from fire_toolkit.agreement.votes import LEVELS
-from fire_toolkit.cli.benchmark import print_text, resampled
 from fire_toolkit.cli.common import (
     DRAWN,
-    Inputs,
     current_workspace,
     drawn,
     format_option,
@@ -37,14 +35,15 @@ from fire_toolkit.cli.common import (
     say_notes,
     setting_or_default,
     workspace_path,
-    write_table,
 )
+from fire_toolkit.cli.inputs import Inputs, write_table
 from fire_toolkit.cli.judged_files import (
     grades_of,
     judgments_from,
     read_controls,
     with_control_answers,
 )
+from fire_toolkit.cli.printing import print_text, resampled
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import typed_judgments
 from fire_toolkit.guidelines.model import Grades

@@ -12,16 +12,8 @@ from fire_toolkit.campaign.rounds import first_round
 from fire_toolkit.campaign.task_files import overlap_file, task_keys
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.campaign.tasks import pair_ids
-from fire_toolkit.cli.common import (
-    Inputs,
-    chosen_path,
-    current_workspace,
-    file_in,
-    n_of,
-    relative_path,
-    say,
-    workspace_path,
-)
+from fire_toolkit.cli.common import chosen_path, current_workspace, n_of, relative_path, say
+from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -56,15 +48,14 @@ class Asked:
         return int(self.pairs["round"].max()) if len(self.pairs) else 1
 
 
-def what_to_ask(pool: str | None, out: str | None, inputs: Inputs) -> Asked:
+def what_to_ask(given: Given) -> Asked:
     """Return what a pool leaves to ask; of the workspace's own pool what nobody was handed and nobody judged.
 
     Each round of a workspace has a file of its own. Where nothing is left, the latest round is made again.
     """
-    workspace = current_workspace()
-    given = chosen_path(pool, workspace_path("pool"), "POOL")
-    file = file_in(given, "pool.csv")
-    pooled = read_pool(inputs.use(file))
+    workspace, out = current_workspace(), given.values["out"]
+    file = given.needed("pool")
+    pooled = read_pool(given.use(file))
     is_own = workspace is not None and file.resolve() == (workspace.root / "pool" / "pool.csv").resolve()
     if workspace and is_own and not out:
         pairs = _never_asked(pooled, workspace.root)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import click
 
 from fire_toolkit.cli.common import (
-    Inputs,
     chosen_path,
     file_in,
     json_option,
@@ -17,9 +16,9 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     summarise,
     workspace_path,
-    write_outputs,
 )
 from fire_toolkit.cli.hints import runs_named
+from fire_toolkit.cli.inputs import Inputs, write_outputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.trec import trec_qrels_text

@@ -7,20 +7,14 @@ from collections.abc import Iterator
 import click
 import pandas as pd
 
-from fire_toolkit.cli.benchmark import read_augmented, read_original
-from fire_toolkit.cli.common import (
-    DRAWN,
-    Inputs,
-    drawn,
-    format_option,
-    formatted,
-    run_arguments,
-    say,
-    say_notes,
-    write_table,
-)
+from fire_toolkit.cli.common import drawn, format_option, say, say_notes
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.options import out_option, reads
 from fire_toolkit.cli.own_items import queries_own_items
+from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.run_files import id_files, read_two_ways, refuse_unused
+from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.bidirectional import cut_matrix, open_both_ways, rank_both_ways
 from fire_toolkit.measures.defaults import DIRECTION_CUTOFFS
 from fire_toolkit.scoring.bidirectional import (
@@ -38,8 +32,7 @@ from fire_toolkit.tables import Run, Scores
 
 
 @click.command()
-@run_arguments
-@click.option("--qrels", metavar="FILE", help="The original qrels: texts and their items.")
+@reads("runs", qrels="The original qrels: texts and their items.")
 @click.option(
     "--qrels2",
     metavar="FILE",
@@ -61,19 +54,8 @@ from fire_toolkit.tables import Run, Scores
     "--doc-ids for two runs.",
 )
 @format_option
-@click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
-def bidirectional(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
-    qrels: str | None,
-    qrels2: str | None,
-    augmented: str | None,
-    item: str,
-    folds: int,
-    output_format: str,
-    out: str | None,
-) -> None:
+@out_option
+def bidirectional(given: Given, qrels2: str | None, item: str, folds: int) -> None:
     """Score both directions: R@1, 5, 10, MedR and MnR of each, R@Sum and mR.
 
     RUN is a matrix of texts × items, ranked both ways, or two runs: texts to items, items to texts. The
@@ -83,17 +65,17 @@ def bidirectional(
     Items are scored by the qrels read the other way round, which needs every text that is ranked to be a
     query of them; --qrels2 gives the items' own.
     """
+    runs = given.values["runs"]
     if len(runs) not in (1, 2):
         raise click.UsageError(f"{len(runs)} files; expected one matrix, or two runs (t2i, then i2t)")
-    inputs = Inputs()
-    original = read_original(qrels, inputs)
-    back = read_original(qrels2, inputs) if qrels2 else None
-    if back is not None and augmented is not None:
+    original = given.original
+    back = read_qrels(given.use(qrels2)) if qrels2 else None
+    if back is not None and given.values["augmented"] is not None:
         raise click.UsageError("--qrels2 does not go with --augmented; leave one of them out")
-    corrected = None if back is not None else read_augmented(augmented, qrels, inputs)
-    if queries_own_items(None, Inputs()):
+    corrected = None if back is not None else given.augmented_if_any
+    if queries_own_items(Inputs()):
         say("note: queries' own items are kept in both directions; `score` follows the collection's protocol")
-    source = (_Matrix if len(runs) == 1 else _TwoRuns)(runs, query_ids, doc_ids, inputs)
+    source = (_Matrix if len(runs) == 1 else _TwoRuns)(given)
     whole = Fold((), original, corrected, back)
     parts = make_folds(original, source.items(), folds, augmented=corrected, back=back) if folds > 1 else []
     refuse_unused(source.ids)
@@ -103,13 +85,8 @@ def bidirectional(
     ]
     scoring = mean_of_folds(scorings)
     say_notes(scoring.notes)
-    if output_format in DRAWN:
-        click.echo(_drawn(scoring.scores, output_format), nl=False)
-    else:
-        click.echo(formatted(scoring.scores, output_format), nl=False)
-    if out:
-        parameters = {"item": item, "folds": folds}
-        write_table(out, scoring.scores, stage="bidirectional", parameters=parameters, inputs=inputs)
+    print_table(scoring.scores, given.form, _drawn)
+    given.keep(scoring.scores, "bidirectional", {"item": item, "folds": folds})
 
 
 Scored = tuple[tuple["Run", "Run"], "Fold"]
@@ -118,11 +95,9 @@ Scored = tuple[tuple["Run", "Run"], "Fold"]
 class _Matrix:
     """One matrix, ranked both ways; positives below the top keep their true ranks."""
 
-    def __init__(
-        self, files: tuple[str, ...], query_ids: str | None, doc_ids: str | None, inputs: Inputs
-    ) -> None:
-        self.path = inputs.use(files[0])
-        self.ids = id_files(query_ids, doc_ids, inputs)
+    def __init__(self, given: Given) -> None:
+        self.path = given.use(given.values["runs"][0])
+        self.ids = id_files(given)
         self.matrix, *self.axes = open_both_ways(self.path, query_ids=self.ids[0], doc_ids=self.ids[1])
 
     def items(self) -> list[str]:
@@ -146,11 +121,9 @@ class _Matrix:
 class _TwoRuns:
     """One run for each direction."""
 
-    def __init__(
-        self, files: tuple[str, ...], query_ids: str | None, doc_ids: str | None, inputs: Inputs
-    ) -> None:
-        self.ids = id_files(query_ids, doc_ids, inputs)
-        self.forth, self.back = read_two_ways(files, inputs, self.ids)
+    def __init__(self, given: Given) -> None:
+        self.ids = id_files(given)
+        self.forth, self.back = read_two_ways(given, self.ids)
 
     def items(self) -> list[str]:
         file = self.ids[1]

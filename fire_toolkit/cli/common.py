@@ -1,4 +1,4 @@
-"""What the commands share: errors as one line, inputs with their hashes, outputs, formats."""
+"""What the commands share: errors as one line, words for people, the workspace's files, formats."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit import __version__
 from fire_toolkit.cli.hints import meanings
 from fire_toolkit.cli.spellings import respelled
-from fire_toolkit.cli.streams import as_file, in_own_names, own_name
-from fire_toolkit.errors import FileNote, FireError, UsageError
+from fire_toolkit.cli.streams import in_own_names
+from fire_toolkit.errors import FileNote, FireError
 from fire_toolkit.workspace.config import Workspace, find_workspace
 
 if TYPE_CHECKING:
@@ -161,9 +160,9 @@ def named_files(section: str, key: str) -> list[Path]:
 
 
 def file_in(path: str | Path, name: str) -> Path:
-    """Return the file `name` of a folder, or `path` itself where it is no folder."""
+    """Return the file `name` of a folder, or `path` itself where it is a file or called like one."""
     path = Path(path)
-    return path / name if path.is_dir() else path
+    return path / name if path.is_dir() or not (path.suffix or path.exists()) else path
 
 
 def judgments_path(given: str | None, option: str) -> Path:
@@ -186,83 +185,6 @@ def relative_path(path: Path) -> Path:
         return path.relative_to(Path.cwd())
     except ValueError:
         return path
-
-
-class Inputs:
-    """The files a command has read, with their sha256, for its manifest."""
-
-    def __init__(self) -> None:
-        self.hashes: dict[str, str] = {}
-
-    def use(self, path: str | Path) -> Path:
-        """Check `path` against its manifest, note its hash and return it."""
-        from fire_toolkit.files import STDIN, sha256_of
-        from fire_toolkit.workspace.manifests import verify
-
-        path = Path(path)
-        if str(path) == STDIN:
-            self.hashes[STDIN] = "read from standard input"
-            return path
-        file = as_file(path)
-        is_own = path == file and path.is_file()
-        self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
-        return file
-
-    def note(self, path: Path, sha256: str | None = None) -> None:
-        """Note a file that was read (a pipe by its copy), with its hash where it is known."""
-        from fire_toolkit.files import sha256_of
-
-        name = own_name(path)
-        if name == str(path) and sha256 is None:
-            self.use(path)
-        else:
-            self.hashes[_name_in_manifest(Path(name))] = sha256 or sha256_of(path)
-
-
-def _name_in_manifest(path: Path) -> str:
-    """Return `path` from the workspace's folder when it lies in one, else as it was given."""
-    workspace = current_workspace()
-    absolute = Path.cwd() / path
-    if workspace and absolute.is_relative_to(workspace.root):
-        return absolute.relative_to(workspace.root).as_posix()
-    return path.as_posix()
-
-
-def write_outputs(
-    out: Path,
-    texts: Mapping[str, str | bytes],
-    *,
-    stage: str,
-    parameters: Mapping[str, Any],
-    inputs: Inputs,
-    counts: Mapping[str, Any] | None = None,
-) -> None:
-    """Write the files of a stage and its manifest: in the folder `out`, or `out` itself and its kin.
-
-    `texts` maps file names to contents; when `out`'s own name is among them it is a file, else a folder.
-    """
-    from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
-
-    is_folder = out.name not in texts
-    folder = out if is_folder else out.parent
-    if is_folder and out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: is a file, expected a folder to write {', '.join(texts)} into")
-    if not is_folder and out.is_dir():
-        raise UsageError(f"{out}: is a folder, expected the name of a file")
-    manifest = Manifest(stage, __version__, dict(parameters), inputs.hashes, counts=dict(counts or {}))
-    at = manifest_path(out, is_folder=is_folder)
-    write_stage({folder / name: text for name, text in texts.items()}, manifest, at=at)
-
-
-def write_table(
-    out: str | Path, table: pd.DataFrame, *, stage: str, parameters: Mapping[str, Any], inputs: Inputs
-) -> None:
-    """Write a long table as CSV, with its manifest; nan is written as `nan`."""
-    from fire_toolkit.formats.tables.delimited import delimited_text
-
-    out = Path(out)
-    texts = {out.name: delimited_text(table, nan="nan")}
-    write_outputs(out, texts, stage=stage, parameters=parameters, inputs=inputs)
 
 
 def summarise(counts: Mapping[str, Any], words: str, *, as_json: bool) -> None:
@@ -319,22 +241,3 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
         callback=lambda ctx, option, value: value == "json",
         help="json: print the counts as JSON on stdout.",
     )(command)
-
-
-def run_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument RUN… and the ids of dense matrices."""
-    for decorate in (
-        click.option(
-            "--doc-ids",
-            metavar="FILE",
-            help="Ids of a matrix's columns: a line each, or the benchmark's file.",
-        ),
-        click.option(
-            "--query-ids",
-            metavar="FILE",
-            help="Ids of a matrix's rows: a line each, or the benchmark's file.",
-        ),
-        click.argument("runs", nargs=-1, metavar="RUN..."),
-    ):
-        command = decorate(command)
-    return command

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import click
 
-from fire_toolkit.cli.benchmark import (
-    Given,
-    print_table,
-    reads,
-)
 from fire_toolkit.cli.common import format_option, n_of
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.options import reads, show_option
+from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import contributions as count
 
 
 @click.command()
-@reads("pool_sources", "labels", "qrels")
-@click.option(
-    "--show",
-    type=click.Choice(["runs", "sets"]),
-    default="runs",
-    show_default=True,
-    help="Count by run, or by set of runs, as an UpSet plot does.",
-)
+@reads("pool_sources", "labels", "qrels", "own_item")
+@show_option("runs", "sets", text="Count by run, or by set of runs, as an UpSet plot does.")
 @format_option
-def contributions(given: Given, show: str, output_format: str) -> None:
+def contributions(given: Given, show: str) -> None:
     """Count the pairs that each run pooled, those that it alone pooled, and how they were judged.
 
     Original positives that were confirmed are counted apart from new positives.
     """
     sources, labels = given.sources, given.labels
-    with Progress() as tell:
-        tell(f"what became of {n_of(len(sources), 'row')} of pool sources")
+    with Progress(f"what became of {n_of(len(sources), 'row')} of pool sources"):
         found = count(sources, labels, given.original)
-    print_table({"runs": found.by_run, "sets": found.by_set}[show], output_format, basis=given.basis())
+    print_table({"runs": found.by_run, "sets": found.by_set}[show], given.form, basis=given.basis())

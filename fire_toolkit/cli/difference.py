@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
 
 import click
 import pandas as pd
 
-from fire_toolkit.cli.benchmark import Given, measure_option, print_text, reads, resampling_options
-from fire_toolkit.cli.common import (
-    DRAWN,
-    drawn,
-    format_option,
-    formatted,
-    say_notes,
-    setting_or_default,
-    write_table,
-)
+from fire_toolkit.cli.common import format_option, say_notes, setting_or_default
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.options import measure_option, out_option, reads, resampling_options
+from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import score_differences
 from fire_toolkit.inference.differences import Family
@@ -24,7 +19,7 @@ from fire_toolkit.measures import parse_measure
 
 
 @click.command()
-@reads("runs", "qrels", "augmented", "pool_sources")
+@reads("runs", "qrels", "augmented", "pool_sources", "own_item")
 @measure_option
 @click.option(
     "--family",
@@ -35,14 +30,8 @@ from fire_toolkit.measures import parse_measure
 )
 @resampling_options
 @format_option
-@click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
-def difference(
-    given: Given,
-    measures: tuple[str, ...],
-    family: Literal["measure", "all"],
-    output_format: str,
-    out: str | None,
-) -> None:
+@out_option
+def difference(given: Given, measures: tuple[str, ...], family: Literal["measure", "all"]) -> None:
     """Test the differences of every two runs: interval, p-values, effect size.
 
     Intervals are bootstrapped over queries (or --cluster); p is exact (McNemar) for C@k, else from the
@@ -62,45 +51,34 @@ def difference(
             tell=tell,
         )
     say_notes(notes)
-    text = (_drawn if output_format in DRAWN else formatted)(table, output_format)
     corrected = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
-    print_text(text, output_format, basis=given.basis(f"Holm over {corrected}"))
-    if out:
-        parameters = {
-            "measures": list(names),
-            "family": family,
-            **given.draw_parameters,
-            **given.own.parameters,
-        }
-        write_table(out, table, stage="difference", parameters=parameters, inputs=given.inputs)
+    print_table(table, given.form, _drawn, basis=given.basis(f"Holm over {corrected}"))
+    parameters = {"measures": list(names), "family": family}
+    given.keep(table, "difference", parameters | given.draw_parameters)
 
 
 def _drawn(table: pd.DataFrame, output_format: str) -> str:
-    rows = []
-    for row in table.to_dict("records"):
-        scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
-        shown = [
-            f"{scale * row[name]:+.1f}" for name in ("difference", "low", "high") if row[name] == row[name]
-        ]
-        p = row["p_mcnemar"] if row["test"] == "mcnemar" else row["p_randomisation"]
-        rows.append(
-            [
-                row["qrels"],
-                row["measure"],
-                f"{row['run_a']} & {row['run_b']}",
-                f"{scale * row['value_a']:.1f}",
-                f"{scale * row['value_b']:.1f}",
-                shown[0],
-                " to ".join(shown[1:]),
-                row["test"],
-                _p(p),
-                _p(row["p_holm"]),
-                "" if row["effect"] != row["effect"] else f"{row['effect']:+.2f}",
-                f"{row['n_better']} : {row['n_worse']}",
-            ]
-        )
-    header = ["qrels", "measure", "runs", "a", "b", "a - b", "95%", "test", "p", "Holm", "effect", "wins"]
-    return drawn(rows, header, output_format)
+    return drawn_cells([_cells(row) for row in table.to_dict("records")], output_format)
+
+
+def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
+    """Return a difference's cells: shares times 100."""
+    scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
+    shown = [f"{scale * row[name]:+.1f}" for name in ("difference", "low", "high") if row[name] == row[name]]
+    return {
+        "qrels": row["qrels"],
+        "measure": row["measure"],
+        "runs": f"{row['run_a']} & {row['run_b']}",
+        "a": f"{scale * row['value_a']:.1f}",
+        "b": f"{scale * row['value_b']:.1f}",
+        "a - b": shown[0],
+        "95%": " to ".join(shown[1:]),
+        "test": row["test"],
+        "p": _p(row["p_mcnemar"] if row["test"] == "mcnemar" else row["p_randomisation"]),
+        "Holm": _p(row["p_holm"]),
+        "effect": "" if row["effect"] != row["effect"] else f"{row['effect']:+.2f}",
+        "wins": f"{row['n_better']} : {row['n_worse']}",
+    }
 
 
 def _p(value: float) -> str:

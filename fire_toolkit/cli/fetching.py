@@ -10,14 +10,8 @@ from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetche
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
-from fire_toolkit.cli.common import (
-    Inputs,
-    relative_path,
-    say_notes,
-    setting_or_default,
-    summarise,
-    write_outputs,
-)
+from fire_toolkit.cli.common import relative_path, say_notes, setting_or_default, summarise
+from fire_toolkit.cli.inputs import Inputs, write_outputs
 from fire_toolkit.cli.judged_files import latest_round
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.server_options import connection_from

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.benchmark import Given, print_text
-from fire_toolkit.cli.common import DRAWN, drawn, formatted, say, say_notes, write_table
+from fire_toolkit.cli.common import say, say_notes
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.measures import parse_measure
@@ -15,14 +17,9 @@ from fire_toolkit.scoring.drawn import augmented_cell
 
 
 def show_honest(
-    given: Given,
-    measures: tuple[str, ...],
-    *,
-    policies: tuple[str, ...],
-    output_format: str,
-    out: Path | None,
+    given: Given, measures: tuple[str, ...], *, policies: tuple[str, ...], place: str | None
 ) -> None:
-    """Print the honest rows and, if asked for, write them as CSV."""
+    """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
     with Progress() as tell:
         scores, notes = scores_with_uncertainty(
             given.stored_runs,
@@ -37,22 +34,16 @@ def show_honest(
     say_notes(notes)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
-    text = (drawn_honest if output_format in DRAWN else formatted)(scores, output_format)
-    is_on_paper = output_format in ("latex", "markdown")
-    print_text(text, output_format, basis=given.basis(*(counted(scores) if is_on_paper else ())))
-    for line in counted(scores) if output_format == "table" else ():
+    is_on_paper = given.form in ("latex", "markdown")
+    basis = given.basis(*(_counted(scores) if is_on_paper else ()))
+    print_table(scores, given.form, _drawn, basis=basis)
+    for line in _counted(scores) if given.form == "table" else ():
         say(line)
-    if out:
-        parameters = {
-            "measures": list(measures),
-            "policies": list(policies),
-            **given.draw_parameters,
-            **given.own.parameters,
-        }
-        write_table(out, scores, stage="score", parameters=parameters, inputs=given.inputs)
+    parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
+    given.keep(scores, "score", parameters, place=place)
 
 
-def counted(scores: pd.DataFrame) -> list[str]:
+def _counted(scores: pd.DataFrame) -> list[str]:
     """Return for each policy what became of the original positives, as a sentence."""
     return [
         f"policy {row.policy}: of the original positives {row.confirmed:,} confirmed, "
@@ -61,37 +52,30 @@ def counted(scores: pd.DataFrame) -> list[str]:
     ]
 
 
-def drawn_honest(scores: pd.DataFrame, output_format: str) -> str:
-    """Return the rows as a table: shares times 100, one decimal."""
-    header = [
-        "measure",
-        "run",
-        "score",
-        "95%",
-        "95% of gain",
-        "condensed",
-        "if unjudged",
-        "judged",
-        "w/o own",
-    ]
+def _drawn(scores: pd.DataFrame, output_format: str) -> str:
+    """Return the rows as a table; the policy is named where there are several."""
     several = scores["policy"].nunique() > 1
-    rows = []
-    for row in scores.to_dict("records"):
-        scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
-        value = {name: scale * row[name] for name in _SCALED}
-        cells = [
-            row["measure"],
-            row["run_id"] + (" (not pooled)" if row["pooled"] == "no" else ""),
-            augmented_cell(value["augmented"], value["original"], value["delta"]),
-            _range(value["low"], value["high"]),
-            _range(value["delta_low"], value["delta_high"]),
-            f"{value['condensed']:.1f}",
-            _range(value["lower"], value["upper"]) or "no bound",
-            f"{100 * row['judged']:.0f}%" if output_format == "table" else f"{100 * row['judged']:.0f}",
-            _with_change(value["without_own"], value["own_change"]),
-        ]
-        rows.append([row["policy"], *cells] if several else cells)
-    return drawn(rows, ["policy", *header] if several else header, output_format)
+    unit = "%" if output_format == "table" else ""
+    rows = scores.to_dict("records")
+    shown = [({"policy": row["policy"]} if several else {}) | _cells(row, unit) for row in rows]
+    return drawn_cells(shown, output_format)
+
+
+def _cells(row: Mapping[Any, Any], unit: str) -> dict[str, str]:
+    """Return the cells of an honest row: shares times 100, one decimal."""
+    scale = 100 if parse_measure(row["measure"]).definition.unit == "share" else 1
+    value = {name: scale * row[name] for name in _SCALED}
+    return {
+        "measure": row["measure"],
+        "run": row["run_id"] + (" (not pooled)" if row["pooled"] == "no" else ""),
+        "score": augmented_cell(value["augmented"], value["original"], value["delta"]),
+        "95%": _range(value["low"], value["high"]),
+        "95% of gain": _range(value["delta_low"], value["delta_high"]),
+        "condensed": f"{value['condensed']:.1f}",
+        "if unjudged": _range(value["lower"], value["upper"]) or "no bound",
+        "judged": f"{100 * row['judged']:.0f}{unit}",
+        "w/o own": _with_change(value["without_own"], value["own_change"]),
+    }
 
 
 _SCALED = ("original", "augmented", "delta", "low", "high", "delta_low", "delta_high", "condensed", "lower",

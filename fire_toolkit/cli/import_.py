@@ -13,7 +13,6 @@ import click
 from fire_toolkit.campaign.votes import judgments_from_export, parse_export
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
 from fire_toolkit.cli.common import (
-    Inputs,
     chosen_path,
     json_option,
     named_files,
@@ -22,9 +21,9 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     summarise,
     workspace_path,
-    write_outputs,
 )
 from fire_toolkit.cli.fetching import derive_judgments, read_files
+from fire_toolkit.cli.inputs import Inputs, write_outputs
 from fire_toolkit.cli.judged_files import latest_round
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.errors import UsageError

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.cli.common import Inputs, current_workspace, n_of, say
+from fire_toolkit.cli.common import current_workspace, n_of, say
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels

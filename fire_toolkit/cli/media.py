@@ -15,7 +15,6 @@ import pandas as pd
 from fire_toolkit.cli.common import (
     DRAWN,
     FireGroup,
-    Inputs,
     chosen_path,
     current_workspace,
     drawn,
@@ -30,8 +29,8 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     summarise,
     workspace_path,
-    write_outputs,
 )
+from fire_toolkit.cli.inputs import Inputs, write_outputs
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline

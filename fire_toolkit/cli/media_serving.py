@@ -8,16 +8,8 @@ from pathlib import Path, PurePosixPath
 import click
 
 from fire_toolkit.campaign.records import read_campaign
-from fire_toolkit.cli.common import (
-    Inputs,
-    current_workspace,
-    json_option,
-    n_of,
-    say,
-    say_next,
-    summarise,
-    write_outputs,
-)
+from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, summarise
+from fire_toolkit.cli.inputs import Inputs, write_outputs
 from fire_toolkit.cli.media import (
     ShownMedia,
     known_origin,

@@ -14,47 +14,26 @@ import pandas as pd
 from fire_toolkit.campaign.progress import load_of
 from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import assign_next_round, waiting_pairs
-from fire_toolkit.cli.campaigns import (
-    Begun,
-    active_annotators,
-    begin,
-    begun_here,
-    give_out_files,
-    handed_to,
-)
-from fire_toolkit.cli.common import (
-    Inputs,
-    chosen_path,
-    drawn,
-    formatted,
-    json_option,
-    judgments_path,
-    n_of,
-    say,
-    say_next,
-    setting_or_default,
-    workspace_file,
-    workspace_path,
-    write_outputs,
-)
-from fire_toolkit.cli.hints import named
-from fire_toolkit.cli.judged_files import judgments_from, known_grades, next_number
+from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, give_out_files, handed_to
+from fire_toolkit.cli.common import drawn, formatted, json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_files import next_number
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.options import reads
 from fire_toolkit.folder.carrier import refuse_file_names
-from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
-from fire_toolkit.formats.tables.table_files import read_labels
+from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.resolution import RoundPlan, plan_round
 from fire_toolkit.resolution.plan import STRATA
-from fire_toolkit.tables import check_disputes
 
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 
 
 @click.command(name="next-round")
-@click.option("--judgments", metavar="FILE", help="What the labels were made of. [default: the workspace's]")
-@click.option("--labels", "folder", metavar="DIR", help="What `resolve` wrote. [default: labels]")
-@click.option("--qrels", metavar="FILE", help="The original qrels: rejected originals can be asked again.")
+@reads(
+    judgments="What the labels were made of. [default: the workspace's]",
+    labels="What `resolve` wrote: labels.csv, or its folder. [default: the workspace's]",
+    qrels="The original qrels: rejected originals can be asked again.",
+)
 @click.option("--budget", type=click.IntRange(min=0), metavar="N", help="At most so many pairs.")
 @click.option(
     "--ask",
@@ -88,19 +67,13 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 @json_option
 @writes_workspace
 def next_round(
-    judgments: str | None,
-    folder: str | None,
-    qrels: str | None,
+    given: Given,
     budget: int | None,
     ask: tuple[str, ...],
     random_share: float | None,
     low_posterior: float | None,
     annotators: tuple[str, ...],
-    seed: int | None,
-    guideline: str | None,
-    out: str | None,
     dry_run: bool,
-    as_json: bool,
 ) -> None:
     """Plan what to ask again; in a campaign, give it to annotators who have not seen it.
 
@@ -114,16 +87,14 @@ def next_round(
     kind), so that agreement is of the first, blind round alone. Elsewhere `tasks` makes tasks of pool.csv.
     """
     asked = _asked(ask, budget, random_share, low_posterior)
-    path = judgments_path(judgments, "--judgments")
-    labels_folder = chosen_path(folder, workspace_path("labels"), "--labels")
-    inputs = Inputs()
+    given.needed("judgments"), given.needed("labels")
     campaign = begun_here()
     if annotators and campaign is None:
         raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
-    table = judgments_from(inputs.use(path))
+    table = given.judgments
     number = next_number(table)
-    place = chosen_path(out, workspace_path(f"plan/round-{number}"), "--out")
-    seed = int(setting_or_default(seed, "tasks", "seed"))
+    place = given.out(f"plan/round-{number}")
+    seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
     numbers: dict[str, Any] = {
         "ask": asked,
         "budget": budget,
@@ -131,21 +102,23 @@ def next_round(
         "low_posterior": LOW_POSTERIOR if low_posterior is None else low_posterior,
         "seed": seed,
     }
-    planned = _planned(
+    disputes = given.disputes
+    planned = plan_round(
         table,
-        *_resolved(labels_folder, inputs),
-        grades=known_grades(table, guideline, path),
-        original=_original(qrels, inputs),
-        waiting=_waiting(campaign) if campaign else None,
+        given.labels,
+        disputes,
+        grades=given.grades,
+        original=given.original_if_any,
+        waiting=waiting_pairs(campaign.rounds, campaign.ledger) if campaign else None,
         round=number,
         **numbers,
     )
     entry = _given_out(campaign, planned.pool, annotators, number, seed) if campaign else None
     if not dry_run and len(planned.pool):
-        _write(place, planned, numbers | {"ask": list(asked)}, inputs)
+        _write(place, planned, numbers | {"ask": list(asked)}, given)
         if campaign and entry:
             begin(campaign.root, campaign.campaign, [entry])
-    _show(planned, number, campaign, entry, as_json=as_json)
+    _show(planned, number, campaign, entry, as_json=given.as_json)
     if "random" in asked and numbers["random_share"]:
         _warn_of_chosen_pairs(planned)
     if dry_run:
@@ -153,7 +126,7 @@ def next_round(
         return
     is_by_hand = give_out_files()
     if len(planned.pool):
-        known = f"--queries {named('QUERIES', beside=inputs.hashes)} --out {place / 'tasks.json'}"
+        known = f"--queries {given.hint('QUERIES')} --out {place / 'tasks.json'}"
         carried = "import" if is_by_hand else "push"
         say_next(*([carried] if campaign else [f"tasks {place} --overlap 0", known]))
 
@@ -185,55 +158,35 @@ def _given_out(
     return replace(entry, carrier=carrier) if entry else None
 
 
-def _waiting(campaign: Begun) -> pd.DataFrame:
-    return waiting_pairs(campaign.rounds, campaign.ledger)
-
-
-def _planned(judgments: Any, labels: Any, disputes: Any, **options: Any) -> RoundPlan:
-    return plan_round(judgments, labels, disputes, **options)
-
-
-def _resolved(folder: Path, inputs: Inputs) -> tuple[Any, Any]:
-    file = inputs.use(folder / "disputes.csv")
-    disputes = check_disputes(read_delimited(file), where=str(file))
-    return read_labels(inputs.use(folder / "labels.csv")), disputes
-
-
-def _original(qrels: str | None, inputs: Inputs) -> Any:
-    path = Path(qrels) if qrels else workspace_file("qrels")
-    return None if path is None else read_qrels(inputs.use(path))
-
-
-def _write(place: Path, planned: RoundPlan, parameters: dict[str, Any], inputs: Inputs) -> None:
+def _write(place: Path, planned: RoundPlan, parameters: dict[str, Any], given: Given) -> None:
     counts = dict(zip(planned.strata["stratum"], map(int, planned.strata["n_asked"]), strict=True))
-    texts = {"pool.csv": delimited_text(planned.pool), "plan.csv": delimited_text(planned.strata, nan="nan")}
-    write_outputs(place, texts, stage="next-round", parameters=parameters, inputs=inputs, counts=counts)
+    contents: dict[str, Any] = {
+        "pool.csv": planned.pool,
+        "plan.csv": delimited_text(planned.strata, nan="nan"),
+    }
+    given.write(place, contents, "next-round", parameters, counts)
 
 
 def _show(
     planned: RoundPlan, number: int, campaign: Begun | None, entry: Round | None, *, as_json: bool
 ) -> None:
     loads = {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
-    n_waiting = len(_waiting(campaign)) if campaign else 0
+    n_waiting = len(waiting_pairs(campaign.rounds, campaign.ledger)) if campaign else 0
     if as_json:
         counts: dict[str, Any] = {"round": number, "pairs": len(planned.pool), "waiting": n_waiting}
         plan = json.loads(formatted(planned.strata, "json"))
         click.echo(json.dumps({**counts, "annotators": loads, "plan": plan}, ensure_ascii=False))
         return
-    click.echo(_drawn(planned.strata), nl=False)
+    rows = [
+        [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]
+        for name, n, asked, chance, changes, note in planned.strata.itertuples(index=False)
+    ]
+    click.echo(drawn(rows, list(planned.strata.columns), "table"), nl=False)
     _say_cost(planned, number)
     if loads:
         say("given to " + ", ".join(f"{name} {n:,}" for name, n in loads.items()))
     if n_waiting:
         say(f"{n_of(n_waiting, 'pair')} wait for an answer in a round that has begun")
-
-
-def _drawn(strata: pd.DataFrame) -> str:
-    rows = [
-        [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]
-        for name, n, asked, chance, changes, note in strata.itertuples(index=False)
-    ]
-    return drawn(rows, list(strata.columns), "table")
 
 
 def _say_cost(planned: RoundPlan, number: int) -> None:

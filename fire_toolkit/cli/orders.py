@@ -6,16 +6,7 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.cli.benchmark import (
-    Given,
-    measure_option,
-    print_table,
-    read_original,
-    reads,
-    resampling_options,
-)
 from fire_toolkit.cli.common import (
-    Inputs,
     chosen_path,
     format_option,
     n_of,
@@ -23,6 +14,9 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     workspace_path,
 )
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.options import measure_option, reads, resampling_options, show_option
+from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -31,7 +25,7 @@ from fire_toolkit.tables import Qrels
 
 
 @click.command()
-@reads("runs")
+@reads("runs", "own_item")
 @click.option(
     "--qrels",
     "labellings",
@@ -40,28 +34,16 @@ from fire_toolkit.tables import Qrels
     help="Two qrels or more, the original first. [default: the workspace's original and augmented]",
 )
 @measure_option
-@click.option(
-    "--show",
-    type=click.Choice(["agreement", "swaps", "scores"]),
-    default="agreement",
-    show_default=True,
-    help="Tau of the orders, every pair of runs, or every place.",
-)
+@show_option("agreement", "swaps", "scores", text="Tau of the orders, every pair of runs, or every place.")
 @resampling_options
 @format_option
-def orders(
-    given: Given,
-    labellings: tuple[str, ...],
-    measures: tuple[str, ...],
-    show: str,
-    output_format: str,
-) -> None:
+def orders(given: Given, labellings: tuple[str, ...], measures: tuple[str, ...], show: str) -> None:
     """Compare the order of runs under two labellings or more: original and augmented, or several rules.
 
     Tau and tau_AP say how alike the orders are; --show swaps gives, for every two runs, how often they
     would be ordered differently had other captions been drawn.
     """
-    read = _read_labellings(labellings, given.inputs)
+    read = _read_labellings(labellings, given)
     first, *others = read
     original = given.own.original(read[first])
     qrels = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
@@ -72,22 +54,24 @@ def orders(
     table = {"agreement": found.agreement, "swaps": found.swaps, "scores": found.scores}[show]
     sizes = ", ".join(f"{name} {len(own) - given.own.n_added:,} pairs" for name, own in qrels.items())
     n_queries = next(iter(qrels.values()))["query_id"].nunique()
-    print_table(table, output_format, basis=given.basis(n_of(int(n_queries), "query"), sizes))
+    print_table(table, given.form, basis=given.basis(n_of(int(n_queries), "query"), sizes))
     if not labellings:
         given.say_unpooled()
 
 
-def _read_labellings(given: tuple[str, ...], inputs: Inputs) -> dict[str, Qrels]:
-    if not given:
+def _read_labellings(labellings: tuple[str, ...], given: Given) -> dict[str, Qrels]:
+    """Return the qrels named, else the workspace's original and augmented, by their names."""
+    if not labellings:
         path = chosen_path(None, workspace_path("augmented/qrels.txt"), "--qrels")
-        return {"original": read_original(None, inputs), "augmented": read_qrels(inputs.use(path))}
+        own = given.needed("qrels")
+        return {"original": read_qrels(given.use(own)), "augmented": read_qrels(given.use(path))}
     found: dict[str, Qrels] = {}
-    for each in given:
+    for each in labellings:
         name, equals, path_text = each.partition("=")
         is_named = bool(equals) and "/" not in name
         path = Path(path_text if is_named else each)
         label = name if is_named else path.name
         if label in found:
             raise UsageError(f"two qrels are called {label!r}; name them, as in a={path} b=...")
-        found[label] = read_qrels(inputs.use(path))
+        found[label] = read_qrels(given.use(path))
     return found

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import click
-
-from fire_toolkit.cli.common import Inputs, named_file
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.collections import own_item_rule_of
 from fire_toolkit.formats.runs.read import run_id_of
@@ -30,8 +28,6 @@ from fire_toolkit.matching.own_items import (
 from fire_toolkit.matching.ranking import top
 from fire_toolkit.tables import Qrels
 from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
-
-Command = Callable[..., Any]
 
 
 class _Itself(Mapping[str, str]):
@@ -136,56 +132,33 @@ class OwnItemRule:
         return words
 
 
-def own_item_option(command: Command) -> Command:
-    """Add `--own-item`."""
-    return click.option(
-        "--own-item",
-        type=click.Choice(RULES),
-        help="Leave each query's own item (column reference of the queries) out of its ranking, or keep it. "
-        "[default: the collection's protocol]",
-    )(command)
-
-
-def choose_own_items(option: str | None, queries: str | None, inputs: Inputs) -> OwnItemRule:
+def choose_own_items(inputs: Inputs) -> OwnItemRule:
     """Return the rule that was asked for, else the collection's, else to keep; and the own items.
 
     They are those of the queries given, else of the workspace's. Where these name none and dropping was
     asked for, each query's own item is the one of its id.
     """
-    path = _queries_path(queries)
-    of_query = queries_own_items(queries, inputs)
+    option = inputs.values.get("own_item")
+    of_query = queries_own_items(inputs)
     if option is not None:
         is_dropped = option == "drop"
         return OwnItemRule(of_query or (_Itself() if is_dropped else {}), is_dropped, f"--own-item {option}")
+    path = inputs.found("queries")
     if path is None or not of_query:
         return OwnItemRule({}, False, "")
     rule, why = _protocol(path)
     return OwnItemRule(of_query, rule == "drop", why)
 
 
-def queries_own_items(queries: str | None, inputs: Inputs) -> OwnItems:
+def queries_own_items(inputs: Inputs) -> OwnItems:
     """Return the own items of the queries given, else of the workspace's, by query; often there are none.
 
     A file that names none is not read further.
     """
-    path = _queries_path(queries)
+    path = inputs.found("queries")
     if path is None or str(path) == STDIN or not has_columns(path, COLUMN):
         return {}
     return own_items_of(read_queries(inputs.use(path)))
-
-
-def groups_beside(queries: str | None) -> Path | None:
-    """Return groups.tsv beside the queries given, else the workspace's; None where there is none."""
-    path = _queries_path(queries)
-    at = path.with_name("groups.tsv") if path else None
-    return at if at and at.is_file() else None
-
-
-def _queries_path(given: str | None) -> Path | None:
-    if given:
-        return Path(given)
-    path = named_file("queries")
-    return path if path and path.is_file() else None
 
 
 def _protocol(queries: Path) -> tuple[str, str]:

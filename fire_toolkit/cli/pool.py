@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,27 +11,23 @@ import click
 import pandas as pd
 
 from fire_toolkit.cli.common import (
-    Inputs,
-    chosen_path,
     current_workspace,
+    file_in,
     json_option,
     made_file,
     n_of,
-    named_file,
-    run_arguments,
     say,
     say_next,
     setting_or_default,
-    summarise,
     workspace_path,
-    write_outputs,
 )
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import queries_own_items
-from fire_toolkit.cli.run_files import read_runs
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import (
     read_judged_pairs,
     read_labels,
@@ -40,21 +37,22 @@ from fire_toolkit.formats.tables.table_files import (
 from fire_toolkit.pooling import PoolingResult, pool_runs, source_changes
 from fire_toolkit.tables import Pool, PoolSources
 from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 
 
 @click.command()
-@run_arguments
+@reads(
+    "runs",
+    qrels="Original qrels: their queries are pooled, their positives marked.",
+    queries="queries.tsv: own items (column reference) are not pooled.",
+)
 @click.option("--depth", type=click.IntRange(min=1), help="Docs taken from each run and query. [default: 10]")
 @click.option(
     "--strategy",
     metavar="NAME",
     help="Which of these are pooled: all (depth), or as a plug-in's strategy chooses. [default: depth]",
 )
-@click.option(
-    "--qrels", metavar="FILE", help="Original qrels: their queries are pooled, their positives marked."
-)
-@click.option("--queries", metavar="FILE", help="queries.tsv: own items (column reference) are not pooled.")
 @click.option(
     "--include-originals/--no-include-originals",
     default=None,
@@ -77,18 +75,12 @@ from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 @json_option
 @writes_workspace
 def pool(
-    runs: tuple[str, ...],
-    query_ids: str | None,
-    doc_ids: str | None,
+    given: Given,
     depth: int | None,
     strategy: str | None,
-    qrels: str | None,
-    queries: str | None,
     include_originals: bool | None,
     judged: tuple[str, ...],
     previous: str | None,
-    out: str | None,
-    as_json: bool,
 ) -> None:
     """Pool the top docs of several runs into the pairs that people are to judge.
 
@@ -100,64 +92,36 @@ def pool(
     of each which runs brought it, in which round it was first asked, and whether it is judged; `tasks` asks
     only what is new.
     """
-    folder = chosen_path(out, workspace_path("pool"), "--out")
-    made = _make(
-        runs, query_ids, doc_ids, depth, qrels, include_originals, judged, previous, queries, strategy
-    )
-    result, counts = made.result, made.result.counts
-    texts = {"pool.csv": delimited_bytes(result.pool), "pool_sources.csv": delimited_bytes(result.sources)}
-    write_outputs(folder, texts, stage="pool", parameters=made.parameters, inputs=made.inputs, counts=counts)
-    summarise(counts, _words(counts, made.parameters), as_json=as_json)
-    _say_changes(made)
-    _say_next(folder, counts)
+    folder = given.out("pool")
+    chosen = {"depth": depth, "strategy": strategy, "include_originals": include_originals}
+    parameters = {name: setting_or_default(value, "pool", name) for name, value in chosen.items()}
+    result, earlier = _pool(given, parameters, judged, previous)
+    tables = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
+    given.write(folder, tables, "pool", parameters, result.counts)
+    given.summarise(result.counts, _words(result.counts, parameters))
+    _say_changes(result, earlier)
+    _say_next(folder, result.counts)
 
 
-@dataclass(frozen=True)
-class _Made:
-    """A pool, what was asked before it, and what it was made of."""
-
-    result: PoolingResult
-    earlier: _Earlier
-    inputs: Inputs
-    parameters: dict[str, Any]
-
-
-def _make(
-    runs: tuple[str, ...] = (),
-    query_ids: str | None = None,
-    doc_ids: str | None = None,
-    depth: int | None = None,
-    qrels: str | None = None,
-    include_originals: bool | None = None,
-    judged: tuple[str, ...] = (),
-    previous: str | None = None,
-    queries: str | None = None,
-    strategy: str | None = None,
-) -> _Made:
-    """Return the pool of the runs given, else of the workspace's."""
-    depth = int(setting_or_default(depth, "pool", "depth"))
-    strategy = str(setting_or_default(strategy, "pool", "strategy"))
-    include = bool(setting_or_default(include_originals, "pool", "include_originals"))
-    inputs = Inputs()
-    own_items = queries_own_items(queries, inputs)
-    to_read = depth + 1 if own_items else depth
-    tables = read_runs(runs, inputs, query_ids=query_ids, doc_ids=doc_ids, depth=to_read)
-    original_file = qrels or named_file("qrels")
-    originals = read_qrels(inputs.use(original_file)) if original_file else None
-    earlier = _read_earlier(judged, previous, inputs)
+def _pool(
+    given: Given, parameters: Mapping[str, Any], judged: tuple[str, ...] = (), previous: str | None = None
+) -> tuple[PoolingResult, _Earlier]:
+    """Return the pool of the runs given, else of the workspace's, and what was asked before it."""
+    own_items, depth = queries_own_items(given), parameters["depth"]
+    runs = given.runs_to(depth + 1 if own_items else depth)
+    qrels = given.path("qrels")
+    originals = read_qrels(given.use(qrels)) if qrels else None
+    earlier = _read_earlier(given, judged, previous)
     result = pool_runs(
-        tables,
-        depth=depth,
-        strategy=strategy,
+        runs,
+        **parameters,
         originals=originals,
-        include_originals=include,
         judged=earlier.judged,
         previous=earlier.pool,
         round_number=earlier.next_round,
         own_items=own_items,
     )
-    parameters = {"depth": depth, "strategy": strategy, "include_originals": include}
-    return _Made(result, earlier, inputs, parameters)
+    return result, earlier
 
 
 def news_of_runs() -> str | None:
@@ -165,15 +129,16 @@ def news_of_runs() -> str | None:
 
     None where nobody was asked yet, or the models bring what they brought.
     """
-    made = _make()
-    changes = _changes(made)
+    settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
+    result, earlier = _pool(Given(), settings)
+    changes = _changes(result, earlier)
     news = []
     for kind, words in (("new", "new model{} {}"), ("changed", "model{} {} changed"),
                         ("withdrawn", "model{} {} withdrawn")):  # fmt: skip
         names = [row["run_id"] for row in changes if row["kind"] == kind]
         if names:
             news.append(words.format("s" * (len(names) > 1), ", ".join(names)))
-    to_ask = made.result.counts.get("to_ask", 0)
+    to_ask = result.counts.get("to_ask", 0)
     asked = f"{n_of(to_ask, 'pair')} to ask{time_of(to_ask)}" if to_ask else "nothing new to ask"
     return f"{', '.join(news)}: {asked}" if news else None
 
@@ -205,22 +170,21 @@ class _Earlier:
     next_round: int | None
 
 
-def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs) -> _Earlier:
+def _read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) -> _Earlier:
     """Return what was asked before, as the files given and the workspace know it."""
     workspace = current_workspace()
-    own = _own_judgments() if workspace else None
-    given = [*map(Path, judged), *([own] if own else [])]
-    files = {file.absolute(): file for file in given}
-    known = [read_judged_pairs(inputs.use(file)) for file in files.values()]
+    own = made_file("judgments/judgments.csv") or made_file("labels/labels.csv")
+    files = {file.absolute(): file for file in [*map(Path, judged), *([own] if own else [])]}
+    known = [read_judged_pairs(given.use(file)) for file in files.values()]
     pairs = pd.concat(known, ignore_index=True) if known else None
     rounds = begun_rounds(workspace.root) if workspace else set()
     rounds |= set(pairs["round"].unique().tolist()) if pairs is not None else set()
     taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
-    at = Path(previous) if previous else workspace_path("pool")
-    file = at / "pool.csv" if at and at.is_dir() else at
+    at = previous or workspace_path("pool")
+    file = file_in(at, "pool.csv") if at else None
     if file is None or not (previous or (rounds and file.is_file())):
         return _Earlier(None, None, pairs, 1 + max(taken) if taken else None)
-    found = read_pool(inputs.use(file) if previous else file)
+    found = read_pool(given.use(file) if previous else file)
     if not previous:  # what was pooled and never asked is as new as the rest
         is_asked = found["round"].isin(rounds)
         found = found if is_asked.all() else Pool(found[is_asked])
@@ -229,28 +193,14 @@ def _read_earlier(judged: tuple[str, ...], previous: str | None, inputs: Inputs)
     return _Earlier(found, sources, pairs, 1 + max({*taken, *found["round"].unique().tolist()}, default=0))
 
 
-def _own_judgments() -> Path | None:
-    """Return the workspace's judgments, or its labels where it has no judgments."""
-    return made_file("judgments/judgments.csv") or made_file("labels/labels.csv")
-
-
-def _changes(made: _Made) -> list[dict[str, Any]]:
+def _changes(result: PoolingResult, earlier: _Earlier) -> list[dict[Any, Any]]:
     """Return the runs that are new, changed or withdrawn since the earlier pool, with what they bring."""
-    earlier = made.earlier
-    if earlier.sources is None or _are_same(earlier.sources, made.result.sources):
+    if earlier.sources is None or _are_same(earlier.sources, result.sources):
         return []
-    labels = made_file("labels/labels.csv")
-    found = source_changes(
-        earlier.sources,
-        made.result.sources,
-        judged=earlier.judged,
-        labels=read_labels(labels) if labels else None,
-    )
-    rows = [
-        {str(key): row[key] for key in row}
-        for row in found.to_dict("records")
-        if row["n_gone"] or row["n_new"]
-    ]
+    path = made_file("labels/labels.csv")
+    labels = read_labels(path) if path else None
+    found = source_changes(earlier.sources, result.sources, judged=earlier.judged, labels=labels)
+    rows = found[(found["n_gone"] > 0) | (found["n_new"] > 0)].to_dict("records")
     for row in rows:
         row["kind"] = "new" if not row["n_before"] else "changed" if row["n_now"] else "withdrawn"
     return rows
@@ -262,9 +212,9 @@ def _are_same(before: PoolSources, now: PoolSources) -> bool:
     return before[names].equals(now[names])
 
 
-def _say_changes(made: _Made) -> None:
+def _say_changes(result: PoolingResult, earlier: _Earlier) -> None:
     """Say which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
-    for row in _changes(made):
+    for row in _changes(result, earlier):
         pairs, before = n_of(row["n_now"], "pair"), row["n_before"]
         words = {
             "new": f"new, {pairs}",
@@ -273,19 +223,13 @@ def _say_changes(made: _Made) -> None:
             f"alone ({row['n_own_judged']:,} judged, {row['n_own_relevant']:,} relevant)",
         }
         say(f"{row['run_id']}: {words[row['kind']]}")
-    earlier = made.earlier
-    if earlier.sources is None or earlier.judged is None or _are_same(earlier.sources, made.result.sources):
+    if earlier.sources is None or earlier.judged is None or _are_same(earlier.sources, result.sources):
         return
-    n_left = len(_without(_without(earlier.sources, made.result.pool), earlier.judged, keep=True))
+    pairs_before = earlier.sources[["query_id", "doc_id"]].drop_duplicates()
+    is_gone = pair_rows(pairs_before, result.pool) < 0
+    n_left = int((is_gone & (pair_rows(pairs_before, earlier.judged) >= 0)).sum())
     if n_left:
         say(f"{n_of(n_left, 'judged pair')} no longer in the pool; their judgments stay in labels and qrels")
-
-
-def _without(pairs: pd.DataFrame, others: pd.DataFrame, *, keep: bool = False) -> pd.DataFrame:
-    """Return the pairs of a table, each once, that are not (or, to `keep`, that are) in another."""
-    is_known = pair_rows(pairs, others) >= 0
-    found: pd.DataFrame = pairs.loc[is_known == keep, ["query_id", "doc_id"]]
-    return found.drop_duplicates()
 
 
 def _say_next(folder: Path, counts: dict[str, int]) -> None:
@@ -315,14 +259,10 @@ def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:
     if counts.get("own_items"):
         words.append(f"{n_of(counts['own_items'], 'pair')} of a query and its own item left out")
     if "to_ask" in counts:
-        waiting = counts["pairs"] - counts["judged_before"] - counts["to_ask"]
-        words.append(
-            f"{counts['judged_before']:,} judged before, "
-            + (f"{waiting:,} asked and not judged, " if waiting else "")
-            + (
-                f"{counts['to_ask']:,} new, to be asked in round {counts['round']}{time_of(counts['to_ask'])}"
-                if counts["to_ask"]
-                else "none new"
-            )
-        )
+        n_asked = counts["to_ask"]
+        waiting = counts["pairs"] - counts["judged_before"] - n_asked
+        new = f"{n_asked:,} new, to be asked in round {counts['round']}{time_of(n_asked)}"
+        parts = [f"{waiting:,} asked and not judged"] if waiting else []
+        parts.append(new if n_asked else "none new")
+        words.append(", ".join([f"{counts['judged_before']:,} judged before", *parts]))
     return "; ".join(words)

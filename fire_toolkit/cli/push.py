@@ -25,7 +25,6 @@ from fire_toolkit.campaign.task_files import overlap_file, read_task_files
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.campaigns import active_annotators, begin, campaign_of, loads_of
 from fire_toolkit.cli.common import (
-    Inputs,
     json_option,
     n_of,
     named_file,
@@ -33,8 +32,8 @@ from fire_toolkit.cli.common import (
     say,
     say_next,
     setting_or_default,
-    write_outputs,
 )
+from fire_toolkit.cli.inputs import Inputs, write_outputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.push_media import look_after, look_before, renewed_rounds

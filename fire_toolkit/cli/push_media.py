@@ -9,7 +9,8 @@ from pathlib import Path
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import BY_SERVER, FOLDER, Round
 from fire_toolkit.campaign.task_files import read_task_files
-from fire_toolkit.cli.common import Inputs, n_of, relative_path, say
+from fire_toolkit.cli.common import n_of, relative_path, say
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import sha256_of

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 import pandas as pd
 
-from fire_toolkit.cli.benchmark import (
-    Given,
-    compared,
-    measure_option,
-    print_table,
-    print_text,
-    read_clusters,
-    reads,
-    resampled,
-)
 from fire_toolkit.cli.common import (
-    DRAWN,
     FireGroup,
-    chosen_path,
     current_workspace,
     drawn,
     format_option,
-    formatted,
     n_of,
     refuse_untransposed,
     say,
     say_notes,
     transpose_option,
-    workspace_path,
 )
-from fire_toolkit.cli.judged_files import grades_of, judgments_from
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.options import measure_option, reads
+from fire_toolkit.cli.printing import Draw, print_table, resampled, shown_as
 from fire_toolkit.cli.score import score
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.collections.similarity import nearest_mean
@@ -61,99 +51,80 @@ def summary(ctx: click.Context, resamples: int, output_format: str) -> None:
     ctx.invoke(score, honest=True, resamples=resamples, output_format=output_format)
 
 
-@report.command()
-@reads("runs", "qrels", "augmented")
-@measure_option
-@format_option
-@transpose_option
-def table1(
-    given: Given,
-    measures: tuple[str, ...],
-    output_format: str,
-    transpose: bool,
-) -> None:
-    """Table 1: each run's score with its gain, A (B + C): augmented (original + gain)."""
-    names = measures or PAPER
-    with Progress() as tell:
-        tell("ranks of judged docs")
-        scores, notes = score_runs(given.stored_runs, given.original, names, augmented=given.augmented)
-    say_notes(notes)
-    if transpose:
-        refuse_untransposed(output_format)
-    if output_format in DRAWN:
-        text = drawn_scores(scores, output_format, transpose=transpose)
-    else:
-        text = formatted(scores, output_format)
-    print_text(text, output_format, basis=given.basis())
+def _print(table: pd.DataFrame, given: Given, draw: Draw, *basis: str) -> None:
+    """Print a table of runs, and say which of them fed no pool."""
+    print_table(table, given.form, draw, basis=given.basis(*basis))
     given.say_unpooled()
 
 
 @report.command()
+@reads("runs", "qrels", "augmented", "own_item")
+@measure_option
+@format_option
+@transpose_option
+def table1(given: Given, measures: tuple[str, ...], transpose: bool) -> None:
+    """Table 1: each run's score with its gain, A (B + C): augmented (original + gain)."""
+    with Progress("ranks of judged docs"):
+        tables = (given.stored_runs, given.original)
+        scores, notes = score_runs(*tables, measures or PAPER, augmented=given.augmented)
+    say_notes(notes)
+    if transpose:
+        refuse_untransposed(given.form)
+    _print(scores, given, partial(drawn_scores, transpose=transpose))
+
+
+@report.command()
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
+@reads("pool_sources", queries="queries.tsv with the column of --by.")
 @click.option("--guideline", metavar="NAME", help="The guideline judged by.")
-@reads("pool_sources")
-@click.option("--queries", metavar="FILE", help="queries.tsv with the column of --by.")
 @click.option(
     "--by", "dataset", metavar="COLUMN", help="Also a row for each value of this column of the queries."
 )
 @format_option
-def table2(
-    given: Given,
-    judgments: str | None,
-    guideline: str | None,
-    dataset: str | None,
-    output_format: str,
-) -> None:
+def table2(given: Given, dataset: str | None) -> None:
     """Table 2: pairs, labels, outcomes and agreement, by run and by dataset.
 
     `resolved` is the share of pairs with a label, most of them labelled once: the paper calls it
     agreement. `agreeing`, `unanimous` and alpha are of the pairs labelled twice or more. Labels are
     counted as `agree` counts them: the first answers to each pair.
     """
-    path = chosen_path(judgments, workspace_path("judgments/judgments.csv"), "JUDGMENTS.csv")
-    table = judgments_from(given.inputs.use(path))
-    grades = grades_of(table, guideline)
-    if grades is None:
-        raise UsageError(f"{path}: no grade is known for its labels; name their guideline with --guideline")
-    datasets = read_clusters(dataset, given.values["queries"], given.inputs)
+    table, grades = given.judgments, given.grades
+    datasets = given.column(dataset)
     n_later = len(table) - len(first_round(table))
     if n_later:
         say(f"note: labels and agreement are of first answers, as in `agree`; {n_of(n_later, 'answer')} of "
             "later rounds or unasked for left out (labels are resolved from all rounds)")  # fmt: skip
-    with Progress() as tell:
-        tell(f"resolving {n_of(len(table), 'judgment')}")
+    with Progress(f"resolving {n_of(len(table), 'judgment')}"):
         found = describe_data(table, grades=grades, sources=given.sources_if_any, datasets=datasets)
     say_notes(dict.fromkeys(note for note in found["note"] if note))
-    print_table(found, output_format, _DATA, basis=given.basis(n_of(len(table), "judgment"), "rule fire"))
+    basis = given.basis(n_of(len(table), "judgment"), "rule fire")
+    print_table(found, given.form, _DATA, basis=basis)
 
 
-_DATA = {
-    "group": ("", ""),
-    "pairs": ("pairs", ","),
-    "labels": ("labels", ","),
-    "resolved_share": ("resolved", ".1%"),
-    "relevant": ("relevant", ","),
-    "relevant_share": ("(share)", ".1%"),
-    "irrelevant": ("irrelevant", ","),
-    "disagreement": ("disagreement", ","),
-    "multiply_labelled": ("labelled twice+", ","),
-    "agreeing": ("agreeing", ".3f"),
-    "unanimous": ("unanimous", ".3f"),
-    "alpha": ("alpha", ".3f"),
-}
+_DATA = shown_as(
+    {
+        "group": ("", ""),
+        "pairs": ("pairs", ","),
+        "labels": ("labels", ","),
+        "resolved_share": ("resolved", ".1%"),
+        "relevant": ("relevant", ","),
+        "relevant_share": ("(share)", ".1%"),
+        "irrelevant": ("irrelevant", ","),
+        "disagreement": ("disagreement", ","),
+        "multiply_labelled": ("labelled twice+", ","),
+        "agreeing": ("agreeing", ".3f"),
+        "unanimous": ("unanimous", ".3f"),
+        "alpha": ("alpha", ".3f"),
+    }
+)
 
 
 @report.command()
-@reads("runs")
+@reads("runs", "own_item")
 @click.option("--depth", type=click.IntRange(min=1), default=10, show_default=True, help="Docs compared.")
 @click.option("--rbo-p", multiple=True, type=float, help="RBO's persistence. [default: 0.9 and 0.98]")
 @format_option
-def table3(
-    given: Given,
-    depth: int,
-    rbo_p: tuple[float, ...],
-    output_format: str,
-) -> None:
+def table3(given: Given, depth: int, rbo_p: tuple[float, ...]) -> None:
     """Table 3: overlap and rank-biased overlap of the top docs, for every two runs.
 
     The paper does not say which RBO it prints; the truncated and the extrapolated one, and average
@@ -162,150 +133,130 @@ def table3(
     runs = given.runs_to(depth)
     long, notes = compare_runs(runs, depth=depth, rbo_p=rbo_p or (0.9, 0.98))
     say_notes(notes)
-    basis = "; ".join([compared(runs, depth=depth), *given.own.in_words()])
-    if output_format not in DRAWN:
-        print_text(formatted(long, output_format), output_format, basis=basis)
-        return
+    print_table(long, given.form, _drawn_overlaps, basis=given.basis_of_lists(runs, depth=depth))
+
+
+def _drawn_overlaps(long: pd.DataFrame, output_format: str) -> str:
     kept = long[~long["measure"].str.contains("RBO_min|RBO_res")]
     wide = kept.pivot_table(index=["run_a", "run_b"], columns="measure", values="value", sort=False)
     values = zip(wide.index, wide.to_numpy(), strict=True)
     rows = [[" & ".join(pair), *(f"{value:.4f}" for value in row)] for pair, row in values]
-    print_text(drawn(rows, ["runs", *wide.columns], output_format), output_format, basis=basis)
+    return drawn(rows, ["runs", *wide.columns], output_format)
 
 
 @report.command()
-@reads("runs", "qrels", "augmented", "pool_sources")
+@reads("runs", "qrels", "augmented", "pool_sources", "own_item")
 @measure_option
 @format_option
-def table4(
-    given: Given,
-    measures: tuple[str, ...],
-    output_format: str,
-) -> None:
+def table4(given: Given, measures: tuple[str, ...]) -> None:
     """Table 4: each run with all judgments, and without those that only it contributed ("New")."""
-    names = measures or PAPER[:3]
-    with Progress() as tell:
-        tell("ranks of judged docs")
-        table = all_and_new(given.stored_runs, given.original, given.augmented, names, sources=given.sources)
-    print_table(table, output_format, _NEW, basis=given.basis())
-    given.say_unpooled()
+    with Progress("ranks of judged docs"):
+        tables = (given.stored_runs, given.original, given.augmented)
+        table = all_and_new(*tables, measures or PAPER[:3], sources=given.sources)
+    _print(table, given, _NEW)
 
 
-_NEW = {
-    "run_id": ("run", ""),
-    "pooled": ("pooled", ""),
-    "measure": ("measure", ""),
-    "original": ("original", ".3f"),
-    "all": ("all", ".3f"),
-    "new": ("new", ".3f"),
-    "change": ("change", "+.3f"),
-    "n_own": ("own pairs", ","),
-    "n_own_relevant": ("own positives", ","),
-}
+_NEW = shown_as(
+    {
+        "run_id": ("run", ""),
+        "pooled": ("pooled", ""),
+        "measure": ("measure", ""),
+        "original": ("original", ".3f"),
+        "all": ("all", ".3f"),
+        "new": ("new", ".3f"),
+        "change": ("change", "+.3f"),
+        "n_own": ("own pairs", ","),
+        "n_own_relevant": ("own positives", ","),
+    }
+)
 
 
 @report.command()
-@reads("runs", "qrels", "augmented", "queries")
+@reads("runs", "qrels", "augmented", "queries", "own_item")
 @click.option("--width", default=10, show_default=True, help="Characters in a bin.")
 @measure_option
 @format_option
-def length(
-    given: Given,
-    width: int,
-    measures: tuple[str, ...],
-    output_format: str,
-) -> None:
+def length(given: Given, width: int, measures: tuple[str, ...]) -> None:
     """Positives per caption, and each run's gain, by the length of the caption."""
-    tables = (given.stored_runs, given.original, given.augmented, given.queries)
-    with Progress() as tell:
-        tell("ranks of judged docs")
+    with Progress("ranks of judged docs"):
+        tables = (given.stored_runs, given.original, given.augmented, given.queries)
         table = by_length(*tables, measures or (FIRST,), width=width, n_resamples=2000, seed=0)
-    basis = given.basis(resampled(2000, 0, "the queries of each bin"))
-    print_table(table, output_format, _LENGTH, basis=basis)
-    given.say_unpooled()
+    _print(table, given, _LENGTH, resampled(2000, 0, "the queries of each bin"))
 
 
-_LENGTH = {
-    "from_chars": ("from", ""),
-    "to_chars": ("to", ""),
-    "n_queries": ("captions", ","),
-    "run_id": ("run", ""),
-    "measure": ("measure", ""),
-    "original": ("original", ".3f"),
-    "augmented": ("augmented", ".3f"),
-    "delta": ("gain", "+.3f"),
-    "low": ("95% from", "+.3f"),
-    "high": ("to", "+.3f"),
-}
+_LENGTH = shown_as(
+    {
+        "from_chars": ("from", ""),
+        "to_chars": ("to", ""),
+        "n_queries": ("captions", ","),
+        "run_id": ("run", ""),
+        "measure": ("measure", ""),
+        "original": ("original", ".3f"),
+        "augmented": ("augmented", ".3f"),
+        "delta": ("gain", "+.3f"),
+        "low": ("95% from", "+.3f"),
+        "high": ("to", "+.3f"),
+    }
+)
 
 
 @report.command()
-@reads("runs", "qrels", "augmented")
+@reads("runs", "qrels", "augmented", "own_item")
 @measure_option
 @format_option
-def saturation(
-    given: Given,
-    measures: tuple[str, ...],
-    output_format: str,
-) -> None:
+def saturation(given: Given, measures: tuple[str, ...]) -> None:
     """The share of queries that are saturated for each run, for any run and for every run."""
-    with Progress() as tell:
-        tell("ranks of judged docs")
+    with Progress("ranks of judged docs"):
         table = saturated(given.stored_runs, given.original, given.augmented, measures or PAPER[:3])
-    print_table(table, output_format, _SATURATION, basis=given.basis())
-    given.say_unpooled()
+    _print(table, given, _SATURATION)
 
 
-_SATURATION = {
-    "measure": ("measure", ""),
-    "run_id": ("run", ""),
-    "original": ("original", ".1%"),
-    "augmented": ("augmented", ".1%"),
-    "left": ("left to win", ".1%"),
-}
+_SATURATION = shown_as(
+    {
+        "measure": ("measure", ""),
+        "run_id": ("run", ""),
+        "original": ("original", ".1%"),
+        "augmented": ("augmented", ".1%"),
+        "left": ("left to win", ".1%"),
+    }
+)
 
 
 @report.command()
-@reads("runs", "qrels", "augmented", "queries")
+@reads("runs", "qrels", "augmented", "queries", "own_item")
 @click.option("--train", required=True, metavar="FILE", help="Training captions: a table with a column text.")
 @click.option("--nearest", default=5, show_default=True, help="How many nearest training captions count.")
 @click.option(
     "--depth", "k", default=1, show_default=True, help="A caption is solved with a positive in its top docs."
 )
 @format_option
-def similarity(
-    given: Given,
-    train: str,
-    nearest: int,
-    k: int,
-    output_format: str,
-) -> None:
+def similarity(given: Given, train: str, nearest: int, k: int) -> None:
     """Compare solved and unsolved captions of each run by their similarity to training captions.
 
     The likeness of a caption is its mean cosine (character n-grams) with its nearest training captions.
     """
     captions = given.queries
-    known = read_delimited(given.inputs.use(train), required=["text"])["text"].tolist()
-    with Progress() as tell:
-        tell(f"{n_of(len(captions), 'caption')} beside {n_of(len(known), 'training caption')}")
+    known = read_delimited(given.use(train), required=["text"])["text"].tolist()
+    with Progress(f"{n_of(len(captions), 'caption')} beside {n_of(len(known), 'training caption')}") as tell:
         likeness = nearest_mean(captions["text"].tolist(), known, n_nearest=nearest)
         by_query = pd.Series(likeness, index=captions["query_id"])
         tables = (given.stored_runs, given.original, given.augmented, by_query)
         table = by_similarity(*tables, k=k, n_resamples=10_000, seed=0, tell=tell)
-    basis = given.basis(n_of(len(known), "training caption"), resampled(10_000, 0, "queries"))
-    print_table(table, output_format, _SIMILARITY, basis=basis)
-    given.say_unpooled()
+    basis = (n_of(len(known), "training caption"), resampled(10_000, 0, "queries"))
+    _print(table, given, _SIMILARITY, *basis)
 
 
-_SIMILARITY = {
-    "run_id": ("run", ""),
-    "qrels": ("qrels", ""),
-    "n_solved": ("solved", ","),
-    "solved": ("likeness", ".4f"),
-    "n_unsolved": ("unsolved", ","),
-    "unsolved": ("likeness", ".4f"),
-    "difference": ("difference", "+.4f"),
-    "low": ("95% from", "+.4f"),
-    "high": ("to", "+.4f"),
-    "p": ("p", ".4f"),
-}
+_SIMILARITY = shown_as(
+    {
+        "run_id": ("run", ""),
+        "qrels": ("qrels", ""),
+        "n_solved": ("solved", ","),
+        "solved": ("likeness", ".4f"),
+        "n_unsolved": ("unsolved", ","),
+        "unsolved": ("likeness", ".4f"),
+        "difference": ("difference", "+.4f"),
+        "low": ("95% from", "+.4f"),
+        "high": ("to", "+.4f"),
+        "p": ("p", ".4f"),
+    }
+)

@@ -12,7 +12,6 @@ import pandas as pd
 
 from fire_toolkit.cli.campaigns import begun_here, full_pull_due
 from fire_toolkit.cli.common import (
-    Inputs,
     chosen_path,
     current_workspace,
     json_option,
@@ -24,9 +23,9 @@ from fire_toolkit.cli.common import (
     summarise,
     workspace_file,
     workspace_path,
-    write_outputs,
 )
 from fire_toolkit.cli.hints import named
+from fire_toolkit.cli.inputs import Inputs, write_outputs
 from fire_toolkit.cli.judged_files import (
     judgments_from,
     known_grades,

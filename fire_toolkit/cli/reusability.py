@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import click
 
-from fire_toolkit.cli.benchmark import Given, measure_option, print_table, reads
 from fire_toolkit.cli.common import format_option, say_notes
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.options import measure_option, reads, show_option
+from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import leave_out
@@ -13,7 +15,7 @@ from fire_toolkit.measures.defaults import REUSABILITY
 
 
 @click.command()
-@reads("runs", "qrels", "augmented", "pool_sources")
+@reads("runs", "qrels", "augmented", "pool_sources", "own_item")
 @click.option(
     "--family",
     "families",
@@ -22,27 +24,17 @@ from fire_toolkit.measures.defaults import REUSABILITY
     help="Runs that are left out together (may be repeated); the others one by one.",
 )
 @measure_option
-@click.option(
-    "--show",
-    type=click.Choice(["own", "orders", "all"]),
-    default="own",
-    show_default=True,
-    help="Each run left out, the orders that remain, or every run under each leaving-out.",
+@show_option(
+    *("own", "orders", "all"),
+    text="Each run left out, the orders that remain, or every run under each leaving-out.",
 )
 @format_option
-def reusability(
-    given: Given,
-    families: tuple[str, ...],
-    measures: tuple[str, ...],
-    show: str,
-    output_format: str,
-) -> None:
+def reusability(given: Given, families: tuple[str, ...], measures: tuple[str, ...], show: str) -> None:
     """Leave out each run's own judgments, or a family's: how far do scores and places move?
 
     A run that falls far would have been underrated had it come later; so will be one like it.
     """
-    with Progress() as tell:
-        tell("ranks of judged docs")
+    with Progress("ranks of judged docs"):
         found = leave_out(
             given.stored_runs,
             given.original,
@@ -55,7 +47,7 @@ def reusability(
     given.say_unpooled()
     own = found.scores[found.scores["is_left_out"]].drop(columns="is_left_out")
     table = {"own": own, "orders": found.orders, "all": found.scores}[show]
-    print_table(table, output_format, basis=given.basis())
+    print_table(table, given.form, basis=given.basis())
 
 
 def _families(given: tuple[str, ...]) -> dict[str, str]:

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import click
 
-from fire_toolkit.cli.common import Inputs, named_file, named_files, relative_path, say
+from fire_toolkit.cli.common import named_files, relative_path, say
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.own_items import OwnItemRule
 from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
@@ -20,62 +21,46 @@ from fire_toolkit.tables import Run
 _AnyRun = TypeVar("_AnyRun", "Run", "Run | NativeRunFile | MatrixRun")
 
 
-def read_runs(
-    files: Sequence[str],
-    inputs: Inputs,
-    *,
-    query_ids: str | None,
-    doc_ids: str | None,
-    depth: int | None = None,
-    own: OwnItemRule | None = None,
-    orders_docs: bool = False,
-) -> list[Run]:
-    """Return the runs in `files` (each `PATH` or `NAME=PATH`), in the order given.
+def read_runs(inputs: Inputs, *, depth: int | None = None, own: OwnItemRule | None = None) -> list[Run]:
+    """Return the runs given (each `PATH` or `NAME=PATH`), else the workspace's, in order.
 
     Runs whose files carry one and the same run id are told apart by their file names. `own`: what becomes
-    of each query's own item; None keeps it. `orders_docs`: the command itself reads the file of doc ids.
+    of each query's own item; None keeps it.
     """
     to_read = own.depth_to_read(depth) if own else depth
-    ids = id_files(query_ids, doc_ids, inputs)
-    runs = _runs(files, inputs, partial(read_run, depth=to_read), ids)
-    refuse_unused(ids[:1] if orders_docs else ids)
+    runs = _all_runs(inputs, partial(read_run, depth=to_read))
     return [own.applied(run, depth) for run in runs] if own else runs
 
 
-def open_runs(
-    files: Sequence[str],
-    inputs: Inputs,
-    *,
-    query_ids: str | None,
-    doc_ids: str | None,
-    own: OwnItemRule | None = None,
-    orders_docs: bool = False,
-) -> list[Run | NativeRunFile | MatrixRun]:
+def open_runs(inputs: Inputs, *, own: OwnItemRule | None = None) -> list[Run | NativeRunFile | MatrixRun]:
     """Return the runs as `read_runs` does; those that can are read when they are scored."""
-    ids = id_files(query_ids, doc_ids, inputs)
-    runs = _runs(files, inputs, open_run, ids)
-    refuse_unused(ids[:1] if orders_docs else ids)
+    runs = _all_runs(inputs, open_run)
     return [own.applied(run) for run in runs] if own else runs
 
 
-def read_two_ways(
-    files: Sequence[str], inputs: Inputs, ids: tuple[IdFile | None, IdFile | None]
-) -> tuple[Run, Run]:
+def _all_runs(inputs: Inputs, read: Callable[..., _AnyRun]) -> list[_AnyRun]:
+    ids = id_files(inputs)
+    runs = _runs(inputs.values.get("runs", ()), inputs, read, ids)
+    refuse_unused(ids[:1] if inputs.orders_docs else ids)
+    return runs
+
+
+def read_two_ways(inputs: Inputs, ids: tuple[IdFile | None, IdFile | None]) -> tuple[Run, Run]:
     """Return a run and the way back: the ids of its queries are those of the docs of the way back."""
-    forth, back = _runs(files[:1], inputs, read_run, ids), _runs(files[1:], inputs, read_run, ids[::-1])
-    return forth[0], back[0]
+    forth, back = inputs.values["runs"]
+    return _runs([forth], inputs, read_run, ids)[0], _runs([back], inputs, read_run, ids[::-1])[0]
 
 
-def id_files(
-    query_ids: str | None, doc_ids: str | None, inputs: Inputs
-) -> tuple[IdFile | None, IdFile | None]:
+def id_files(inputs: Inputs) -> tuple[IdFile | None, IdFile | None]:
     """Return the files given with --query-ids and --doc-ids, else those that the workspace names."""
-    return _id_file(query_ids, "query_ids", inputs), _id_file(doc_ids, "doc_ids", inputs)
+    return _id_file("query_ids", inputs), _id_file("doc_ids", inputs)
 
 
-def _id_file(given: str | None, key: str, inputs: Inputs) -> IdFile | None:
-    path = relative_path(Path(given)) if given else named_file(key, "runs")
-    return IdFile(inputs.use(path), key.removesuffix("s"), is_asked=bool(given)) if path else None
+def _id_file(name: str, inputs: Inputs) -> IdFile | None:
+    path, is_asked = inputs.path(name), bool(inputs.values.get(name))
+    if path is None:
+        return None
+    return IdFile(inputs.use(relative_path(path)), name.removesuffix("s"), is_asked=is_asked)
 
 
 def refuse_unused(ids: Sequence[IdFile | None]) -> None:
@@ -88,14 +73,10 @@ def refuse_unused(ids: Sequence[IdFile | None]) -> None:
 
 
 def _runs(
-    files: Sequence[str],
-    inputs: Inputs,
-    read: Callable[..., _AnyRun],
-    ids: tuple[IdFile | None, ...],
+    files: Sequence[str], inputs: Inputs, read: Callable[..., _AnyRun], ids: tuple[IdFile | None, ...]
 ) -> list[_AnyRun]:
-    named = [_split_name(file) for file in files] or [
-        (None, str(path)) for path in named_files("runs", "files")
-    ]
+    own = map(str, named_files("runs", "files"))
+    named = [_split_name(file) for file in files] or [(None, path) for path in own]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
     axes = dict(zip(("query_ids", "doc_ids"), ids, strict=True))

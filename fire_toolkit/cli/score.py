@@ -3,38 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import click
 import pandas as pd
 
-from fire_toolkit.cli.benchmark import (
-    Given,
-    pool_sources_option,
-    print_text,
-    reads,
-    resampling_options,
-)
 from fire_toolkit.cli.common import (
     DRAWN,
-    Inputs,
+    drawn,
     format_option,
     formatted,
     n_of,
-    named_file,
     refuse_untransposed,
     say,
     say_next,
     say_notes,
     setting_or_default,
     transpose_option,
-    workspace_path,
-    write_table,
 )
-from fire_toolkit.cli.compare import drawn_aspects
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
+from fire_toolkit.cli.options import measure_option, out_option, reads, resampling_options
+from fire_toolkit.cli.printing import print_text
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import own_items_of
@@ -42,16 +32,19 @@ from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
 from fire_toolkit.qrels import POLICIES
 from fire_toolkit.scoring import Scoring, score_curves, score_runs
-from fire_toolkit.scoring.breakdown import score_aspects
-from fire_toolkit.scoring.drawn import drawn_scores
+from fire_toolkit.scoring.breakdown import AspectScores, score_aspects
+from fire_toolkit.scoring.drawn import drawn_scores, score_cells
 from fire_toolkit.tables import Run
 
 
 @click.command()
-@reads("runs", "qrels", "augmented")
-@click.option(
-    "-m", "--measure", "measures", multiple=True, metavar="MEASURE", help="Such as C@10 (may be repeated)."
+@reads(
+    *("runs", "qrels", "augmented", "own_item"),
+    labels="For --honest: labels.csv, or the folder that holds it.",
+    pool_sources="pool_sources.csv, or the pool's folder: marks runs that fed no pool; for --honest, who "
+    "found what.",
 )
+@measure_option
 @click.option(
     "--ties",
     type=click.Choice(TIE_RULES),
@@ -68,10 +61,6 @@ from fire_toolkit.tables import Run
 @click.option("--by", metavar="COLUMN", help="A score for each value of a column of the queries.")
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
 @click.option("--honest", is_flag=True, help="Show each score with intervals, bounds, Judged@k and more.")
-@click.option("--labels", metavar="FILE", help="For --honest: labels.csv, or the folder that holds it.")
-@pool_sources_option(
-    "pool_sources.csv, or the pool's folder: marks runs that fed no pool; for --honest, who found what."
-)
 @click.option(
     "--policy",
     "policies",
@@ -82,7 +71,7 @@ from fire_toolkit.tables import Run
 @resampling_options
 @format_option
 @transpose_option
-@click.option("--out", metavar="FILE", help="Also write the long table as CSV.")
+@out_option
 @click.option(
     "--curves",
     metavar="FILE",
@@ -98,9 +87,7 @@ def score(
     per_query: bool,
     honest: bool,
     policies: tuple[str, ...],
-    output_format: str,
     transpose: bool,
-    out: str | None,
     curves: str | None,
 ) -> None:
     """Score runs by the original qrels and, if given, by the augmented ones.
@@ -124,19 +111,14 @@ def score(
     names = measures or _with_expectation(tuple(setting_or_default((), "score", "measures")), ties)
     given.orders_docs = ties == "index"
     if transpose:
-        refuse_untransposed(output_format)
+        refuse_untransposed(given.form)
         _refuse({"--honest": honest, "--by": bool(by), "--per-query": per_query}, beside="--transpose")
     is_usual = not any(given.values[name] for name in ("runs", "qrels", "own_item"))
     if honest:
         others = {"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}
         _refuse(others | {"--curves": bool(curves)}, beside="--honest")
-        show_honest(
-            given,
-            names,
-            policies=policies or (str(setting_or_default(None, "augment", "policy")),),
-            output_format=output_format,
-            out=Path(out) if out else workspace_path("scores/honest.csv") if is_usual else None,
-        )
+        policies = policies or (str(setting_or_default(None, "augment", "policy")),)
+        show_honest(given, names, policies=policies, place="scores/honest.csv" if is_usual else None)
         return
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
     runs_scored = _restricted(given, groups) if groups else given.stored_runs
@@ -149,14 +131,14 @@ def score(
         ties=ties,
         doc_order=_doc_order(given) if ties == "index" else None,
     )
-    table = _show(scoring, by, given, output_format, per_query=per_query, transpose=transpose)
+    table = _show(scoring, by, given, per_query=per_query, transpose=transpose)
     is_usual = is_usual and not (per_query or by or groups or ties != "doc-desc")
-    place = Path(out) if out else workspace_path("scores/scores.csv") if is_usual else None
-    parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {}) | given.own.parameters
-    _write(place, table, parameters, given.inputs)
+    parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {})
+    given.keep(table, "score", parameters, place="scores/scores.csv" if is_usual else None)
     if curves:
         points = score_curves(runs_scored, given.original, augmented=given.augmented_if_any)
-        _write(Path(curves), points, {"depth": 100} | given.own.parameters, given.inputs)
+        own = {"depth": 100} | given.own.parameters
+        given.write_table(curves, points, "score", own)
     given.say_unpooled()
     runs = given.values["runs"]
     if not runs or len(runs) > 1:
@@ -166,20 +148,31 @@ def score(
 
 
 def _show(
-    scoring: Scoring, by: str | None, given: Given, output_format: str, *, per_query: bool, transpose: bool
+    scoring: Scoring, by: str | None, given: Given, *, per_query: bool, transpose: bool
 ) -> pd.DataFrame:
     """Print the notes and the scores, drawn or in their long form, and return the long form."""
     say_notes(scoring.notes)
-    is_drawn = output_format in DRAWN and not per_query
+    is_drawn = given.form in DRAWN and not per_query
     if by is None:
         table: pd.DataFrame = scoring.scores
-        text = drawn_scores(scoring.scores, output_format, transpose=transpose) if is_drawn else ""
+        text = drawn_scores(scoring.scores, given.form, transpose=transpose) if is_drawn else ""
     else:
         table = aspects = score_aspects(scoring.scores, given.queries, column=by)
-        text = drawn_aspects(aspects, by, output_format) if is_drawn else ""
-    text = text or formatted(table, "csv" if output_format == "table" else output_format)
-    print_text(text, output_format if is_drawn else "csv", basis=given.basis())
+        text = _drawn_aspects(aspects, by, given.form) if is_drawn else ""
+    text = text or formatted(table, "csv" if given.form == "table" else given.form)
+    print_text(text, given.form if is_drawn else "csv", basis=given.basis())
     return table
+
+
+def _drawn_aspects(scores: AspectScores, column: str, output_format: str) -> str:
+    """Return a breakdown, aspects and measures × runs."""
+    run_ids = list(dict.fromkeys(scores["run_id"]))
+    rows = []
+    for (aspect, n_queries, measure), own in scores.groupby(["aspect", "n_queries", "measure"], sort=False):
+        of_runs = [own[own["run_id"] == run_id].set_index("qrels")["value"] for run_id in run_ids]
+        cells = score_cells([values.to_dict() for values in of_runs], str(measure))
+        rows.append([str(aspect) or "(none)", f"{n_queries:,}", str(measure), *cells])
+    return drawn(rows, [column, "queries", "measure", *run_ids], output_format)
 
 
 def _with_expectation(names: tuple[str, ...], ties: str) -> tuple[str, ...]:
@@ -195,7 +188,7 @@ def _with_expectation(names: tuple[str, ...], ties: str) -> tuple[str, ...]:
 
 def _restricted(given: Given, groups: str) -> list[Run]:
     """Return the runs with each query's group alone, and say what the lists lack."""
-    members = read_delimited(given.inputs.use(groups), required=["query_id", "doc_id"])
+    members = read_delimited(given.use(groups), required=["query_id", "doc_id"])
     references = own_items_of(given.queries)
     if not references:
         say("note: the queries have no column reference; no doc of a group is left out")
@@ -220,15 +213,10 @@ def _refuse(given: Mapping[str, bool], *, beside: str) -> None:
 
 def _doc_order(given: Given) -> list[str]:
     """Return the docs in the order of the file given, else of the workspace's matrices."""
-    path = given.values["doc_ids"] or named_file("doc_ids", "runs")
+    path = given.path("doc_ids")
     if path is None:
         raise click.UsageError(
             "--ties index needs the collection's docs in their order: give --doc-ids FILE, a line each, "
             "as the matrices have them"
         )
-    return read_ids(given.inputs.use(path), "doc_id")
-
-
-def _write(place: Path | None, table: pd.DataFrame, parameters: Mapping[str, Any], inputs: Inputs) -> None:
-    if place:
-        write_table(place, table, stage="score", parameters=parameters, inputs=inputs)
+    return read_ids(given.use(path), "doc_id")

@@ -51,10 +51,14 @@ def private_folder() -> Path:
 
 
 class Progress:
-    """One line on a terminal's stderr that each report overwrites; nothing elsewhere."""
+    """One line on a terminal's stderr that each report overwrites; nothing elsewhere.
 
-    def __init__(self) -> None:
+    words: the first report.
+    """
+
+    def __init__(self, words: str = "") -> None:
         self._width = 0
+        self._words = words
 
     def __call__(self, words: str) -> None:
         """Show these words."""
@@ -69,6 +73,8 @@ class Progress:
             self._width = 0
 
     def __enter__(self) -> Progress:
+        if self._words:
+            self(self._words)
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -13,23 +13,11 @@ from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.asking import Asked, by_hand, kept, warn_of_unshown, what_to_ask
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, loads_of
-from fire_toolkit.cli.common import (
-    Inputs,
-    chosen_path,
-    current_workspace,
-    json_option,
-    n_of,
-    named_file,
-    say,
-    say_next,
-    setting_or_default,
-    summarise,
-    write_outputs,
-)
+from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.options import reads
 from fire_toolkit.folder.carrier import queue_files
-from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.formats.tables.table_files import read_items, read_queries
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
 from fire_toolkit.tables import Pool, Queries
@@ -37,8 +25,7 @@ from fire_toolkit.tables import Pool, Queries
 
 @click.command()
 @click.argument("pool", required=False)
-@click.option("--queries", metavar="FILE", help="Queries: CSV or TSV with query_id and text.")
-@click.option("--items", metavar="FILE", help="Items: CSV or TSV with doc_id and media_url.")
+@reads("queries", "items")
 @click.option(
     "--guideline", metavar="NAME", help="A guideline's name or folder. [default: caption-relevance-v1]"
 )
@@ -60,17 +47,7 @@ from fire_toolkit.tables import Pool, Queries
 )
 @json_option
 @writes_workspace
-def tasks(
-    pool: str | None,
-    queries: str | None,
-    items: str | None,
-    guideline: str | None,
-    overlap: float | None,
-    seed: int | None,
-    annotators: str | None,
-    out: str | None,
-    as_json: bool,
-) -> None:
+def tasks(given: Given, overlap: float | None, annotators: str | None) -> None:
     """Turn a pool (folder or pool.csv) into blind Label Studio tasks.
 
     Annotators see caption and item only. The order is shuffled with the seed. Pairs drawn for a
@@ -79,25 +56,16 @@ def tasks(
     Only new pairs are asked: those of the pool's latest round that are not judged and, in a workspace, were
     not handed out before. Files that were handed out are never overwritten: each round has its own folder.
     """
-    inputs = Inputs()
-    asked = what_to_ask(pool, out, inputs)
-    file = asked.file
-    captions = read_queries(inputs.use(chosen_path(queries, named_file("queries"), "--queries")))
-    items_file = items or named_file("items")
-    rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
+    asked = what_to_ask(given)
+    file, rules = asked.file, given.guideline
+    captions, items = given.queries, given.items_if_any
     share = float(setting_or_default(overlap, "tasks", "overlap"))
-    seed = int(setting_or_default(seed, "tasks", "seed"))
-    made = make_tasks(
-        _without_own_items(asked.pairs, captions),
-        captions,
-        items=read_items(inputs.use(items_file)) if items_file else None,
-        guideline=rules,
-        overlap=share,
-        seed=seed,
-    )
+    seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
+    pairs = _without_own_items(asked.pairs, captions)
+    made = make_tasks(pairs, captions, items=items, guideline=rules, overlap=share, seed=seed)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
     if not counts["tasks"] and asked.n_left:
-        summarise(counts, f"nothing to ask: {_left_out(asked.n_left)}", as_json=as_json)
+        given.summarise(counts, f"nothing to ask: {_left_out(asked.n_left)}")
         return
     stem = file.name.removesuffix(".json")
     names = {1: file.name, 2: f"{stem}.overlap.json"}
@@ -107,12 +75,12 @@ def tasks(
     for files in own.values():
         texts |= files
     parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256, "overlap": share, "seed": seed}
-    texts = texts if out else kept(file, texts)
-    begins = None if out else _campaign_for(entry, rules)
-    write_outputs(file, texts, stage="tasks", parameters=parameters, inputs=inputs, counts=counts)
+    texts = texts if given.values["out"] else kept(file, texts)
+    begins = None if given.values["out"] else _campaign_for(entry, rules)
+    given.write(file, texts, "tasks", parameters, counts)
     if entry and begins:
         begin(*begins, [entry])
-    summarise(counts, _words(counts, asked), as_json=as_json)
+    given.summarise(counts, _words(counts, asked))
     warn_of_unshown(made)
     if entry:
         _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import click
+import pandas as pd
 
-from fire_toolkit.cli.common import (
-    DRAWN,
-    Inputs,
-    drawn,
-    file_in,
-    format_option,
-    formatted,
-    n_of,
-    say,
-    write_table,
-)
-from fire_toolkit.formats.tables.table_files import read_labels
+from fire_toolkit.cli.common import drawn, format_option, n_of, say
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.printing import print_table
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.scoring import tifa as stage
 
 
 @click.command()
+@reads("labels")
 @click.argument("questions", metavar="QUESTIONS")
 @click.argument("answers", metavar="[ANSWERS]", required=False)
 @click.option(
@@ -30,12 +24,9 @@ from fire_toolkit.scoring import tifa as stage
     show_default=True,
     help="A score for each text, pair, kind of question, or human label (with --labels).",
 )
-@click.option("--labels", metavar="FILE", help="labels.csv, or the folder that holds it.")
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the table as CSV.")
-def tifa(
-    questions: str, answers: str | None, per: str, labels: str | None, output_format: str, out: str | None
-) -> None:
+def tifa(given: Given, questions: str, answers: str | None, per: str) -> None:
     """Score pairs by TIFA: the share of questions on the text that a VQA model answers as expected.
 
     QUESTIONS is TIFA's JSON (id, question, choices, answer, element_type). ANSWERS is CSV, TSV or a JSON
@@ -44,30 +35,28 @@ def tifa(
     one item; a question that a text has twice counts twice only with the questions' own file. No model is
     run. The scores stand beside people's labels (--per label) and never become labels.
     """
-    if (per == "label") != (labels is not None):
+    if (per == "label") != (given.values["labels"] is not None):
         raise click.UsageError("--per label and --labels go together")
-    inputs = Inputs()
-    answered = inputs.use(answers or questions)
-    judged = stage.judge_answers(read_questions(inputs.use(questions)), read_answers(answered))
+    answered = given.use(answers or questions)
+    judged = stage.judge_answers(read_questions(given.use(questions)), read_answers(answered))
     scores = stage.score_tifa(judged)
-    if labels is not None:
-        file = inputs.use(file_in(labels, "labels.csv"))
-        table = stage.tifa_by_label(scores, read_labels(file))
+    if per == "label":
+        table = stage.tifa_by_label(scores, given.labels)
     else:
         table = {
             "query": stage.tifa_by_query(scores), "pair": scores, "type": stage.tifa_by_type(judged)
         }[per]  # fmt: skip
-    if output_format in DRAWN:
-        rows = [
-            [f"{100 * cell:.1f}" if name == "tifa" else str(cell) for name, cell in row.items()]
-            for row in table.to_dict("records")
-        ]
-        click.echo(drawn(rows, [str(name) for name in table.columns], output_format), nl=False)
-    else:
-        click.echo(formatted(table, output_format), nl=False)
+    print_table(table, given.form, _drawn)
     if len(scores):
         by_text = stage.tifa_by_query(scores)["tifa"]
         words = f"{n_of(len(scores), 'pair')} of {n_of(len(by_text), 'text')}"
         say(f"{words}; mean TIFA over texts {100 * by_text.mean():.1f}")
-    if out:
-        write_table(out, table, stage="tifa", parameters={"per": per}, inputs=inputs)
+    given.keep(table, "tifa", {"per": per})
+
+
+def _drawn(table: pd.DataFrame, output_format: str) -> str:
+    rows = [
+        [f"{100 * cell:.1f}" if name == "tifa" else str(cell) for name, cell in row.items()]
+        for row in table.to_dict("records")
+    ]
+    return drawn(rows, [str(name) for name in table.columns], output_format)

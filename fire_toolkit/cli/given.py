@@ -1,0 +1,251 @@
+"""What a command is given: the tables its options name, else its workspace's, and the options themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.arrays import starts_of_groups
+from fire_toolkit.cli.common import chosen_path, n_of, say, setting_or_default, workspace_path
+from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.judged_files import judgments_from, known_grades
+from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items
+from fire_toolkit.cli.printing import resampled
+from fire_toolkit.cli.run_files import open_runs, read_runs
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.matrix_runs import MatrixRun
+from fire_toolkit.formats.runs.native import NativeRunFile
+from fire_toolkit.formats.runs.read import run_id_of
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.table_files import (
+    read_items,
+    read_labels,
+    read_pool_sources,
+    read_pooled_runs,
+    read_queries,
+)
+from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.tables import (
+    Disputes,
+    Items,
+    Judgments,
+    Labels,
+    PoolSources,
+    Qrels,
+    Queries,
+    Run,
+    check_disputes,
+)
+from fire_toolkit.tables.columns import Coded
+
+
+class Given(Inputs):
+    """What a command was given, else has in its workspace; each table is read when first asked for."""
+
+    @property
+    def form(self) -> str:
+        """What `--format` says."""
+        return str(self.values["output_format"])
+
+    @property
+    def as_json(self) -> bool:
+        """Whether counts are to be printed as JSON."""
+        return bool(self.values["as_json"])
+
+    @cached_property
+    def own(self) -> OwnItemRule:
+        """What becomes of each query's own item in the runs, qrels, labels and pool sources."""
+        return choose_own_items(self) if "own_item" in self.values else OwnItemRule({}, False, "")
+
+    @cached_property
+    def queries(self) -> Queries:
+        """The queries."""
+        return read_queries(self.use(self.needed("queries")))
+
+    @cached_property
+    def items_if_any(self) -> Items | None:
+        """The items; None where none are given, and the workspace names none."""
+        path = self.path("items")
+        return read_items(self.use(path)) if path else None
+
+    @cached_property
+    def guideline(self) -> Guideline:
+        """The guideline given, else the workspace's, else the default."""
+        return read_guideline(setting_or_default(self.values["guideline"], "tasks", "guideline"))
+
+    @cached_property
+    def judgments(self) -> Judgments:
+        """The judgments; of several answers by one annotator to a pair the latest."""
+        return judgments_from(self.use(self.needed("judgments")))
+
+    @cached_property
+    def grades(self) -> Grades:
+        """The grades of the labels in the judgments; a usage error where they are not known."""
+        return known_grades(self.judgments, self.values["guideline"], self.needed("judgments"))
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The runs, in the order given."""
+        return self.runs_to(None)
+
+    @cached_property
+    def stored_runs(self) -> list[Run | NativeRunFile | MatrixRun]:
+        """The same for what takes one after the other, a block at a time (`score_runs`)."""
+        return open_runs(self, own=self.own)
+
+    def _read_runs(self) -> Sequence[Run | NativeRunFile | MatrixRun]:
+        """Return the runs in whichever form they were asked for; nothing where they were not."""
+        read = self.__dict__
+        found: Sequence[Run | NativeRunFile | MatrixRun] = read.get("runs", read.get("stored_runs", []))
+        return found
+
+    def runs_to(self, depth: int | None) -> list[Run]:
+        """Return the top `depth` of the runs."""
+        return read_runs(self, depth=depth, own=self.own)
+
+    @cached_property
+    def original(self) -> Qrels:
+        """The original qrels."""
+        return self.own.original(read_qrels(self.use(self.needed("qrels"))))
+
+    @cached_property
+    def original_if_any(self) -> Qrels | None:
+        """The original qrels as they stand; None where none are given, and the workspace has none."""
+        path = self.found("qrels")
+        return read_qrels(self.use(path)) if path else None
+
+    @cached_property
+    def augmented_if_any(self) -> Qrels | None:
+        """The augmented qrels given, else the workspace's where they correct its own, else None."""
+        is_its_own = not self.values.get("qrels") or self.values.get("augmented")
+        path = self.found("augmented") if is_its_own else None
+        found = read_qrels(self.use(path)) if path else None
+        return None if found is None else self.own.corrected(found, self.original, "augmented qrels")
+
+    @property
+    def augmented(self) -> Qrels:
+        """The augmented qrels; a usage error where there are none."""
+        if self.augmented_if_any is None:
+            chosen_path(None, None, "--augmented")
+        return self.augmented_if_any  # type: ignore[return-value]
+
+    @cached_property
+    def labels(self) -> Labels:
+        """The resolved labels."""
+        labels: Labels = self.own.pairs(read_labels(self.use(self.needed("labels"))), "labels")
+        return labels
+
+    @cached_property
+    def disputes(self) -> Disputes:
+        """The disputes, from disputes.csv beside the labels."""
+        file = self.use(self.needed("labels").with_name("disputes.csv"))
+        return check_disputes(read_delimited(file), where=str(file))
+
+    @cached_property
+    def sources_if_any(self) -> PoolSources | None:
+        """Which run pooled which pair; None where it is not given, and the qrels not the workspace's."""
+        path = self._sources_file
+        return self._read_sources(path) if path else None
+
+    @property
+    def _sources_file(self) -> Path | None:
+        is_its_own = self.values.get("qrels") is None or self.values.get("pool_sources")
+        return self.found("pool_sources") if is_its_own else None
+
+    @cached_property
+    def sources(self) -> PoolSources:
+        """Which run pooled which pair; a usage error where that is not known."""
+        found = self.sources_if_any
+        return self._read_sources(self.needed("pool_sources")) if found is None else found
+
+    def _read_sources(self, path: Path) -> PoolSources:
+        sources: PoolSources = self.own.pairs(read_pool_sources(self.use(path)), "pool sources")
+        return sources
+
+    @cached_property
+    def pooled_runs(self) -> set[str] | None:
+        """The runs that fed the pool, read alone where the rest was not; None where it is not known."""
+        path = self._sources_file
+        if path and not self.own.of_query and not {"sources", "sources_if_any"} & set(self.__dict__):
+            return read_pooled_runs(self.use(path))
+        return None if self.sources_if_any is None else set(self.sources_if_any["run_id"].unique())
+
+    def column(self, name: str | None) -> pd.Series | None:
+        """Return a column of the queries by query_id; None where none is named."""
+        if name is None:
+            return None
+        if name not in self.queries.columns:
+            raise UsageError(f"queries have no column {name!r}; found {', '.join(self.queries.columns)}")
+        return self.queries.set_index("query_id")[name]
+
+    @cached_property
+    def draws(self) -> dict[str, Any]:
+        """The clusters, the number of resamples and the seed, as functions on intervals take them."""
+        clusters = self.column(self.values["clusters"])
+        return {"clusters": clusters, "n_resamples": self.values["resamples"], "seed": self.values["seed"]}
+
+    @property
+    def draw_parameters(self) -> dict[str, Any]:
+        """The same as they stand in a manifest."""
+        return {name: self.values[name] for name in ("clusters", "resamples", "seed")}
+
+    def say_unpooled(self) -> None:
+        """Say which runs fed no pool, where the pool is known."""
+        fed = self.pooled_runs
+        if fed is None:
+            return
+        fresh = [run_id for run_id in map(run_id_of, self._read_runs() or self.runs) if run_id not in fed]
+        if fresh:
+            say(f"note: {', '.join(fresh)}: fed no pool, so what only such a run finds is unjudged; its "
+                "scores are not comparable with those of pooled runs: see `score --honest`")  # fmt: skip
+
+    def basis(self, *more: str) -> str:
+        """Return what the tables read so far hold, and how often they were resampled, in words."""
+        read = self.__dict__
+        runs = self._read_runs()
+        parts = [n_of(len(runs), "run")] if runs else []
+        if "original" in read:
+            parts.append(n_of(int(self.original["query_id"].nunique()), "query"))
+            parts.append(f"{n_of(len(self.original) - self.own.n_added, 'pair')} in the original qrels")
+        if read.get("augmented_if_any") is not None:
+            parts.append(f"{len(self.augmented) - self.own.n_added:,} in the augmented")
+        if "labels" in read:
+            methods = self.labels.get("method")
+            rules = "" if methods is None else ", ".join(map(str, methods.dropna().unique()))
+            parts.append(n_of(len(self.labels), "label") + (f" by the rule {rules}" if rules else ""))
+        sources = read.get("sources", read.get("sources_if_any"))  # ordered by query and doc
+        if sources is not None:
+            n_pairs = int(
+                starts_of_groups(*(Coded(sources[name]).codes for name in ("query_id", "doc_id"))).size
+            )
+            parts.append(f"{n_of(n_pairs, 'pair')} in the pool")
+        if "draws" in read:
+            clusters = self.draws["clusters"]
+            units = "queries"
+            if clusters is not None:
+                units = f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
+            parts.append(resampled(self.draws["n_resamples"], self.draws["seed"], units))
+        return "; ".join([*parts, *self.own.in_words(), *more])
+
+    def basis_of_lists(self, runs: list[Run], *, depth: int | str, ties: str = "broken") -> str:
+        """Return what a comparison of ranked lists rests on, in words."""
+        first, *others = (run["query_id"].cat.categories for run in runs)
+        n_queries = first.append(others).nunique()
+        parts = [n_of(len(runs), "run"), n_of(n_queries, "query"), f"top {depth}", f"ties {ties}"]
+        return "; ".join([*parts, *self.own.in_words()])
+
+    def keep(
+        self, table: pd.DataFrame, stage: str, parameters: Mapping[str, Any], *, place: str | None = None
+    ) -> None:
+        """Write a long table as CSV, with its manifest, to `--out`, else to `place` in the workspace."""
+        own = workspace_path(place) if place else None
+        out = self.values["out"] or own
+        if out:
+            parameters = {**parameters, **self.own.parameters}
+            self.write_table(out, table, stage, parameters)

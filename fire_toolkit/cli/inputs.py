@@ -1,0 +1,192 @@
+"""The files that a command reads, given or the workspace's, and what it writes, with both in a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fire_toolkit import __version__
+from fire_toolkit.cli.common import (
+    chosen_path,
+    current_workspace,
+    file_in,
+    named_file,
+    summarise,
+    workspace_path,
+)
+from fire_toolkit.cli.hints import named
+from fire_toolkit.cli.streams import as_file, own_name
+from fire_toolkit.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Where a workspace has what an option names: under a key of fire.toml, or where a stage writes it.
+_SECTIONS = {"queries": "collection", "items": "collection", "qrels": "collection"}
+_SECTIONS |= {"query_ids": "runs", "doc_ids": "runs"}
+_MADE = {
+    "augmented": "augmented/qrels.txt",
+    "judgments": "judgments/judgments.csv",
+    "labels": "labels/labels.csv",
+    "pool": "pool/pool.csv",
+    "pool_sources": "pool/pool_sources.csv",
+}
+
+
+class Inputs:
+    """What a command reads: the files that its options name, else the workspace's, and their sha256.
+
+    values: what was given on the command line, by the name of the parameter. hashes: the files read so
+    far, for the manifest. orders_docs: whether --doc-ids is read for the order of docs,
+    needed by a run or not.
+    """
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self.values = dict(values or {})
+        self.hashes: dict[str, str] = {}
+        self.orders_docs = False
+
+    def path(self, name: str) -> Path | None:
+        """Return the file given, else the workspace's, whether or not it exists; None without a workspace."""
+        given = self.values.get(name)
+        if name in _SECTIONS:
+            return Path(given) if given else named_file(name, _SECTIONS[name])
+        file = _MADE[name]
+        return file_in(given, Path(file).name) if given else workspace_path(file)
+
+    def found(self, name: str) -> Path | None:
+        """Return the file given, else the workspace's if it exists; None where there is neither."""
+        path = self.path(name)
+        return path if path and (self.values.get(name) or path.is_file()) else None
+
+    def needed(self, name: str) -> Path:
+        """Return the file given, else the workspace's; a usage error where there is neither."""
+        return chosen_path(self.path(name), None, _spelling(name))
+
+    def out(self, place: str | None) -> Path:
+        """Return what `--out` names, else `place` in the workspace; a usage error where there is neither."""
+        return chosen_path(self.values.get("out"), workspace_path(place) if place else None, "--out")
+
+    def hint(self, name: str) -> str:
+        """Return for QUERIES or QRELS the file given, else one that the next command can name."""
+        return named(name, self.values.get(name.lower()), beside=self.hashes)
+
+    def use(self, path: str | Path) -> Path:
+        """Check `path` against its manifest, note its hash and return it."""
+        from fire_toolkit.files import STDIN, sha256_of
+        from fire_toolkit.workspace.manifests import verify
+
+        path = Path(path)
+        if str(path) == STDIN:
+            self.hashes[STDIN] = "read from standard input"
+            return path
+        file = as_file(path)
+        is_own = path == file and path.is_file()
+        self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
+        return file
+
+    def note(self, path: Path, sha256: str | None = None) -> None:
+        """Note a file that was read (a pipe by its copy), with its hash where it is known."""
+        from fire_toolkit.files import sha256_of
+
+        name = own_name(path)
+        if name == str(path) and sha256 is None:
+            self.use(path)
+        else:
+            self.hashes[_name_in_manifest(Path(name))] = sha256 or sha256_of(path)
+
+    def write(
+        self,
+        out: Path,
+        contents: Mapping[str, pd.DataFrame | str | bytes],
+        stage: str,
+        parameters: Mapping[str, Any],
+        counts: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write the files of a stage and its manifest: in the folder `out`, or `out` itself and its kin.
+
+        `contents` maps file names to texts, or to tables, which their names make CSV, TSV or (.txt) TREC
+        qrels; when `out`'s own name is among them it is a file, else a folder.
+        """
+        from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
+
+        is_folder = out.name not in contents
+        folder = out if is_folder else out.parent
+        if is_folder and out.exists() and not out.is_dir():
+            raise UsageError(f"{out}: is a file, expected a folder to write {', '.join(contents)} into")
+        if not is_folder and out.is_dir():
+            raise UsageError(f"{out}: is a folder, expected the name of a file")
+        manifest = Manifest(stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}))
+        files = {folder / name: _as_text(name, content) for name, content in contents.items()}
+        write_stage(files, manifest, at=manifest_path(out, is_folder=is_folder))
+
+    def write_table(
+        self, out: str | Path, table: pd.DataFrame, stage: str, parameters: Mapping[str, Any]
+    ) -> None:
+        """Write a long table as CSV, with its manifest; nan is written as `nan`."""
+        from fire_toolkit.formats.tables.delimited import delimited_bytes
+
+        self.write(Path(out), {Path(out).name: delimited_bytes(table, nan="nan")}, stage, parameters)
+
+    def summarise(self, counts: Mapping[str, Any], words: str) -> None:
+        """Print what a command counted: words on stderr, or with `--format json` one object on stdout."""
+        summarise(counts, words, as_json=bool(self.values.get("as_json")))
+
+
+def write_outputs(
+    out: Path,
+    contents: Mapping[str, pd.DataFrame | str | bytes],
+    *,
+    stage: str,
+    parameters: Mapping[str, Any],
+    inputs: Inputs,
+    counts: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a stage's files as `Inputs.write` does."""
+    inputs.write(out, contents, stage, parameters, counts)
+
+
+def _spelling(name: str) -> str:
+    """Return how the running command spells a parameter: as an option, or the word for an argument."""
+    known = {param.name: param for param in click.get_current_context().command.params}
+    own = known.get(name)
+    if isinstance(own, click.Argument):
+        return own.human_readable_name
+    return own.opts[0] if own else f"--{name.replace('_', '-')}"
+
+
+def _name_in_manifest(path: Path) -> str:
+    """Return `path` from the workspace's folder when it lies in one, else as it was given."""
+    workspace = current_workspace()
+    absolute = Path.cwd() / path
+    if workspace and absolute.is_relative_to(workspace.root):
+        return absolute.relative_to(workspace.root).as_posix()
+    return path.as_posix()
+
+
+def _as_text(name: str, content: pd.DataFrame | str | bytes) -> str | bytes:
+    """Return a file's text, made of a table as the file's name says."""
+    if isinstance(content, str | bytes):
+        return content
+    from fire_toolkit.formats.runs.trec import trec_qrels_text
+    from fire_toolkit.formats.tables.delimited import delimited_bytes
+    from fire_toolkit.tables import Qrels
+
+    if not name.endswith((".csv", ".tsv")):
+        return trec_qrels_text(Qrels(content))
+    return delimited_bytes(content, delimiter="\t" if name.endswith(".tsv") else ",")
+
+
+def write_table(
+    out: str | Path, table: pd.DataFrame, *, stage: str, parameters: Mapping[str, Any], inputs: Inputs
+) -> None:
+    """Write a long table as CSV, with its manifest; nan is written as `nan`."""
+    from fire_toolkit.formats.tables.delimited import delimited_bytes
+
+    out = Path(out)
+    contents = {out.name: delimited_bytes(table, nan="nan")}
+    write_outputs(out, contents, stage=stage, parameters=parameters, inputs=inputs)

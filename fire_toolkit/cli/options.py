@@ -1,0 +1,136 @@
+"""The options that several commands share, and the decorator that hands a command what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import click
+
+from fire_toolkit.cli.given import Given
+from fire_toolkit.matching.own_items import RULES
+
+Command = Callable[..., Any]
+
+_FILES = {
+    "query_ids": "Ids of a matrix's rows: a line each, or the benchmark's file.",
+    "doc_ids": "Ids of a matrix's columns: a line each, or the benchmark's file.",
+    "qrels": "The original qrels; their queries count.",
+    "augmented": "The augmented qrels, as `augment` writes them.",
+    "labels": "labels.csv, or the folder that holds it.",
+    "judgments": "judgments.csv.",
+    "queries": "queries.tsv: the captions, their own items.",
+    "items": "Items: CSV or TSV with doc_id and media_url.",
+}
+# What goes into `Given`, whichever decorator declares it; a command is handed the rest by name.
+_OF_GIVEN = {"runs", "pool_sources", "own_item", "clusters", "resamples", "seed", "guideline", "pool"}
+_OF_GIVEN |= {"as_json", "output_format", "out", *_FILES}
+
+
+def reads(*names: str, **texts: str) -> Callable[[Command], Command]:
+    """Add the options named, in that order, and hand the command one `Given` in the place of all it reads.
+
+    texts: further options, each with a help text of its own. `own_item` adds --queries too, which name the
+    own items.
+    """
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def with_tables(**values: Any) -> Any:
+            rest = {name: value for name, value in values.items() if name not in _OF_GIVEN}
+            return command(Given({name: values[name] for name in _OF_GIVEN & set(values)}), **rest)
+
+        decorated: Command = with_tables
+        known = {param.name for param in getattr(command, "__click_params__", [])}
+        wanted = [*names, *texts]
+        if "own_item" in wanted and "queries" not in {*wanted, *known}:
+            wanted.append("queries")
+        for name in reversed(wanted):
+            decorated = _option(name, texts.get(name))(decorated)
+        return decorated
+
+    return decorate
+
+
+def _option(name: str, text: str | None) -> Callable[[Command], Command]:
+    if name == "runs":
+        return run_arguments
+    if name == "own_item":
+        return own_item_option
+    if name == "pool_sources":
+        return _pool_sources_option(text or "pool_sources.csv, or the folder that holds it.")
+    return click.option(f"--{name.replace('_', '-')}", metavar="FILE", help=text or _FILES[name])
+
+
+def run_arguments(command: Command) -> Command:
+    """Add the argument RUN… and the ids of dense matrices."""
+    for decorate in (
+        _option("doc_ids", None),
+        _option("query_ids", None),
+        click.argument("runs", nargs=-1, metavar="RUN..."),
+    ):
+        command = decorate(command)
+    return command
+
+
+def own_item_option(command: Command) -> Command:
+    """Add `--own-item`."""
+    return click.option(
+        "--own-item",
+        type=click.Choice(RULES),
+        help="Leave each query's own item (column reference of the queries) out of its ranking, or keep it. "
+        "[default: the collection's protocol]",
+    )(command)
+
+
+def _only_one(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> str | None:
+    """Return the value given; a usage error for a second one, which would take the place of the first."""
+    if len(values) > 1:
+        raise click.BadParameter(
+            f"given {len(values)} times; pool all runs together (`fire-toolkit pool`): one file then has the "
+            "sources of all"
+        )
+    return values[0] if values else None
+
+
+def _pool_sources_option(text: str) -> Callable[[Command], Command]:
+    """Add `--pool-sources`, which can be given once."""
+    return click.option("--pool-sources", multiple=True, callback=_only_one, metavar="FILE", help=text)
+
+
+def measure_option(command: Command) -> Command:
+    """Add `--measure`."""
+    return click.option(
+        "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
+        help="Such as C@10 (may be repeated).",
+    )(command)  # fmt: skip
+
+
+def show_option(*views: str, text: str) -> Callable[[Command], Command]:
+    """Add `--show`, which of several tables is printed; the first one by default."""
+    return click.option("--show", type=click.Choice(views), default=views[0], show_default=True, help=text)
+
+
+def resampling_options(command: Command) -> Command:
+    """Add what bootstraps and tests need."""
+    for decorate in (
+        click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers."),
+        click.option("--resamples", default=10_000, show_default=True, help="How many resamples are drawn."),
+        click.option(
+            "--queries", metavar="FILE", help="queries.tsv: own items, and columns that options name."
+        ),
+        click.option(
+            "--cluster",
+            "clusters",
+            metavar="COLUMN",
+            help="Resample whole clusters: a column of the queries.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def out_option(command: Command) -> Command:
+    """Add `--out` to a command that prints a long table."""
+    return click.option("--out", metavar="FILE", help="Also write the long table as CSV.")(command)

@@ -1,0 +1,58 @@
+"""How the commands print a table: drawn for people or whole for programs, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import click
+import pandas as pd
+
+from fire_toolkit.cli.common import DRAWN, drawn, formatted, n_of, say
+from fire_toolkit.formats.tables.table_text import table_text
+
+Columns = Mapping[str, tuple[str, str]]
+Draw = Callable[[Any, str], str]
+
+
+def print_table(table: pd.DataFrame, output_format: str, draw: Draw = table_text, *, basis: str = "") -> None:
+    """Print a table and what it rests on: csv, tsv and json whole, the others as `draw` has it."""
+    text = (draw if output_format in DRAWN else formatted)(table, output_format)
+    print_text(text, output_format, basis=basis)
+
+
+def shown_as(columns: Columns) -> Draw:
+    """Return what draws these columns of a table, name → heading, format of its numbers; nan is empty."""
+    return partial(_drawn_columns, columns=columns)
+
+
+def _drawn_columns(table: pd.DataFrame, output_format: str, columns: Columns) -> str:
+    rows = [
+        ["" if row[name] != row[name] else f"{row[name]:{form}}" for name, (_, form) in columns.items()]
+        for row in table.to_dict("records")
+    ]
+    return drawn(rows, [heading for heading, _ in columns.values()], output_format)
+
+
+def drawn_cells(rows: Sequence[Mapping[str, str]], output_format: str) -> str:
+    """Return rows, one or more, each its cells by their headings, as a table."""
+    return drawn([list(row.values()) for row in rows], list(rows[0]), output_format)
+
+
+def print_text(text: str, output_format: str, *, basis: str) -> None:
+    """Print a table's text and what it rests on: for LaTeX and Markdown below it, else on stderr."""
+    click.echo(text, nl=False)
+    if not basis:
+        return
+    if output_format == "latex":
+        click.echo(f"% rests on: {basis}")
+    elif output_format == "markdown":
+        click.echo(f"\nRests on: {basis}.")
+    else:
+        say(f"rests on: {basis}")
+
+
+def resampled(n_resamples: int, seed: int, units: str) -> str:
+    """Return how often what was resampled, in words."""
+    return f"{n_of(n_resamples, 'resample')} of {units}, seed {seed}"
