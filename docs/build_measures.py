@@ -1,6 +1,6 @@
 """Write the sections of docs/measures.md from the registered measures: python docs/build_measures.py.
 
-What stands above the mark is written by hand and kept.
+The text above the mark is written by hand and kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def section(definition: Definition) -> str:
     also = f" Also called {', '.join(definition.also_called)}." if definition.also_called else ""
     words = " ".join([definition.summary, *map(_range, definition.parameters)])
     return (
-        f"\n### `{definition.pattern}`\n\n{words} Such as `{definition.example}`.\n\n"
+        f"\n### `{definition.pattern}`\n\n{words} Example: `{definition.example}`.\n\n"
         f"- conventions: {definition.convention}\n"
         f"- source: {definition.source}\n"
         f"- value: a {definition.unit}; {direction} is better; "
@@ -28,7 +28,7 @@ def section(definition: Definition) -> str:
 
 
 def _range(parameter: Parameter) -> str:
-    default = "" if parameter.default is None else f", {parameter.default:g} where it is not given"
+    default = "" if parameter.default is None else f", {parameter.default:g} by default"
     return f"{parameter.name}: a number {parameter.range}{default}."
 
 
