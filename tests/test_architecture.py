@@ -2,13 +2,23 @@
 
 import ast
 import doctest
-import functools
 import inspect
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from count_house import (
+    count_lines,
+    definitions,
+    floors_of,
+    imports,
+    length_of,
+    modules_below,
+    room,
+    rooms_below,
+    rooms_of,
+)
 
 import fire_toolkit
 
@@ -41,38 +51,10 @@ IMPURE = {"pathlib", "os", "sys", "time", "random", "subprocess", "socket", "cli
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 
-def room(path: Path) -> str:
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return parts[0]
-
-
-@functools.cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@functools.cache
-def imports(path: Path) -> set[str]:
-    """Return the dotted names that a module imports anywhere, also inside functions."""
-    found = set()
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
-
-
-def own(names: set[str]) -> set[str]:
-    """Return the rooms of this package among imported names."""
-    rooms = {name.split(".")[1] for name in names if name.startswith("fire_toolkit.")}
-    return {name for name in rooms if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()}
-
-
 @pytest.mark.parametrize("path", [p for p in MODULES if room(p) in STAGES], ids=str)
 def test_a_stage_knows_the_base_and_itself(path: Path) -> None:
     allowed = BASE | STAGES[room(path)] | {room(path)}
-    assert own(imports(path)) <= allowed
+    assert rooms_of(imports(path)) <= allowed
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if room(p) in STAGES or room(p) in BASE], ids=str)
@@ -85,12 +67,12 @@ def test_a_stage_touches_no_file_clock_or_global_randomness(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [p for p in MODULES if room(p) not in ("cli", "__main__")], ids=str)
 def test_nothing_below_the_commands_knows_them(path: Path) -> None:
-    assert "cli" not in own(imports(path))
+    assert "cli" not in rooms_of(imports(path))
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if room(p) in BASE], ids=str)
 def test_the_base_stands_on_itself(path: Path) -> None:
-    assert own(imports(path)) <= BASE
+    assert rooms_of(imports(path)) <= BASE
 
 
 # The campaign keeps records and a ledger; what it computes touches no file.
@@ -100,7 +82,14 @@ CAMPAIGN = sorted((PACKAGE / "campaign").glob("*.py"))
 
 @pytest.mark.parametrize("path", CAMPAIGN, ids=str)
 def test_the_campaign_knows_no_carrier(path: Path) -> None:
-    assert own(imports(path)) <= BASE | {"campaign", "judgments", "files", "syntax", "formats", "workspace"}
+    assert rooms_of(imports(path)) <= BASE | {
+        "campaign",
+        "judgments",
+        "files",
+        "syntax",
+        "formats",
+        "workspace",
+    }
 
 
 @pytest.mark.parametrize("path", [p for p in CAMPAIGN if p.stem not in KEEPERS], ids=str)
@@ -116,28 +105,20 @@ def test_every_room_has_its_place() -> None:
 
 
 def test_rooms_form_no_circle_and_at_most_ten_floors() -> None:
-    below: dict[str, set[str]] = {}
-    for path in MODULES:
-        if room(path) not in ("__init__", "__main__"):
-            below.setdefault(room(path), set()).update(own(imports(path)) - {room(path)})
-    floors: dict[str, int] = {}
-    while len(floors) < len(below):
-        ready = {name for name in below if name not in floors and below[name] <= floors.keys()}
-        assert ready, f"rooms in a circle: {sorted(below.keys() - floors.keys())}"
-        floors |= {name: 1 + max((floors[other] for other in below[name]), default=0) for name in ready}
+    below = rooms_below()
+    floors = floors_of(below)
+    assert sorted(below.keys() - floors.keys()) == [], "rooms in a circle"
     assert max(floors.values()) <= 10, floors
 
 
 def test_modules_form_no_circle() -> None:
-    names = {".".join(("fire_toolkit", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in MODULES}
-    below = {
-        name: {other for other in imports(path) if other in names and other != name}
-        for name, path in names.items()
-    }
-    while below:
-        ready = {name for name, others in below.items() if not others & below.keys()}
-        assert ready, f"modules in a circle: {sorted(below)}"
-        below = {name: others for name, others in below.items() if name not in ready}
+    below = modules_below()
+    assert sorted(below.keys() - floors_of(below).keys()) == [], "modules in a circle"
+
+
+def test_a_circle_is_found() -> None:
+    below = {"a": {"b"}, "b": {"a"}, "c": set(), "d": {"c"}, "e": {"a"}}
+    assert floors_of(below) == {"c": 1, "d": 2}
 
 
 def test_the_sdk_is_imported_in_one_room_only() -> None:
@@ -163,18 +144,9 @@ def test_every_public_name_is_there_and_documented() -> None:
 
 
 def test_no_file_is_over_400_lines_and_no_function_over_60() -> None:
-    long = []
-    for path in MODULES:
-        text = path.read_text(encoding="utf-8")
-        if text.count("\n") > 400:
-            long.append(path.name)
-        for node in ast.walk(tree(path)):
-            if isinstance(node, ast.FunctionDef):
-                body = node.end_lineno - node.lineno + 1  # type: ignore[operator]
-                body -= len((ast.get_docstring(node) or "").splitlines())
-                if body > 60:
-                    long.append(f"{path.name}:{node.name}")
-    assert long == []
+    assert [path.name for path in MODULES if count_lines(path)[0] > 400] == []
+    functions = [(path.name, node) for path, node in definitions() if not isinstance(node, ast.ClassDef)]
+    assert [f"{name}:{node.name}" for name, node in functions if length_of(node) > 60] == []
 
 
 def test_every_public_name_has_an_example_that_runs() -> None:
