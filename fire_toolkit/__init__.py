@@ -19,151 +19,105 @@ from warnings import warn
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from fire_toolkit.agreement import agreement as agreement_table
-    from fire_toolkit.agreement import (
-        agreement_intervals,
-        annotator_matrix,
-        annotator_profiles,
-        krippendorff_alpha,
-        leave_one_out,
-    )
-    from fire_toolkit.campaign.task_json import tasks_to_json
-    from fire_toolkit.campaign.tasks import make_tasks
-    from fire_toolkit.campaign.votes import judgments_from_export
-    from fire_toolkit.errors import FireError
-    from fire_toolkit.formats.collections import read_collection
-    from fire_toolkit.formats.collections.qrels import read_qrels
-    from fire_toolkit.formats.runs.held_runs import run_from_matrix
-    from fire_toolkit.formats.runs.read import open_run, read_run
-    from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
-    from fire_toolkit.formats.tables.table_files import (
-        read_items,
-        read_judgments,
-        read_labels,
-        read_pool,
-        read_pool_sources,
-        read_queries,
-    )
-    from fire_toolkit.formats.tables.table_text import table_text
-    from fire_toolkit.inference import (
-        compare_orders,
-        contributions,
-        coverage,
-        leave_out,
-        score_differences,
-        scores_with_uncertainty,
-    )
-    from fire_toolkit.inference.compare import compare_runs
-    from fire_toolkit.matching.own_items import drop_own_items
-    from fire_toolkit.matching.ranking import rank_run
-    from fire_toolkit.measures import list_measures, parse_measure
-    from fire_toolkit.pooling import pool_runs
-    from fire_toolkit.qrels import augment_qrels, change_counts
-    from fire_toolkit.resolution import next_round, plan_round, resolve
-    from fire_toolkit.scoring import score_curves, score_runs
-    from fire_toolkit.scoring.bidirectional import score_directions
-    from fire_toolkit.scoring.breakdown import score_aspects
-    from fire_toolkit.scoring.tifa import score_tifa
+    from fire_toolkit.agreement import agreement as _agreement
+    from fire_toolkit.agreement import agreement_intervals as agreement_intervals
+    from fire_toolkit.agreement import annotator_matrix as annotator_matrix
+    from fire_toolkit.agreement import annotator_profiles as annotator_profiles
+    from fire_toolkit.agreement import krippendorff_alpha as krippendorff_alpha
+    from fire_toolkit.agreement import leave_one_out as leave_one_out
+    from fire_toolkit.campaign.task_json import tasks_to_json as tasks_to_json
+    from fire_toolkit.campaign.tasks import make_tasks as make_tasks
+    from fire_toolkit.campaign.votes import judgments_from_export as judgments_from_export
+    from fire_toolkit.errors import FireError as FireError
+    from fire_toolkit.formats.collections import read_collection as read_collection
+    from fire_toolkit.formats.collections.qrels import read_qrels as read_qrels
+    from fire_toolkit.formats.runs.held_runs import run_from_matrix as run_from_matrix
+    from fire_toolkit.formats.runs.read import open_run as open_run
+    from fire_toolkit.formats.runs.read import read_run as read_run
+    from fire_toolkit.formats.tables.guideline_files import list_guidelines as list_guidelines
+    from fire_toolkit.formats.tables.guideline_files import read_guideline as read_guideline
+    from fire_toolkit.formats.tables.table_files import read_items as read_items
+    from fire_toolkit.formats.tables.table_files import read_judgments as read_judgments
+    from fire_toolkit.formats.tables.table_files import read_labels as read_labels
+    from fire_toolkit.formats.tables.table_files import read_pool as read_pool
+    from fire_toolkit.formats.tables.table_files import read_pool_sources as read_pool_sources
+    from fire_toolkit.formats.tables.table_files import read_queries as read_queries
+    from fire_toolkit.formats.tables.table_text import table_text as table_text
+    from fire_toolkit.inference import compare_orders as compare_orders
+    from fire_toolkit.inference import contributions as contributions
+    from fire_toolkit.inference import coverage as coverage
+    from fire_toolkit.inference import leave_out as leave_out
+    from fire_toolkit.inference import score_differences as score_differences
+    from fire_toolkit.inference import scores_with_uncertainty as scores_with_uncertainty
+    from fire_toolkit.inference.compare import compare_runs as compare_runs
+    from fire_toolkit.matching.own_items import drop_own_items as drop_own_items
+    from fire_toolkit.matching.ranking import rank_run as rank_run
+    from fire_toolkit.measures import list_measures as list_measures
+    from fire_toolkit.measures import parse_measure as parse_measure
+    from fire_toolkit.pooling import pool_runs as pool_runs
+    from fire_toolkit.qrels import augment_qrels as augment_qrels
+    from fire_toolkit.qrels import change_counts as change_counts
+    from fire_toolkit.resolution import next_round as next_round
+    from fire_toolkit.resolution import plan_round as plan_round
+    from fire_toolkit.resolution import resolve as resolve
+    from fire_toolkit.scoring import score_curves as score_curves
+    from fire_toolkit.scoring import score_runs as score_runs
+    from fire_toolkit.scoring.bidirectional import score_directions as score_directions
+    from fire_toolkit.scoring.breakdown import score_aspects as score_aspects
+    from fire_toolkit.scoring.tifa import score_tifa as score_tifa
 
+    agreement_table = _agreement
+
+# Each home, after a colon the name there where it is another, and its public names.
 _HOMES = {
-    "FireError": "errors",
-    "agreement_intervals": "agreement",
-    "agreement_table": "agreement:agreement",
-    "annotator_matrix": "agreement",
-    "annotator_profiles": "agreement",
-    "augment_qrels": "qrels",
-    "change_counts": "qrels",
-    "compare_orders": "inference",
-    "compare_runs": "inference.compare",
-    "contributions": "inference",
-    "coverage": "inference",
-    "drop_own_items": "matching.own_items",
-    "judgments_from_export": "campaign.votes",
-    "krippendorff_alpha": "agreement",
-    "leave_one_out": "agreement",
-    "leave_out": "inference",
-    "list_guidelines": "formats.tables.guideline_files",
-    "list_measures": "measures",
-    "make_tasks": "campaign.tasks",
-    "next_round": "resolution",
-    "open_run": "formats.runs.read",
-    "parse_measure": "measures",
-    "plan_round": "resolution",
-    "pool_runs": "pooling",
-    "rank_run": "matching.ranking",
-    "read_collection": "formats.collections",
-    "read_guideline": "formats.tables.guideline_files",
-    "read_items": "formats.tables.table_files",
-    "read_judgments": "formats.tables.table_files",
-    "read_labels": "formats.tables.table_files",
-    "read_pool": "formats.tables.table_files",
-    "read_pool_sources": "formats.tables.table_files",
-    "read_qrels": "formats.collections.qrels",
-    "read_queries": "formats.tables.table_files",
-    "read_run": "formats.runs.read",
-    "resolve": "resolution",
-    "run_from_matrix": "formats.runs.held_runs",
-    "score_aspects": "scoring.breakdown",
-    "score_curves": "scoring",
-    "score_differences": "inference",
-    "score_directions": "scoring.bidirectional",
-    "score_runs": "scoring",
-    "score_tifa": "scoring.tifa",
-    "scores_with_uncertainty": "inference",
-    "table_text": "formats.tables.table_text",
-    "tasks_to_json": "campaign.task_json",
+    "agreement": (
+        "agreement_intervals",
+        "annotator_matrix",
+        "annotator_profiles",
+        "krippendorff_alpha",
+        "leave_one_out",
+    ),
+    "agreement:agreement": ("agreement_table",),
+    "campaign.task_json": ("tasks_to_json",),
+    "campaign.tasks": ("make_tasks",),
+    "campaign.votes": ("judgments_from_export",),
+    "errors": ("FireError",),
+    "formats.collections": ("read_collection",),
+    "formats.collections.qrels": ("read_qrels",),
+    "formats.runs.held_runs": ("run_from_matrix",),
+    "formats.runs.read": ("open_run", "read_run"),
+    "formats.tables.guideline_files": ("list_guidelines", "read_guideline"),
+    "formats.tables.table_files": (
+        "read_items",
+        "read_judgments",
+        "read_labels",
+        "read_pool",
+        "read_pool_sources",
+        "read_queries",
+    ),
+    "formats.tables.table_text": ("table_text",),
+    "inference": (
+        "compare_orders",
+        "contributions",
+        "coverage",
+        "leave_out",
+        "score_differences",
+        "scores_with_uncertainty",
+    ),
+    "inference.compare": ("compare_runs",),
+    "matching.own_items": ("drop_own_items",),
+    "matching.ranking": ("rank_run",),
+    "measures": ("list_measures", "parse_measure"),
+    "pooling": ("pool_runs",),
+    "qrels": ("augment_qrels", "change_counts"),
+    "resolution": ("next_round", "plan_round", "resolve"),
+    "scoring": ("score_curves", "score_runs"),
+    "scoring.bidirectional": ("score_directions",),
+    "scoring.breakdown": ("score_aspects",),
+    "scoring.tifa": ("score_tifa",),
 }
-
-__all__ = [
-    "FireError",
-    "agreement_intervals",
-    "agreement_table",
-    "annotator_matrix",
-    "annotator_profiles",
-    "augment_qrels",
-    "change_counts",
-    "compare_orders",
-    "compare_runs",
-    "contributions",
-    "coverage",
-    "drop_own_items",
-    "judgments_from_export",
-    "krippendorff_alpha",
-    "leave_one_out",
-    "leave_out",
-    "list_guidelines",
-    "list_measures",
-    "make_tasks",
-    "next_round",
-    "open_run",
-    "parse_measure",
-    "plan_round",
-    "pool_runs",
-    "rank_run",
-    "read_collection",
-    "read_guideline",
-    "read_items",
-    "read_judgments",
-    "read_labels",
-    "read_pool",
-    "read_pool_sources",
-    "read_qrels",
-    "read_queries",
-    "read_run",
-    "resolve",
-    "run_from_matrix",
-    "score_aspects",
-    "score_curves",
-    "score_differences",
-    "score_directions",
-    "score_runs",
-    "score_tifa",
-    "scores_with_uncertainty",
-    "table_text",
-    "tasks_to_json",
-]
-
-
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+__all__ = sorted(_HOME_OF)
 _RENAMED = {"honest_scores": "scores_with_uncertainty"}  # old public names, which still work
 
 
@@ -172,9 +126,9 @@ def __getattr__(name: str) -> Any:
     if name in _RENAMED:
         warn(f"{name} is now called {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
         return getattr(import_module(__name__), _RENAMED[name])
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home, _, attribute = _HOMES[name].partition(":")
+    home, _, attribute = _HOME_OF[name].partition(":")
     value = getattr(import_module(f"{__name__}.{home}"), attribute or name)
     if isinstance(value, FunctionType):
         from fire_toolkit.arguments import checked
