@@ -70,8 +70,8 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
     depth = depth if measure.depth is None else min(depth, measure.depth)
     step = max(_CELLS // max(depth, 1), 1)
     for start in range(0, ranking.n_queries, step):
-        block = slice(start, start + step)
-        low[block], high[block] = _bounds_of_block(ranking.between(start, start + step), measure, depth)
+        block = np.arange(start, min(start + step, ranking.n_queries))
+        low[block], high[block] = _bounds_of_block(ranking.of(block), measure, depth)
     return low, high
 
 

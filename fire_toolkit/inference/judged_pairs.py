@@ -62,13 +62,7 @@ class JudgedPairs(CodedQrels):
         run = self.places[run_id]
         relevance = labelling.relevance[run.relevance]
         kept = relevance != ABSENT
-        return replace(
-            run,
-            query=run.query[kept],
-            rank=run.rank[kept],
-            relevance=relevance[kept],
-            **labelling.facts(run.relevance[kept]),
-        )
+        return run.take(kept, relevance=relevance[kept], **labelling.facts(run.relevance[kept]))
 
     def note_depths(self, labellings: Iterable[CodedQrels], measures: Sequence[Measure]) -> tuple[str, ...]:
         """Return the note on measures that read deeper than the runs were ranked, if there is one."""

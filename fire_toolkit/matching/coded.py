@@ -17,7 +17,7 @@ from fire_toolkit.arrays import (
     are_among,
     count_by_query,
     find_pairs,
-    places_among,
+    rows_of_lists,
     starts_of_groups,
     starts_of_lists,
 )
@@ -118,26 +118,15 @@ class CodedQrels:
         return replace(self, relevance=np.where(pairs, to.relevance, self.relevance))
 
     def of(self, queries: Ints) -> CodedQrels:
-        """Return the qrels of some queries (ascending), which become 0, 1, ..."""
-        place = places_among(queries, len(self.queries))
-        kept = place[self.query] >= 0
+        """Return the qrels of some queries, which become 0, 1, ..."""
+        if queries.size == len(self.queries):
+            return self
+        lengths = np.diff(self.start)[queries]
+        kept = rows_of_lists(self.start[queries], lengths)
         return CodedQrels(
             self.queries[queries],
             self.docs,
-            place[self.query[kept]] * max(len(self.docs), 1) + self.doc[kept],
-            self.relevance[kept],
-            None if self.stratum is None else self.stratum[kept],
-        )
-
-    def between(self, first: int, last: int) -> CodedQrels:
-        """Return the qrels of the queries from place `first` to before `last`."""
-        if (first, last) == (0, len(self.queries)):
-            return self
-        kept = slice(self.start[first], self.start[last])
-        return CodedQrels(
-            self.queries[first:last],
-            self.docs,
-            self.pairs[kept] - first * len(self.docs),
+            np.repeat(np.arange(queries.size), lengths) * len(self.docs) + self.doc[kept],
             self.relevance[kept],
             None if self.stratum is None else self.stratum[kept],
         )
@@ -178,11 +167,6 @@ class CodedQrels:
         if kept.all():
             return self
         return CodedQrels(self.queries, self.docs, self.pairs[kept], self.relevance[kept])
-
-    @cached_property
-    def most_positives(self) -> int:
-        """Return the largest number of positives of a query."""
-        return int(np.diff(self.positives.start).max(initial=0))
 
     @cached_property
     def grades(self) -> tuple[Codes, Ints]:

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, rows_of_lists, sum_by_query
+from fire_toolkit.arrays import (
+    Floats,
+    Ints,
+    count_by_query,
+    rows_of_lists,
+    starts_of_lists,
+    sum_by_query,
+)
 
 Discount = Callable[[npt.NDArray[Any]], Floats]
 
@@ -48,16 +55,11 @@ class IdealRanking:
     def _gains(self) -> dict[tuple[Discount, int | None], Floats]:
         return {}
 
-    def of(self, is_chosen: Bools) -> IdealRanking:
-        """Return the ideal rankings of the queries chosen, which become 0, 1, ..."""
-        number = np.cumsum(is_chosen) - 1
-        kept = is_chosen[self.query]
-        return IdealRanking(number[self.query[kept]], self.grade[kept], int(is_chosen.sum()))
-
-    def between(self, first: int, last: int) -> IdealRanking:
-        """Return the ideal rankings of the queries from `first` to before `last`, which become 0, 1, ..."""
-        kept = slice(*np.searchsorted(self.query, (first, last)).tolist())
-        return IdealRanking(self.query[kept] - first, self.grade[kept], last - first)
+    def of(self, queries: Ints) -> IdealRanking:
+        """Return the ideal rankings of some queries, which become 0, 1, ..."""
+        lengths = self.n_positives[queries]
+        kept = rows_of_lists(starts_of_lists(self.n_positives)[queries], lengths)
+        return IdealRanking(np.repeat(np.arange(queries.size), lengths), self.grade[kept], queries.size)
 
     def at_level(self, level: int) -> IdealRanking:
         """Return the ideal rankings of the positives of grade `level` or more."""

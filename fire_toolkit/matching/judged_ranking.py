@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fire_toolkit.arrays import (
     Bools,
     Floats,
     Ints,
-    are_among,
     count_by_query,
     places_among,
+    rows_of_lists,
     running_count,
     starts_of_lists,
 )
@@ -119,46 +121,31 @@ class JudgedRanking:
         rank[self.found.query[is_first]] = self.found.rank[is_first]
         return rank
 
+    def take(self, entries: npt.NDArray[Any], **changed: Any) -> JudgedRanking:
+        """Return the ranking with these of its entries, in this order; `changed`: further fields."""
+        taken = {name: getattr(self, name)[entries] for name in ("query", "rank", "relevance")}
+        strata = self.strata and self.strata.at(entries)
+        return replace(self, **(taken | {"strata": strata} | changed))
+
     def entries_of(self, queries: Ints) -> Ints:
-        """Return the entries of some queries."""
-        return np.flatnonzero(are_among(queries, self.n_queries)[self.query])
+        """Return the entries of some queries (ascending)."""
+        start, stop = (np.searchsorted(self.query, queries, side) for side in ("left", "right"))
+        return rows_of_lists(start, stop - start)
 
     def of(self, queries: Ints) -> JudgedRanking:
         """Return the rankings of some queries (ascending), which become 0, 1, ..."""
         if queries.size == self.n_queries:
             return self
-        place = places_among(queries, self.n_queries)
-        kept = self.entries_of(queries)
+        part = self.take(self.entries_of(queries))
         return replace(
-            self,
-            query=place[self.query[kept]],
-            rank=self.rank[kept],
-            relevance=self.relevance[kept],
+            part,
+            query=np.searchsorted(queries, part.query),
             n_retrieved=self.n_retrieved[queries],
             last_rank=self.last_rank[queries],
-            ideal=self.ideal.of(are_among(queries, self.n_queries)),
+            ideal=self.ideal.of(queries),
             n_nonrelevant=self.n_nonrelevant[queries],
             n_undrawn=self.n_undrawn[queries],
-            strata=self.strata and self.strata.at(kept).of(queries, place),
-        )
-
-    def between(self, first: int, last: int) -> JudgedRanking:
-        """Return the rankings of the queries `first` to `last` - 1, without strata; they become 0, 1, ..."""
-        if first == 0 and last >= self.n_queries:
-            return self
-        kept = slice(*np.searchsorted(self.query, (first, last)).tolist())
-        queries = slice(first, last)
-        return replace(
-            self,
-            query=self.query[kept] - first,
-            rank=self.rank[kept],
-            relevance=self.relevance[kept],
-            n_retrieved=self.n_retrieved[queries],
-            last_rank=self.last_rank[queries],
-            ideal=self.ideal.between(first, min(last, self.n_queries)),
-            n_nonrelevant=self.n_nonrelevant[queries],
-            n_undrawn=self.n_undrawn[queries],
-            strata=None,
+            strata=part.strata and part.strata.of(queries, places_among(queries, self.n_queries)),
         )
 
     def with_level(self, level: int) -> JudgedRanking:
@@ -183,14 +170,7 @@ class JudgedRanking:
         kept = self.is_in_top
         if kept.all():
             return self
-        return replace(
-            self,
-            query=self.query[kept],
-            rank=self.rank[kept],
-            relevance=self.relevance[kept],
-            strata=self.strata and self.strata.at(kept),
-            last_rank=self.n_retrieved,
-        )
+        return self.take(kept, last_rank=self.n_retrieved)
 
     def condensed(self) -> JudgedRanking:
         """Return the top's judged docs alone, the others left out and the ranks closed up.
@@ -200,14 +180,11 @@ class JudgedRanking:
         Source: Sakai, Alternatives to Bpref, SIGIR 2007; trec_eval's -J.
         """
         kept = self.is_judged & self.is_in_top
-        query = self.query[kept]
-        rank = running_count(query)
-        length = count_by_query(query, self.n_queries)
-        return replace(
-            self,
-            query=query,
+        rank = running_count(self.query[kept])
+        length = count_by_query(self.query[kept], self.n_queries)
+        return self.take(
+            kept,
             rank=rank.astype(np.float64),
-            relevance=self.relevance[kept],
             n_undrawn=np.zeros_like(self.n_undrawn),
             strata=self.strata and self.strata.at(kept).judged(),
             n_retrieved=length,

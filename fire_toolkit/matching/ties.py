@@ -159,13 +159,7 @@ def _settled(ranking: JudgedRanking, group: Ints, first: Ints, last: Ints, rule:
         rank = rank[order]
     else:
         rank, order = _extreme(group, first, last, ranking.relevance, is_optimistic=rule == "optimistic")
-    return replace(
-        ranking,
-        query=ranking.query[order],
-        rank=rank,
-        relevance=ranking.relevance[order],
-        strata=ranking.strata and ranking.strata.at(order),
-    )
+    return ranking.take(order, rank=rank)
 
 
 def _expected(group: Ints, first: Ints, last: Ints, relevance: Ints) -> Floats:

@@ -45,12 +45,7 @@ def extended_inferred_average_precision(ranking: JudgedRanking) -> Floats:
 
 def rescaled_by_nist(ranking: JudgedRanking) -> Floats:
     """Return xinfAP of the first 1,000 docs, times R̂ / 1000 where more than 1,000 positives are inferred."""
-    is_in = ranking.rank <= LONGEST
-    strata = ranking.strata and ranking.strata.at(is_in)
-    top = replace(
-        ranking, query=ranking.query[is_in], rank=ranking.rank[is_in], relevance=ranking.relevance[is_in],
-        strata=strata,
-    )  # fmt: skip
+    top = ranking.take(ranking.rank <= LONGEST)
     scale = np.maximum(estimated_positives(ranking) / LONGEST, 1.0)
     return np.asarray(extended_inferred_average_precision(top) * scale)
 

@@ -92,7 +92,7 @@ def join_stored(
         if doc_order is not None:
             block = order_by_index(block, doc_order, run_id=run.run_id)
         stop = block.stop_in(queries, place)
-        within = [coded.between(place, stop) for coded in qrels]
+        within = [coded.of(np.arange(place, stop)) for coded in qrels]
         coded_run = code_run(block, within[0])
         for own, coded in zip(parts, within, strict=True):
             ranking = judge_run(coded_run, coded)
