@@ -35,7 +35,7 @@ from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
 from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.read import open_run, read_run
 from fire_toolkit.inference.compare import compare_runs
-from fire_toolkit.matching.judge_matrix import judge_matrix
+from fire_toolkit.matching.judge_matrix import rank_pairs
 from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
 from fire_toolkit.measures import code_qrels, code_run, parse_measure, score_coded
 from fire_toolkit.scoring import score_runs
@@ -253,7 +253,9 @@ def fire_scoring(n_queries: int, n_docs: int = 670) -> None:
         means = []
         for scores in matrices:
             for each in both:
-                ranking = judge_matrix(scores, each, query_ids=query_ids, doc_ids=doc_ids, depth=20)
+                held = [(scores, np.full(len(scores), -np.inf, dtype=scores.dtype))]
+                ids = {"query_ids": pd.Index(query_ids), "doc_ids": pd.Index(doc_ids)}
+                ranking = rank_pairs(held, each, **ids).under(each).ranking
                 means.append([measure.aggregate(measure.per_query(ranking)) for measure in measures])
         return means
 

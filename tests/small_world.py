@@ -5,7 +5,9 @@ import pandas as pd
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.matching.judge_matrix import rank_pairs
 from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.measures import CodedQrels, JudgedRanking
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.tables import (
     Labels,
@@ -58,3 +60,12 @@ def joined_or_why_not(run: AnyRun, original: Qrels, augmented: Qrels) -> list[ob
     ranking = joined.ranking(run_id, joined.label(augmented))
     arrays = (ranking.query, ranking.rank, ranking.relevance, ranking.n_retrieved, ranking.last_rank)
     return [*(array.tolist() for array in arrays), ranking.worst_rank, ranking.n_extra_queries]
+
+
+def judge_matrix(
+    scores: np.ndarray, coded: CodedQrels, *, query_ids: list[str], doc_ids: list[str]
+) -> JudgedRanking:
+    """Return where the docs of the qrels stand when each row of a matrix is ranked."""
+    held = [(scores, np.full(len(scores), -np.inf, dtype=scores.dtype))]
+    ids = {"query_ids": pd.Index(query_ids, dtype="str"), "doc_ids": pd.Index(doc_ids, dtype="str")}
+    return rank_pairs(held, coded, **ids).under(coded).ranking

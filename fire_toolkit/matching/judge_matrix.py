@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,52 +12,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Ints, are_among, places_among, rows_of_lists
-from fire_toolkit.errors import JoinError
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import OwnItems, places_of
 from fire_toolkit.matching.ranking import ranks_in_rows
 from fire_toolkit.matching.ties import TiedRanking, places_in_order
 from fire_toolkit.tables import Run
-
-
-def judge_matrix(
-    scores: npt.NDArray[Any],
-    coded: CodedQrels,
-    *,
-    query_ids: Sequence[str],
-    doc_ids: Sequence[str],
-    depth: int | None = None,
-) -> JudgedRanking:
-    """Return where the docs of the qrels stand when each row of `scores` is ranked by the one rule.
-
-    Equal to `judge_run` of the run that `rank_run` makes of all cells, or of its top `depth`.
-
-    Args:
-        scores: (len(query_ids), len(doc_ids)) floats, finite.
-        coded: the qrels; queries that the matrix lacks have an empty ranking, its others are counted.
-        query_ids, doc_ids: of the rows and columns, each once.
-        depth: ranks below it count as not retrieved; None keeps all.
-
-    Raises:
-        JoinError: the shape does not fit the ids, an id stands twice, or a score is not finite.
-
-    Examples:
-        >>> from fire_toolkit.matching.coded import code_qrels
-        >>> from fire_toolkit.tables import check_qrels
-        >>> qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["b"], "relevance": [1]}))
-        >>> scores = np.array([[0.7, 0.5, 0.5]])
-        >>> judge_matrix(scores, code_qrels(qrels), query_ids=["q"], doc_ids=["a", "b", "c"]).first_positive
-        array([3.])
-    """
-    rows, columns = pd.Index(list(query_ids), dtype="str"), pd.Index(list(doc_ids), dtype="str")
-    _check(scores, rows, columns)
-    held = [(scores, np.full(len(rows), -np.inf, dtype=scores.dtype))]
-    ranks = rank_pairs(held, coded, query_ids=rows, doc_ids=columns)
-    if depth is not None:
-        n_retrieved = np.minimum(ranks.n_retrieved, depth)
-        ranks = replace(ranks, rank=np.where(ranks.rank <= depth, ranks.rank, 0), n_retrieved=n_retrieved)
-    return ranks.under(coded).ranking
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,16 +200,3 @@ def _count_above(scores: npt.NDArray[Any], cut: npt.NDArray[Any]) -> Ints:
     flooded = np.flatnonzero(np.isfinite(cut))
     counts[flooded] = (scores[flooded] > cut[flooded, None]).sum(axis=1)
     return counts
-
-
-def _check(scores: npt.NDArray[Any], rows: pd.Index[str], docs: pd.Index[str]) -> None:
-    if scores.shape != (len(rows), len(docs)):
-        raise JoinError(
-            f"scores of shape {scores.shape}, expected ({len(rows)}, {len(docs)}): a row for each query id, "
-            "a column for each doc id"
-        )
-    for name, ids in (("query", rows), ("doc", docs)):
-        if not ids.is_unique:
-            raise JoinError(f"{name} id {ids[ids.duplicated()][0]!r} is given twice; expected each once")
-    if scores.dtype.kind != "f" or not np.isfinite(scores.sum(dtype=np.float64) if scores.size else 0.0):
-        raise JoinError("scores that are NaN or infinite, or no floats; expected finite numbers")

