@@ -157,7 +157,7 @@ def kept(file: Path, texts: Mapping[str, bytes]) -> dict[str, bytes]:
     changed = [
         name for name, text in earlier.items() if texts.get(name, None if name in both else text) != text
     ]
-    if changed and _on_server(file) and all(_same_pairs(earlier[name], texts[name]) for name in changed):
+    if changed and _on_server(file) and all(_same_pairs(earlier[name], texts.get(name)) for name in changed):
         say(
             "note: captions or addresses of tasks have changed; `push` updates those that nobody has answered"
         )

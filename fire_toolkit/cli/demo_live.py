@@ -14,6 +14,7 @@ import click
 from fire_toolkit.campaign.records import read_campaign, read_rounds
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.demo_world import prepare_folder, run_command, write_world
+from fire_toolkit.cli.media_links import naming_here
 from fire_toolkit.demo.world import make_world
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.delimited import delimited_text
@@ -75,11 +76,20 @@ def _media() -> Iterator[MediaServer]:
     port = known or (PORT if is_free_port(PORT) else 0)
     served = served_files(items, root=Path.cwd())
     origin = read_connection(Path.cwd(), environ={}).url
-    server = MediaServer(Path.cwd(), served.names.values(), origins=[origin], port=port, report=say)
+    naming = naming_here(served.names, f"http://127.0.0.1:{port}")
+    server = MediaServer(
+        Path.cwd(),
+        served.names.values() if naming.by_name else (),
+        origins=[origin],
+        port=port,
+        opaque=naming.opaque(served.names),
+        report=say,
+    )
     say(f"\n$ fire-toolkit media serve {ITEMS} --port {server.server_port} --write-items {SERVED}")
     with server:
         if not SERVED.is_file():
-            text = delimited_text(served.items_at(items, server.base_url), delimiter="\t")
+            moved = served.items_at(items, server.base_url, naming.addresses(served.names))
+            text = delimited_text(moved, delimiter="\t")
             write_files({SERVED: text.encode()})
         say(f"{n_of(len(served.names), 'clip')} at {server.base_url}, for pages of {origin}")
         yield server

@@ -9,6 +9,8 @@ import click
 
 from fire_toolkit.cli.common import say
 from fire_toolkit.errors import UsageError
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.labelstudio.media_key import make_media_key
 from fire_toolkit.workspace.config import CONFIG, config_text
 from fire_toolkit.workspace.manifests import write_files
 
@@ -23,6 +25,7 @@ def init(folder: Path) -> None:
     write_files({path: config_text().encode()})
     for name in ("collection", "runs", "exports"):
         (folder / name).mkdir(exist_ok=True)
+    make_media_key(folder / SERVER_FOLDER)
     say(
         f"{path} written; put queries.tsv and qrels.txt into {folder / 'collection'}, "
         f"runs into {folder / 'runs'}"

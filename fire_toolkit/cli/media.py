@@ -228,7 +228,7 @@ def _say_result(found: pd.DataFrame, items: str | None, *, n_files: int) -> None
         say_next(f"media transcode {items} --out transcoded" if items else "media transcode")
     elif n_files:
         say("note: browsers cannot open local paths; `media serve` or `media local-storage` gives them URLs")
-        say_next(f"media serve {items or ''} --write-items items.served.tsv".replace("  ", " "))
+        say_next("media serve", f"{items} --write-items items.served.tsv")
 
 
 _WORDS = {

@@ -20,10 +20,11 @@ from fire_toolkit.cli.media import (
     say_items,
     used_media,
 )
+from fire_toolkit.cli.media_links import base_and_port, naming_here
 from fire_toolkit.cli.server_options import connection_from, connection_options
 from fire_toolkit.errors import UsageError
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection, checked_url
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection
 from fire_toolkit.labelstudio.local_state import read_state
 from fire_toolkit.labelstudio.local_storage import add_storages, local_files_url, storage_folder
 from fire_toolkit.labelstudio.projects import campaign_projects
@@ -38,9 +39,8 @@ __all__ = ["media"]
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    default=8790,
-    show_default=True,
-    help="It stands in the tasks: keep to it. 0: any free one.",
+    help="It stands in the tasks: keep to it. 0: any free one. [default: that of [media] url in fire.toml, "
+    "else 8790]",
 )
 @click.option(
     "--host",
@@ -50,7 +50,9 @@ __all__ = ["media"]
     help="Another IPv4 address of this machine lets others in.",
 )
 @click.option(
-    "--base-url", metavar="URL", help="How browsers reach it, where that is not http://ADDRESS:PORT."
+    "--base-url",
+    metavar="URL",
+    help="How browsers reach it. [default: [media] url in fire.toml, else http://ADDRESS:PORT]",
 )
 @click.option(
     "--write-items",
@@ -62,7 +64,7 @@ def serve(
     items: str | None,
     root: Path | None,
     origin: str | None,
-    port: int,
+    port: int | None,
     host: str,
     base_url: str | None,
     write_items: Path | None,
@@ -70,7 +72,9 @@ def serve(
     """Serve the items' files on this machine to Label Studio's pages until Ctrl-C; print the base URL.
 
     Only files of the items are served, in parts (Range), and only pages of the given Label Studio may
-    read them (CORS). Each refused request is shown.
+    read them (CORS). Each refused request is shown. In a workspace addresses do not tell which file they
+    lead to (/m/HASH.mp4, by a key in .labelstudio/), and `tasks` writes them; those of tasks that name files
+    are answered, too.
     """
     from fire_toolkit.media.server import MediaServer, served_files
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
@@ -82,18 +86,22 @@ def serve(
         raise click.UsageError("--origin is needed: the address at which Label Studio is opened in a browser")
     folder = media_root(root)
     served = served_files(seen.items, root=folder)
+    base, port = base_and_port(base_url, host, port)
+    naming = naming_here(served.names, base or f"http://{host}:{port}")
     server = MediaServer(
         folder,
-        served.names.values(),
+        served.names.values() if naming.by_name else (),
         origins=[pages_from],
         host=host,
         port=port,
-        base_url=checked_url(base_url) if base_url else "",
+        base_url=base,
+        opaque=naming.opaque(served.names),
         report=say,
     )
     with stoppable(), server:
         if write_items:
-            texts = {write_items.name: seen.as_text(served.items_at(seen.items, server.base_url))}
+            moved = served.items_at(seen.items, server.base_url, naming.addresses(served.names))
+            texts = {write_items.name: seen.as_text(moved)}
             parameters = {"base_url": server.base_url}
             write_outputs(write_items, texts, stage="media serve", parameters=parameters, inputs=inputs)
             say_items(write_items, seen.name)

@@ -35,9 +35,10 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.inputs import Inputs, write_outputs
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.push_media import look_after, look_before, renewed_rounds
-from fire_toolkit.cli.push_words import say_loads, say_pushed
+from fire_toolkit.cli.push_words import say_loads, say_pushed, say_repaired
 from fire_toolkit.cli.server_options import connection_from, connection_options
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
@@ -96,6 +97,9 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
     help="Ask only N of the addresses, drawn at random, whether they answer; 0: none, where this machine "
     "cannot reach what annotators can. [default: all of what is sent]",
 )
+@click.option(
+    "--repair", is_flag=True, help="First retire the copies of projects that two pushes made, if unanswered."
+)
 @click.option("--seconds", type=click.FloatRange(min=0), help="Time of a judgment, for --dry-run. [measured]")
 @click.option("--dry-run", is_flag=True, help="Say who would judge how much, and send nothing.")
 @connection_options
@@ -111,6 +115,7 @@ def push(
     is_shared: bool,
     carrier: str | None,
     sample: int | None,
+    repair: bool,
     seconds: float | None,
     dry_run: bool,
     url: str | None,
@@ -155,6 +160,8 @@ def push(
         _note_pushed(root, inputs, _give_out_by_others(root, campaign, by_others, rules))
     else:
         connection = connection_from(url, token_file)
+        if repair:
+            say_repaired(connection, campaign)
         pushed = _push(connection, root, campaign, on_server, changed, rules, sample)
         say_pushed(pushed, as_json=as_json)
         _note_pushed(root, inputs, [*pushed, *_give_out_by_others(root, campaign, by_others, rules)])
@@ -222,10 +229,12 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
     qrels = read_qrels(inputs.use(path))
     answers = check_qrels(qrels[qrels["relevance"] >= 0])
     items = named_file("items")
+    queries = read_queries(inputs.use(named_file("queries") or "collection/queries.tsv"))
+    shown = read_items(inputs.use(items)) if items else None
     made = make_tasks(
         check_pool(answers[["query_id", "doc_id"]]),
-        read_queries(inputs.use(named_file("queries") or "collection/queries.tsv")),
-        items=read_items(inputs.use(items)) if items else None,
+        with_addresses(queries, set(answers["query_id"])),
+        items=with_addresses(shown, set(answers["doc_id"])) if shown is not None else None,
         guideline=rules,
         overlap=0,
     )

@@ -12,9 +12,12 @@ import click
 
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.progress import judgment_seconds, load_of
-from fire_toolkit.campaign.records import LEDGER_FOLDER, Round
+from fire_toolkit.campaign.records import LEDGER_FOLDER, Campaign, Round
 from fire_toolkit.cli.common import drawn, n_of, say, summarise
+from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Pushed
+from fire_toolkit.labelstudio.twins import retire_twins
 
 
 def say_loads(root: Path, rounds: Sequence[Round], seconds: float | None, *, as_json: bool) -> None:
@@ -92,7 +95,18 @@ def _notes(entry: Pushed) -> list[str]:
     if entry.n_foreign:
         notes.append(f"{n_of(entry.n_foreign, 'task')} not of this queue; their answers do not count for it")
     if entry.twins:
-        notes.append(f"projects {', '.join(map(str, entry.twins))} are copies of it; delete them")
+        copies = f"projects {', '.join(map(str, entry.twins))} are copies of it"
+        notes.append(f"{copies}; `fire-toolkit push --repair` retires those without answers")
     if entry.restored:
         notes.append(f"{', '.join(entry.restored)} had been changed by hand and were restored")
     return notes
+
+
+def say_repaired(connection: Connection, campaign: Campaign) -> None:
+    """Retire the unanswered copies of projects, and say which, and which were left and why."""
+    with Api(connection) as api:
+        found = retire_twins(api, campaign)
+    numbers = ", ".join(map(str, found.projects))
+    say(f"retired: projects {numbers}, copies without answers" if numbers else "no project to retire")
+    for twins in found.left:
+        say(f"warning: {twins.words}; {twins.fix}")

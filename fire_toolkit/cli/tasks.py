@@ -16,6 +16,7 @@ from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, loads_of
 from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.options import reads
 from fire_toolkit.folder.carrier import queue_files
 from fire_toolkit.guidelines.model import Guideline
@@ -62,6 +63,9 @@ def tasks(given: Given, overlap: float | None, annotators: str | None) -> None:
     share = float(setting_or_default(overlap, "tasks", "overlap"))
     seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
     pairs = _without_own_items(asked.pairs, captions)
+    if not annotators:  # who watches files by hand finds them by their paths
+        captions = with_addresses(captions, set(pairs["query_id"]))
+        items = with_addresses(items, set(pairs["doc_id"])) if items is not None else None
     made = make_tasks(pairs, captions, items=items, guideline=rules, overlap=share, seed=seed)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
     if not counts["tasks"] and asked.n_left:

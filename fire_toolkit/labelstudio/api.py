@@ -90,14 +90,16 @@ class Api:
     def projects(self, *, with_counts: bool = False) -> list[Json]:
         """Return id, title, description, label_config and created_at of all projects to be seen, by number.
 
-        with_counts: how many answers (total_annotations_number, without skips) and skips
+        with_counts: how many tasks (task_number), answers (total_annotations_number, without skips) and skips
         (skipped_annotations_number) each has too, which the server counts for it.
         """
         found: dict[int, Json] = {}
         page = 1
         while True:
             fields = "id,title,description,label_config,created_at"
-            fields += ",total_annotations_number,skipped_annotations_number" if with_counts else ""
+            fields += (
+                ",task_number,total_annotations_number,skipped_annotations_number" if with_counts else ""
+            )
             params = {"page": page, "page_size": 100, "ordering": "id", "include": fields}
             answer = self._read("api/projects/", params, past_the_end={} if page > 1 else None)
             results = answer.get("results") or [] if isinstance(answer, dict) else []

@@ -16,6 +16,7 @@ from fire_toolkit.labelstudio.instructions import instructions_html
 
 _MARK = re.compile(r"fire-toolkit campaign (?P<key>\S+) round (?P<round>\d+) queue (?P<annotator>\S+)")
 _MAX_TITLE = 50
+RETIRED = " retired"
 
 # What nobody may change by hand: blind, no empty answers, in our order.
 GUARDED: dict[str, Any] = {
@@ -38,6 +39,11 @@ def marked_queue(campaign: Campaign, description: object) -> QueueName | None:
     return QueueName(int(found["round"]), found["annotator"])
 
 
+def is_retired(project: Mapping[str, Any]) -> bool:
+    """Whether a project of the campaign is a copy in which nobody is to judge any more."""
+    return str(project.get("description") or "").rstrip().endswith(RETIRED)
+
+
 def project_title(campaign: Campaign, queue: QueueName) -> str:
     """Return a title that tells annotators which project is theirs, and nothing of where pairs come from."""
     return f"{queue.annotator_id} · round {queue.round} · {campaign.guideline}"[:_MAX_TITLE]
@@ -51,13 +57,16 @@ def campaign_projects(api: Api, campaign: Campaign) -> dict[QueueName, list[dict
 def own_projects(
     listed: Iterable[dict[str, Any]], campaign: Campaign
 ) -> dict[QueueName, list[dict[str, Any]]]:
-    """Return those of a server's projects that are of the campaign, by queue, in the order listed."""
+    """Return those of a server's projects that are of the campaign, by queue, in the order listed.
+
+    Retired copies come last, so that the first one of each queue is the one to judge in.
+    """
     found: dict[QueueName, list[dict[str, Any]]] = {}
     for project in listed:
         name = marked_queue(campaign, project.get("description"))
         if name is not None:
             found.setdefault(name, []).append(project)
-    return found
+    return {name: sorted(projects, key=is_retired) for name, projects in found.items()}
 
 
 def project_settings(campaign: Campaign, name: QueueName, guideline: Guideline) -> dict[str, Any]:

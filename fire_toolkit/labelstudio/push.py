@@ -19,7 +19,13 @@ from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Uncertain, status_of
-from fire_toolkit.labelstudio.projects import GUARDED, campaign_projects, check_config, project_settings
+from fire_toolkit.labelstudio.projects import (
+    GUARDED,
+    campaign_projects,
+    check_config,
+    is_retired,
+    project_settings,
+)
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
 
 Payload = dict[str, Any]
@@ -120,9 +126,10 @@ def plan_push(api: Api, campaign: Campaign, queues: Sequence[Queue]) -> list[Pla
 
 
 def _plan(api: Api, campaign: Campaign, queue: Queue, projects: Sequence[Mapping[str, Any]]) -> Plan:
-    if not projects:
+    kept = [project for project in projects if not is_retired(project)]
+    if not kept:
         return Plan(queue, missing=queue.tasks)
-    project = api.project(int(projects[0]["id"]))
+    project = api.project(int(kept[0]["id"]))
     check_config(campaign, project)
     wanted = {_key(task): task for task in queue.tasks}
     there = Counter[str]()
@@ -135,7 +142,7 @@ def _plan(api: Api, campaign: Campaign, queue: Queue, projects: Sequence[Mapping
     return Plan(
         queue,
         project,
-        twins=tuple(projects[1:]),
+        twins=tuple(kept[1:]),
         restored={name: value for name, value in GUARDED.items() if project.get(name) != value},
         there=there,
         missing=tuple(task for key, task in wanted.items() if key not in there),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
@@ -53,9 +53,10 @@ class Served:
     names: dict[str, str]
     n_missing: int = 0
 
-    def items_at(self, items: Items, base_url: str) -> Items:
-        """Return the items with addresses below `base_url` for what is served."""
-        urls = {url: base_url.rstrip("/") + url_path(name) for url, name in self.names.items()}
+    def items_at(self, items: Items, base_url: str, addresses: Mapping[str, str] | None = None) -> Items:
+        """Return the items with addresses below `base_url` of what is served: `addresses`, else the names."""
+        named = self.names if addresses is None else addresses
+        urls = {url: base_url.rstrip("/") + url_path(name) for url, name in named.items()}
         return check_items(items.assign(media_url=[urls.get(url, url) for url in items["media_url"]]))
 
 
@@ -95,8 +96,8 @@ def served_files(items: Items, *, root: Path) -> Served:
 class MediaServer(LocalServer):
     """Serves files by name from a folder, in parts, to pages of given origins, while its block runs.
 
-    Only the names given are answered, and only while they are plain files inside the folder. `report` is
-    called with each refusal.
+    Only the names given are answered, and those in `opaque` (name in an address → file), and only while they
+    lead to plain files inside the folder. `report` is called with each refusal.
 
     Raises:
         UsageError: the port cannot be used.
@@ -111,19 +112,20 @@ class MediaServer(LocalServer):
         host: str = LOOPBACK,
         port: int = PORT,
         base_url: str = "",
+        opaque: Mapping[str, str] | None = None,
         report: Callable[[str], None] = lambda words: None,
     ) -> None:
         own_host = urlsplit(base_url).hostname or host
-        files = _Files(root.resolve(), frozenset(names))
+        files = _Files(root.resolve(), {name: name for name in names} | dict(opaque or {}))
         app = _guarded(files, allowed_origins(list(origins)), {own_host, host, *_LOOPBACK_NAMES})
         super().__init__(_reporting(app, report), host=host, port=port, idle_s=_IDLE_S)
         self.base_url = base_url.rstrip("/") or f"http://{host}:{self.server_port}"
 
 
 class _Files(StaticFiles):
-    """The named files below a folder; whatever else lies there does not exist."""
+    """The named files below a folder (name in an address → file); whatever else lies there does not exist."""
 
-    def __init__(self, root: Path, names: frozenset[str]) -> None:
+    def __init__(self, root: Path, names: Mapping[str, str]) -> None:
         super().__init__(directory=root)
         self._root = root
         self._names = names
@@ -134,8 +136,9 @@ class _Files(StaticFiles):
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
         """Return the file of that name, unless a link has taken its place or that of a folder above it."""
-        found, status = super().lookup_path(path) if path in self._names else ("", None)
-        is_there = Path(found) == self._root / path and os.access(found, os.R_OK)
+        name = self._names.get(path)
+        found, status = super().lookup_path(name) if name else ("", None)
+        is_there = name is not None and Path(found) == self._root / name and os.access(found, os.R_OK)
         return (found, status) if is_there else ("", None)
 
     def file_response(

@@ -150,6 +150,8 @@ class FakeServer:
             if self.kill_after:
                 self._respond(request)
             raise Killed
+        if request.url.path == "/api/version":
+            return httpx.Response(200, json={"release": "1.23.2"})
         if request.headers.get("authorization") != f"Token {TOKEN}":
             return httpx.Response(401, json={"detail": "Invalid token."})
         if len(str(request.url)) > self.url_limit:
@@ -214,7 +216,7 @@ class FakeServer:
             if request.method == "PATCH":
                 self.bodies.append(body)
                 found |= body
-            return httpx.Response(200, json=found)
+            return httpx.Response(200, json=found | self._counts(found["id"]))
         return httpx.Response(404, json={"detail": "Not found."})
 
     def _hook(self, method: str, number: str, body: Any) -> httpx.Response:
@@ -256,6 +258,7 @@ class FakeServer:
     def _counts(self, project: int) -> dict[str, int]:
         skips = [found["was_cancelled"] for found in self.annotations.values() if found["project"] == project]
         return {
+            "task_number": len(self.tasks_of(project)),
             "total_annotations_number": skips.count(False),
             "skipped_annotations_number": skips.count(True),
         }

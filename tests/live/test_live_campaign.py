@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -27,6 +28,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.labelstudio.local_state import PID
 from fire_toolkit.labelstudio.process import read_pid
 from fire_toolkit.labelstudio.server import start_server
+from fire_toolkit.media.server import MediaServer
 
 RUN = uuid.uuid4().hex[:4]  # names of their own, so that the tests can run again on the same server
 ANN, BOB, CY, DI, KAY = (f"{name}-{RUN}" for name in ("ANN", "BOB", "CY", "DI", "KAY"))
@@ -35,9 +37,10 @@ ANN, BOB, CY, DI, KAY = (f"{name}-{RUN}" for name in ("ANN", "BOB", "CY", "DI", 
 class Site:
     """A workspace of its own that talks to the live server."""
 
-    def __init__(self, server: LiveServer, root: Path) -> None:
+    def __init__(self, server: LiveServer, root: Path, media_url: str) -> None:
         self.server = server
         self.root = root
+        self.media_url = media_url
 
     def run(self, *arguments: str, code: int = 0) -> Result:
         result = CliRunner().invoke(main, list(arguments))
@@ -57,6 +60,8 @@ class Site:
         (self.root / "pool" / "pool.csv").write_text(pool)
         queries = "query_id\ttext\n" + "".join(f"q{n}\ta dog runs, “{n}”\n" for n in numbers)
         (self.root / "collection" / "queries.tsv").write_text(queries)
+        items = "doc_id\tmedia_url\n" + "".join(f"v{n}\t{self.media_url}\n" for n in numbers)
+        (self.root / "collection" / "items.tsv").write_text(items)
         self.run("tasks", "--overlap", str(overlap))
 
     def projects(self) -> dict[str, int]:
@@ -80,10 +85,14 @@ class Site:
 @pytest.fixture
 def site(live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.chdir(tmp_path)
-    found = Site(live_server, tmp_path)
+    (tmp_path / "clip.webm").write_bytes(b"any clip")
+    media = MediaServer(tmp_path, ("clip.webm",), origins=[live_server.connection.url], port=0)
+    found = Site(live_server, tmp_path, f"{media.base_url}/clip.webm")
     found.run("init", ".")
+    shutil.rmtree(tmp_path / ".labelstudio")
     (tmp_path / ".labelstudio").symlink_to(live_server.folder)
-    yield found
+    with media:
+        yield found
     with live_server.as_admin() as http:
         for number in found.projects().values() if (tmp_path / "campaign").is_dir() else ():
             http.delete(f"/api/projects/{number}/")

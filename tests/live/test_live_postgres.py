@@ -73,7 +73,7 @@ def test_a_campaign_on_postgresql(
 ) -> None:
     server = LiveServer(tmp_path, live_program)
     monkeypatch.chdir(tmp_path)
-    site = Site(server, tmp_path)
+    site = Site(server, tmp_path, "http://media.test/clip.webm")
     site.run("init", ".")
     try:
         start_server(server.folder, live_program, postgres=database)
@@ -83,8 +83,8 @@ def test_a_campaign_on_postgresql(
         assert not list(server.folder.rglob("*.sqlite3"))
         http = server.as_annotator("ANN")
         site.make_tasks(20, overlap=0.0)
-        assert site.counts("push", "--annotator", "ANN")["added"] == 20
-        assert site.counts("push")["added"] == 0
+        assert site.counts("push", "--check-media", "0", "--annotator", "ANN")["added"] == 20
+        assert site.counts("push", "--check-media", "0")["added"] == 0
         project = site.projects()["1/ANN"]
         tasks = sorted(task["id"] for task in _tasks(http, project))
         made = [answer(http, task, project, "relevant") for task in tasks[:5]]

@@ -1,0 +1,189 @@
+"""Addresses that do not tell which item they lead to, and running campaigns that keep theirs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+from fire_toolkit.media.opaque import opaque_name
+from fire_toolkit.media.server import MediaServer
+
+PAGE = "http://127.0.0.1:8080"
+SECRET = Path(".labelstudio/media.key")
+ADDRESS = re.compile(r"http://127\.0\.0\.1:8790/m/[0-9a-f]{32}\.webm")
+
+
+def fire(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace of three files, one item that is no file, and one with an address of its own."""
+    fire("init", tmp_path / "site")
+    root = tmp_path / "site"
+    monkeypatch.chdir(root)
+    (root / "media").mkdir()
+    for number in range(3):
+        (root / "media" / f"video701{number}.webm").write_bytes(b"clip %d" % number)
+    urls = [f"media/video701{number}.webm" for number in range(3)] + ["media/gone.webm", "https://h/v.webm"]
+    items = "".join(f"video701{number}\t{url}\n" for number, url in enumerate(urls))
+    (root / "collection" / "items.tsv").write_text("doc_id\tmedia_url\n" + items)
+    queries = "".join(f"q{number}\ta dog\n" for number in range(5))
+    (root / "collection" / "queries.tsv").write_text("query_id\ttext\n" + queries)
+    (root / "pool").mkdir()
+    pool = "".join(f"q{number},video701{number}\n" for number in range(5))
+    (root / "pool" / "pool.csv").write_text("query_id,doc_id\n" + pool)
+    return root
+
+
+def shown(root: Path) -> list[str]:
+    return sorted(task["data"]["video"] for task in json.loads((root / "tasks/tasks.json").read_text()))
+
+
+@contextmanager
+def serving(root: Path, *more: str) -> Iterator[str]:
+    """Run `media serve` as a process; yield its base URL."""
+    words = [sys.executable, "-m", "fire_toolkit", "media", "serve", "--origin", PAGE, *more]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(words, cwd=root, env=environ, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        base = process.stdout.readline().strip()
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                httpx.get(base, trust_env=False)
+                break
+            except httpx.ConnectError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        yield base
+    finally:
+        process.kill()
+        process.communicate(timeout=20)
+
+
+def test_tasks_of_a_new_workspace_name_no_file(site: Path) -> None:
+    words = fire("tasks", "--overlap", "0").stderr
+    assert "note: 3 files shown at http://127.0.0.1:8790: `fire-toolkit media serve` must run there" in words
+    assert "'media/gone.webm'" in words
+    first, *rest = shown(site)
+    assert all(ADDRESS.fullmatch(url) for url in [first, *rest[:2]])
+    assert rest[2:] == ["https://h/v.webm", "media/gone.webm"]
+    assert not re.search(r"video701\d", (site / "tasks/tasks.json").read_text())
+    assert stat.S_IMODE(SECRET.stat().st_mode) == 0o600
+    secret = SECRET.read_text().strip()
+    others = [path for path in site.rglob("*") if path.is_file() and path.name != "media.key"]
+    assert [path for path in others if secret.encode() in path.read_bytes()] == []
+    before = (site / "tasks/tasks.json").read_bytes()
+    fire("tasks", "--overlap", "0")
+    assert (site / "tasks/tasks.json").read_bytes() == before
+
+
+def test_another_key_gives_other_addresses() -> None:
+    one, other = (opaque_name(key, "media/video7010.webm") for key in (b"a" * 32, b"b" * 32))
+    assert one != other
+    assert opaque_name(b"a" * 32, "media/video7010.tar.gz%20title").count(".") == 0
+
+
+def test_part_of_a_video_keeps_its_times(site: Path) -> None:
+    (site / "collection" / "items.tsv").write_text(
+        "doc_id\tmedia_url\tstart_s\tend_s\nvideo7010\tmedia/video7010.webm\t3\t5\n"
+    )
+    (site / "pool" / "pool.csv").write_text("query_id,doc_id\nq0,video7010\n")
+    fire("tasks", "--overlap", "0")
+    (url,) = shown(site)
+    assert ADDRESS.fullmatch(url.removesuffix("#t=3,5"))
+
+
+def test_what_is_served_is_what_tasks_ask_for_and_nothing_by_its_name(site: Path) -> None:
+    fire("tasks", "--overlap", "0")
+    with serving(site, "--port", "0") as base, httpx.Client(trust_env=False) as client:
+        own = [url for url in shown(site) if ADDRESS.fullmatch(url)]
+        answers = [client.get(base + url.removeprefix("http://127.0.0.1:8790")) for url in own]
+        assert sorted(answer.content for answer in answers) == [b"clip 0", b"clip 1", b"clip 2"]
+        assert {answer.headers["Content-Type"] for answer in answers} == {"video/webm"}
+        assert client.get(f"{base}/media/video7010.webm").status_code == 404
+
+
+def test_a_running_campaign_keeps_its_addresses_and_both_are_served(site: Path) -> None:
+    SECRET.unlink()
+    table = site / "collection" / "items.tsv"
+    old = table.read_text().replace("\tmedia/video", "\thttp://127.0.0.1:8790/media/video")
+    (site / "old.tsv").write_text(old)
+    fire("tasks", "--overlap", "0", "--items", "old.tsv")
+    before = shown(site)
+    with serving(site) as base, httpx.Client(trust_env=False) as client:
+        assert base == "http://127.0.0.1:8790"
+        answers = [client.get(url) for url in before if url.startswith(base)]
+        assert sorted(answer.content for answer in answers) == [b"clip 0", b"clip 1", b"clip 2"]
+        assert not SECRET.exists()
+    key = "0f" * 32
+    SECRET.write_text(key)
+    SECRET.chmod(0o600)
+    name = opaque_name(bytes.fromhex(key), "media/video7011.webm")
+    with serving(site, "--write-items", "new.tsv") as base, httpx.Client(trust_env=False) as client:
+        assert client.get(f"{base}/{name}").content == b"clip 1"
+        assert client.get(f"{base}/media/video7011.webm").content == b"clip 1"
+        assert f"\t{base}/media/video7011.webm\t" in (site / "new.tsv").read_text()
+
+
+def test_tables_of_a_new_workspace_name_no_file(site: Path) -> None:
+    with serving(site, "--port", "0", "--write-items", "new.tsv") as base:
+        rows = [line.split("\t") for line in (site / "new.tsv").read_text().splitlines()[1:]]
+    assert all(re.fullmatch(rf"{base}/m/[0-9a-f]{{32}}\.webm", row[1]) for row in rows[:3])
+
+
+def test_a_key_that_is_not_the_tasks_own_is_noticed(site: Path) -> None:
+    fire("tasks", "--overlap", "0")
+    SECRET.write_text("ab" * 32)
+    words = [sys.executable, "-m", "fire_toolkit", "media", "serve", "--origin", PAGE]
+    process = subprocess.Popen(words, cwd=site, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    assert "warning: tasks ask for 3 files that are none of these" in process.communicate(timeout=20)[1]
+
+
+def test_a_damaged_key_is_named_and_not_replaced(site: Path) -> None:
+    SECRET.write_text("secret")
+    line = fire("tasks", code=1).stderr
+    assert "media.key: expected 64 hexadecimal digits; restore it from a copy" in line
+    assert SECRET.read_text() == "secret"
+
+
+def test_a_workspace_of_before_is_left_as_it_was(site: Path) -> None:
+    SECRET.unlink()
+    fire("tasks", "--overlap", "0")
+    assert shown(site)[1] == "media/gone.webm"
+    assert "media/video7010.webm" in shown(site)
+    assert not SECRET.exists()
+
+
+def test_a_server_answers_an_opaque_name_with_its_file_alone(tmp_path: Path) -> None:
+    (tmp_path / "v.mp4").write_bytes(b"abc")
+    with (
+        MediaServer(tmp_path, (), origins=[PAGE], port=0, opaque={"m/12.mp4": "v.mp4"}) as server,
+        httpx.Client(base_url=server.base_url, trust_env=False) as client,
+    ):
+        part = client.get("/m/12.mp4", headers={"Range": "bytes=1-", "Origin": PAGE})
+        assert (part.status_code, part.content) == (206, b"bc")
+        assert part.headers["Access-Control-Allow-Origin"] == PAGE
+        assert "v.mp4" not in str(part.headers)
+        assert {client.get(path).status_code for path in ("/v.mp4", "/m/13.mp4", "/m/", "/m")} == {404}
