@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from fire_toolkit.cli.common import current_workspace, drawn, json_option, n_of,
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.workspace.rounds import has_campaign
 from fire_toolkit.workspace.stages import StageState, stage_states
+
+if TYPE_CHECKING:
+    from fire_toolkit.cli.campaigns import Begun
 
 
 @click.command()
@@ -57,10 +61,30 @@ def _say_progress() -> None:
         where = f" ({place})" if place and queue.n_left else ""
         who = f"{queue.annotator_id}, round {queue.round}"
         say(f"{who}: {queue.n_done + queue.n_skipped:,} of {n_of(queue.n_tasks, 'task')}{where}")
+    _say_doubled(campaign)
     if gone := read_marks(campaign.root).get(VANISHED):
         say(f"warning: at the last pull {gone}")
     if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign)):
         say(due)
+
+
+def _say_doubled(campaign: Begun) -> None:
+    """Ask the server of a campaign, if one is known here, and name what is there more than once."""
+    from fire_toolkit.campaign.records import BY_SERVER
+    from fire_toolkit.cli.server_options import connection_from
+    from fire_toolkit.labelstudio.local_api import glance_at_projects
+    from fire_toolkit.labelstudio.twins import find_doubled
+
+    rounds = [entry for entry in campaign.rounds if entry.carrier == BY_SERVER]
+    if not rounds:
+        return
+    try:
+        listed = glance_at_projects(connection_from(None, None))
+    except FireError as error:
+        say(f"note: the server was not asked whether anything is there twice ({error})")
+        return
+    for each in find_doubled(listed, campaign.campaign, rounds):
+        say(f"warning: {each.words}; {each.fix}")
 
 
 def _with_news(state: StageState) -> StageState:

@@ -250,9 +250,10 @@ def _examine_projects(
     connection: Connection, root: Path | None, transport: httpx.BaseTransport | None
 ) -> Iterator[Finding]:
     """Yield whether each project of the workspace's campaign is there and still shows the campaign's page."""
-    from fire_toolkit.campaign.records import read_campaign
+    from fire_toolkit.campaign.records import read_campaign, read_rounds
     from fire_toolkit.labelstudio.api import Api
     from fire_toolkit.labelstudio.projects import check_config, own_projects
+    from fire_toolkit.labelstudio.twins import find_doubled
 
     campaign = read_campaign(root) if root else None
     if campaign is None or root is None:
@@ -260,9 +261,11 @@ def _examine_projects(
     changed: list[str] = []
     try:
         api = Api(connection, transport=transport)
-        listed = api.projects()
+        listed = api.projects(with_counts=True)
         projects = [project for queue in own_projects(listed, campaign).values() for project in queue]
         yield from _examine_vanished(root, campaign, api, listed)
+        doubled = find_doubled(listed, campaign, read_rounds(root))
+        yield from (Finding("projects", BAD, each.words, each.fix, is_servers=True) for each in doubled)
         for project in projects:
             try:
                 check_config(campaign, project)
