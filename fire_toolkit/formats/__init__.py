@@ -1,1 +1,1 @@
-"""One file per outside format: text or arrays to tables and back; errors carry path and place."""
+"""Outside formats, read into tables and written from them; errors name the path and the place."""

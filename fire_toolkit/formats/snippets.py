@@ -1,8 +1,7 @@
 """Lines to paste into a model's evaluation code, which save its predictions with their ids.
 
-Most retrieval repositories print scores and keep nothing. Each snippet of `snippets.toml` stands behind a
-named line of a repository's evaluation and uses the names that are in scope there. What it saves says its
-orientation.
+Most retrieval repositories print scores and save nothing. Each snippet in `snippets.toml` goes after a named
+line of a repository's evaluation code and uses the names in scope there. The saved file says its orientation.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ _FILE = Path(__file__).with_suffix(".toml")
 class Snippet:
     """Lines of Python for one repository.
 
-    name: as typed; project: the repository; place: the file and line behind which the lines go; lines:
-    the code; saves: the file it makes; note: what to look at before it is brought in.
+    name: as typed; project: the repository; place: the file, and the line after which the lines go; lines:
+    the code; saves: the file it makes; note: what to check before `add-run`.
     """
 
     name: str
@@ -45,7 +44,7 @@ class Snippet:
 
 
 def _snippets() -> dict[str, Snippet]:
-    """Return the snippets in the file, with their parts filled in."""
+    """Return the snippets in the file with their placeholders filled in."""
     found = parse_toml(_FILE.read_text(encoding="utf-8"), _FILE.name)
     return {entry["name"]: _filled(entry, found["parts"]) for entry in found["snippet"]}
 

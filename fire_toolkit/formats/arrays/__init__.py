@@ -1,1 +1,1 @@
-"""Arrays from files of other tools: npy, npz, HDF5, pickle and torch, read safely."""
+"""Arrays in files of other tools (npy, npz, HDF5, pickle and torch), read safely."""

@@ -1,6 +1,6 @@
-"""What an array file holds, by name: matrices, lists of ids, masks; and which matrix is meant.
+"""The arrays in a file by name: matrices, ids, masks; and the choice of the similarity matrix.
 
-The names are those that retrieval code uses. A name that decides nothing is ignored.
+The names are those that retrieval code uses. Other names are ignored.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class Arrays:
-    """The arrays of a file: matrices of two or three axes, ids, masks, and the orientation it declares.
+    """The arrays of a file: matrices of two or three axes, ids, a mask, and the orientation it declares.
 
-    query_ids, doc_ids: in the order of the axes, if the file holds them; mask: one flag for each row,
-    False for padding; orientation: `queries-rows` or `queries-columns`, if the file says so.
+    query_ids, doc_ids: in the order of the axes, None if the file has none; mask: one flag per row, False
+    for padding; orientation: `queries-rows` or `queries-columns`, None if the file does not say.
     """
 
     matrices: dict[str, Matrix]
@@ -52,26 +52,26 @@ class Arrays:
 
 @dataclass
 class ArrayCollector:
-    """Where a reader puts what it finds; `arrays` sorts it."""
+    """Collects what a reader finds in a file; `arrays` returns it."""
 
     where: str
     matrices: dict[str, Matrix] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
 
     def wants_matrix(self, name: str, n_axes: int, dtype: np.dtype[Any]) -> bool:
-        """Whether an array of that name and form is a matrix."""
+        """Whether an array with this name, number of axes and dtype is a matrix."""
         return n_axes in (2, 3) and dtype.kind in "fiu" and not _is_one_of(name, MASKS)
 
     def wants_values(self, name: str) -> bool:
-        """Whether an array of that name holds ids, a mask or the orientation."""
+        """Whether an array with this name holds ids, a mask or the orientation."""
         return _is_one_of(name, (*QUERY_IDS, *DOC_IDS, *MASKS, ORIENTATION))
 
     def put_matrix(self, name: str, matrix: Matrix) -> None:
-        """Take a matrix."""
+        """Add a matrix."""
         self.matrices[name] = matrix
 
     def put_tree(self, name: str, value: Any) -> None:
-        """Take an array, or what lies in nested dicts and lists, named by the path of keys (`test/sims`)."""
+        """Add an array, or the arrays in nested dicts and lists by their path of keys (`test/sims`)."""
         if isinstance(value, dict):
             for key, inner in value.items():
                 self.put_tree(f"{name}/{key}" if name else str(key), inner)
@@ -86,7 +86,7 @@ class ArrayCollector:
                 self.put_tree(f"{name}/{place}" if name else str(place), inner)
 
     def arrays(self) -> Arrays:
-        """Return all that was put.
+        """Return everything that was added.
 
         Raises:
             FormatError: there is no matrix, or an id is invalid.
@@ -129,11 +129,11 @@ def _is_one_of(name: str, names: Iterable[str]) -> bool:
 def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tuple[int, ...]]) -> str:
     """Return the name of the similarity matrix among `arrays`.
 
-    Taken in this order: `key`; the only one; the only one with a name that similarities have; the only
-    one of a shape in `shapes`.
+    The first of these that exists: `key`; the only matrix; the only one with a usual name for
+    similarities; the only one with a shape in `shapes`.
 
     Raises:
-        FormatError: none or several are left; the message lists names and shapes.
+        FormatError: no matrix or several fit; the message lists names and shapes.
     """
     names = list(arrays.matrices)
     if key is not None:
@@ -153,7 +153,7 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
 
 
 def vector_names(arrays: Arrays) -> tuple[str, str] | None:
-    """Return the names of the query and doc vectors, if `arrays` holds such a pair and no similarities."""
+    """Return the names of the query and doc vectors; None without such a pair, or beside similarities."""
     if any(_is_one_of(name, SIMILARITIES) for name in arrays.matrices):
         return None
     queries, docs = (

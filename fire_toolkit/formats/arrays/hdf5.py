@@ -1,7 +1,7 @@
-"""HDF5 files, where h5py is installed; nothing outside the file is followed.
+"""HDF5 files, if h5py is installed; links to other files are not followed.
 
-The file is read by a process of its own (`hdf5_child`), with a clock and a limit of memory: one wrong byte
-can make the C library run for ever.
+A separate process (`hdf5_child`) reads the file, with a timeout and a memory limit: one wrong byte can make
+the C library run forever.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def is_hdf5(start: bytes, path: Path) -> bool:
 
 
 class _Child:
-    """The process that reads a file: asked for one thing after another, ended when it takes too long."""
+    """The process that reads a file, one request after another; it is ended when it takes too long."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class _Child:
         self.process: Any = subprocess.Popen(command, **pipes)  # type: ignore[call-overload]
 
     def ask(self, request: dict[str, Any]) -> None:
-        """Send a request; its answer is heard next."""
+        """Send a request; `hear` returns its answer."""
         try:
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
@@ -94,7 +94,7 @@ class _Child:
 
 @contextmanager
 def _open(path: Path) -> Iterator[tuple[_Child, list[dict[str, Any]]]]:
-    """Yield a process that reads the file, and what it says the datasets are."""
+    """Yield a process that reads the file, and a description of each dataset."""
     if find_spec("h5py") is None:
         raise FormatError(f"{path}: an HDF5 file, which needs h5py: pip install h5py")
     child = _Child(path)
@@ -106,7 +106,7 @@ def _open(path: Path) -> Iterator[tuple[_Child, list[dict[str, Any]]]]:
 
 @dataclass(frozen=True)
 class Hdf5Matrix:
-    """A dataset; the file is opened anew for each reading."""
+    """A dataset; the file is opened again for each reading."""
 
     where: str
     path: Path
@@ -116,7 +116,7 @@ class Hdf5Matrix:
     is_flipped: bool = False
 
     def blocks(self, n_rows: int) -> Iterator[Array]:
-        """Yield blocks of rows; of three axes, whole slices of the first."""
+        """Yield blocks of rows; with three axes, whole slices of the first."""
         step = n_rows if len(self.shape) == 2 else max(1, n_rows // self.shape[1])
         with _open(self.path) as (child, _):
             for start in range(0, self.shape[0], step):

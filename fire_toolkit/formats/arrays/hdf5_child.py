@@ -1,8 +1,8 @@
-"""A program of its own that reads one HDF5 file and answers on its standard output; `hdf5` starts it.
+"""A separate program, started by `hdf5`, that reads one HDF5 file and answers on standard output.
 
-HDF5 is read by a C library that a damaged file can send round in circles, or have take all memory. In a
-process of its own it can be ended. It is told the path and a limit of its memory; it says what the file
-holds, then gives what is asked for: lines of JSON, each followed by as many bytes as it says.
+A damaged file can make the C library loop forever or take all memory; a separate process can be ended. It
+gets the path and a memory limit, lists the datasets, then answers requests: each answer is a line of JSON,
+followed by as many bytes as the line says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""NumPy's `.npy` and `.npz`: the header read by NumPy, the numbers in blocks, objects as plain data."""
+"""NumPy's `.npy` and `.npz`: NumPy reads the header; numbers are read in blocks, objects as plain data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEADERS = {(1, 0): _FIRST, (2, 0): _SECOND, (3, 0): _SECOND}
 
 @dataclass(frozen=True)
 class Header:
-    """What a `.npy` header says: shape, dtype, column-major or not, and where the numbers begin."""
+    """A `.npy` header: shape, dtype, column-major or not, and the offset of the data."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -44,7 +44,7 @@ def parse_header(start: bytes, where: str) -> Header:
     """Return the header at the beginning of `.npy` bytes.
 
     Raises:
-        FormatError: it is not a header, or is one of records.
+        FormatError: it is not a valid header, or the array has records.
     """
     stream = io.BytesIO(start)
     try:
@@ -69,10 +69,10 @@ def is_npy(start: bytes, path: Path) -> bool:
 
 
 def read_npy(path: Path) -> Arrays:
-    """Return the one array of a `.npy` file, unread; column-major ones as flipped.
+    """Return the array of a `.npy` file without reading it; a column-major one is flipped.
 
     Raises:
-        FormatError: damaged, cut off, not of two or three axes of real numbers.
+        FormatError: the file is damaged or truncated, or not two or three axes of real numbers.
     """
     with path.open("rb") as stream:
         header = parse_header(stream.read(_HEADER_BYTES), str(path))
@@ -111,10 +111,10 @@ def read_values(path: Path) -> Any:
 
 
 def named_values(path: Path, names: Sequence[str]) -> Any:
-    """Return the small array of an `.npz` under the first of `names` that is there; else its only one.
+    """Return the small array of an `.npz` under the first of `names` that it has; else its only array.
 
     Raises:
-        FormatError: none of them and several others, damaged, or larger than 256 MiB.
+        FormatError: it has none of the names and several arrays, is damaged, or larger than 256 MiB.
     """
     by_name = {
         name.removesuffix(".npy"): info for name, info in members(path).items() if name.endswith(".npy")
@@ -143,7 +143,7 @@ def is_npz(start: bytes, path: Path) -> bool:
 
 
 def read_npz(path: Path) -> Arrays:
-    """Return the arrays of an `.npz` file by name: matrices unread, lists of ids and masks read.
+    """Return the arrays of an `.npz` file by name; ids and masks are read, matrices only when needed.
 
     Raises:
         FormatError: damaged, or no matrix in it.

@@ -1,7 +1,7 @@
-"""What a pickle may make besides plain containers: numpy arrays and scalars, sets, bytes, dicts.
+"""Values that a pickle may build besides plain containers: numpy arrays and scalars, sets, bytes, dicts.
 
-Each builder stands for one name in a pickle and is given plain arguments. It checks them and makes the
-value itself; nothing of the named module is called.
+Each builder stands for one name in a pickle and gets plain arguments. It checks them and builds the value
+itself; nothing in the named module is called.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Name:
 
 @dataclass
 class Pending:
-    """An array or dtype that its state has not completed yet, and where the memo holds it."""
+    """An array or dtype whose state has not been read yet, and its places in the memo."""
 
     complete: Callable[[Any], object]
     memo_keys: list[int] = field(default_factory=list)
 
 
 class Refused(Exception):
-    """What is wrong with a pickle, in words; becomes a FormatError that names the file."""
+    """A pickle is refused; the text says why, and becomes a FormatError that names the file."""
 
 
 def as_key(value: Any) -> Any:
@@ -148,7 +148,7 @@ def _encoded(text: object, encoding: object = "utf-8") -> bytes:
 
 
 def _empty_or(kind: type, *arguments: object) -> Any:
-    """Return `kind` of one list of keys, or empty."""
+    """Return a `kind` made from a list of keys, or an empty one."""
     if not arguments:
         return kind()
     if len(arguments) > 1 or not isinstance(arguments[0], list | tuple):

@@ -1,4 +1,4 @@
-"""Pickles of arrays (`.pkl`): read as data, never run."""
+"""Pickles of arrays (`.pkl`), read as data; nothing in them is run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _STARTS = re.compile(
 
 
 def is_pickle(start: bytes, path: Path) -> bool:
-    """Whether the file begins as a pickle does: of protocol 2 to 5, or of a container or array of 0 or 1."""
+    """Whether the file begins like a pickle: protocol 2 to 5, or a container or array in protocol 0 or 1."""
     return bool(_STARTS.match(start))
 
 
 def read_pickle(path: Path) -> Arrays:
-    """Return the arrays in a pickle by the path of keys they have (`test/sims`).
+    """Return the arrays in a pickle by their path of keys (`test/sims`).
 
     Raises:
         FormatError: it holds anything but containers, text, numbers and numpy arrays (nothing of it is

@@ -1,4 +1,4 @@
-"""Pickles read as data: plain containers and numpy arrays, by an interpreter that can call nothing else.
+"""Pickles read as data: an interpreter that builds plain containers and numpy arrays and nothing else.
 
 A pickle is a program. Python's own reader imports the names in it and calls them; this one never
 imports or calls a name: each name is looked up in a table of builders written here, and a name that is
@@ -271,7 +271,7 @@ _STEPS: dict[str, Callable[[_Machine, Any], object]] = {
 
 
 def _check_plain(value: object, *, n_steps: int) -> None:
-    """Refuse what is left of names and half-made arrays, deep nesting, and values that explode."""
+    """Refuse leftover names and unfinished arrays, deep nesting, and values that expand too much."""
     n_values, _ = _measure(value, {}, 0)
     if n_values > 1000 + _MAX_SHARING * n_steps:
         raise Refused(f"stands for {n_values:,} values through references, expected at most a few each")

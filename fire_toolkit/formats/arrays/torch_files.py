@@ -1,6 +1,6 @@
-"""Files of `torch.save`, read with NumPy alone: a zip with a pickle that says where each tensor lies.
+"""Files of `torch.save`, read without torch: a zip with a pickle that says where each tensor is.
 
-The pickle is read as data (see `safe_pickle`); tensors stay in the file until they are asked for.
+The pickle is read as data (see `safe_pickle`); tensors stay in the file until they are needed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _STORAGES = {
 
 
 def is_torch(start: bytes, path: Path) -> bool:
-    """Whether the file is a zip with a `data.pkl`, or begins as files of torch before 1.6 do."""
+    """Whether the file is a zip with a `data.pkl`, or begins like a file of torch before 1.6."""
     if _BEFORE_1_6 in start[:32]:
         return True
     return start.startswith(ZIP_MAGIC) and any(_is_pickle(name) for name in members(path))
@@ -52,7 +52,7 @@ def _is_pickle(name: str) -> bool:
 
 
 def read_torch(path: Path) -> Arrays:
-    """Return the tensors of a file by the path of keys they have (`test/sims`), unread where large.
+    """Return the tensors of a file by their path of keys (`test/sims`); large ones are not read yet.
 
     float32, float16, bfloat16, float64 and integer tensors are read, of the zip format that torch writes
     since 1.6. A program's settings (argparse.Namespace) beside them are left out.
@@ -89,7 +89,7 @@ def read_torch(path: Path) -> Arrays:
 
 @dataclass(frozen=True)
 class _TensorReader:
-    """Puts the tensors of a loaded value into a collector; their storages are members of the zip."""
+    """Adds the tensors of a loaded value to a collector; their storages are members of the zip."""
 
     path: Path
     archive: dict[str, zipfile.ZipInfo]
@@ -98,7 +98,7 @@ class _TensorReader:
     collector: ArrayCollector
 
     def fill(self, name: str, value: Any) -> None:
-        """Put a value, or what lies in nested dicts and lists, by the path of keys."""
+        """Add a value, or everything in nested dicts and lists, by its path of keys."""
         if isinstance(value, dict):
             for key, inner in value.items():
                 self.fill(f"{name}/{key}" if name else str(key), inner)
@@ -146,7 +146,7 @@ class _TensorReader:
 
 @dataclass(frozen=True)
 class Storage:
-    """A stretch of numbers that tensors share: its dtype, its name in the file, and how many there are."""
+    """A sequence of numbers that tensors share: its dtype, its name in the file, and its length."""
 
     dtype: str
     is_bfloat16: bool
@@ -160,7 +160,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A view of a storage: where it begins, its sizes, and its steps, in numbers."""
+    """A view of a storage: its offset, shape and strides, counted in numbers."""
 
     storage: Storage
     offset: int

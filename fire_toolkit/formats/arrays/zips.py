@@ -1,4 +1,4 @@
-"""Zip archives as places of arrays: nothing is unpacked to disk, all of it within bounds."""
+"""Arrays in zip archives: nothing is unpacked to disk, and sizes are bounded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def members(path: Path) -> dict[str, zipfile.ZipInfo]:
     """Return the members of an archive by name.
 
     Raises:
-        FormatError: damaged, or a name stands twice.
+        FormatError: the archive is damaged, or has a name twice.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -73,10 +73,10 @@ def member_matrix(
     is_flipped: bool = False,
     is_bfloat16: bool = False,
 ) -> FileMatrix:
-    """Return the matrix that begins `offset` bytes into a member; a stored member is read in place.
+    """Return the matrix that begins `offset` bytes into a member; an uncompressed member is read in place.
 
     Raises:
-        FormatError: the member is too short for it, or packed so tightly that it is a trap.
+        FormatError: the member is too short, or compressed so strongly that it looks like a zip bomb.
     """
     where = f"{path}: {info.filename}"
     n_bytes = math.prod(shape) * dtype.itemsize
@@ -98,7 +98,7 @@ def member_matrix(
 
 
 def _data_offset(path: Path, info: zipfile.ZipInfo) -> int:
-    """Return where the bytes of a stored member begin: behind its local header."""
+    """Return the offset of an uncompressed member's bytes, after its local header."""
     with path.open("rb") as stream:
         stream.seek(info.header_offset)
         header = stream.read(_LOCAL_HEADER)

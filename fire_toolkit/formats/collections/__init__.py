@@ -1,4 +1,4 @@
-"""A benchmark's own files to queries, items and positives: one file a format, recognised by content."""
+"""Benchmarks' own files, recognised by content and read into queries, items and positives."""
 
 from fire_toolkit.formats.collections.registry import (
     READERS,

@@ -11,7 +11,7 @@ def read_cirr(source: Source, split: str | None) -> Part:
     """Return CIRR's texts: `[{pairid, reference, target_hard, target_soft, caption, img_set}]`.
 
     The query's id is `pairid`, the positive is `target_hard`. Queries keep reference (the image the text
-    modifies) and img_set; groups hold the members of the query's image set, the reference among them. The
+    modifies) and img_set; groups hold the members of the query's image set, including the reference. The
     test split has no targets.
     """
     captions, members, n_soft = Captions(), [], 0
@@ -34,7 +34,7 @@ def read_cirr(source: Source, split: str | None) -> Part:
 def read_circo(source: Source, split: str | None) -> Part:
     """Return CIRCO's texts: `[{id, reference_img_id, relative_caption, gt_img_ids, …}]`.
 
-    Ids are `id` and image numbers as written, without padding. Positives are gt_img_ids, several a query;
+    Ids are `id` and image numbers as written, without padding. Positives are gt_img_ids, several per query;
     target_img_id is the target. Queries keep reference, shared_concept, semantic_aspects (joined by `;`).
     The test split has no positives.
     """
@@ -59,7 +59,7 @@ def read_fashioniq(source: Source, split: str | None) -> Part:
     """Return FashionIQ's captions of one category: `[{candidate, target, captions[2]}]`.
 
     The two captions are joined by ` and `; the query's id is `candidate#n`, n in file order. Queries keep
-    reference (the candidate). The category's list of images, named as a second file, makes the items. The
+    reference (the candidate). The items are the category's list of images, given as a second file. The
     test split has no targets.
     """
     captions = Captions()

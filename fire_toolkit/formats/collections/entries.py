@@ -1,4 +1,4 @@
-"""Values of JSON entries taken with their type, and captions gathered into a part."""
+"""Typed values of JSON entries, recognisers by field names, and captions gathered into a part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ALL = "all"
 
 
 def as_list(value: object, where: str) -> list[Any]:
-    """Return `value` if it is a list (or a tuple, as pickles have them)."""
+    """Return `value` as a list if it is a list or a tuple (pickles have tuples)."""
     if not isinstance(value, list | tuple):
         raise FormatError(f"{where}: {_shown(value)}, expected a list")
     return list(value)
@@ -33,10 +33,10 @@ def need(entry: Mapping[str, Any], name: str, where: str) -> Any:
 
 @dataclass(frozen=True)
 class Entry:
-    """A JSON object and its place in the file; its fields are returned with the type asked for.
+    """A JSON object and its place in the file; each method returns a field with the type it checks.
 
-    A field that is absent is an error, unless a default is given. Every error is a FormatError that names
-    the place.
+    A missing field is an error unless a default is given. Every error is a FormatError that names the
+    place.
     """
 
     fields: dict[str, Any]
@@ -88,19 +88,19 @@ class Entry:
         return str(self.value("split", ""))
 
     def entries(self, name: str) -> list[Entry]:
-        """Return the objects of a list; the place of the third is `…: name[2]`."""
+        """Return the objects of a list; the third is called `…: name[2]` in errors."""
         place = f"{self.where}: {name}"
         values = as_list(self.value(name), place)
         return [Entry.of(value, f"{place}[{n}]") for n, value in enumerate(values)]
 
 
 def entries_of(source: Source) -> list[Entry]:
-    """Return the records of a file as entries; the place of the third is `…: entry 2`."""
+    """Return the records of a file as entries; the third is called `…: entry 2` in errors."""
     return [Entry(record, f"{source.path}: entry {n}") for n, record in enumerate(source.records or [])]
 
 
 def image_items(whole: Entry) -> list[dict[str, str]]:
-    """Return the items in a list `images` of COCO's form: doc_id is `id`, media_url is `file_name`."""
+    """Return the items in COCO's list `images`: doc_id is `id`, media_url is `file_name`."""
     images = whole.entries("images")
     return [{"doc_id": image.id("id"), "media_url": image.text("file_name")} for image in images]
 
@@ -118,7 +118,7 @@ def _shown(value: object) -> str:
 
 
 def have(records: object, *names: str) -> bool:
-    """Whether `records` is a list of objects whose first has all of these fields."""
+    """Whether `records` is a list of objects and the first one has all these fields."""
     first = records[0] if isinstance(records, list) and records else None
     return isinstance(first, dict) and set(names) <= set(first)
 
@@ -153,10 +153,10 @@ def _and(names: Sequence[str]) -> str:
 
 
 def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[str, tuple[str, ...]]:
-    """Return the split to read, and what to say of it: the one wanted, the only one, or `test`.
+    """Return the split to read (the one wanted, the only one, or `test`) and a note about it.
 
     Raises:
-        UsageError: the wanted split is not there; or none is wanted, there are several, none `test`.
+        UsageError: there is no such split; or none is wanted, and there are several but no `test`.
     """
     splits = sorted(set(found))
     if splits in ([], [""]) and wanted not in (None, ALL):
@@ -175,8 +175,8 @@ def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[
 class Captions:
     """Captions gathered one by one, with the doc each belongs to.
 
-    A caption without an id of its own is `doc#n`, n from 0 among the captions of its doc, in the
-    order of the file.
+    A caption without an id of its own gets `doc#n`, where n counts the doc's captions from 0 in file
+    order.
     """
 
     def __init__(self) -> None:
@@ -213,7 +213,7 @@ class Captions:
         members: Collection[tuple[str, str]] = (),
         notes: Iterable[str] = (),
     ) -> Part:
-        """Return the part of these captions; items: what more is known of docs, doc_id first."""
+        """Return a part with these captions; items: further columns of the docs, doc_id first."""
         groups = pd.DataFrame(list(members), columns=["query_id", "doc_id"], dtype="str")
         names = ["query_id", "doc_id", "relevance"]
         return Part(

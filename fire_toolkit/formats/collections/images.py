@@ -92,7 +92,7 @@ def read_flickr(source: Source, split: str | None) -> Part:
 
 
 def _fields(line: str, delimiter: str, where: str) -> tuple[str, str]:
-    """Return name and caption: all that follows the name (and number) is caption, quoted or not."""
+    """Return name and caption: everything after the name (and number), quoted or not, is the caption."""
     name, found, caption = line.partition(delimiter)
     if not found:
         raise FormatError(f"{where}: {line[:40]!r}, expected name{delimiter}caption")
@@ -119,7 +119,7 @@ def _lavis_item(records: object) -> str | None:
 
 
 def recognise_lavis(source: Source) -> str | None:
-    """Return why a file is a list as LAVIS has it, or None."""
+    """Return why a file is LAVIS's list of captions, or None."""
     item = _lavis_item(source.records)
     return f"JSON entries with {item} and caption" if item else None
 

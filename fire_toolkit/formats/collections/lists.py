@@ -1,4 +1,4 @@
-"""What names no captions: texts by their ids (BEIR's corpus and queries), and lists of a split's items."""
+"""Files without captions of items: texts by id (BEIR's corpus and queries), and lists of a split's items."""
 
 from __future__ import annotations
 

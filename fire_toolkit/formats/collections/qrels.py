@@ -1,4 +1,4 @@
-"""Qrels of every usual form: TREC's four and five columns, BEIR's TSV, entries and Parquet, JSON."""
+"""Qrels in all usual formats: TREC's four and five columns, BEIR's TSV, entries and Parquet, JSON."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ def _is_whole(text: str) -> bool:
 
 
 def read(source: Source, split: str | None) -> Part:
-    """Return the pairs with their relevance, and their strata where the file has them."""
+    """Return the pairs with their relevance, and their strata if the file has them."""
     table = _read(source)
     kept = [name for name in (*_COLUMNS, "stratum") if name in table]
     return Part(str(source.path), positives=table[kept])
 
 
 def read_qrels(path: str | Path) -> Qrels:
-    """Return qrels in any form this toolkit knows.
+    """Return qrels in any format this toolkit knows.
 
     Raises:
-        FormatError: no qrels, or a line of another form.
-        TableError: a pair twice, a relevance that is not a whole number.
+        FormatError: the file has no qrels, or a line that does not fit.
+        TableError: a pair appears twice, or a relevance is not a whole number.
 
     Examples:
         >>> from pathlib import Path

@@ -1,4 +1,4 @@
-"""The collection formats, and the reading of files by the first that recognises their content."""
+"""The collection formats; a file is read by the first one that recognises its content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fire_toolkit.plugins import Registry
 
 @dataclass(frozen=True)
 class Reader:
-    """A format: its name, why a file is of it (None if it is not), and the part the file makes.
+    """A collection format: its name, `recognise` (why a file has this format, or None), and `read`.
 
     `has_splits`: a file holds several splits, and `read` takes one out of it. `own_item`: whether the
     benchmark's scorer leaves a query's own item out of its ranking (`drop`) or not (`keep`).
@@ -66,7 +66,7 @@ for _reader in (
 
 @dataclass(frozen=True)
 class Recognised:
-    """A file, the format it was taken for, and why."""
+    """A file, the format it was recognised as, and why."""
 
     path: Path
     reader: str
@@ -74,14 +74,14 @@ class Recognised:
 
 
 def own_item_rule_of(readers: Iterable[str]) -> str | None:
-    """Return what the benchmarks with these readers do with own items: `drop`, `keep`; None if unknown."""
+    """Return what the benchmarks of these readers do with own items: `drop` or `keep`; None if unknown."""
     found = [READERS.get(name) for name in readers]
     rules = {reader.own_item for reader in found if reader is not None and reader.own_item}
     return min(rules) if len(rules) == 1 else None
 
 
 def find_reader(source: Source) -> Reader | None:
-    """Return the format of a file, or None where it is of none known."""
+    """Return the format of a file, or None if no format recognises it."""
     return next((known for known in READERS.one_by_one() if known.recognise(source) is not None), None)
 
 
@@ -89,7 +89,7 @@ def recognise(source: Source) -> tuple[Reader, str]:
     """Return the first reader that recognises a file, and why.
 
     Raises:
-        FormatError: the file cannot be read, is damaged, or is of no known format.
+        FormatError: the file cannot be read, is damaged, or has no known format.
     """
     reader = find_reader(source)
     if reader is not None:
@@ -116,22 +116,22 @@ def _seen(source: Source) -> str:
 
 
 class ReadCollection(NamedTuple):
-    """What `read_collection` returns: the collection, and what each file was taken for."""
+    """What `read_collection` returns: the collection, and what each file was recognised as."""
 
     collection: Collection
     recognised: list[Recognised]
 
 
 def read_collection(paths: Sequence[str | Path], *, split: str | None = None) -> ReadCollection:
-    """Return the collection that files make together, and what each was taken for.
+    """Return the collection that files make together, and what each was recognised as.
 
     Args:
-        paths: files, or folders: of a folder every file that a format recognises; of its folder
-            `qrels` the file of the split alone.
+        paths: files or folders; of a folder, every file that a format recognises, and of its subfolder
+            `qrels` only the file of the split.
         split: the split to keep where a format has several; None is `test`; `all` keeps all.
 
     Raises:
-        FormatError: a file that cannot be read or is of no known format; a folder without any.
+        FormatError: a file cannot be read or has no known format, or a folder has no file.
         UsageError: no such split, or several and none named.
         JoinError, TableError: the files do not make a collection.
 
@@ -167,7 +167,7 @@ _DATA = (".json", ".jsonl", ".csv", ".tsv", ".parquet", ".pkl", ".txt")
 
 
 def _files(path: Path, split: str | None) -> list[Path]:
-    """Return the file, or a folder's files with those of its folders; of `qrels` that of the split."""
+    """Return the file, or all files in a folder and its subfolders; of `qrels` only the split's."""
     if not path.is_dir():
         return [path]
     found = [file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]

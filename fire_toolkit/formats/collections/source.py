@@ -1,4 +1,4 @@
-"""A file that is looked at by several readers: its bytes, text, JSON and records, each read once."""
+"""A file that several readers look at: its bytes, text, JSON and records, each read once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PICKLES = (b"\x80", b"(dp", b"}q")
 
 
 class Source:
-    """One file; every property is None where the file is not of that kind. raw: its bytes, where known."""
+    """One file; a property is None if the file is not of that kind. raw: its bytes, if known."""
 
     def __init__(self, path: str | Path, raw: bytes | None = None) -> None:
         self.path = Path(path)
@@ -60,7 +60,7 @@ class Source:
         """Return the value of a JSON file; None for other files.
 
         Raises:
-            FormatError: a file that begins as JSON and is cut or damaged, or names a key twice.
+            FormatError: the file begins like JSON and is truncated or damaged, or has a key twice.
         """
         text = self.text
         if text is None or text.lstrip()[:1] not in ("{", "[") or self._has_json_lines:
@@ -81,7 +81,7 @@ class Source:
 
     @cached_property
     def records(self) -> Records | None:
-        """Return JSON objects: of a JSON list, of JSON lines, or the rows of a Parquet file."""
+        """Return the objects of a JSON list or of JSON lines, or the rows of a Parquet file."""
         if self.raw[:4] == b"PAR1":
             return guarded(self.path, self._parquet_records)
         if self.text is not None and self.text.lstrip()[:1] == "{" and self._has_json_lines:
@@ -127,7 +127,7 @@ class Source:
         """Return the values of a column of a table or of records.
 
         Raises:
-            FormatError: a line of another length; a record without the field.
+            FormatError: a line has another number of fields, or a record lacks the field.
         """
         if self.header:
             return read_delimited(self.path, required=[name])[name].tolist()

@@ -1,4 +1,4 @@
-"""Plain tables: CSV, TSV, JSON lines and Parquet whose columns have the names of what they hold."""
+"""Plain tables (CSV, TSV, JSON lines, Parquet), recognised by their column names."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ MEDIA = (
 
 
 def _found(columns: Iterable[str]) -> dict[str, str]:
-    """Return which column holds what, by name; the first of the names that is there."""
+    """Return which column holds the query id, the text and the doc id: the first known name of each."""
     present = list(columns)
     found = {what: [name for name in names if name in present] for what, names in NAMES.items()}
     return {what: names[0] for what, names in found.items() if names}
 
 
 def _item_names(columns: Iterable[str]) -> dict[str, str] | None:
-    """Return which columns of a table of items are doc_id and media_url; None where it is another table.
+    """Return which columns of a table of items are doc_id and media_url; None if it is another table.
 
-    With exactly those names items may have texts of their own; by another name, text makes it captions.
+    With exactly these names items may have a text; with other names a text makes the rows captions.
     """
     present = set(columns)
     if "query_id" in present:
@@ -52,7 +52,7 @@ def _item_names(columns: Iterable[str]) -> dict[str, str] | None:
 
 
 def _media(columns: Iterable[str], found: Mapping[str, str]) -> str | None:
-    """Return the column that says where the docs of captions are, or None."""
+    """Return the column with the address of the docs of captions, or None."""
     return next((name for name in MEDIA if name in set(columns) - set(found.values())), None)
 
 
@@ -76,7 +76,7 @@ def recognise(source: Source) -> str | None:
 
 
 def read(source: Source, split: str | None) -> Part:
-    """Return captions with their docs, or queries, or items, or pairs: what the columns name."""
+    """Return captions with their docs, queries, items, or pairs, depending on the columns."""
     path = str(source.path)
     rows = _rows(source)
     if (items := _item_names(rows.columns)) is not None:
@@ -93,9 +93,9 @@ def read(source: Source, split: str | None) -> Part:
 
 
 def _captions(rows: pd.DataFrame, path: str, media: str | None) -> Part:
-    """Return captions that stand with their docs; a query may stand once for each of its docs.
+    """Return captions with their docs; a query may have one row for each of its docs.
 
-    media: the column with the media_url of the docs. Of further columns the queries keep `reference`,
+    media: the column with the media_url of the docs. Of the other columns, queries keep only `reference`,
     their own item.
     """
     captions = Captions()
@@ -115,7 +115,7 @@ def _captions(rows: pd.DataFrame, path: str, media: str | None) -> Part:
 
 
 def _places(rows: pd.DataFrame, media: str, path: str) -> list[dict[str, str]]:
-    """Return every doc, in the order of the rows, with the one place that they give it, or none."""
+    """Return every doc in row order with its one address, empty if it has none."""
     places = dict.fromkeys(rows["doc_id"], "")
     for doc, place in zip(rows["doc_id"], rows[media], strict=True):
         if place and places[doc] not in ("", place):
@@ -134,7 +134,7 @@ def _rows(source: Source) -> pd.DataFrame:
 
 
 def _plain(record: Mapping[str, object], needed: list[str], where: str) -> dict[str, str]:
-    """Return the fields that are text or numbers, as text; those needed must be such."""
+    """Return the fields that are text or numbers, as text; those in `needed` must be ids."""
     for name in needed:
         id_text(need(record, name, where), f"{where}: {name}")
     return {str(name): str(value) for name, value in record.items() if isinstance(value, str | int | float)}

@@ -68,8 +68,8 @@ def recognise_msvd(source: Source) -> str | None:
 def read_msvd(source: Source, split: str | None) -> Part:
     """Return the captions of MSVD's `raw-captions.pkl`: `{video: [[word, …], …]}`, words joined by spaces.
 
-    Nothing in the pickle is run. Ids are `video#n`. The list of the test videos, named as a second file,
-    takes the split out of it.
+    Nothing in the pickle is run. Ids are `video#n`. The list of test videos, given as a second file, selects
+    the split.
     """
     path = str(source.path)
     found = source.pickled

@@ -1,1 +1,1 @@
-"""Predictions of any tool as a Run: readers recognised by content, and the ids of matrices."""
+"""Predictions of any tool as a Run: formats recognised by content, and the ids of matrices."""

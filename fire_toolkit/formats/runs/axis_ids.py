@@ -1,4 +1,4 @@
-"""The ids of a matrix's axes: from files, and checked against its shape."""
+"""The ids of a matrix's axes, read from files and checked against its shape."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ ORDER_KEPT = {"order": "source"}  # in a manifest: rows have the order of the so
 def read_ids(path: str | Path, column: str) -> list[str]:
     """Return the ids in a file, in its order; recognised by content.
 
-    One a line; any file of queries or items that `add-collection` takes; a table with a column of a usual
-    name (`query_id`, `caption_id`, `video_id`, ...); a JSON list; a NumPy array of text or whole numbers
-    (`.npy`, or in an `.npz` by its name); a pickle of a list or an array. JSON objects and pickled dicts
-    hold them under a name such as `query_ids`. Of a benchmark's own file, doc ids are those of its items,
-    each once, in the order in which the file names them.
+    The file has one id per line, or is any file of queries or items that `add-collection` reads, a table
+    with a column of a usual name (`query_id`, `caption_id`, `video_id`, ...), a JSON list, a NumPy array of
+    text or whole numbers (`.npy`, or by its name in an `.npz`), or a pickle of a list or an array. JSON
+    objects and pickled dicts have the ids under a name such as `query_ids`. In a benchmark's own file, doc
+    ids are those of its items, each once, in the order in which the file names them.
 
     Args:
         path: the file; text may be gzip.
         column: `query_id` or `doc_id`.
 
     Raises:
-        FormatError: none of these, damaged, or without any id; a first line that looks like a header of
-            something else.
-        StaleError: a table that an older version sorted.
+        FormatError: the file is none of these, is damaged or has no id, or its first line looks like a
+            header of something else.
+        StaleError: it is a table that an older version sorted.
     """
     _refuse_sorted(Path(path))
     values = _values(Path(path), column)
@@ -64,9 +64,9 @@ def read_ids(path: str | Path, column: str) -> list[str]:
 class IdFile:
     """A file of ids for those runs that have none of their own.
 
-    path: the file. column: `query_id` or `doc_id`, what of it is read. is_asked: somebody gave it for these
-    runs, so a run with other ids is refused; else it stands by, behind the ids within a file and beside it.
-    is_used: whether some run had a use for it.
+    path: the file. column: `query_id` or `doc_id`, what of it is read. is_asked: the user gave it for these
+    runs, so a run with other ids is refused; otherwise ids inside a file or beside it take precedence.
+    is_used: whether some run used it.
     """
 
     path: Path
@@ -126,7 +126,7 @@ def _start(path: Path) -> bytes:
 
 
 def _under_a_name(values: Any, source: Source, column: str) -> Any:
-    """Return a list as it is, of named lists the one of a name for ids, else those of a collection's file."""
+    """Return a list as it is; of named lists the one named as ids, else the ids of a collection's file."""
     if not isinstance(values, Mapping):
         return values
     found = next((values[name] for name in _NAMES[column] if name in values), None)
@@ -155,7 +155,7 @@ def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) 
 
 
 def _column_of(header: Sequence[str], column: str) -> str | None:
-    """Return the column of a header that holds the ids meant: by its own name, or a usual one."""
+    """Return the column of a header that has the ids, by its own name or a usual one."""
     return next((name for name in (column, *COLUMNS[column], *_NAMES[column]) if name in header), None)
 
 
@@ -197,10 +197,10 @@ def axis_ids(
 
     Args:
         path: the file of predictions.
-        own: the ids of queries and of docs in it, None where it holds none.
+        own: the ids of queries and of docs in it, None if it has none.
         given: those beside it.
-        asked: `query_ids`, `doc_ids`: those given because somebody asked for them, and by which option.
-        find: told the name of ids that are absent, returns them or None.
+        asked: which of `query_ids` and `doc_ids` the user gave, and by which option.
+        find: called with the name of missing ids, returns them or None.
 
     Raises:
         UsageError: ids were asked for, and the file has others of its own.

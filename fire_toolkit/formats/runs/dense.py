@@ -1,4 +1,4 @@
-"""Matrices of scores to ranked lists, in one reading: each query's top, and its positives at any rank.
+"""Matrices of scores to ranked lists: each query's top, and its positives at any rank.
 
 Queries are the rows of the matrix or its columns. The ranks are those of `ranking`'s rule, exact under
 ties, also for positives below the top. Anomalies are counted on the way: NaN, infinities, rows
@@ -42,7 +42,7 @@ QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 
 
 def tie_codes_of(docs: Sequence[str]) -> Ints:
-    """Return for each doc its place in the order of ids: the higher comes first among equal scores."""
+    """Return for each doc its place in the order of ids; among equal scores the higher comes first."""
     order = np.argsort(np.array(docs, dtype=object), kind="stable")
     codes = np.empty(len(docs), dtype=np.int64)
     codes[order] = np.arange(len(docs))
@@ -65,7 +65,7 @@ def rank_matrix(
 
     Args:
         matrix: rows × columns, or three axes of which the first two are rows.
-        orientation: `queries-rows` or `queries-columns`, as the matrix's writer saw it.
+        orientation: `queries-rows` or `queries-columns`, of the matrix as it was saved.
         n_queries: how many queries there are. Where the rows are queries and more than this, the rows
             without any finite score are padding.
         docs: the ids of the docs, in the order of the other axis.
@@ -100,7 +100,7 @@ def rank_matrix(
 def _turned(matrix: Matrix) -> Iterator[Array]:
     """Yield queries × docs of a matrix whose columns are queries, as many queries as can be held.
 
-    For each part the file is read anew; its bytes are counted and hashed the first time only.
+    The file is read again for each part; its bytes are counted and hashed only the first time.
     """
     n_docs, n_queries = n_rows_columns(matrix)
     step = max(1, _HELD_BYTES // (4 * n_docs))
@@ -120,7 +120,7 @@ def _turned(matrix: Matrix) -> Iterator[Array]:
 
 @dataclass
 class _RowPass:
-    """One reading of blocks of rows; size: how many rows there are, docs, and queries among the rows."""
+    """Ranks blocks of rows in one pass; size: the numbers of rows, docs, and queries among the rows."""
 
     where: str
     blocks: Iterator[Array]
@@ -214,7 +214,7 @@ class _RowPass:
 
 
 def _with_pairs(top: tuple[Array, ...], pairs: tuple[Array, ...], n_top: int) -> tuple[Array, ...]:
-    """Return the top of each row with its pairs of ranks beyond `n_top` at the end of the row."""
+    """Return the top of each row, followed by its pairs with ranks beyond `n_top`."""
     below = pairs[2] > n_top
     if not below.any():
         return top
@@ -268,7 +268,7 @@ class _Seen:
 
 @dataclass
 class _ColumnPass:
-    """One reading of a large matrix whose columns are queries: docs are merged into the best so far."""
+    """Ranks a large matrix whose columns are queries in one pass: docs are merged into the best so far."""
 
     matrix: Matrix
     n_queries: int

@@ -1,7 +1,7 @@
 """Query and doc vectors as a matrix of their similarities, computed in blocks.
 
-Products in float32 depend on the processor, the threads and the shape of the blocks. Here they are made
-in float64 and rounded to nine decimal places, which is what decides the order and what a run holds.
+Products in float32 depend on the processor, the threads and the shape of the blocks. Here they are
+in float64 and rounded to nine decimal places; the rounded values decide the order and go into the run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ProductMatrix:
     """The products of two sets of vectors; the smaller set is held, the larger is read in blocks.
 
     streamed, held: rows of vectors, float64 when held. is_flipped: the streamed ones are the docs.
-    must_be_unit: nobody said which similarity is meant, so vectors of another length are refused.
+    must_be_unit: no similarity was given, so vectors must have length 1.
     """
 
     where: str
@@ -79,8 +79,8 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
 
     Args:
         queries, docs: vectors as rows, of one width.
-        similarity: `dot` or `cosine`; None where all vectors have length 1 within a thousandth, so that
-            both are the same (then the cosine is taken).
+        similarity: `dot` or `cosine`; None if all vectors have length 1 within a thousandth, where both are
+            the same (the cosine is used).
 
     Raises:
         FormatError: the widths differ, or vectors are not finite.

@@ -1,4 +1,4 @@
-"""What a file of no known format probably is."""
+"""Guesses at what a file of no known format is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Lists of column indices: `3,17,0` a line, best first, without header and ids (TeachText's challenge files).
+"""Lists of column indices: lines such as `3,17,0`, best first, without header and ids (from TeachText).
 
-Line n is query n, and an index is the place of a doc, both from 0, so ids must be given beside the file.
+Line n is query n, and an index is the place of a doc, both from 0, so the ids must come from another file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def read_index_list(path: Path, key: str | None = None) -> Listed:
     """Return the lists with places as ids, to be named by `named_by_place`.
 
     Raises:
-        FormatError: a line of another length, or a field that is not a whole number; with its line.
+        FormatError: a line has another length, or a field that is not a whole number; names the line.
     """
     queries: list[str] = []
     docs: list[str] = []
@@ -66,7 +66,7 @@ def named_by_place(
     """Return lists of places with the ids at those places.
 
     Raises:
-        FormatError: there are no ids, the lines are not one for each query, or a place lies beyond the docs.
+        FormatError: there are no ids, not one line for each query, or a place beyond the docs.
     """
     queries, docs = needed_ids(path, query_ids, doc_ids)
     rows, places = (listed.scored[name].astype("int64").to_numpy() for name in ("query_id", "doc_id"))
@@ -100,18 +100,19 @@ def named_where_places(
 ) -> Listed:
     """Return lists whose queries or docs are places from 0 with the ids at those places; ids stay.
 
-    What may be ids of the list given or places in it is taken for ids, with a `FileNote`, where nobody asked.
+    Values that could be ids in the list or places in it are taken as ids, with a `FileNote`, unless the user
+    gave the list.
 
     Args:
         listed: the lists of a file that may hold ids or places.
         path: the file.
         column: `query_id` or `doc_id`, what the ids are of.
         ids: the list in which a place is looked up.
-        option: by which option somebody asked for these ids, None where nobody did.
-        is_needed: whether the file must have a use for ids that somebody asked for.
+        option: the option with which the user gave these ids, None if the user did not.
+        is_needed: whether ids that the user gave must be of use.
 
     Raises:
-        UsageError: ids were asked for, and the file holds what may be ids or places; or has no use for them.
+        UsageError: the user gave ids, and the values could be ids or places, or the ids are of no use.
     """
     values = listed.scored[column].astype("str")
     problem = _no_places(values.unique().tolist(), ids)

@@ -1,4 +1,4 @@
-"""Predictions of any format to a checked Run: recognised, oriented, ranked, refused for anomalies."""
+"""Predictions in any format to a checked Run: recognised, oriented, ranked; anomalies are refused."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ Axes = tuple[list[str], list[str]]
 class Request:
     """How predictions are to be read.
 
-    run_id: the run's id, by default the file's. key: the array or part that is meant. query_ids, doc_ids:
-    the ids of a matrix's axes, or of places; `asked`: which of the two somebody asked for, by which option,
-    so that a file without use for them is refused; find_ids: told which ids are absent, finds them or None.
+    run_id: the run's id, by default the file's. key: the array or part to read. query_ids, doc_ids:
+    the ids of a matrix's axes, or of places; `asked`: which of the two the user gave, and by which option,
+    so that a file that cannot use them is refused; find_ids: called with the name of missing ids, returns
+    them or None.
     orientation: `queries-rows` or `queries-columns`. expected: logged scores that the run must give by
     `qrels`. depth: how many docs of a query are kept; positives of `qrels` are kept at any rank, and what
     `kept` names.
-    allow: see `anomalies`. similarity: `dot` or `cosine`, of vectors. mask: one flag a row, False for
-    padding. on_read: describe_expectations the number of bytes of each block.
+    allow: see `score_anomalies`. similarity: `dot` or `cosine`, of vectors. mask: one flag a row, False for
+    padding. on_read: called with the number of bytes of each block.
     """
 
     run_id: str | None = None
@@ -62,7 +63,7 @@ class Request:
 
 @dataclass
 class Ingested:
-    """A run, what a manifest says of how it was read, notes, hashes known from reading, and its sense."""
+    """A run, a report for its manifest, notes, hashes known from reading, and how its positives rank."""
 
     run: Run
     report: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Ranked lists to a Run, with with anomalies counted as in matrices."""
+"""Ranked lists to a Run, with anomalies counted as in matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fire_toolkit.tables import Run, check_run
 
 
 def run_of_lists(listed: Listed, path: Path, *, run_id: str | None) -> Run:
-    """Return ranked lists as a Run, ranked by the one rule unless they hold their ranks."""
+    """Return ranked lists as a Run, ranked by the one rule unless they have ranks."""
     name = run_id or listed.run_id or path.name.removesuffix(".gz").partition(".")[0]
     same = np.zeros(len(listed.scored), dtype=np.int8)
     named = listed.scored.assign(run_id=pd.Categorical.from_codes(same, pd.Index([name], dtype="str")))
@@ -71,7 +71,7 @@ def rank_lists(
 
 
 def ids_of(listed: Listed) -> tuple[list[str], list[str]]:
-    """Return the sorted ids of queries and docs, in which examples are given."""
+    """Return the sorted ids of queries and docs, which the examples of anomalies refer to."""
     return tuple(sorted(map(str, listed.scored[name].unique())) for name in ("query_id", "doc_id"))  # type: ignore[return-value]
 
 

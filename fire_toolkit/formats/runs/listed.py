@@ -1,4 +1,4 @@
-"""What a file of ranked lists holds: pairs with scores, from which a Run is made by the one rule."""
+"""Ranked lists from a file: scored pairs that the one rule makes into a Run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Listed:
     """Scored pairs of one run.
 
     scored: columns query_id, doc_id, score (or, when `has_ranks`, also rank, which then holds).
-    run_id: the run's id, if the file names one. notes: what a reader must know (scores made from ranks).
-    has_places: the ids are places from 0 in lists of ids that lie beside the file.
+    run_id: the run's id, if the file names one. notes: what a user must know (scores made from ranks).
+    has_places: the ids are places from 0 in lists of ids that another file has.
     """
 
     scored: pd.DataFrame

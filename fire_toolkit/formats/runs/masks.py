@@ -1,4 +1,4 @@
-"""Masks: which rows of a matrix with padding are real."""
+"""Masks that say which rows of a padded matrix are real."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PICKLE_BYTES = 256 << 20
 
 
 def read_mask(path: Path) -> Array:
-    """Return the one array of 0 and 1 in a file as flags, one a row (of two axes: row by row).
+    """Return the only array of 0 and 1 in a file as flags, one per row (two axes are read row by row).
 
     Raises:
         FormatError: the file holds no such array, or several.

@@ -1,4 +1,4 @@
-"""Matrices read in blocks of rows: from a place in a file, from a zip member, or from memory.
+"""Matrices read in blocks of rows, from an offset in a file, a zip member, or memory.
 
 A file is read once, front to back, by a thread that is one block ahead and hashes what it reads; no
 memory map is used (a mapped matrix fills memory with its own pages and reads slower).
@@ -46,7 +46,7 @@ class Matrix(Protocol):
 
     @property
     def is_flipped(self) -> bool:
-        """Return whether the file holds the axes the other way round from what its writer saw."""
+        """Return whether the file stores the transpose of the matrix that was saved."""
         ...
 
     def blocks(self, n_rows: int) -> Iterator[Array]:
@@ -192,7 +192,7 @@ class FileMatrix:
         return from_bfloat16(values) if self.is_bfloat16 else as_floats(values, self.where)
 
     def pick(self, rows: Ints, columns: Ints) -> Array:
-        """Return single cells, each read by itself; of a packed member all blocks are read for it."""
+        """Return single cells, each read by itself; for a compressed member all blocks are read."""
         if self.member is not None:
             return pick_from_blocks(self.watched(None), rows, columns)
         places = self.offset + rows * self.row_bytes + columns * self.dtype.itemsize
@@ -221,7 +221,7 @@ def pick_from_blocks(matrix: Matrix, rows: Ints, columns: Ints) -> Array:
 
 @dataclass
 class Hasher:
-    """The sha256 of a file that is read front to back by somebody else."""
+    """The sha256 of a file while it is read front to back."""
 
     digest: Any = field(default_factory=hashlib.sha256)
     is_whole: bool = False

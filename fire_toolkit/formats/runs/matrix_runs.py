@@ -1,4 +1,4 @@
-"""A matrix in a file as a run that is scored without ranking it: the judged docs' ranks are counted."""
+"""A matrix in a file as a run that is scored without ranking it: only judged docs get a rank."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CHUNK_CELLS = 1 << 20
 class MatrixRun:
     """A matrix of queries × docs in a file, as one run of all its docs.
 
-    A query's docs at its lowest score are not docs of the run where they are a flood, as for `rank_matrix`.
+    If the docs at a query's lowest score are a flood, they are not docs of the run, as in `rank_matrix`.
     own_items: the doc of each query that is left out of its ranking; tell: told of them when it is scored.
     """
 

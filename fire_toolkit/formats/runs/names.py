@@ -1,4 +1,4 @@
-"""The names that columns and keys of runs go by in files of other tools."""
+"""The names of the columns and keys of runs in files of other tools."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ RUN = ("run_id", "run", "tag", "system")
 
 
 def find_name(names: Sequence[str], wanted: Sequence[str]) -> str | None:
-    """Return the first of `wanted` that stands in `names` (in any case), as it is written there."""
+    """Return the first of `wanted` that is in `names` (in any case), as it is written there."""
     by_lower = {name.strip().lower(): name for name in reversed(names)}
     return next((by_lower[name] for name in wanted if name in by_lower), None)
 
 
 def needed_name(names: Sequence[str], wanted: Sequence[str], where: str) -> str:
-    """Return what `find_name` does.
+    """Return the same as `find_name`.
 
     Raises:
         FormatError: there is none.

@@ -1,6 +1,6 @@
-"""The toolkit's own file of a run: Parquet, one row a query, written and read a block of queries at a time.
+"""The toolkit's own file of a run: Parquet, one row per query, written and read a block of queries at a time.
 
-It keeps scores to the bit and the true rank of each doc, so that positives can stand below the top that
+It keeps scores bit for bit and the true rank of each doc, so it can hold positives below the top that
 was kept. Pages carry checksums, which are verified when the file is read.
 """
 
@@ -43,9 +43,9 @@ _MOST_IDS_BYTES = 1 << 30  # of a block's doc ids, which stand in the file once 
 
 
 def run_bytes(run: Run) -> bytes:
-    """Return a Run of one run as the toolkit's Parquet file: the same run gives the same bytes.
+    """Return one run as the toolkit's Parquet file; the same run gives the same bytes.
 
-    One row a query, sorted: query_id, doc_ids, ranks (int32), scores (float32 where that is exact, else
+    One row per query, sorted: query_id, doc_ids, ranks (int32), scores (float32 where that is exact, else
     float64), in row groups of about a million docs. The run's id is in the file's metadata.
     """
     from pyarrow import parquet
@@ -81,7 +81,7 @@ def _narrowed(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _table(block: RunBlock, queries: npt.NDArray[Any]) -> Any:
-    """Return queries that follow one another, each with its list, as an Arrow table with their docs alone."""
+    """Return consecutive queries with their lists as an Arrow table that has only their docs."""
     import pyarrow as pa
 
     starts = np.append(block.start[queries], block.start[queries[-1] + 1] if len(queries) else 0)
@@ -117,10 +117,10 @@ def _metadata(file: Any) -> dict[bytes, bytes]:
 
 @dataclass(frozen=True)
 class NativeRunFile:
-    """A run of the toolkit's own in a file, which is read a block of queries at a time.
+    """A run in the toolkit's own file, which is read a block of queries at a time.
 
     run_id: the one in the file, unless another is given. own_items: the doc of each query that is left
-    out of its list; tell: told of them when the whole run was read.
+    out of its list; tell: called with their counts when the whole run has been read.
     """
 
     path: Path
@@ -168,10 +168,10 @@ class NativeRunFile:
 
 
 def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
-    """Return the run in a file that this toolkit wrote; the lists are read when they are asked for.
+    """Return the run in a file that this toolkit wrote; the lists are read when they are needed.
 
     Raises:
-        FormatError: not such a file, damaged, or of a newer version.
+        FormatError: the file is not such a file, is damaged, or has a newer version.
     """
     file = open_parquet(path)
     about = guarded(path, lambda: json.loads(_metadata(file)[_KEY]))
@@ -183,7 +183,7 @@ def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
 
 
 def read_native_run(path: Path, key: str | None = None) -> Listed:
-    """Return a run of the toolkit's own, whole, with the ranks it holds.
+    """Return the whole run in the toolkit's own file, with its ranks.
 
     Raises:
         FormatError: as for `open_native_run` and `NativeRunFile.blocks`.
@@ -240,7 +240,7 @@ def _block(batch: Any, before: RunBlock, *, is_last: bool) -> RunBlock:
 
 
 def _problem(block: RunBlock, before: RunBlock) -> str:
-    """Return what about a block no run has, in words; `before` is the block before it."""
+    """Return what is invalid in a block, in words; `before` is the block before it."""
     queries = [*before.queries[-1:], *block.queries.tolist()]
     docs = [] if block.docs is before.docs else block.docs.tolist()
     rank, score = block.rank, block.score

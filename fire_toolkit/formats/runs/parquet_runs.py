@@ -1,4 +1,4 @@
-"""Long tables in Parquet that other tools wrote, and how any Parquet file is opened."""
+"""Long tables in Parquet from other tools, and the opening of any Parquet file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_parquet(path: Path, key: str | None = None) -> Listed:
     """Return a long Parquet table (columns as in `table_runs`) as ranked lists.
 
     Raises:
-        FormatError: damaged, without the columns, an id that is neither text nor a whole number.
+        FormatError: the file is damaged, lacks the columns, or has an id that is not text or a whole number.
     """
     file = open_parquet(path)
     table = guarded(path, file.read)
@@ -65,7 +65,7 @@ def open_parquet(path: Path, **options: Any) -> Any:
 
 
 def guarded(path: Path, read: Callable[[], _T]) -> _T:
-    """Return what `read` returns; the library's errors become one line."""
+    """Return the result of `read`; the library's errors become a FormatError of one line."""
     import pyarrow as pa
 
     try:

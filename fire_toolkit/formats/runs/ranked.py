@@ -1,4 +1,4 @@
-"""Ranked docs by index, and what is counted on the way to them: anomalies of scores, ties, equal lists."""
+"""Ranked docs by index, and counts of anomalies, ties and equal lists."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of query and doc by index that are kept at any rank, sorted; which of them are positives."""
+    """Pairs of query and doc by index that are kept at any rank, sorted, and which of them are positives."""
 
     query: Ints
     doc: Ints
@@ -50,8 +50,7 @@ class Pairs:
 def loops_for(n_cells: int) -> ModuleType | None:
     """Return the compiled loops over matrices; None where a matrix is too small to pay for loading them.
 
-    Loading takes .7 s, and 10 s where no machine code is kept from before; NumPy does 32 million cells in
-    about a second.
+    Loading takes .7 s, or 10 s if no machine code is cached; NumPy does 32 million cells in about a second.
     """
     if n_cells < _LARGE_CELLS or not load_loops():
         return None
@@ -73,7 +72,7 @@ def extremes_of(
 ) -> tuple[Array, Array, Ints, npt.NDArray[np.bool_]]:
     """Return each row's lowest and highest score, how many cells hold the lowest, and whether all are finite.
 
-    Of a row that is not finite the other three mean nothing.
+    For a row that is not finite the other three are meaningless.
     """
     if loops is None:
         low, high = lines.min(axis=1), lines.max(axis=1)
@@ -98,7 +97,7 @@ def count_missing(
 
 
 def without_anomalies(lines: Array, queries: Ints, anomalies: ScoreAnomalies, *, first_doc: int = 0) -> Array:
-    """Return queries × docs with every cell that is not a finite number at minus infinity, counted."""
+    """Return queries × docs with all cells that are not finite set to minus infinity, and count them."""
 
     def example(place: int) -> tuple[int, int]:
         line, doc = divmod(place, lines.shape[1])
@@ -142,9 +141,9 @@ def in_order(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
 
 
 def ranked_of(parts: list[tuple[Array, ...]], anomalies: ScoreAnomalies, depth: int) -> Ranked:
-    """Return parts that are in order, one after the other, and count lists that are alike.
+    """Return parts, already in order, as one, and count equal lists.
 
-    The list of parts is emptied, so that they and what is made of them are not held at once.
+    The list of parts is emptied, so that parts and result are not in memory at once.
     """
     pieces = [list(column) for column in zip(*parts, strict=True)]
     parts.clear()

@@ -41,9 +41,9 @@ def read_run(
     Args:
         path: the file; `-` is TREC text on standard input.
         run_id: the run's id; by default the one in the file, or the file's name.
-        query_ids: for a matrix: a file with one id a row, of any form that `read_ids` knows; it names the
-            places in lists of places, and lists of ids have no use for it.
-        doc_ids: for a matrix: a file with one id a column, of the same forms.
+        query_ids: for a matrix: a file with one id per row, in any format of `read_ids`; it also names the
+            places in lists of places, and is not used for lists of ids.
+        doc_ids: for a matrix: a file with one id per column, in the same formats.
             By default `NAME.query_ids.txt` and `NAME.doc_ids.txt` beside the matrix (or `.npy`, `.json`).
         depth: keep this many docs a query; None keeps all.
 
@@ -83,9 +83,9 @@ def open_run(
     query_ids: _Given = None,
     doc_ids: _Given = None,
 ) -> Run | NativeRunFile | MatrixRun:
-    """Return the run in a file for `score_runs`: the same as `read_run` gives, read when it is scored.
+    """Return the run in a file for `score_runs`: the same run as from `read_run`.
 
-    That holds for the toolkit's own files and for matrices; others are read whole.
+    The toolkit's own files and matrices are read only when they are scored; others are read whole.
 
     Examples:
         >>> from pathlib import Path
@@ -151,7 +151,7 @@ def open_matrix(
 
 
 def _id_files(path: Path, query_ids: _Given, doc_ids: _Given) -> list[IdFile | None]:
-    """Return the files of ids for a run: those asked for, else those beside it, else those that stand by."""
+    """Return the files of ids for a run: those the user gave, else those beside it, else the workspace's."""
     return [_id_file(path, column, file) for column, file in zip(_COLUMNS, (query_ids, doc_ids), strict=True)]
 
 
@@ -168,7 +168,7 @@ def _ids_of(files: Sequence[IdFile | None]) -> list[list[str] | None]:
 
 
 def _with_ids(listed: Listed, path: Path, query_ids: _Given, doc_ids: _Given) -> Listed:
-    """Return lists whose places have become ids; what may be ids or places stays, unless somebody asked."""
+    """Return lists with ids for places; values that could be either stay, unless the user gave ids."""
     if not listed.has_places and query_ids is None and doc_ids is None:
         return listed
     files = _id_files(path, query_ids, doc_ids)

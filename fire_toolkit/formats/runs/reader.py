@@ -1,4 +1,4 @@
-"""The reader of a format of predictions; each format makes one, and `readers` lists them."""
+"""The reader of a prediction format; each format has one, and `readers` lists them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RunReader:
         name: one word, for manifests.
         what: a description of the format.
         evidence: a description of how it is recognised.
-        sniff: whether the first bytes (unpacked, where they are gzip) and the path are of this format.
+        sniff: whether a file has this format, from its first bytes (unpacked if gzip) and its path.
         read_lists: for ranked lists: from a path and the key of a part.
         read_arrays: for arrays of scores or vectors.
     """

@@ -1,7 +1,7 @@
-"""The readers of predictions, recognised by content, first come first served.
+"""The readers of predictions; the first one that recognises a file's content reads it.
 
-A new format is a file that makes a `RunReader`, and a line here, or comes from a plug-in: those of plug-ins
-are asked about a file that no built-in reader knows.
+A new format is a file with a `RunReader` and a line here, or a plug-in: plug-ins are tried when no built-in
+reader recognises a file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ for _reader in (
 
 
 def recognise(path: Path) -> RunReader:
-    """Return the reader of a file's format, by its content; the suffix plays no part.
+    """Return the reader of a file's format, by its content; the suffix does not matter.
 
     Raises:
         FormatError: there is no such file, or no reader knows it.
@@ -67,10 +67,10 @@ def recognise(path: Path) -> RunReader:
 
 
 def find_reader(path: Path) -> RunReader | None:
-    """Return the reader of a file's format, or None where no reader knows it.
+    """Return the reader of a file's format, or None if no reader recognises it.
 
     Raises:
-        FormatError: the file cannot be opened, is empty, is damaged gzip, or is of arrays within gzip.
+        FormatError: the file cannot be opened, is empty, is damaged gzip, or has arrays within gzip.
     """
     start, is_packed = _start(path)
     reader = next((known for known in READERS.one_by_one() if known.sniff(start, path)), None)

@@ -1,4 +1,4 @@
-"""Anomalies of scores: counted where scores are read, described and refused here."""
+"""Anomalies in scores: counted while scores are read, then described and refused."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def parse_allowances(text: str) -> frozenset[str]:
     """Return the names in a list such as `nan,flood`.
 
     Raises:
-        UsageError: one is not known.
+        UsageError: a name is not known.
     """
     names = frozenset(name.strip() for name in text.split(",") if name.strip())
     unknown = sorted(names - set(ALLOWANCES))
@@ -68,8 +68,8 @@ def describe_anomalies(
 ) -> dict[str, str]:
     """Return, for each allowance that these anomalies need, a description of what was found.
 
-    Duplicates need one when they are more than half of the queries: captions of equal text have equal
-    rows in honest matrices, five of a thousand in MSR-VTT's test.
+    Duplicates need one if they are more than half of the queries: captions with the same text have equal
+    rows in correct matrices, five of a thousand in MSR-VTT's test.
     """
 
     def at(kind: str) -> str:
@@ -119,7 +119,7 @@ def refuse_anomalies(
     """Return descriptions of what was found and allowed.
 
     Raises:
-        TableError: something was found that is not allowed; or plus infinity, which never is.
+        TableError: an anomaly is not allowed, or a score is plus infinity, which never is.
     """
     if anomalies.n_plus_inf:
         query, doc = anomalies.first["plus_inf"]

@@ -1,8 +1,8 @@
 """TREC text: runs (`query_id Q0 doc_id rank score run_id`) and qrels (`query_id 0 doc_id relevance`).
 
-The rank of a run's line is not used: the order is that of `ranking`. As trec_eval 10 does, lines that
-start with `#` and fields past a run's sixth are left out, and counted in a `FileNote`; a line whose first
-field is an id with `#`, and that has the fields of data, is data. The fast reader takes files with
+The ranks in a run are not used: the order is that of `ranking`. As in trec_eval 10, lines that start with
+`#` and fields after a run's sixth are left out, and counted in a `FileNote`; a line whose first field is an
+id with `#`, and that has the fields of data, is data. The fast reader takes files with
 one separator between fields; anything else, and every error, goes through the line-by-line reader.
 """
 
@@ -39,7 +39,7 @@ def read_trec_run(path: str | Path, *, run_id: str | None = None) -> Run:
     """Return a TREC run file (gzip or not) as a Run.
 
     Args:
-        path: six fields a line, separated by white space; more may follow where the fourth is a rank.
+        path: six fields per line, separated by white space; more may follow if the fourth is a rank.
         run_id: the run's id; by default the sixth field, which must then be one and the same.
 
     Raises:
@@ -119,7 +119,7 @@ def _one_tag(scored: pd.DataFrame, path: str | Path) -> str:
 
 
 def _read_fast(path: str | Path) -> pd.DataFrame | None:
-    """Return the columns of a well-formed run, or None where the line-by-line reader must look."""
+    """Return the columns of a well-formed run, or None if the line-by-line reader must read it."""
     import pyarrow as pa
 
     if str(path) == "-":
@@ -144,7 +144,7 @@ def _read_fast(path: str | Path) -> pd.DataFrame | None:
 
 
 def well_formed_qrels(path: str | Path) -> pd.DataFrame | None:
-    """Return the columns of well-formed TREC qrels, or None where a line-by-line reader must look."""
+    """Return the columns of well-formed TREC qrels, or None if a line-by-line reader must read them."""
     import pyarrow as pa
 
     names = ("query_id", "0", "doc_id", "stratum", "relevance")
@@ -166,7 +166,7 @@ def well_formed_qrels(path: str | Path) -> pd.DataFrame | None:
 def _read_columns(
     path: str | Path, names_of: Callable[[bytes], Sequence[str]], types: Mapping[str, Any]
 ) -> Any | None:
-    """Return those columns of `types` that a file has; None where it is not well-formed, or has no line.
+    """Return the columns of `types` that a file has; None if it is not well-formed or has no line.
 
     Args:
         path: fields with one separator between them, gzip or not.
@@ -239,7 +239,7 @@ def _codes(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
 
 
 def _codes_of_stretches(column: Any) -> tuple[npt.NDArray[np.int32], Any]:
-    """Return codes and ids of text that repeats from row to row: each stretch is looked up once."""
+    """Return codes and ids of text that repeats from row to row; each repeated stretch is looked up once."""
     import pyarrow as pa
     from pyarrow import compute
 
@@ -302,7 +302,7 @@ def _score(text: str, path: str | Path, number: int) -> float:
 def read_trec_qrels(path: str | Path) -> Qrels:
     """Return a TREC qrels file of four columns, or of five with a stratum, as Qrels.
 
-    The table has the column stratum where the file has it. Relevance is a whole number; below 0 means
+    The table has the column stratum if the file has it. Relevance is a whole number; below 0 means
     pooled and not judged. Every pair's source is `original`.
 
     Raises:
@@ -330,9 +330,9 @@ def _read_qrels_lines(path: str | Path) -> pd.DataFrame:
 
 
 def trec_qrels_text(qrels: Qrels) -> str:
-    """Return Qrels as TREC text in the order of the table: four columns, five where it has strata.
+    """Return Qrels as TREC text in the order of the table: four columns, or five with strata.
 
-    A pair of no stratum has `-` there.
+    A pair without a stratum has `-` there.
     """
     if qrels.empty:
         return ""

@@ -1,1 +1,1 @@
-"""The toolkit's own tables as files, and tables of other tools."""
+"""Files of the toolkit's own tables and of other tools' tables."""

@@ -1,4 +1,4 @@
-"""Columns as text, and rows as lines, by Arrow's functions on whole columns instead of cell by cell."""
+"""Columns as text and rows as lines, by Arrow's functions on whole columns instead of cell by cell."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda texts: texts) -> Texts:
-    """Return a column's fields as text, as `field_text` has each of them.
+    """Return a column's fields as text, each as `field_text` returns it.
 
     Args:
-        values: any column. Text, categories, numbers and booleans are done at once, others cell by cell.
-        nan: what stands for NaN.
+        values: any column. Text, categories, numbers and booleans are converted at once, others cell by cell.
+        nan: the text for NaN.
         marked: what is done to texts that may hold marks of the format (quotes, say); where values repeat
             it gets each of them once.
     """
@@ -44,7 +44,7 @@ def field_texts(values: pd.Series, *, nan: str = "", marked: Marked = lambda tex
 
 
 def field_text(value: Any, nan: str = "") -> str:
-    """Return one field: a float with the fewest digits that read back equal, nothing for a missing value."""
+    """Return one field: floats with the fewest digits that read back equal; a missing value is empty."""
     if value is None or value is pd.NA:
         return ""
     if isinstance(value, float):
@@ -76,7 +76,7 @@ def _filled(texts: Any) -> Texts:
 
 
 def changed(texts: Texts, change: Callable[[str], str]) -> Texts:
-    """Return the texts with `change` made to each, once where texts repeat."""
+    """Return the texts with `change` applied to each; equal texts are changed once."""
     coded = texts.dictionary_encode()
     return _texts([change(text) for text in coded.dictionary.to_pylist()]).take(coded.indices)
 
@@ -94,7 +94,7 @@ def joined_lines(parts: Sequence[Texts | str]) -> list[bytes]:
     """Return blocks of rows: the parts of each row, one after the other, and a line end.
 
     Args:
-        parts: columns of equal length, at least one; a text stands in every row.
+        parts: columns of equal length, at least one, and texts that every row has.
     """
     n_rows = max(len(part) for part in parts if not isinstance(part, str))
     blocks = []

@@ -1,7 +1,7 @@
 """CSV and TSV with a header line: every field is text, exactly as written, until its table is checked.
 
 `007` stays `007`, and `NA`, `null` and the empty field are text. CSV is quoted as in RFC 4180; TSV is
-not quoted at all, so that a caption that begins with a quote does not swallow the next line.
+not quoted at all, so a caption that begins with a quote does not swallow the next line.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _BROKEN = re.compile(rb"[\t-\r\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 def read_delimited(
     path: str | Path, *, required: Sequence[str] = (), only: Collection[str] | None = None
 ) -> pd.DataFrame:
-    """Return a CSV or TSV file as a frame of text; the header's line decides which of the two it is.
+    """Return a CSV or TSV file as a frame of text; the header line decides which of the two it is.
 
     Args:
         path: a file with a header line (`-`: standard input; gzip by content).
         required: columns that the header must name; others are kept.
-        only: the columns to return, of those there; by default all.
+        only: the columns to return if the file has them; by default all.
 
     Raises:
-        FormatError: no header, a name twice, a required column absent, a line with too few or too
-            many fields, a quote that is not closed: each with path and line.
+        FormatError: no header, a name twice, a required column missing, a line with too few or too many
+            fields, or a quote that is not closed; names path and line.
     """
     raw = without_mark(read_bytes(path))
     table = well_formed_columns(raw, only)
@@ -62,7 +62,7 @@ def _read_carefully(text: str, path: str | Path, required: Sequence[str]) -> pd.
 def _columns(
     rows: Iterator[tuple[int, list[str]]], header: Sequence[str], path: str | Path
 ) -> Iterator[list[pd.Series]]:
-    """Yield the columns of stretches of rows, so that fields are not held one by one for long."""
+    """Yield the columns of blocks of rows, so that few fields are in memory as Python objects."""
     while True:
         found = []
         for line, fields in islice(rows, _ROWS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""The fast way into CSV and TSV: Arrow reads what is plainly well-formed, the careful reader all the rest."""
+"""The fast reader of CSV and TSV: Arrow reads well-formed files, the careful reader all others."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _QUOTE, _LINE_ENDS = ord('"'), (ord("\r"), ord("\n"))
 
 
 def well_formed_columns(raw: bytes, only: Collection[str] | None = None) -> pd.DataFrame | None:
-    """Return a file's columns as text, or None where the careful reader must look.
+    """Return a file's columns as text, or None if the careful reader must read it.
 
     Args:
         raw: UTF-8 without a byte order mark: a header without quotes, then rows.
-        only: the columns to keep, of those there; by default all.
+        only: the columns to keep if the file has them; by default all.
     """
     import pyarrow as pa
 
@@ -36,9 +36,9 @@ def well_formed_columns(raw: bytes, only: Collection[str] | None = None) -> pd.D
 
 
 def distinct_ids(raw: bytes, name: str, *, required: Sequence[str]) -> set[str] | None:
-    """Return the distinct ids of one column of a file that has those required, without reading the others.
+    """Return the distinct ids of one column, without reading the others; the file must have those required.
 
-    None where the careful reader must look.
+    None if the careful reader must read it.
     """
     import pyarrow as pa
 

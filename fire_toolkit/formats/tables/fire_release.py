@@ -1,8 +1,8 @@
-"""The JSON in which FIRE's judgments were released, read; `fire_release_text` writes it.
+"""Reads the JSON in which FIRE's judgments were released; `fire_release_text` writes it.
 
-It names captions by their text and keeps disputes apart from annotations. Here a text becomes the ids
-of all captions that have it, every annotator's answer becomes a judgment, disputes are kept, and what
-lies outside of the collection is listed. The released data are CC BY-NC: reading them is one thing,
+It names captions by their text and lists disputes separately from annotations. Here a text becomes the ids
+of all captions that have it, every annotator's answer becomes a judgment, disputes are kept, and entries
+outside the collection are listed. The released data are CC BY-NC: reading them is one thing,
 passing them on under another licence is not allowed.
 """
 
@@ -48,8 +48,8 @@ class Release:
 
     judgments: also response_id, queue_id and vote_order, the place of the answer in its entry, from 1.
     provenance: query_id, doc_id, model. outside: what is not in the collection. about: the fields at the
-    top of the file (creator, created_ds, license, ...), and under `whole_number_ids` those fields of
-    the entries whose ids are numbers there.
+    top of the file (creator, created_ds, license, ...), and under `whole_number_ids` the fields of the
+    entries that have numbers as ids.
     """
 
     judgments: Judgments
@@ -71,16 +71,16 @@ def read_fire_release(path: str | Path, queries: Queries, *, items: Items | None
 
     Args:
         path: the JSON with `annotations` and `disagreements`.
-        queries: the captions; a text of the release stands for every caption that has it (exactly,
-            else ignoring case and white space). An entry with a query_id that has this text
-            stands for that one.
+        queries: the captions; a text of the release stands for every caption with that text (exactly,
+            else ignoring case and white space). If the entry has the query_id of such a caption, it
+            stands for that one only.
         items: when given, pairs with other items are left out.
 
     Returns:
         A Release. Labels `true`, `1`, `yes` (any case) mean relevance 1, `false`, `0`, `no`,
         `irrelevant` 0. An annotator's second answer to a pair replaces the first. A pair given twice
         with different labels, or also among the disagreements, is a dispute. notes count what was
-        joined, repeated, left out, and what the licence says.
+        joined, repeated and left out, and say what the licence is.
 
     Raises:
         FormatError: no such JSON, lists of one entry of different lengths, or a label of unknown grade.
@@ -173,7 +173,7 @@ def _licence_note(found: Any) -> str:
 def _joined(
     entries: pd.DataFrame, queries: Queries, items: Items | None, notes: list[str]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the entries with the ids of their captions, one row a caption, and those outside."""
+    """Return the entries with the ids of their captions, one row per caption, and those outside."""
     exact, loose = _ids_by_text(queries, exact=True), _ids_by_text(queries, exact=False)
     found = []
     for text, own_id in zip(entries["text"], entries["own_id"], strict=True):
@@ -216,7 +216,7 @@ def _votes(joined: pd.DataFrame) -> pd.DataFrame:
 
 
 def _verdicts(joined: pd.DataFrame, judgments: Judgments) -> tuple[Labels, Disputes]:
-    """Return one label a pair, and the pairs that have none or several."""
+    """Return one label per pair, and the pairs that have no label or several."""
     by_pair = joined.assign(label=joined["label"].fillna("")).groupby(PAIR)["label"]
     pairs = by_pair.agg(["nunique", "first"]).reset_index()
     pairs["relevance"] = pairs["first"].map(relevance_of)

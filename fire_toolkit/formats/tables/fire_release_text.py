@@ -1,4 +1,4 @@
-"""Judgments as the JSON of FIRE's release: what reads that JSON reads this too."""
+"""Writes judgments as the JSON of FIRE's release, for tools that read that JSON."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def fire_release_json(
     licence: str = LICENCE,
     about: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return judgments in the shape of FIRE's release.
+    """Return judgments in the format of FIRE's release.
 
     Args:
         judgments, labels, disputes: of the same pairs; columns response_id and queue_id are kept, and
-            answers stand in the order of vote_order where the table has it.
-        queries: gives each entry its text. Captions of one text that were all judged alike share one entry;
-            any other entry also says its `query_id`.
+            answers are in the order of vote_order if the table has it.
+        queries: gives each entry its text. Captions with the same text that were all judged alike share one
+            entry; other entries also have their `query_id`.
         provenance: query_id, doc_id, model.
         dataset: the name in every entry.
         licence: of the judgments.
@@ -89,14 +89,14 @@ def fire_release_json(
 
 
 def _as_numbers(value: Any) -> Any:
-    """Return ids as whole numbers, where they are written as numbers are."""
+    """Return ids as whole numbers if they are written as such."""
     if isinstance(value, list):
         return [_as_numbers(each) for each in value]
     return int(value) if value.removeprefix("-").isdecimal() and str(int(value)) == value else value
 
 
 def _one_a_text(entries: list[tuple[str, _Entry]], n_of_text: Mapping[str, int]) -> list[_Entry]:
-    """Return one entry for all captions of a text that were judged alike; others say their caption's id."""
+    """Return one entry for captions of a text that were all judged alike; others get their query_id."""
     alike: dict[str, list[str]] = {}
     for query_id, entry in entries:
         alike.setdefault(json.dumps(entry), []).append(query_id)

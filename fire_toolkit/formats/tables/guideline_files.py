@@ -1,4 +1,4 @@
-"""A guideline from its folder: `guideline.md`, `labels.toml`, `label_config.xml`."""
+"""Reads a guideline from its folder: `guideline.md`, `labels.toml`, `label_config.xml`."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def list_guidelines() -> tuple[str, ...]:
 
 
 def read_guideline(name_or_path: str | Path) -> Guideline:
-    """Return the guideline of that name, or of that folder.
+    """Return the guideline with that name, or in that folder.
 
     Args:
         name_or_path: a name of `list_guidelines`, or a folder with the three files. A bare name
             means the toolkit's own guideline before a folder of that name.
 
     Raises:
-        FormatError: no such guideline, a file is missing, is not TOML or XML, or a key is missing
-            or of another type.
+        FormatError: there is no such guideline, a file is missing or not TOML or XML, or a key is missing
+            or has another type.
         TableError: the three files do not agree (`guidelines.check_guideline`).
 
     Examples:

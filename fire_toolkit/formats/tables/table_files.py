@@ -47,7 +47,7 @@ def _read(path: str | Path, spec: TableSpec) -> pd.DataFrame:
 def read_queries(path: str | Path) -> Queries:
     """Return a file with columns query_id and text (and any others) as Queries.
 
-    Queries that are seen, not read, have media_url in the place of text.
+    Queries that are images or videos have media_url instead of text.
 
     Examples:
         >>> from pathlib import Path
@@ -72,7 +72,7 @@ def has_columns(path: str | Path, *names: str) -> bool:
 def read_items(path: str | Path) -> Items:
     """Return a file with columns doc_id, media_url (and start_s, end_s, any others) as Items.
 
-    Items that are captions have text in the place of media_url.
+    Items that are captions have text instead of media_url.
 
     Examples:
         >>> from pathlib import Path
@@ -87,7 +87,7 @@ def read_items(path: str | Path) -> Items:
 
 
 def _read_either(path: str | Path, key: str, usual: str, other: str) -> pd.DataFrame:
-    """Return a table that has `usual`, or `other` and an empty `usual`."""
+    """Return a table that has the column `usual`; if it has only `other`, `usual` is empty."""
     table = read_delimited(path)
     if key in table.columns and other in table.columns and usual not in table.columns:
         return table.assign(**{usual: ""})
@@ -127,7 +127,7 @@ def read_pool_sources(path: str | Path) -> PoolSources:
 
 
 def read_pooled_runs(path: str | Path) -> set[str]:
-    """Return the runs in `pool_sources.csv`; a well-formed file is read for them alone.
+    """Return the runs in `pool_sources.csv`; of a well-formed file only their column is read.
 
     Examples:
         >>> from pathlib import Path
@@ -165,11 +165,11 @@ def _with_named_support(labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_judged_pairs(path: str | Path) -> pd.DataFrame:
-    """Return the pairs that a file calls judged: columns query_id, doc_id and round.
+    """Return the judged pairs in a file: columns query_id, doc_id and round.
 
-    Judgments, labels and pools (CSV or TSV with those columns) count whole; of qrels, in any form that
-    `read_qrels` takes, the pairs with a relevance of 0 or more. round: the first in which a pair stands,
-    1 where the file has no rounds.
+    Of judgments, labels and pools (CSV or TSV with those columns) all pairs count; of qrels, in any format
+    of `read_qrels`, those with a relevance of 0 or more. round: the first round of a pair, 1 if the file has
+    no rounds.
     """
     from fire_toolkit.formats.collections.qrels import read_qrels
 
@@ -198,8 +198,8 @@ def read_judgments(path: str | Path) -> ReadJudgments:
     """Return a judgments file, and how many answers were left out as superseded by a later one.
 
     Columns query_id, doc_id, annotator_id and label are needed. Of several answers by one annotator
-    to one pair the latest by created_at counts, without dates the last row. The columns round and
-    inclusion_probability are numbers where they are there.
+    to one pair the latest by created_at counts, or the last row if there are no dates. The columns round
+    and inclusion_probability, if present, are numbers.
 
     Examples:
         >>> from pathlib import Path
@@ -221,7 +221,7 @@ def read_judgments_and_repeats(path: str | Path) -> tuple[Judgments, Dropped]:
 
 
 def typed_judgments(judgments: pd.DataFrame, *, where: str) -> Judgments:
-    """Return judgments with the columns round and inclusion_probability, where they are there, as numbers.
+    """Return judgments with the columns round and inclusion_probability, if present, as numbers.
 
     A round that is not a whole number stays text.
     """

@@ -1,7 +1,7 @@
 """TIFA's question–answer JSON and its results, and answers as a table or as JSON records.
 
-A result of `tifa_score_benchmark` is an object whose `question_details` hold, by text and question, the
-question with the model's answer `multiple_choice_vqa`. Each text has one item there, which has no id.
+A result of `tifa_score_benchmark` is an object whose `question_details` have, by text and question, the
+question with the model's answer `multiple_choice_vqa`. Each text has one item, without an id.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def read_questions(path: str | Path) -> list[Question]:
     """Return the questions of a TIFA file: `[{id, question, choices, answer, element_type, ...}]`.
 
     id is the text's id (query_id); element_type may be missing, and other keys are ignored. A result of
-    TIFA's benchmark holds its questions too, a question that a text has twice once.
+    TIFA's benchmark has its questions too; a question that a text has twice is there once.
 
     Raises:
         FormatError: no such JSON; an entry without one of the keys, or with a value of another type.
@@ -59,7 +59,7 @@ def _question(entry: Any, where: str) -> Question:
 def read_answers(path: str | Path) -> Answers:
     """Return a model's answers: CSV, TSV, or a JSON list of records with query_id, doc_id, question, answer.
 
-    Or a result of TIFA's benchmark, in which the one item of a text gets the text's id as its doc_id.
+    Or a result of TIFA's benchmark; there the item of a text gets the text's id as its doc_id.
 
     Raises:
         FormatError: a column or key is absent.
@@ -82,7 +82,7 @@ def read_answers(path: str | Path) -> Answers:
 
 
 def _details(path: str | Path) -> list[tuple[str, Any]] | None:
-    """Return where each question stands in a result of TIFA's benchmark, and the question; None elsewhere."""
+    """Return each question of a result of TIFA's benchmark with its place; None for other files."""
     found = parse_json(read_text(path), str(path))
     details = found.get("question_details") if isinstance(found, dict) else None
     if not isinstance(details, dict):

@@ -1,4 +1,4 @@
-"""TRECVID ad-hoc video search runs: XML, parsed without entities and without fetching anything."""
+"""TRECVID ad-hoc video search runs: XML, parsed without entities and without network access."""
 
 from __future__ import annotations
 
