@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -23,12 +24,9 @@ from fire_toolkit.agreement import (
 from fire_toolkit.agreement.intervals import METHODS
 from fire_toolkit.agreement.votes import LEVELS
 from fire_toolkit.cli.common import (
-    DRAWN,
     current_workspace,
     drawn,
     format_option,
-    formatted,
-    judgments_path,
     n_of,
     say,
     say_next,
@@ -36,14 +34,10 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     workspace_path,
 )
-from fire_toolkit.cli.inputs import Inputs, write_table
-from fire_toolkit.cli.judged_files import (
-    grades_of,
-    judgments_from,
-    read_controls,
-    with_control_answers,
-)
-from fire_toolkit.cli.printing import print_text, resampled
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_files import grades_of, with_control_answers
+from fire_toolkit.cli.options import reads, show_option
+from fire_toolkit.cli.printing import print_table, resampled
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import typed_judgments
 from fire_toolkit.guidelines.model import Grades
@@ -69,6 +63,7 @@ class _Question:
 
 @click.command()
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
+@reads("guideline", controls="For --show profiles: qrels or labels of known pairs.")
 @click.option("--level", type=click.Choice(LEVELS), help="[default: nominal]")
 @click.option("--by", metavar="COLUMN", help="One group for each annotator_id, or each value of a column.")
 @click.option(
@@ -96,24 +91,14 @@ class _Question:
 @click.option("--resamples", "n_resamples", type=click.IntRange(min=1), default=10_000, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the bootstrap.", show_default=True)
 @click.option("--all-rounds", is_flag=True, help="Count answers of later rounds too.")
-@click.option(
-    "--show",
-    "view",
-    type=click.Choice(VIEWS),
-    default="agreement",
-    show_default=True,
-    help="Agreement; alpha without each annotator; every two annotators on the pairs they share; each "
+@show_option(
+    *VIEWS,
+    text="Agreement; alpha without each annotator; every two annotators on the pairs they share; each "
     "annotator beside peers and on --controls.",
-)
-@click.option("--controls", metavar="FILE", help="For --show profiles: qrels or labels of known pairs.")
-@click.option(
-    "--guideline",
-    metavar="NAME",
-    help="The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
 )
 @format_option
 def agree(
-    judgments: str | None,
+    given: Given,
     level: str | None,
     by: str | None,
     joined: tuple[str, ...],
@@ -121,12 +106,8 @@ def agree(
     intervals: str | None,
     cluster: str | None,
     n_resamples: int,
-    seed: int,
     all_rounds: bool,
-    view: str,
-    controls: str | None,
-    guideline: str | None,
-    output_format: str,
+    show: str,
 ) -> None:
     """Measure agreement between annotators: Krippendorff's alpha, percent agreement and related statistics.
 
@@ -135,33 +116,27 @@ def agree(
     count: later ones were asked because of them. A column inclusion_probability (the chance with which
     a pair was chosen for a second judgment) weighs pairs by its inverse.
     """
-    if controls and view != "profiles":
+    if given.values["controls"] and show != "profiles":
         raise click.UsageError("--controls needs --show profiles")
     if cluster and not intervals:
         raise click.UsageError("--cluster needs --intervals")
-    inputs = Inputs()
-    path = judgments_path(judgments, "JUDGMENTS.csv")
-    table = judgments_from(inputs.use(path))
-    grades = grades_of(table, guideline)
-    table = _designed(table, all_rounds=all_rounds)
+    grades = grades_of(given.judgments, given.values["guideline"])
+    table = _designed(given.judgments, all_rounds=all_rounds)
     for file in joined:
-        table = _joined(table, inputs.use(file), by)
+        table = _joined(table, given.use(file), by)
     level = str(setting_or_default(level, "agree", "level"))
+    seed = given.values["seed"]
     question = _Question(level, by, _named(statistics), intervals, cluster, n_resamples, seed)
-    if view != "agreement":
-        measured = _seen(view, table, grades, question, _known(controls, path, table, grades, inputs))
+    if show != "agreement":
+        measured = _seen(show, table, grades, question, given)
     else:
         measured = _measured(table, grades, question)
-    is_drawn = output_format in DRAWN
-    print_text(
-        _drawn(measured, by, output_format) if is_drawn else formatted(measured, output_format),
-        output_format,
-        basis=_basis(table, question),
-    )
-    if judgments is None and by is None and view == "agreement":
-        _keep(measured, question, inputs)
-    own = judgments is None and current_workspace()
-    say_next("resolve" if own else f"resolve {quote(str(path))} --out labels")
+    print_table(measured, given.form, partial(_drawn, by=by), basis=_basis(table, question))
+    is_usual = given.values["judgments"] is None
+    if is_usual and by is None and show == "agreement":
+        _keep(measured, question, given)
+    own = is_usual and current_workspace()
+    say_next("resolve" if own else f"resolve {quote(str(given.needed('judgments')))} --out labels")
 
 
 def _named(statistics: tuple[str, ...]) -> tuple[str, ...]:
@@ -218,38 +193,22 @@ def _measured(judgments: Judgments, grades: Grades | None, question: _Question) 
     )
 
 
-@dataclass(frozen=True)
-class _Known:
-    """Pairs whose label is known, and the judgments with the answers to them."""
-
-    controls: pd.DataFrame
-    judgments: Judgments
-
-
-def _known(
-    controls: str | None, path: Path, judgments: Judgments, grades: Grades | None, inputs: Inputs
-) -> _Known | None:
-    if controls is None:
-        return None
-    pairs = read_controls(inputs.use(controls), grades)
-    return _Known(pairs, with_control_answers(judgments, path, pairs, grades, inputs))
-
-
 def _seen(
-    view: str, judgments: Judgments, grades: Grades | None, question: _Question, known: _Known | None
+    view: str, judgments: Judgments, grades: Grades | None, question: _Question, given: Given
 ) -> pd.DataFrame:
+    controls = given.controls(grades)
+    if controls is not None:
+        judgments = with_control_answers(judgments, given, controls, grades)
     if question.by or question.statistics != _named(()) or question.intervals:
         raise click.UsageError(f"--show {view} is a table of its own: without --by, --measure, --intervals")
     if view == "leave-one-out":
         return leave_one_out(judgments, grades=grades, level=question.level, all_rounds=True)
     if view == "matrix":
         return annotator_matrix(judgments, grades=grades, all_rounds=True)
-    if known is None:
-        return annotator_profiles(judgments, grades=grades, all_rounds=True)
-    return annotator_profiles(known.judgments, grades=grades, controls=known.controls, all_rounds=True)
+    return annotator_profiles(judgments, grades=grades, controls=controls, all_rounds=True)
 
 
-def _drawn(measured: pd.DataFrame, by: str | None, output_format: str) -> str:
+def _drawn(measured: pd.DataFrame, output_format: str, by: str | None) -> str:
     """Return the rows as a table; what their notes say is said beside it, each note once."""
     for name in ("note", "interval_note"):
         if name in measured.columns:
@@ -307,7 +266,7 @@ def _basis(judgments: Judgments, question: _Question) -> str:
     return "; ".join(parts)
 
 
-def _keep(measured: pd.DataFrame, question: _Question, inputs: Inputs) -> None:
+def _keep(measured: pd.DataFrame, question: _Question, given: Given) -> None:
     """Write the table where the workspace has its place."""
     place = workspace_path("agreement/agreement.csv")
     if place is None:
@@ -316,4 +275,4 @@ def _keep(measured: pd.DataFrame, question: _Question, inputs: Inputs) -> None:
     if question.intervals:
         names = ("intervals", "cluster", "n_resamples", "seed")
         parameters |= {name: getattr(question, name) for name in names}
-    write_table(place, measured, stage="agree", parameters=parameters, inputs=inputs)
+    given.write_table(place, measured, "agree", parameters)

@@ -103,6 +103,11 @@ def n_of(number: int, thing: str) -> str:
     return f"{number:,} {thing if number == 1 else plural}"
 
 
+def numbers_of(counts: Mapping[str, int]) -> str:
+    """Return `3 new, 1,200 rejected`."""
+    return ", ".join(f"{n:,} {what}" for what, n in counts.items())
+
+
 def say_next(command: str, arguments: str = "") -> None:
     """Name the command that comes next; a workspace knows its arguments."""
     line = f"next: fire-toolkit {command}{'' if current_workspace() or not arguments else f' {arguments}'}"

@@ -10,6 +10,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import measure_option, reads
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.inference import coverage as cover
 from fire_toolkit.measures.defaults import COVERAGE
@@ -65,7 +66,7 @@ def _write_pool(pairs: pd.DataFrame, given: Given) -> None:
     grouped = each.groupby(["query_id", "doc_id"], sort=True)
     pool = check_pool(grouped.agg(best_rank=("rank", "min"), n_runs=("run_id", "nunique")).reset_index())
     counts = {"pairs": len(pool)}
-    given.write(out, {out.name: pool}, "coverage", {}, counts)
+    given.write(out, {out.name: delimited_text(pool)}, "coverage", {}, counts)
     say(f"{n_of(len(pool), 'pair')} to judge in {out}")
     known = f"--queries {given.hint('QUERIES')} --out {out.with_suffix('.tasks.json')}"
     say_next(f"tasks {out}", known)

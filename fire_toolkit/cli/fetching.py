@@ -10,14 +10,13 @@ from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetche
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
-from fire_toolkit.cli.common import relative_path, say_notes, setting_or_default, summarise
-from fire_toolkit.cli.inputs import Inputs, write_outputs
-from fire_toolkit.cli.judged_files import latest_round
+from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, setting_or_default, summarise
+from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.judged_files import latest_round, reasons_of
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.server_options import connection_from
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
-from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
@@ -27,12 +26,7 @@ from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 
 def pull_once(
-    root: Path,
-    url: str | None,
-    token_file: Path | None,
-    *,
-    is_full: bool = False,
-    accepts_loss: bool = False,
+    root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False, accepts_loss: bool = False
 ) -> Fetched:
     """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
     campaign, rounds = read_campaign(root), read_rounds(root)
@@ -94,23 +88,14 @@ def derive_judgments(
         inputs.use(relative_path(segment))
     rules = _guideline(root)
     result = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
-    reasons = result.dropped["reason"].value_counts().sort_index()
-    counts: dict[str, Any] = {
-        "judgments": len(result.judgments),
-        "dropped": {str(reason): int(n) for reason, n in reasons.items()},
-    }
+    dropped = reasons_of(result.dropped)
+    counts: dict[str, Any] = {"judgments": len(result.judgments), "dropped": dropped}
     counts |= latest_round(result.judgments)
-    texts = {
-        "judgments.csv": delimited_text(result.judgments),
-        "dropped.csv": delimited_text(result.dropped),
-    }
-    parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256}
-    write_outputs(out, texts, stage=stage, parameters=parameters, inputs=inputs, counts=counts)
-    changes = added.counts
-    words = ", ".join(f"{n:,} {what}" for what, n in changes.items()) + f"; {counts['judgments']:,} judgments"
-    if counts["dropped"]:
-        words += "; dropped: " + ", ".join(f"{n:,} {reason}" for reason, n in counts["dropped"].items())
-    summarise({**changes, **counts}, words, as_json=as_json)
+    tables = {"judgments.csv": result.judgments, "dropped.csv": result.dropped}
+    inputs.write(out, tables, stage, rules.record, counts)
+    words = f"{numbers_of(added.counts)}; {len(result.judgments):,} judgments"
+    words += f"; dropped: {numbers_of(dropped)}" if dropped else ""
+    summarise({**added.counts, **counts}, words, as_json=as_json)
     say_notes((*added.notes, *result.notes))
 
 

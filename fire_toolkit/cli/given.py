@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.cli.common import chosen_path, n_of, say, setting_or_default, workspace_path
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.judged_files import judgments_from, known_grades
+from fire_toolkit.cli.judged_files import judgments_from, known_grades, read_controls
 from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items
 from fire_toolkit.cli.printing import resampled
 from fire_toolkit.cli.run_files import open_runs, read_runs
@@ -88,6 +88,11 @@ class Given(Inputs):
     def grades(self) -> Grades:
         """The grades of the labels in the judgments; a usage error where they are not known."""
         return known_grades(self.judgments, self.values["guideline"], self.needed("judgments"))
+
+    def controls(self, grades: Grades | None) -> pd.DataFrame | None:
+        """Return the pairs whose label is known; None where none are given."""
+        path = self.values["controls"]
+        return read_controls(self.use(path), grades) if path else None
 
     @cached_property
     def runs(self) -> list[Run]:

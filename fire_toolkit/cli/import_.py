@@ -12,34 +12,26 @@ import click
 
 from fire_toolkit.campaign.votes import judgments_from_export, parse_export
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
-from fire_toolkit.cli.common import (
-    chosen_path,
-    json_option,
-    named_files,
-    say_next,
-    say_notes,
-    setting_or_default,
-    summarise,
-    workspace_path,
-)
+from fire_toolkit.cli.common import json_option, named_files, numbers_of, say_next, say_notes
 from fire_toolkit.cli.fetching import derive_judgments, read_files
-from fire_toolkit.cli.inputs import Inputs, write_outputs
-from fire_toolkit.cli.judged_files import latest_round
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.judged_files import latest_round, reasons_of
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.options import reads
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
-from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.tables.columns import code_pairs
 
 
 @click.command(name="import")
 @click.argument("exports", nargs=-1, metavar="EXPORT...")
-@click.option("--guideline", metavar="NAME", help="The guideline judged by. [default: caption-relevance-v1]")
+@reads(guideline="The guideline judged by. [default: caption-relevance-v1]")
 @click.option("--out", metavar="FILE", help="The judgments (CSV); dropped.csv is written beside it.")
 @json_option
 @writes_workspace
-def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as_json: bool) -> None:
+def import_(given: Given, exports: tuple[str, ...]) -> None:
     """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
 
     In a campaign (begun by `tasks --annotators` or `push`) answers go into its ledger, and judgments are
@@ -49,48 +41,38 @@ def import_(exports: tuple[str, ...], guideline: str | None, out: str | None, as
     Other answers (skips, drafts, those that a later one replaced) go to dropped.csv with their
     reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
     """
-    file = chosen_path(out, workspace_path("judgments/judgments.csv"), "--out")
-    inputs = Inputs()
+    file = given.out("judgments/judgments.csv")
     paths = list(map(Path, exports)) or named_files("import", "exports")
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
-    campaign = None if out else begun_here()
+    is_usual = given.values["out"] is None
+    campaign = begun_here() if is_usual else None
     if campaign:
-        if guideline:
-            campaign_of(campaign.root, read_guideline(guideline))  # refuses another page than the campaign's
+        if given.values["guideline"]:
+            campaign_of(campaign.root, given.guideline)  # refuses another page than the campaign's
         files = Inputs()
         paths = [files.use(_came_back(path, campaign.root)) for path in dict.fromkeys(paths)]
         with _without_collection():
             added = read_files(campaign.root, paths)
-            derive_judgments(campaign.root, added, stage="import", exports=files, as_json=as_json)
+            derive_judgments(campaign.root, added, stage="import", exports=files, as_json=given.as_json)
         say_next("agree")
         return
-    rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
-    parsed = ((str(path), parse_export(read_text(inputs.use(path)), where=str(path))) for path in paths)
+    rules = given.guideline
+    parsed = ((str(path), parse_export(read_text(given.use(path)), where=str(path))) for path in paths)
     with _without_collection():
         result = judgments_from_export(parsed, guideline=rules)
-    texts = {file.name: delimited_bytes(result.judgments), "dropped.csv": delimited_bytes(result.dropped)}
-    reasons = result.dropped["reason"].value_counts().sort_index()
-    dropped = {str(reason): int(n) for reason, n in reasons.items()}
-    counts: dict[str, Any] = {
-        "judgments": len(result.judgments),
-        "pairs": len(code_pairs(result.judgments)[1]),
-        "annotators": int(result.judgments["annotator_id"].nunique()),
-        "dropped": dropped,
-    }
-    counts |= latest_round(result.judgments)
-    parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256}
-    write_outputs(file, texts, stage="import", parameters=parameters, inputs=inputs, counts=counts)
-    words = (
-        f"{counts['judgments']:,} judgments of {counts['pairs']:,} pairs by {counts['annotators']} annotators"
-    )
-    if dropped:
-        words += (
-            "; dropped: " + ", ".join(f"{n:,} {reason}" for reason, n in dropped.items()) + " (dropped.csv)"
-        )
-    summarise(counts, words, as_json=as_json)
+    dropped = reasons_of(result.dropped)
+    n_judgments, n_pairs = len(result.judgments), len(code_pairs(result.judgments)[1])
+    n_annotators = int(result.judgments["annotator_id"].nunique())
+    counts: dict[str, Any] = {"judgments": n_judgments, "pairs": n_pairs, "annotators": n_annotators}
+    counts |= {"dropped": dropped} | latest_round(result.judgments)
+    contents = {file.name: delimited_bytes(result.judgments), "dropped.csv": delimited_bytes(result.dropped)}
+    given.write(file, contents, "import", rules.record, counts)
+    words = f"{n_judgments:,} judgments of {n_pairs:,} pairs by {n_annotators} annotators"
+    words += f"; dropped: {numbers_of(dropped)} (dropped.csv)" if dropped else ""
+    given.summarise(counts, words)
     say_notes(result.notes)
-    say_next("agree" if out is None else f"agree {file}")
+    say_next("agree" if is_usual else f"agree {file}")
 
 
 def _came_back(path: Path, root: Path) -> Path:

@@ -80,6 +80,12 @@ def latest_round(judgments: pd.DataFrame) -> dict[str, int]:
     return {"round": latest} if latest > 1 else {}
 
 
+def reasons_of(dropped: pd.DataFrame) -> dict[str, int]:
+    """Return how many answers were dropped for each reason, sorted by reason."""
+    counts = dropped["reason"].value_counts().sort_index()
+    return {str(reason): int(n) for reason, n in counts.items()}
+
+
 def next_number(judgments: Judgments) -> int:
     """Return the round of what is asked next: after all that judgments name and the workspace has begun."""
     is_known = "round" in judgments.columns and judgments["round"].dtype.kind in "iu" and len(judgments)
@@ -112,12 +118,13 @@ def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
 
 
 def with_control_answers(
-    judgments: Judgments, path: Path, controls: pd.DataFrame, grades: Grades | None, inputs: Inputs
+    judgments: Judgments, inputs: Inputs, controls: pd.DataFrame, grades: Grades | None
 ) -> Judgments:
     """Return the judgments and the answers to controls that `dropped.csv` beside their file holds.
 
     A campaign does not count answers to controls as votes; they say how well their annotators judge.
     """
+    path = inputs.needed("judgments")
     beside = path.with_name("dropped.csv")
     if not beside.is_file():
         return judgments

@@ -22,9 +22,10 @@ _FILES = {
     "judgments": "judgments.csv.",
     "queries": "queries.tsv: the captions, their own items.",
     "items": "Items: CSV or TSV with doc_id and media_url.",
+    "guideline": "The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
 }
 # What goes into `Given`, whichever decorator declares it; a command is handed the rest by name.
-_OF_GIVEN = {"runs", "pool_sources", "own_item", "clusters", "resamples", "seed", "guideline", "pool"}
+_OF_GIVEN = {"runs", "pool_sources", "own_item", "clusters", "resamples", "seed", "pool", "controls"}
 _OF_GIVEN |= {"as_json", "output_format", "out", *_FILES}
 
 
@@ -60,7 +61,8 @@ def _option(name: str, text: str | None) -> Callable[[Command], Command]:
         return own_item_option
     if name == "pool_sources":
         return _pool_sources_option(text or "pool_sources.csv, or the folder that holds it.")
-    return click.option(f"--{name.replace('_', '-')}", metavar="FILE", help=text or _FILES[name])
+    metavar = "NAME" if name == "guideline" else "FILE"
+    return click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=text or _FILES[name])
 
 
 def run_arguments(command: Command) -> Command:

@@ -4,41 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 import pandas as pd
 
 from fire_toolkit.cli.campaigns import begun_here, full_pull_due
-from fire_toolkit.cli.common import (
-    chosen_path,
-    current_workspace,
-    json_option,
-    judgments_path,
-    n_of,
-    say,
-    say_next,
-    setting_or_default,
-    summarise,
-    workspace_file,
-    workspace_path,
-)
-from fire_toolkit.cli.hints import named
-from fire_toolkit.cli.inputs import Inputs, write_outputs
-from fire_toolkit.cli.judged_files import (
-    judgments_from,
-    known_grades,
-    next_number,
-    pairs_by_votes,
-    read_controls,
-    with_control_answers,
-)
+from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_files import next_number, pairs_by_votes, with_control_answers
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.options import reads
 from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgments
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.tables.delimited import delimited_text
-from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.binomial import wilson
 from fire_toolkit.resolution import (
@@ -51,26 +29,20 @@ from fire_toolkit.resolution import (
 )
 from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
 
-_guideline = click.option(
-    "--guideline",
-    metavar="NAME",
-    help="The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
-)
-
 
 @click.command()
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
+@reads(
+    "guideline",
+    controls="Qrels or labels of known pairs: how often the rule is right on them beside a majority; rules "
+    "weighted, dawid-skene and one-coin learn from them.",
+    qrels="The original qrels: original positives that the labels reject become a pool of their own.",
+    queries="The queries, for --share-judgments.",
+)
 @click.option(
     "--rule",
     help="How several judgments become one label: fire, majority, unanimous, adjudicator, weighted, "
     "dawid-skene, one-coin. [default: fire]",
-)
-@_guideline
-@click.option(
-    "--controls",
-    metavar="FILE",
-    help="Qrels or labels of known pairs: how often the rule is right on them beside a majority; rules "
-    "weighted, dawid-skene and one-coin learn from them.",
 )
 @click.option(
     "--adjudicator",
@@ -92,34 +64,22 @@ _guideline = click.option(
 )
 @click.option("--next-round", "ask_again", is_flag=True, help="Also write disputes as a pool to ask again.")
 @click.option(
-    "--qrels",
-    metavar="FILE",
-    help="The original qrels: original positives that the labels reject become a pool of their own.",
-)
-@click.option(
     "--share-judgments",
     "sharing",
     type=click.Choice(CHOICES),
     help="Give each annotator's judgments to every query of the same text too (`audit` says how many).",
 )
-@click.option("--queries", metavar="FILE", help="The queries, for --share-judgments.")
 @click.option("--out", metavar="DIR", help="Folder for labels.csv, disputes.csv, flagged.csv, manifest.json.")
 @json_option
 @writes_workspace
 def resolve(
-    judgments: str | None,
+    given: Given,
     rule: str | None,
-    guideline: str | None,
-    controls: str | None,
     adjudicators: tuple[str, ...],
     end: str,
     count_unassigned: bool,
     ask_again: bool,
-    qrels: str | None,
     sharing: str | None,
-    queries: str | None,
-    out: str | None,
-    as_json: bool,
 ) -> None:
     """Resolve judgments into one label for each pair, and list what stays in dispute.
 
@@ -132,24 +92,24 @@ def resolve(
     on pairs whose label is known. With --share-judgments the column shared_from
     of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
     """
-    folder = chosen_path(out, workspace_path("labels"), "--out")
-    inputs = Inputs()
-    path = judgments_path(judgments, "JUDGMENTS.csv")
-    original = read_qrels(inputs.use(qrels)) if qrels else None
-    table = judgments_from(inputs.use(path))
-    if judgments is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
+    folder = given.out("labels")
+    given.needed("judgments")
+    qrels = given.values["qrels"]
+    original = read_qrels(given.use(qrels)) if qrels else None
+    table = given.judgments
+    if given.values["judgments"] is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
         say(f"note: {due}")
-    grades = known_grades(table, guideline, path)
+    grades = given.grades
     if not count_unassigned:
         table = _asked(table)
     shared: dict[str, int] = {}
     if sharing:
-        table, shared = _shared(table, sharing, queries, inputs)
+        table, shared = _shared(table, sharing, given)
     rule = str(setting_or_default(rule, "resolve", "rule"))
-    resolved = _resolved(table, grades, rule, controls, adjudicators, end, path, inputs)
+    resolved = _resolved(table, grades, rule, adjudicators, end, given)
     labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts) | shared
     if sharing:
-        resolved.texts["labels.csv"] = delimited_text(mark_shared(labels, table))
+        resolved.tables["labels.csv"] = mark_shared(labels, table)
     pools = {"next_round": next_round(disputes, round=next_number(table))} if ask_again else {}
     if original is not None:
         pools["rejected"] = rejected_originals(labels, original, round=next_number(table))
@@ -158,19 +118,18 @@ def resolve(
     parameters |= {"count_unassigned": True} if count_unassigned else {}
     parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
     parameters |= {"share_judgments": sharing} if sharing else {}
-    outputs: dict[str, Any] = {"stage": "resolve", "parameters": parameters, "inputs": inputs}
-    write_outputs(folder, resolved.texts, counts=counts | resolved.trace, **outputs)
+    given.write(folder, resolved.tables, "resolve", parameters, counts | resolved.trace)
     for name, pool in pools.items():
-        write_outputs(folder / name, {"pool.csv": delimited_text(pool)}, **outputs)
-    summarise(counts, _describe(counts, rule), as_json=as_json)
+        given.write(folder / name, {"pool.csv": pool}, "resolve", parameters)
+    given.summarise(counts, _describe(counts, rule))
     if ask_again and len(disputes):
         again = folder / "next_round"
-        known = f"--queries {named('QUERIES', queries, beside=inputs.hashes)} --out {again / 'tasks.json'}"
+        known = f"--queries {given.hint('QUERIES')} --out {again / 'tasks.json'}"
         say_next(f"tasks {again} --overlap 0", known)
-    elif out is None:
+    elif given.values["out"] is None:
         say_next("augment")
     else:
-        known = "" if current_workspace() else f" --qrels {named('QRELS', qrels, beside=inputs.hashes)}"
+        known = "" if current_workspace() else f" --qrels {given.hint('QRELS')}"
         say_next(f"augment{known} --labels {folder / 'labels.csv'} --out {folder / 'augmented.txt'}")
 
 
@@ -188,40 +147,28 @@ def _asked(judgments: Judgments) -> Judgments:
     return asked
 
 
-def _shared(
-    judgments: Judgments, choice: str, queries: str | None, inputs: Inputs
-) -> tuple[Judgments, dict[str, int]]:
+def _shared(judgments: Judgments, choice: str, given: Given) -> tuple[Judgments, dict[str, int]]:
     """Return the judgments with those shared among queries of the same text, and what was counted."""
-    file = chosen_path(queries, workspace_file("queries"), "--queries")
-    shared = share_judgments(judgments, read_queries(inputs.use(file)), choice=choice)
+    shared = share_judgments(judgments, given.queries, choice=choice)
     return shared.table, {"shared_judgments": shared.n_added, "shared_conflicts": shared.n_conflicts}
 
 
 @dataclass(frozen=True)
 class _Resolved:
-    """What a rule made of judgments, the files that hold it, and what was counted."""
+    """What a rule made of judgments, the tables of its files, and what was counted."""
 
     labels: Labels
     disputes: Disputes
-    texts: dict[str, str]
+    tables: dict[str, pd.DataFrame]
     counts: dict[str, Any]
     trace: dict[str, Any]
 
 
 def _resolved(
-    judgments: Judgments,
-    grades: Grades,
-    rule: str,
-    controls: str | None,
-    adjudicators: tuple[str, ...],
-    end: str,
-    path: Path,
-    inputs: Inputs,
+    judgments: Judgments, grades: Grades, rule: str, adjudicators: tuple[str, ...], end: str, given: Given
 ) -> _Resolved:
-    known = read_controls(inputs.use(controls), grades) if controls else None
-    votes = judgments
-    if known is not None:
-        votes = with_control_answers(judgments, path, known, grades, inputs)
+    known = given.controls(grades)
+    votes = judgments if known is None else with_control_answers(judgments, given, known, grades)
     full = resolve_in_full(
         votes, grades=grades, rule=rule, controls=known, adjudicators=adjudicators, count_unassigned=True
     )
@@ -240,16 +187,14 @@ def _resolved(
     if end != "unjudged":
         labels = settle_disputes(labels, disputes, grades=grades, end=end)
         counts["labels"] = len(labels)
-    tables = {"labels": labels, "disputes": disputes, "flagged": flagged}
+    tables = {"labels.csv": labels, "disputes.csv": disputes, "flagged.csv": flagged}
     trace: dict[str, Any] = {}
     if posteriors is not None and full.confusions is not None:
-        tables["posteriors"] = posteriors
-        tables["confusions"] = full.confusions
+        tables |= {"posteriors.csv": posteriors, "confusions.csv": full.confusions}
         _say_votes(full.n_pairs_by_votes, full.confusions)
         _warn_of_other_labels(counts["against_majority"])
         trace = {"log_likelihoods": list(full.trace), "converged": full.converged}
-    texts = {f"{name}.csv": delimited_text(table) for name, table in tables.items()}
-    return _Resolved(labels, disputes, texts, counts, trace)
+    return _Resolved(labels, disputes, tables, counts, trace)
 
 
 def _say_votes(n_pairs_by_votes: tuple[int, ...], confusions: pd.DataFrame) -> None:

@@ -78,7 +78,7 @@ def tasks(given: Given, overlap: float | None, annotators: str | None) -> None:
     own = queue_files(entry, rules, stem=stem) if entry else {}
     for files in own.values():
         texts |= files
-    parameters = {"guideline": rules.name, "guideline_sha256": rules.sha256, "overlap": share, "seed": seed}
+    parameters = {**rules.record, "overlap": share, "seed": seed}
     texts = texts if given.values["out"] else kept(file, texts)
     begins = None if given.values["out"] else _campaign_for(entry, rules)
     given.write(file, texts, "tasks", parameters, counts)

@@ -81,6 +81,11 @@ class Guideline:
         return {entry.name: entry.hotkey for entry in entries}
 
     @property
+    def record(self) -> dict[str, str]:
+        """Its name and hash, as manifests name it."""
+        return {"guideline": self.name, "guideline_sha256": self.sha256}
+
+    @property
     def sha256(self) -> str:
         """The hash of all that the guideline says, in hex; the same on every machine."""
         content = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True)
