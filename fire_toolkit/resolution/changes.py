@@ -57,10 +57,10 @@ def against_majority(judgments: Judgments, labels: Labels, *, grades: Grades) ->
         same: pairs with the same label; other: with another label; gained: with a label where majority
         has a dispute; lost: in dispute where majority has a label.
     """
-    ballots = count_votes(judgments, grades=grades)
-    before = majority(ballots).label
-    rows = pair_rows(ballots.pairs, labels)
-    place = {label: code for code, label in enumerate(ballots.labels)}
+    votes = count_votes(judgments, grades=grades)
+    before = majority(votes).label
+    rows = pair_rows(votes.pairs, labels)
+    place = {label: code for code, label in enumerate(votes.labels)}
     codes, found = pd.factorize(labels["label"])
     own = np.array([place.get(label, len(place)) for label in found] + [-1])[np.append(codes, -1)]
     after = own[rows]

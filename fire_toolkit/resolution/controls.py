@@ -28,26 +28,24 @@ class ControlAccuracy:
     majority_right: int
 
 
-def accuracy_on_controls(
-    ballots: VoteTable, decide: Callable[[VoteTable], Verdicts]
-) -> ControlAccuracy | None:
+def accuracy_on_controls(votes: VoteTable, decide: Callable[[VoteTable], Verdicts]) -> ControlAccuracy | None:
     """Return how often a rule and a majority are right on controls; None with fewer than two of them.
 
     Some rules learn from controls, and all would be right on what they have been told. So the controls are
     taken in five parts (every fifth pair; each one alone where there are fewer), and the labels of a part
     are those that the rule gives without knowing it.
     """
-    controls = np.flatnonzero((ballots.truth >= 0) & (ballots.n_votes > 0))
+    controls = np.flatnonzero((votes.truth >= 0) & (votes.n_votes > 0))
     if len(controls) < 2:
         return None
-    found = np.full(len(ballots.pairs), -1, dtype=np.int64)
+    found = np.full(len(votes.pairs), -1, dtype=np.int64)
     for fold in range(min(FOLDS, len(controls))):
         hidden = controls[fold::FOLDS]
-        truth = ballots.truth.copy()
+        truth = votes.truth.copy()
         truth[hidden] = -1
-        found[hidden] = decide(replace(ballots, truth=truth)).label[hidden]
-    truth = ballots.truth[controls]
-    counts = [_labelled_and_right(label[controls], truth) for label in (found, majority(ballots).label)]
+        found[hidden] = decide(replace(votes, truth=truth)).label[hidden]
+    truth = votes.truth[controls]
+    counts = [_labelled_and_right(label[controls], truth) for label in (found, majority(votes).label)]
     return ControlAccuracy(len(controls), *counts[0], *counts[1])
 
 

@@ -35,7 +35,7 @@ class Model:
     converged: bool
 
 
-def dawid_skene(ballots: VoteTable) -> Verdicts:
+def dawid_skene(votes: VoteTable) -> Verdicts:
     """Return the most probable label of each pair under Dawid and Skene's model; a tie is a dispute.
 
     Confusion matrices are full and estimated by EM, with 0.01 votes added to each cell; controls keep
@@ -44,7 +44,7 @@ def dawid_skene(ballots: VoteTable) -> Verdicts:
     A pair whose votes are tied is in dispute whatever the model thinks of it, unless it is a control: of two
     opposite votes the model's choice is right far less often than a third annotator.
     """
-    return decide_by_model(ballots, full_confusions)
+    return decide_by_model(votes, full_confusions)
 
 
 def full_confusions(votes: Floats) -> Floats:
@@ -53,28 +53,28 @@ def full_confusions(votes: Floats) -> Floats:
     return np.asarray(votes / np.where(total > 0, total, 1))
 
 
-def decide_by_model(ballots: VoteTable, shape: Shape) -> Verdicts:
+def decide_by_model(votes: VoteTable, shape: Shape) -> Verdicts:
     """Return the most probable label of each pair; `shape` makes confusion matrices of expected votes."""
-    rows = ballots.voting
-    choice = np.cumsum(ballots.is_vote) - 1
-    truth = np.where(ballots.truth >= 0, choice[ballots.truth], -1)
+    rows = votes.voting
+    choice = np.cumsum(votes.is_vote) - 1
+    truth = np.where(votes.truth >= 0, choice[votes.truth], -1)
     if not len(rows):
-        return Verdicts(np.full(len(ballots.pairs), -1, dtype=np.int64))
+        return Verdicts(np.full(len(votes.pairs), -1, dtype=np.int64))
     model = fit(
-        ballots.pair[rows],
-        ballots.annotator[rows],
-        choice[ballots.label[rows]],
+        votes.pair[rows],
+        votes.annotator[rows],
+        choice[votes.label[rows]],
         truth=truth,
-        n_labels=int(ballots.is_vote.sum()),
+        n_labels=int(votes.is_vote.sum()),
         shape=shape,
     )
     ordered = np.sort(model.posterior, axis=1)
     runner_up = ordered[:, -2] if ordered.shape[1] > 1 else np.zeros(len(ordered))
-    is_open = are_tied(ballots.votes) & (ballots.truth < 0)
-    decided = (ordered[:, -1] - runner_up > TIE) & (ballots.n_votes > 0) & ~is_open
-    label = np.flatnonzero(ballots.is_vote)[model.posterior.argmax(axis=1)]
-    posterior = np.zeros(ballots.votes.shape)
-    posterior[:, ballots.is_vote] = model.posterior
+    is_open = are_tied(votes.by_label) & (votes.truth < 0)
+    decided = (ordered[:, -1] - runner_up > TIE) & (votes.n_votes > 0) & ~is_open
+    label = np.flatnonzero(votes.is_vote)[model.posterior.argmax(axis=1)]
+    posterior = np.zeros(votes.by_label.shape)
+    posterior[:, votes.is_vote] = model.posterior
     trace = tuple(map(float, model.log_likelihoods))
     verdicts = np.where(decided, label, -1)
     return Verdicts(verdicts, ordered[:, -1], POSTERIOR, posterior, model.confusions, trace, model.converged)
@@ -127,7 +127,7 @@ def fit(
 
 @dataclass(frozen=True)
 class _Patterns:
-    """Distinct ballots: for each vote its pattern and its cell (annotator × labels + label).
+    """Distinct patterns of votes: for each vote its pattern and its cell (annotator × labels + label).
 
     n_units: how many units have each pattern; truth: its known label or −1; of_unit: each unit's pattern.
     """

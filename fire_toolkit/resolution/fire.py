@@ -7,8 +7,8 @@ import numpy as np
 from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 
-def fire(ballots: VoteTable) -> Verdicts:
+def fire(votes: VoteTable) -> Verdicts:
     """Return the label with more than half of the votes; one vote stands; anything else is a dispute."""
-    best = ballots.votes.argmax(axis=1)
-    n_best = ballots.votes.max(axis=1, initial=0)
-    return Verdicts(np.where(2 * n_best > ballots.n_votes, best, -1))
+    best = votes.by_label.argmax(axis=1)
+    n_best = votes.by_label.max(axis=1, initial=0)
+    return Verdicts(np.where(2 * n_best > votes.n_votes, best, -1))

@@ -9,10 +9,10 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 
-def majority(ballots: VoteTable) -> Verdicts:
+def majority(votes: VoteTable) -> Verdicts:
     """Return the label with the most votes, be they half of them or fewer; a tie is a dispute."""
-    is_decided = ~are_tied(ballots.votes) & (ballots.n_votes > 0)
-    return Verdicts(np.where(is_decided, ballots.votes.argmax(axis=1), -1))
+    is_decided = ~are_tied(votes.by_label) & (votes.n_votes > 0)
+    return Verdicts(np.where(is_decided, votes.by_label.argmax(axis=1), -1))
 
 
 def are_tied(votes: Ints) -> npt.NDArray[np.bool_]:

@@ -9,14 +9,14 @@ from fire_toolkit.resolution.dawid_skene import decide_by_model
 from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 
-def one_coin(ballots: VoteTable) -> Verdicts:
+def one_coin(votes: VoteTable) -> Verdicts:
     """Return the most probable label where each annotator has one accuracy; a tie is a dispute.
 
     Dawid and Skene's model with one number for each annotator: the wrong labels share the rest evenly. It
     asks less of few votes than full confusion matrices, and does badly where one label is rare and
     annotators miss it more often than they see it. Controls and tied votes as in `dawid_skene`.
     """
-    return decide_by_model(ballots, one_accuracy)
+    return decide_by_model(votes, one_accuracy)
 
 
 def one_accuracy(votes: Floats) -> Floats:

@@ -157,15 +157,15 @@ def _check_arguments(
         raise UsageError(f"round is {number}; expected 1 or more")
 
 
-def _changes(ballots: VoteTable) -> tuple[float, float]:
+def _changes(votes: VoteTable) -> tuple[float, float]:
     """Return the chance that another vote is on the other side of a negative one, and of a positive one."""
-    is_positive = ballots.is_vote & (ballots.relevance >= 1)
-    n = ballots.n_votes
-    positive = ballots.votes[:, is_positive].sum(axis=1)
+    is_positive = votes.is_vote & (votes.relevance >= 1)
+    n = votes.n_votes
+    positive = votes.by_label[:, is_positive].sum(axis=1)
     found = []
-    for votes in (n - positive, positive):
-        possible = (votes * (n - 1)).sum()
-        found.append(float((votes * (n - votes)).sum() / possible) if possible > 0 else math.nan)
+    for each in (n - positive, positive):
+        possible = (each * (n - 1)).sum()
+        found.append(float((each * (n - each)).sum() / possible) if possible > 0 else math.nan)
     return found[0], found[1]
 
 

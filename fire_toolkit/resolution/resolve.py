@@ -158,72 +158,72 @@ def resolve_in_full(
     """
     decide = RULES.named(rule)
     judgments = judgments if count_unassigned else asked_judgments(judgments)
-    ballots = count_votes(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
-    verdicts = decide(ballots)
-    _check_verdicts(ballots, verdicts, rule)
-    posteriors, confusions = _posteriors(ballots, verdicts), _confusions(ballots, verdicts)
-    labels, disputes = _labels(ballots, verdicts, rule), _disputes(ballots, verdicts)
-    by_votes = tuple(map(int, np.bincount(ballots.n_votes, minlength=2)))
-    on_controls = None if controls is None else accuracy_on_controls(ballots, decide)
+    votes = count_votes(judgments, grades=grades, controls=controls, adjudicators=adjudicators)
+    verdicts = decide(votes)
+    _check_verdicts(votes, verdicts, rule)
+    posteriors, confusions = _posteriors(votes, verdicts), _confusions(votes, verdicts)
+    labels, disputes = _labels(votes, verdicts, rule), _disputes(votes, verdicts)
+    by_votes = tuple(map(int, np.bincount(votes.n_votes, minlength=2)))
+    on_controls = None if controls is None else accuracy_on_controls(votes, decide)
     model = (posteriors, confusions, verdicts.trace, verdicts.converged)
     return Resolution(labels, disputes, *model, by_votes, on_controls)
 
 
-def _check_verdicts(ballots: VoteTable, verdicts: Verdicts, rule: str) -> None:
+def _check_verdicts(votes: VoteTable, verdicts: Verdicts, rule: str) -> None:
     """Refuse what a rule must not decide: a label that is no vote, or not one label for each pair."""
-    label, n_pairs = np.asarray(verdicts.label), len(ballots.pairs)
-    allowed = [-1, *np.flatnonzero(ballots.is_vote)]
+    label, n_pairs = np.asarray(verdicts.label), len(votes.pairs)
+    allowed = [-1, *np.flatnonzero(votes.is_vote)]
     if label.shape != (n_pairs,) or label.dtype.kind != "i" or not np.isin(label, allowed).all():
         raise PluginError(
             f"rule {rule}: expected the code of a label with a grade, or -1, for each of {n_pairs} pairs"
         )
 
 
-def _posteriors(ballots: VoteTable, verdicts: Verdicts) -> pd.DataFrame | None:
+def _posteriors(votes: VoteTable, verdicts: Verdicts) -> pd.DataFrame | None:
     if verdicts.posterior is None:
         return None
-    voted = [code for code in range(len(ballots.labels)) if ballots.is_vote[code]]
-    return ballots.pairs.assign(**{f"p_{ballots.labels[c]}": verdicts.posterior[:, c] for c in voted})
+    voted = [code for code in range(len(votes.labels)) if votes.is_vote[code]]
+    return votes.pairs.assign(**{f"p_{votes.labels[c]}": verdicts.posterior[:, c] for c in voted})
 
 
-def _confusions(ballots: VoteTable, verdicts: Verdicts) -> pd.DataFrame | None:
+def _confusions(votes: VoteTable, verdicts: Verdicts) -> pd.DataFrame | None:
     """Return the cells by annotator, then true and given label in the guideline's order."""
     if verdicts.confusions is None:
         return None
-    voted = [label for label, is_vote in zip(ballots.labels, ballots.is_vote, strict=True) if is_vote]
-    names = sorted(ballots.judgments["annotator_id"].unique())[: len(verdicts.confusions)]
+    voted = [label for label, is_vote in zip(votes.labels, votes.is_vote, strict=True) if is_vote]
+    names = sorted(votes.judgments["annotator_id"].unique())[: len(verdicts.confusions)]
     cells = pd.MultiIndex.from_product([names, voted, voted], names=["annotator_id", "truth", "label"])
     table = cells.to_frame(index=False).assign(probability=verdicts.confusions.ravel())
-    n_votes = np.bincount(ballots.annotator[ballots.voting], minlength=len(names))
+    n_votes = np.bincount(votes.annotator[votes.voting], minlength=len(names))
     return table.assign(n_votes=np.repeat(n_votes, len(voted) ** 2))
 
 
-def _labels(ballots: VoteTable, verdicts: Verdicts, rule: str) -> Labels:
+def _labels(votes: VoteTable, verdicts: Verdicts, rule: str) -> Labels:
     rows = np.flatnonzero(verdicts.label >= 0)
     label = verdicts.label[rows]
-    n_judgments, n_agree = ballots.n_votes[rows], ballots.votes[rows, label]
+    n_judgments, n_agree = votes.n_votes[rows], votes.by_label[rows, label]
     support = n_agree / n_judgments if verdicts.support is None else verdicts.support[rows]
     columns: dict[str, Any] = {
-        "label": pd.array(np.array(ballots.labels, dtype=object)[label], dtype="str"),
-        "relevance": ballots.relevance[label],
+        "label": pd.array(np.array(votes.labels, dtype=object)[label], dtype="str"),
+        "relevance": votes.relevance[label],
         "method": rule,
         "n_judgments": n_judgments,
         "n_agree": n_agree,
         verdicts.support_name: support,
     }
-    rounds = ballots.rounds
+    rounds = votes.rounds
     if rounds is not None:
         columns["rounds"] = rounds.iloc[rows].array
-    return check_labels(ballots.pairs.iloc[rows].reset_index(drop=True).assign(**columns))
+    return check_labels(votes.pairs.iloc[rows].reset_index(drop=True).assign(**columns))
 
 
-def _disputes(ballots: VoteTable, verdicts: Verdicts) -> Disputes:
+def _disputes(votes: VoteTable, verdicts: Verdicts) -> Disputes:
     rows = np.flatnonzero(verdicts.label < 0)
-    reason = np.where(ballots.n_votes[rows] > 0, NO_MAJORITY, ESCALATED)
-    pairs = ballots.pairs.iloc[rows].reset_index(drop=True)
+    reason = np.where(votes.n_votes[rows] > 0, NO_MAJORITY, ESCALATED)
+    pairs = votes.pairs.iloc[rows].reset_index(drop=True)
     pairs["reason"] = pd.array(reason.astype(object), dtype="str")
-    for code, label in enumerate(ballots.labels):
-        pairs[f"n_{label}"] = ballots.answers[rows, code]
+    for code, label in enumerate(votes.labels):
+        pairs[f"n_{label}"] = votes.answers[rows, code]
     return check_disputes(pairs)
 
 

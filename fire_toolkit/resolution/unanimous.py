@@ -7,8 +7,8 @@ import numpy as np
 from fire_toolkit.resolution.vote_table import Verdicts, VoteTable
 
 
-def unanimous(ballots: VoteTable) -> Verdicts:
+def unanimous(votes: VoteTable) -> Verdicts:
     """Return the label that has all votes (one vote stands); any disagreement is a dispute."""
-    best = ballots.votes.argmax(axis=1)
-    n_best = ballots.votes.max(axis=1, initial=0)
-    return Verdicts(np.where((n_best == ballots.n_votes) & (n_best > 0), best, -1))
+    best = votes.by_label.argmax(axis=1)
+    n_best = votes.by_label.max(axis=1, initial=0)
+    return Verdicts(np.where((n_best == votes.n_votes) & (n_best > 0), best, -1))

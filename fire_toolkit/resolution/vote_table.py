@@ -52,14 +52,14 @@ class VoteTable:
         return cells.astype(np.int64).reshape(shape)
 
     @cached_property
-    def votes(self) -> Ints:
+    def by_label(self) -> Ints:
         """Votes for each label on each pair: as `answers`, 0 in the columns of labels that are no vote."""
         return self.answers * self.is_vote
 
     @cached_property
     def n_votes(self) -> Ints:
         """Votes on each pair."""
-        return np.asarray(self.votes.sum(axis=1), dtype=np.int64)
+        return np.asarray(self.by_label.sum(axis=1), dtype=np.int64)
 
     @cached_property
     def voting(self) -> Ints:

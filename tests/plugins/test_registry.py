@@ -106,10 +106,10 @@ def test_two_plug_ins_of_one_name_are_both_left_out(install: Install) -> None:
 
 
 def test_a_plug_in_that_fails_when_used_is_named(install: Install) -> None:
-    install("extra", "def coin(ballots): return ballots.nothing", rules="coin = extra:coin")
+    install("extra", "def coin(votes): return votes.nothing", rules="coin = extra:coin")
     with pytest.raises(PluginError, match=r"rule 'coin' of extra 1.0 failed: AttributeError: 'int' object"):
         RULES["coin"](1)  # type: ignore[arg-type]
-    install("other", "def coin(ballots): return [1, 2]", rules="coin2 = other:coin")
+    install("other", "def coin(votes): return [1, 2]", rules="coin2 = other:coin")
     with pytest.raises(PluginError, match=r"rule 'coin2' of other 1.0 returned a list, expected Verdicts"):
         RULES["coin2"](1)  # type: ignore[arg-type]
 
@@ -140,7 +140,7 @@ def test_the_names_of_the_built_in_carriers_cannot_be_taken(install: Install) ->
 
 
 def test_an_unknown_name_lists_what_is_there(install: Install) -> None:
-    install("extra", "def coin(ballots): return ballots", rules="coin = extra:coin")
+    install("extra", "def coin(votes): return votes", rules="coin = extra:coin")
     with pytest.raises(UsageError, match=r"rule 'dice' is unknown; expected one of fire, .*, coin$"):
         RULES.named("dice")
 

@@ -68,11 +68,11 @@ def test_the_word_of_an_annotator_no_better_than_chance_is_a_dispute() -> None:
 
 def test_escalating_a_control_says_nothing_of_accuracy() -> None:
     controls = known("yyyy")
-    ballots = [
+    votes = [
         count_votes(judged({"u": given, "v": "yyny"}), grades=GRADES, controls=controls)
         for given in ("yyee", "yy**")
     ]
-    np.testing.assert_allclose(annotator_weights(ballots[0]), annotator_weights(ballots[1]))
+    np.testing.assert_allclose(annotator_weights(votes[0]), annotator_weights(votes[1]))
 
 
 @pytest.mark.parametrize("controls", [None, known("***********y").iloc[-1:], known("y").iloc[:0]])
