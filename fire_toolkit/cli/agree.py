@@ -32,11 +32,10 @@ from fire_toolkit.cli.common import (
     say_next,
     say_notes,
     setting_or_default,
-    workspace_path,
 )
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, with_control_answers
-from fire_toolkit.cli.options import reads, show_option
+from fire_toolkit.cli.options import choice_option, reads
 from fire_toolkit.cli.printing import print_table, resampled
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import typed_judgments
@@ -91,9 +90,10 @@ class _Question:
 @click.option("--resamples", "n_resamples", type=click.IntRange(min=1), default=10_000, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the bootstrap.", show_default=True)
 @click.option("--all-rounds", is_flag=True, help="Count answers of later rounds too.")
-@show_option(
-    *VIEWS,
-    text="Agreement; alpha without each annotator; every two annotators on the pairs they share; each "
+@choice_option(
+    "--show",
+    VIEWS,
+    "Agreement; alpha without each annotator; every two annotators on the pairs they share; each "
     "annotator beside peers and on --controls.",
 )
 @format_option
@@ -134,7 +134,7 @@ def agree(
     print_table(measured, given.form, partial(_drawn, by=by), basis=_basis(table, question))
     is_usual = given.values["judgments"] is None
     if is_usual and by is None and show == "agreement":
-        _keep(measured, question, given)
+        given.keep(measured, "agree", _parameters(question), place="agreement/agreement.csv")
     own = is_usual and current_workspace()
     say_next("resolve" if own else f"resolve {quote(str(given.needed('judgments')))} --out labels")
 
@@ -266,13 +266,7 @@ def _basis(judgments: Judgments, question: _Question) -> str:
     return "; ".join(parts)
 
 
-def _keep(measured: pd.DataFrame, question: _Question, given: Given) -> None:
-    """Write the table where the workspace has its place."""
-    place = workspace_path("agreement/agreement.csv")
-    if place is None:
-        return
-    parameters: dict[str, Any] = {"level": question.level, "statistics": list(question.statistics)}
-    if question.intervals:
-        names = ("intervals", "cluster", "n_resamples", "seed")
-        parameters |= {name: getattr(question, name) for name in names}
-    given.write_table(place, measured, "agree", parameters)
+def _parameters(question: _Question) -> dict[str, Any]:
+    names = ["level", "statistics"]
+    names += ["intervals", "cluster", "n_resamples", "seed"] if question.intervals else []
+    return {name: getattr(question, name) for name in names}

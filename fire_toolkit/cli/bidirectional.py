@@ -10,7 +10,7 @@ import pandas as pd
 from fire_toolkit.cli.common import drawn, format_option, say, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.options import out_option, reads
+from fire_toolkit.cli.options import choice_option, out_option, reads
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.run_files import id_files, read_two_ways, refuse_unused
@@ -39,12 +39,8 @@ from fire_toolkit.tables import Run, Scores
     help="Items and their texts, where these are not the qrels the other way round (ECCV Caption).",
 )
 @click.option("--augmented", metavar="FILE", help="The augmented qrels, as `augment` writes them.")
-@click.option(
-    "--item",
-    type=click.Choice(["image", "video"]),
-    default="image",
-    show_default=True,
-    help="What the items are: measures are t2i_R@1, i2t_R@1 or t2v_R@1, v2t_R@1.",
+@choice_option(
+    "--item", ["image", "video"], "What the items are: measures are t2i_R@1, i2t_R@1 or t2v_R@1, v2t_R@1."
 )
 @click.option(
     "--folds",

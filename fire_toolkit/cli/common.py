@@ -170,20 +170,6 @@ def file_in(path: str | Path, name: str) -> Path:
     return path / name if path.is_dir() or not (path.suffix or path.exists()) else path
 
 
-def judgments_path(given: str | None, option: str) -> Path:
-    """Return the judgments given, else the workspace's."""
-    return chosen_path(given, workspace_path("judgments/judgments.csv"), option)
-
-
-def workspace_file(key: str) -> Path | None:
-    """Return a file of the collection that the workspace names, or has in its place; None otherwise."""
-    workspace = current_workspace()
-    path = workspace.path("collection", key) if workspace else None
-    if workspace and path is None:
-        path = workspace.root / "collection" / f"{key}.tsv"
-    return relative_path(path) if path and path.is_file() else None
-
-
 def relative_path(path: Path) -> Path:
     """Return `path` relative to the current folder when it lies below it, for words and manifests."""
     try:

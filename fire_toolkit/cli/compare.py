@@ -8,7 +8,7 @@ import click
 
 from fire_toolkit.cli.common import DRAWN, drawn, format_option, say_notes, setting_or_default
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import out_option, reads
+from fire_toolkit.cli.options import choice_option, out_option, reads
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.inference.compare import BROKEN, compare_runs
 from fire_toolkit.inference.tied_lists import VARIANTS
@@ -31,12 +31,10 @@ from fire_toolkit.tables import Comparisons
     multiple=True,
     help="RBO's persistence, between 0 and 1 (may be repeated). [default: 0.9]",
 )
-@click.option(
+@choice_option(
     "--ties",
-    type=click.Choice([BROKEN, *VARIANTS]),
-    default=BROKEN,
-    show_default=True,
-    help="Docs of equal score: in rank order, or tied (variants of Corsi and Urbano 2024).",
+    [BROKEN, *VARIANTS],
+    "Docs of equal score: in rank order, or tied (variants of Corsi and Urbano 2024).",
 )
 @click.option("--per-query", is_flag=True, help="Also the value of each query.")
 @format_option

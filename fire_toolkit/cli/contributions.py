@@ -6,7 +6,7 @@ import click
 
 from fire_toolkit.cli.common import format_option, n_of
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import reads, show_option
+from fire_toolkit.cli.options import choice_option, reads
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import contributions as count
@@ -14,7 +14,7 @@ from fire_toolkit.inference import contributions as count
 
 @click.command()
 @reads("pool_sources", "labels", "qrels", "own_item")
-@show_option("runs", "sets", text="Count by run, or by set of runs, as an UpSet plot does.")
+@choice_option("--show", ["runs", "sets"], "Count by run, or by set of runs, as an UpSet plot does.")
 @format_option
 def contributions(given: Given, show: str) -> None:
     """Count the pairs that each run pooled, those that it alone pooled, and how they were judged.

@@ -32,14 +32,7 @@ def coverage(given: Given, measures: tuple[str, ...]) -> None:
     """Measure how much of a new run is judged, how far its scores can move, and what the rest would cost."""
     seconds, labels = _cost(given)
     with Progress("ranks of judged docs"):
-        found = cover(
-            given.stored_runs,
-            given.original,
-            given.augmented,
-            measures or COVERAGE,
-            seconds=seconds,
-            labels_per_pair=labels,
-        )
+        found = cover(*given.runs_and_qrels, measures or COVERAGE, seconds=seconds, labels_per_pair=labels)
     for run_id, own in found.judged.groupby("run_id", sort=False):
         shares = ", ".join(f"{row.judged:.0%} at {row.k}" for row in own.itertuples())
         say(f"{run_id}: judged {shares}")

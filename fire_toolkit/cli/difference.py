@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.cli.common import format_option, say_notes, setting_or_default
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import measure_option, out_option, reads, resampling_options
+from fire_toolkit.cli.options import choice_option, measure_option, out_option, reads, resampling_options
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import score_differences
@@ -21,12 +21,10 @@ from fire_toolkit.measures import parse_measure
 @click.command()
 @reads("runs", "qrels", "augmented", "pool_sources", "own_item")
 @measure_option
-@click.option(
+@choice_option(
     "--family",
-    type=click.Choice(get_args(Family)),
-    default="measure",
-    show_default=True,
-    help="What Holm corrects together: the pairs of runs under one measure and qrels, or every row.",
+    get_args(Family),
+    "What Holm corrects together: the pairs of runs under one measure and qrels, or every row.",
 )
 @resampling_options
 @format_option

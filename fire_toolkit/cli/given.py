@@ -140,6 +140,11 @@ class Given(Inputs):
             chosen_path(None, None, "--augmented")
         return self.augmented_if_any  # type: ignore[return-value]
 
+    @property
+    def runs_and_qrels(self) -> tuple[Sequence[Run | NativeRunFile | MatrixRun], Qrels, Qrels]:
+        """The runs, one after the other, and both qrels."""
+        return self.stored_runs, self.original, self.augmented
+
     @cached_property
     def labels(self) -> Labels:
         """The resolved labels."""
@@ -250,7 +255,7 @@ class Given(Inputs):
     ) -> None:
         """Write a long table as CSV, with its manifest, to `--out`, else to `place` in the workspace."""
         own = workspace_path(place) if place else None
-        out = self.values["out"] or own
+        out = self.values.get("out") or own
         if out:
             parameters = {**parameters, **self.own.parameters}
             self.write_table(out, table, stage, parameters)

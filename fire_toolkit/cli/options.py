@@ -109,9 +109,13 @@ def measure_option(command: Command) -> Command:
     )(command)  # fmt: skip
 
 
-def show_option(*views: str, text: str) -> Callable[[Command], Command]:
-    """Add `--show`, which of several tables is printed; the first one by default."""
-    return click.option("--show", type=click.Choice(views), default=views[0], show_default=True, help=text)
+def choice_option(
+    option: str, choices: Sequence[str], text: str, *, name: str | None = None
+) -> Callable[[Command], Command]:
+    """Add an option that takes one of these choices, the first by default."""
+    names = [option, name] if name else [option]
+    kind = click.Choice(choices)
+    return click.option(*names, type=kind, default=choices[0], show_default=True, help=text)
 
 
 def resampling_options(command: Command) -> Command:

@@ -15,7 +15,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import measure_option, reads, resampling_options, show_option
+from fire_toolkit.cli.options import choice_option, measure_option, reads, resampling_options
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
@@ -34,7 +34,9 @@ from fire_toolkit.tables import Qrels
     help="Two qrels or more, the original first. [default: the workspace's original and augmented]",
 )
 @measure_option
-@show_option("agreement", "swaps", "scores", text="Tau of the orders, every pair of runs, or every place.")
+@choice_option(
+    "--show", ["agreement", "swaps", "scores"], "Tau of the orders, every pair of runs, or every place."
+)
 @resampling_options
 @format_option
 def orders(given: Given, labellings: tuple[str, ...], measures: tuple[str, ...], show: str) -> None:

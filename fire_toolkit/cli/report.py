@@ -65,8 +65,8 @@ def _print(table: pd.DataFrame, given: Given, draw: Draw, *basis: str) -> None:
 def table1(given: Given, measures: tuple[str, ...], transpose: bool) -> None:
     """Table 1: each run's score with its gain, A (B + C): augmented (original + gain)."""
     with Progress("ranks of judged docs"):
-        tables = (given.stored_runs, given.original)
-        scores, notes = score_runs(*tables, measures or PAPER, augmented=given.augmented)
+        runs, original, augmented = given.runs_and_qrels
+        scores, notes = score_runs(runs, original, measures or PAPER, augmented=augmented)
     say_notes(notes)
     if transpose:
         refuse_untransposed(given.form)
@@ -151,8 +151,7 @@ def _drawn_overlaps(long: pd.DataFrame, output_format: str) -> str:
 def table4(given: Given, measures: tuple[str, ...]) -> None:
     """Table 4: each run with all judgments, and without those that only it contributed ("New")."""
     with Progress("ranks of judged docs"):
-        tables = (given.stored_runs, given.original, given.augmented)
-        table = all_and_new(*tables, measures or PAPER[:3], sources=given.sources)
+        table = all_and_new(*given.runs_and_qrels, measures or PAPER[:3], sources=given.sources)
     _print(table, given, _NEW)
 
 
@@ -179,7 +178,7 @@ _NEW = shown_as(
 def length(given: Given, width: int, measures: tuple[str, ...]) -> None:
     """Positives per caption, and each run's gain, by the length of the caption."""
     with Progress("ranks of judged docs"):
-        tables = (given.stored_runs, given.original, given.augmented, given.queries)
+        tables = (*given.runs_and_qrels, given.queries)
         table = by_length(*tables, measures or (FIRST,), width=width, n_resamples=2000, seed=0)
     _print(table, given, _LENGTH, resampled(2000, 0, "the queries of each bin"))
 
@@ -207,7 +206,7 @@ _LENGTH = shown_as(
 def saturation(given: Given, measures: tuple[str, ...]) -> None:
     """The share of queries that are saturated for each run, for any run and for every run."""
     with Progress("ranks of judged docs"):
-        table = saturated(given.stored_runs, given.original, given.augmented, measures or PAPER[:3])
+        table = saturated(*given.runs_and_qrels, measures or PAPER[:3])
     _print(table, given, _SATURATION)
 
 
@@ -240,7 +239,7 @@ def similarity(given: Given, train: str, nearest: int, k: int) -> None:
     with Progress(f"{n_of(len(captions), 'caption')} beside {n_of(len(known), 'training caption')}") as tell:
         likeness = nearest_mean(captions["text"].tolist(), known, n_nearest=nearest)
         by_query = pd.Series(likeness, index=captions["query_id"])
-        tables = (given.stored_runs, given.original, given.augmented, by_query)
+        tables = (*given.runs_and_qrels, by_query)
         table = by_similarity(*tables, k=k, n_resamples=10_000, seed=0, tell=tell)
     basis = (n_of(len(known), "training caption"), resampled(10_000, 0, "queries"))
     _print(table, given, _SIMILARITY, *basis)

@@ -14,7 +14,7 @@ from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, s
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number, pairs_by_votes, with_control_answers
 from fire_toolkit.cli.locking import writes_workspace
-from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.options import choice_option, reads
 from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgments
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.guidelines.model import Grades
@@ -51,13 +51,11 @@ from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, ch
     metavar="NAME",
     help="Whose judgment decides, for rule adjudicator. Without it: the latest round's.",
 )
-@click.option(
+@choice_option(
     "--disputes",
-    "end",
-    type=click.Choice(["unjudged", "0", "1"]),
-    default="unjudged",
-    help="Disputes get no label, or all count as not relevant (0) or relevant (1), to see what they decide.",
-    show_default=True,
+    ["unjudged", "0", "1"],
+    "Disputes get no label, or all count as not relevant (0) or relevant (1), to see what they decide.",
+    name="end",
 )
 @click.option(
     "--count-unassigned", is_flag=True, help="Answers that were not asked of their annotator are votes too."

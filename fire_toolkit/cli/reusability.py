@@ -6,7 +6,7 @@ import click
 
 from fire_toolkit.cli.common import format_option, say_notes
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import measure_option, reads, show_option
+from fire_toolkit.cli.options import choice_option, measure_option, reads
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
@@ -24,9 +24,10 @@ from fire_toolkit.measures.defaults import REUSABILITY
     help="Runs that are left out together (may be repeated); the others one by one.",
 )
 @measure_option
-@show_option(
-    *("own", "orders", "all"),
-    text="Each run left out, the orders that remain, or every run under each leaving-out.",
+@choice_option(
+    "--show",
+    ["own", "orders", "all"],
+    "Each run left out, the orders that remain, or every run under each leaving-out.",
 )
 @format_option
 def reusability(given: Given, families: tuple[str, ...], measures: tuple[str, ...], show: str) -> None:
@@ -36,9 +37,7 @@ def reusability(given: Given, families: tuple[str, ...], measures: tuple[str, ..
     """
     with Progress("ranks of judged docs"):
         found = leave_out(
-            given.stored_runs,
-            given.original,
-            given.augmented,
+            *given.runs_and_qrels,
             measures or REUSABILITY,
             sources=given.sources,
             families=_families(families),

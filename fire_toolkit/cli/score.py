@@ -23,7 +23,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
-from fire_toolkit.cli.options import measure_option, out_option, reads, resampling_options
+from fire_toolkit.cli.options import choice_option, measure_option, out_option, reads, resampling_options
 from fire_toolkit.cli.printing import print_text
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -45,12 +45,10 @@ from fire_toolkit.tables import Run
     "found what.",
 )
 @measure_option
-@click.option(
+@choice_option(
     "--ties",
-    type=click.Choice(TIE_RULES),
-    default="doc-desc",
-    show_default=True,
-    help="Docs of equal score: by doc id descending, in the order of --doc-ids, at their mean rank, with "
+    TIE_RULES,
+    "Docs of equal score: by doc id descending, in the order of --doc-ids, at their mean rank, with "
     "positives first or last, or the mean over all their orders.",
 )
 @click.option(

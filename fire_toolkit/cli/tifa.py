@@ -7,7 +7,7 @@ import pandas as pd
 
 from fire_toolkit.cli.common import drawn, format_option, n_of, say
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.options import choice_option, reads
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.formats.tables.tifa import read_answers, read_questions
 from fire_toolkit.scoring import tifa as stage
@@ -17,12 +17,10 @@ from fire_toolkit.scoring import tifa as stage
 @reads("labels")
 @click.argument("questions", metavar="QUESTIONS")
 @click.argument("answers", metavar="[ANSWERS]", required=False)
-@click.option(
+@choice_option(
     "--per",
-    type=click.Choice(["query", "pair", "type", "label"]),
-    default="query",
-    show_default=True,
-    help="A score for each text, pair, kind of question, or human label (with --labels).",
+    ["query", "pair", "type", "label"],
+    "A score for each text, pair, kind of question, or human label (with --labels).",
 )
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the table as CSV.")
