@@ -15,6 +15,7 @@ import numpy.typing as npt
 Codes = npt.NDArray[np.int32]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 
 _DENSE_CELLS = 1 << 25  # of 4 bytes

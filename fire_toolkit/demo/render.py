@@ -9,13 +9,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fire_toolkit.arrays import Floats32
 from fire_toolkit.demo.scene import DURATION_S, HEIGHT, WIDTH, Clip, Thing
 
 FRAMES_PER_S = 12
 N_FRAMES = int(DURATION_S * FRAMES_PER_S)
 
 Frames: TypeAlias = npt.NDArray[np.uint8]
-Floats: TypeAlias = npt.NDArray[np.float32]
 
 
 def render_clip(clip: Clip, *, every: int = 1) -> Frames:
@@ -35,7 +35,7 @@ def render_clips(clips: Iterable[Clip], *, every: int = 1) -> list[Frames]:
     return [render_clip(clip, every=every) for clip in clips]
 
 
-def _frame(clip: Clip, background: Floats, number: int) -> Frames:
+def _frame(clip: Clip, background: Floats32, number: int) -> Frames:
     image = background.copy()
     for thing in clip.things:
         _draw(image, thing, number / (N_FRAMES - 1))
@@ -44,7 +44,7 @@ def _frame(clip: Clip, background: Floats, number: int) -> Frames:
     return np.clip(np.rint(image), 0, 255).astype(np.uint8)
 
 
-def _background(clip: Clip) -> Floats:
+def _background(clip: Clip) -> Floats32:
     """Return a plain wall with soft coloured patches."""
     coarse = np.random.default_rng([clip.seed, N_FRAMES]).normal(0, 1, (5, 6, 3))
     tall = _between(coarse, HEIGHT)
@@ -60,7 +60,7 @@ def _between(values: npt.NDArray[np.float64], length: int) -> npt.NDArray[np.flo
     return np.asarray(values[low] * (1 - share) + values[low + 1] * share, dtype=np.float64)
 
 
-def _draw(image: Floats, thing: Thing, progress: float) -> None:
+def _draw(image: Floats32, thing: Thing, progress: float) -> None:
     centre_x, centre_y = thing.place(progress)
     reach = thing.radius + 2
     left, right = max(0, int(centre_x - reach)), min(WIDTH, int(centre_x + reach) + 2)
@@ -75,20 +75,20 @@ def _draw(image: Floats, thing: Thing, progress: float) -> None:
     patch += cover * (colour - patch)
 
 
-def _circle(x: Floats, y: Floats, radius: float) -> Floats:
+def _circle(x: Floats32, y: Floats32, radius: float) -> Floats32:
     return np.hypot(x, y) - np.float32(radius)
 
 
-def _square(x: Floats, y: Floats, radius: float) -> Floats:
+def _square(x: Floats32, y: Floats32, radius: float) -> Floats32:
     return np.maximum(abs(x), abs(y)) - np.float32(0.85 * radius)
 
 
-def _triangle(x: Floats, y: Floats, radius: float) -> Floats:
+def _triangle(x: Floats32, y: Floats32, radius: float) -> Floats32:
     slope = np.float32(np.sqrt(0.75))
     return np.maximum(y, slope * abs(x) - y / 2) - np.float32(radius / 2)
 
 
-def _star(x: Floats, y: Floats, radius: float) -> Floats:
+def _star(x: Floats32, y: Floats32, radius: float) -> Floats32:
     """Return the distance to the edge of five points, folded into one half of one point."""
     tenth = np.pi / 5
     angle = abs((np.arctan2(x, -y) + tenth) % (2 * tenth) - tenth)
@@ -100,13 +100,13 @@ def _star(x: Floats, y: Floats, radius: float) -> Floats:
     return np.asarray(side, dtype=np.float32)
 
 
-def _cross(x: Floats, y: Floats, radius: float) -> Floats:
+def _cross(x: Floats32, y: Floats32, radius: float) -> Floats32:
     wide = np.maximum(abs(x) - np.float32(radius), abs(y) - np.float32(radius / 3))
     tall = np.maximum(abs(y) - np.float32(radius), abs(x) - np.float32(radius / 3))
     return np.asarray(np.minimum(wide, tall), dtype=np.float32)
 
 
-_OUTLINES: dict[str, Callable[[Floats, Floats, float], Floats]] = {
+_OUTLINES: dict[str, Callable[[Floats32, Floats32, float], Floats32]] = {
     "circle": _circle,
     "square": _square,
     "triangle": _triangle,

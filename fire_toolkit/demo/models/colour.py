@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from fire_toolkit.arrays import Floats, Floats32
 from fire_toolkit.demo.models.vision import (
     HUES,
-    Floats,
+    SIZES,
+    WALLS,
     Frames,
     Similarities,
     hue_distance,
@@ -21,8 +23,6 @@ from fire_toolkit.demo.models.vision import (
 
 _BINS = 24
 _CENTRES = (np.arange(_BINS) + 0.5) * (360 / _BINS)
-_SIZES = {"small": -1.0, "little": -1.0, "tiny": -1.0, "large": 1.0, "big": 1.0}
-_WALLS = {"dark": -1.0, "light": 1.0, "bright": 1.0, "pale": 1.0}
 
 
 def rank_clips(texts: Sequence[str], clips: Sequence[Frames]) -> Similarities:
@@ -40,21 +40,21 @@ def rank_clips(texts: Sequence[str], clips: Sequence[Frames]) -> Similarities:
 
 def _score(
     text: str,
-    histograms: Floats,
-    coloured: npt.NDArray[np.float64],
-    brightness: npt.NDArray[np.float64],
-) -> npt.NDArray[np.float64]:
+    histograms: Floats32,
+    coloured: Floats,
+    brightness: Floats,
+) -> Floats:
     score = 0.05 * coloured
     share = np.sqrt(histograms / (histograms.sum(axis=1, keepdims=True) + 0.002))
     for hue in look_up(text, HUES):
         near = np.exp(-((hue_distance(_CENTRES, hue) / 14) ** 2) / 2)
         score = score + 3 * share @ (near / near.sum())
-    for size in look_up(text, _SIZES):
+    for size in look_up(text, SIZES):
         score = score + 0.2 * size * coloured
-    for wall in look_up(text, _WALLS):
+    for wall in look_up(text, WALLS):
         score = score + 0.25 * wall * brightness
     return np.asarray(score, dtype=np.float64)
 
 
-def _standard(values: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+def _standard(values: npt.NDArray[np.floating]) -> Floats:
     return np.asarray((values - values.mean()) / (values.std() + 1e-9), dtype=np.float64)

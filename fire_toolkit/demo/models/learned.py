@@ -6,25 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from fire_toolkit.demo.models.vision import (
-    Frames,
-    Similarities,
-    blur,
-    grey_of,
-    hue_histogram,
-    words_of,
-)
+from fire_toolkit.arrays import Floats, Floats32
+from fire_toolkit.demo.models.vision import Frames, Similarities, blur, grey_of, hue_histogram, words_of
 
 EVERY = 4
 _HUE_BINS, _EDGE_BINS = 18, 12
 
-Vector = npt.NDArray[np.float64]
-
 
 def train(
-    texts: Sequence[str], features: Vector, *, penalty: float = 20.0, least: int = 5
+    texts: Sequence[str], features: Floats, *, penalty: float = 20.0, least: int = 5
 ) -> Callable[[Sequence[str], Sequence[Frames]], Similarities]:
     """Return a model that predicts a clip's words and compares them with a caption's.
 
@@ -54,14 +45,14 @@ def train(
     return rank_clips
 
 
-def describe(frames: Frames) -> Vector:
+def describe(frames: Frames) -> Floats:
     """Return what is measured in every fourth frame of a clip: hues, edges, flow."""
     grey = grey_of(frames)
     middle = len(frames) // 2
     return np.concatenate([_hues(frames[middle]), _edges(blur(grey[middle])), _flow(grey)])
 
 
-def _indicators(texts: Sequence[str], vocabulary: Sequence[str]) -> Vector:
+def _indicators(texts: Sequence[str], vocabulary: Sequence[str]) -> Floats:
     column = {word: place for place, word in enumerate(vocabulary)}
     indicators = np.zeros((len(texts), len(vocabulary)))
     for row, text in enumerate(texts):
@@ -69,12 +60,12 @@ def _indicators(texts: Sequence[str], vocabulary: Sequence[str]) -> Vector:
     return indicators
 
 
-def _hues(image: Frames) -> Vector:
+def _hues(image: Frames) -> Floats:
     totals = hue_histogram(image, n_bins=_HUE_BINS)
     return np.asarray(np.sqrt(totals / (totals.sum() + 0.0003)), dtype=np.float64)
 
 
-def _edges(grey: npt.NDArray[np.float32]) -> Vector:
+def _edges(grey: Floats32) -> Floats:
     """Return the share of edges that run in each direction, strongest hundredth of pixels."""
     down, right = np.gradient(grey)
     strength = np.hypot(down, right)
@@ -84,7 +75,7 @@ def _edges(grey: npt.NDArray[np.float32]) -> Vector:
     return np.asarray(totals / (totals.sum() + 1e-6), dtype=np.float64)
 
 
-def _flow(grey: npt.NDArray[np.float32]) -> Vector:
+def _flow(grey: Floats32) -> Floats:
     """Return where change sits early and late, how much changes, and how that varies."""
     change = np.abs(np.diff(grey, axis=0))
     change = np.maximum(change - 8 - 4 * np.median(change[:, ::4, ::4]), 0)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.demo.models.vision import (
     HUES,
+    SIZES,
+    WALLS,
     Frames,
     Similarities,
     grey_of,
@@ -32,8 +34,6 @@ _DIRECTIONS = {
     "sinks": (0, 1),
 }
 _STILLNESS = {"stays": 1.0, "stands": 1.0, "still": 1.0, "not": 2.0, "moves": -0.3, "moving": -0.3}
-_WALLS = {"dark": -1.0, "light": 1.0, "bright": 1.0, "pale": 1.0}
-_SIZES = {"small": -1.0, "little": -1.0, "tiny": -1.0, "large": 1.0, "big": 1.0}
 _SWERVING = {"zigzag": 1.0, "zigzags": 1.0, "swerves": 1.0}
 
 
@@ -71,9 +71,9 @@ def _score(text: str, track: _Track) -> float:
     score += sum(look_up(text, _SWERVING)) * 0.25 * min(track.swerve, 8.0)
     for hue in look_up(text, HUES):
         score += 0.6 * float(np.exp(-((hue_distance(track.hue, hue) / 25) ** 2)))
-    for sign in look_up(text, _SIZES):
+    for sign in look_up(text, SIZES):
         score += 0.25 * sign * track.activity
-    for sign in look_up(text, _WALLS):
+    for sign in look_up(text, WALLS):
         score += 0.8 * sign * track.light
     return score
 
@@ -94,7 +94,7 @@ def _track(frames: Frames) -> _Track:
     return _Track(slope_x * steps, slope_y * steps, residual, activity, float(hue_of(colours)), light)
 
 
-def _straight(times: npt.NDArray[np.int64], path: npt.NDArray[np.float64]) -> tuple[float, float, float]:
+def _straight(times: Ints, path: Floats) -> tuple[float, float, float]:
     """Return the slopes (rows, columns a step) of the line through `path`, and how far it strays."""
     moments = (times - times.mean()).astype(np.float64)
     middle = path.mean(axis=0)

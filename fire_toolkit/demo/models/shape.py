@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.demo.models.vision import (
     HUES,
+    SIZES,
     Frames,
-    Mask,
     Similarities,
     hue_distance,
     hue_of,
@@ -24,14 +24,13 @@ from fire_toolkit.demo.models.vision import (
 _ANGLES = 60
 _CORNERS = {"triangle": 3, "square": 4, "box": 4, "cross": -4, "plus": -4, "star": 5}
 _CORNERS |= {"circle": 0, "disc": 0, "ball": 0}
-_SIZES = {"small": -1.0, "little": -1.0, "tiny": -1.0, "large": 1.0, "big": 1.0}
 
 
 @dataclass(frozen=True)
 class _Blob:
     """outline: strength of waves 1 to 8 in the radius around the blob; area: px; hue: degrees."""
 
-    outline: npt.NDArray[np.float64]
+    outline: Floats
     area: float
     hue: float
 
@@ -51,7 +50,7 @@ def _score(text: str, blob: _Blob) -> float:
     score = 0.02 * size
     for corners in look_up(text, _CORNERS):
         score += 1.0 / (1.0 + 8 * float(np.linalg.norm(blob.outline - _TEMPLATES[corners])))
-    for sign in look_up(text, _SIZES):
+    for sign in look_up(text, SIZES):
         score += 0.3 * sign * size
     for hue in look_up(text, HUES):
         score += 0.5 * float(np.exp(-((hue_distance(blob.hue, hue) / 25) ** 2)))
@@ -64,7 +63,7 @@ def _largest(frames: Frames) -> _Blob:
     return _Blob(_outline(mask), float(mask.sum()), float(hue_of(image[mask].mean(axis=0))))
 
 
-def _outline(mask: Mask) -> npt.NDArray[np.float64]:
+def _outline(mask: Bools) -> Floats:
     """Return how strongly the radius of a blob, seen from its middle, waves 1 to 8 times a turn."""
     rows, columns = np.nonzero(mask)
     y, x = rows - rows.mean(), columns - columns.mean()
@@ -74,11 +73,11 @@ def _outline(mask: Mask) -> npt.NDArray[np.float64]:
     return _waves(radius)
 
 
-def _waves(radius: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _waves(radius: Floats) -> Floats:
     return np.asarray(np.abs(np.fft.rfft(radius))[1:9] / (radius.sum() + 1e-9) * 2, dtype=np.float64)
 
 
-def _template(corners: int) -> npt.NDArray[np.float64]:
+def _template(corners: int) -> Floats:
     """Return the waves of an ideal form's radius; `corners` as in the lexicon of forms."""
     angle = np.arange(_ANGLES) * (2 * np.pi / _ANGLES)
     half = np.pi / max(abs(corners), 1)
