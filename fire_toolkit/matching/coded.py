@@ -47,15 +47,10 @@ class Strata:
         """Return the strata of a ranking with these of the entries, in this order."""
         return replace(self, of_entry=self.of_entry[entries])
 
-    def of(self, queries: Ints, place: Ints) -> Strata:
-        """Return the strata of a ranking of some queries, each of which is now called its `place`."""
-        kept = np.isin(self.query, queries)
-        return replace(
-            self,
-            query=place[self.query[kept]],
-            of_pair=self.of_pair[kept],
-            relevance=self.relevance[kept],
-        )
+    def of(self, queries: Ints) -> Strata:
+        """Return the strata of a ranking of some queries (ascending), which become 0, 1, ..."""
+        part = self._of_pairs(np.isin(self.query, queries))
+        return replace(part, query=np.searchsorted(queries, part.query))
 
     def with_level(self, level: int) -> Strata:
         """Return the strata in which positives below grade `level` count as judged not relevant."""
@@ -63,10 +58,11 @@ class Strata:
 
     def judged(self) -> Strata:
         """Return the strata of the judged pairs alone."""
-        kept = self.relevance >= 0
-        return replace(
-            self, query=self.query[kept], of_pair=self.of_pair[kept], relevance=self.relevance[kept]
-        )
+        return self._of_pairs(self.relevance >= 0)
+
+    def _of_pairs(self, kept: Bools) -> Strata:
+        pairs = {name: getattr(self, name)[kept] for name in ("query", "of_pair", "relevance")}
+        return replace(self, **pairs)
 
 
 def at_level(relevance: Ints, level: int) -> Ints:

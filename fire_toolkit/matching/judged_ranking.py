@@ -19,7 +19,6 @@ from fire_toolkit.arrays import (
     Floats,
     Ints,
     count_by_query,
-    places_among,
     rows_of_lists,
     running_count,
     starts_of_lists,
@@ -145,7 +144,7 @@ class JudgedRanking:
             ideal=self.ideal.of(queries),
             n_nonrelevant=self.n_nonrelevant[queries],
             n_undrawn=self.n_undrawn[queries],
-            strata=part.strata and part.strata.of(queries, places_among(queries, self.n_queries)),
+            strata=part.strata and part.strata.of(queries),
         )
 
     def with_level(self, level: int) -> JudgedRanking:

@@ -5,7 +5,7 @@ from fire_toolkit.matching.groups import count_missing_members, restrict_run, re
 from fire_toolkit.matching.judged_ranking import FoundPositives, JudgedRanking, judge_run
 from fire_toolkit.measures.definition import Definition, Measure, Parameter
 from fire_toolkit.measures.names import list_measures, parse_measure, parse_measures
-from fire_toolkit.measures.score_coded import score_coded
+from fire_toolkit.measures.views import score_coded
 
 __all__ = [
     "CodedQrels",

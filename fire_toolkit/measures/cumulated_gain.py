@@ -1,25 +1,68 @@
-"""CG, DCG, DCG_J and their shares of the ideal: nCG, nDCG, nDCG_J."""
+"""CG, DCG, DCG_J and their shares of the ideal, nCG, nDCG and nDCG_J; Rndcg, a mean of nDCG over ranks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from fire_toolkit.arrays import Floats, share
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.arrays import (
+    Floats,
+    Ints,
+    count_by_query,
+    running_count,
+    share,
+    starts_of_groups,
+    sum_by_query,
+)
+from fire_toolkit.matching.ideal import Discount, at_ranks
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures.definition import Definition
 from fire_toolkit.measures.expected import expected_gain, expected_normalised_gain
 from fire_toolkit.measures.filling import Ends, Filling
-from fire_toolkit.measures.gains import (
-    cumulated_gain,
-    filled_normalised_gain,
-    ideal_gain,
-    log_from_second,
-    log_of_next,
-    no_discount,
-    normalised_filling,
-    normalised_gain,
-)
+
+
+def no_discount(rank: npt.NDArray[Any]) -> Floats:
+    """Return 1 for every rank."""
+    return np.ones(rank.shape)
+
+
+def log_of_next(rank: npt.NDArray[Any]) -> Floats:
+    """Return log2(rank + 1), trec_eval's discount."""
+    return np.asarray(np.log2(rank + 1.0))
+
+
+def log_from_second(rank: npt.NDArray[Any]) -> Floats:
+    """Return 1 up to rank 2 and log2(rank) from there: the discount of Järvelin and Kekäläinen."""
+    return np.asarray(np.log2(np.maximum(rank, 2.0)))
+
+
+def cumulated_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
+    """Return Σ grade / discount(rank) over the positives of the top k (of all, without k)."""
+    found = ranking.found.to(k)
+    return sum_by_query(found.query, found.grade / at_ranks(found.rank, discount), ranking.n_queries)
+
+
+def normalised_gain(ranking: JudgedRanking, *, discount: Discount, k: int | None = None) -> Floats:
+    """Return `cumulated_gain` over the most that it can be for each query; 0 without a positive."""
+    found = cumulated_gain(ranking, discount=discount, k=k)
+    return share(found, ranking.ideal.gain(discount, k))
+
+
+def filled_normalised_gain(filling: Filling, *, discount: Discount, k: int | None = None) -> Ends:
+    """Return `normalised_gain` as unjudged docs become positives."""
+    return normalised_filling(filling, cumulated_gain(filling.ranking, discount=discount, k=k), discount, k)
+
+
+def normalised_filling(filling: Filling, start: Floats, discount: Discount, k: int | None) -> Ends:
+    """Return a gain, `start` before any unjudged doc is a positive, over that of the ideal ranking."""
+    first, last = filling.gains(start, discount)
+    ideal_first, ideal_last = filling.ideal_gains(discount, k)
+    return share(first, ideal_first), share(last, ideal_last)
 
 
 def gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
@@ -29,7 +72,7 @@ def gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
 
 def normalised_gain_retrieved(ranking: JudgedRanking, *, k: int | None = None) -> Floats:
     """Return `gain_retrieved` over that of the ideal ranking; 0 for a query without a positive."""
-    return share(gain_retrieved(ranking, k=k), ideal_gain(ranking, discount=no_discount, k=k))
+    return share(gain_retrieved(ranking, k=k), ranking.ideal.gain(no_discount, k))
 
 
 def expected_gain_retrieved(tied: TiedRanking, *, k: int | None = None) -> Floats:
@@ -39,13 +82,50 @@ def expected_gain_retrieved(tied: TiedRanking, *, k: int | None = None) -> Float
 
 def expected_normalised_gain_retrieved(tied: TiedRanking, *, k: int | None = None) -> Floats:
     """Return the mean of `normalised_gain_retrieved` over all orders of tied docs."""
-    ideal = ideal_gain(tied.ranking, discount=no_discount, k=k)
-    return share(expected_gain_retrieved(tied, k=k), ideal)
+    return share(expected_gain_retrieved(tied, k=k), tied.ranking.ideal.gain(no_discount, k))
 
 
 def filled_normalised_gain_retrieved(filling: Filling, *, k: int | None = None) -> Ends:
     """Return `normalised_gain_retrieved` as unjudged docs become positives."""
     return normalised_filling(filling, gain_retrieved(filling.ranking, k=k), no_discount, k)
+
+
+def ndcg_at_levels(ranking: JudgedRanking) -> Floats:
+    """Return the mean of DCG / ideal DCG at the last place of each grade, and at the end of the list."""
+    found = ranking.found
+    gains = found.grade / log_of_next(found.rank)
+
+    def gain_to(last: Ints) -> Floats:
+        is_in = found.rank <= last[found.query]
+        return sum_by_query(found.query[is_in], gains[is_in], ranking.n_queries)
+
+    return _mean_of_levels(ranking, gain_to)
+
+
+def expected_ndcg_at_levels(tied: TiedRanking) -> Floats:
+    """Return its mean over all orders of tied docs."""
+    return _mean_of_levels(tied.ranking, lambda last: expected_gain(tied, discount=log_of_next, k=last))
+
+
+def _mean_of_levels(ranking: JudgedRanking, gain_to: Callable[[Ints], Floats]) -> Floats:
+    """Return the mean over levels of the gain down to each level's last place over its ideal."""
+    query, grade = ranking.ideal.query, ranking.ideal.grade
+    starts = starts_of_groups(query, grade)
+    ends = ranking.ideal.place[starts + np.diff(starts, append=query.size) - 1]
+    query = query[starts]
+    level = running_count(query) - 1
+    total = np.zeros(ranking.n_queries)
+    for number in range(int(level.max(initial=-1)) + 1):
+        own = level == number
+        last = np.zeros(ranking.n_queries, dtype=np.int64)
+        last[query[own]] = ends[own]
+        is_in = ranking.ideal.place <= last[ranking.ideal.query]
+        gains = ranking.ideal.grade[is_in] / log_of_next(ranking.ideal.place[is_in])
+        total += share(gain_to(last), sum_by_query(ranking.ideal.query[is_in], gains, ranking.n_queries))
+    n_levels = count_by_query(query, ranking.n_queries)
+    goes_on = ranking.n_retrieved > ranking.n_positives + 1
+    whole = share(gain_to(ranking.n_retrieved), ranking.ideal.gain(log_of_next, None))
+    return share(total + np.where(goes_on, whole, 0.0), np.where(n_levels > 0, n_levels + goes_on, 0))
 
 
 CG = Definition(
@@ -126,5 +206,16 @@ NDCG_J = Definition(
     filled=partial(filled_normalised_gain, discount=log_from_second),
     is_graded=True,
 )
+RNDCG = Definition(
+    name="Rndcg",
+    summary="nDCG, averaged over the ranks at which the ideal ranking passes to a lower grade and over the "
+    "end of the list.",
+    source="trec_eval Rndcg.",
+    convention="With a positives of grade 2 and b of grade 1 the ranks are a and a + b. The end of the list "
+    "counts where the list is longer than a + b + 1. 0 for a query without a positive.",
+    per_query=ndcg_at_levels,
+    expected=expected_ndcg_at_levels,
+    is_graded=True,
+)
 
-MEASURES = (CG, NCG, DCG, NDCG, DCG_J, NDCG_J)
+MEASURES = (CG, NCG, DCG, NDCG, DCG_J, NDCG_J, RNDCG)

@@ -18,7 +18,6 @@ import numpy.typing as npt
 from fire_toolkit.arrays import Bools, Floats, Ints, share, starts_of_groups, sum_by_query
 from fire_toolkit.matching.ideal import Discount
 from fire_toolkit.matching.ties import TiedRanking
-from fire_toolkit.measures.gains import ideal_gain
 
 Cut = int | Ints | None  # one for all queries, one for each, or none
 
@@ -88,9 +87,7 @@ def expected_gain(tied: TiedRanking, *, discount: Discount, k: Cut = None) -> Fl
 
 def expected_normalised_gain(tied: TiedRanking, *, discount: Discount, k: int | None = None) -> Floats:
     """Return the expected share of the ideal gain; 0 for a query without a positive."""
-    return share(
-        expected_gain(tied, discount=discount, k=k), ideal_gain(tied.ranking, discount=discount, k=k)
-    )
+    return share(expected_gain(tied, discount=discount, k=k), tied.ranking.ideal.gain(discount, k))
 
 
 def expected_hit(tied: TiedRanking, *, k: int) -> Floats:

@@ -172,10 +172,7 @@ class Filling:
 
     def shares(self, sums: Ends) -> Ends:
         """Return sums over |G|."""
-        first, last = (
-            each / np.maximum(whole, 1) for each, whole in zip(sums, self.n_positives, strict=True)
-        )
-        return first, last
+        return self.over(sums, lambda n_added: self.ranking.n_positives[:, None] + n_added)
 
     def over(self, sums: Ends, divisor: Callable[[Ints], Ints]) -> Ends:
         """Return sums over what `divisor` makes of the number of added positives."""

@@ -20,7 +20,6 @@ FILES = (
     "inferred_ap",
     "rank_biased_precision",
     "interpolated_precision",
-    "ndcg_at_levels",
     "sampled_estimates",
 )
 

@@ -9,8 +9,7 @@ from functools import partial
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.matching.ties import TiedRanking
 from fire_toolkit.measures import JudgedRanking, Measure
-from fire_toolkit.measures.score_coded import score_views
-from fire_toolkit.measures.tied import expected_values, settled_view
+from fire_toolkit.measures.views import expected_values, score_views, settled_view
 
 _ENDS = ("pessimistic", "optimistic")
 

@@ -15,7 +15,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import find_ties
 from fire_toolkit.measures import code_qrels, code_run, judge_run, list_measures, parse_measure
-from fire_toolkit.measures.tied import expected_values
+from fire_toolkit.measures.views import expected_values
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels
 

@@ -16,7 +16,7 @@ from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import find_ties
 from fire_toolkit.measures import code_qrels, code_run, judge_run, parse_measure
-from fire_toolkit.measures.tied import settled_view
+from fire_toolkit.measures.views import settled_view
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
 E = 0.00001

@@ -17,7 +17,7 @@ from fire_toolkit.matching.blocks import block_of
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.matching.ties import TIE_RULES, find_ties, order_by_index
 from fire_toolkit.measures import code_qrels, code_run, judge_run, parse_measure
-from fire_toolkit.measures.tied import settled_view
+from fire_toolkit.measures.views import settled_view
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Qrels, Run, check_qrels
 
