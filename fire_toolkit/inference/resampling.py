@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fire_toolkit.arrays import GOLDEN, Floats, Ints, mix_bits
+from fire_toolkit.arrays import GOLDEN, Floats, Ints, mix_bits, starts_of_groups
 from fire_toolkit.errors import UsageError
 from fire_toolkit.kernels import compiled
 
@@ -209,10 +209,8 @@ def _patterns(values: Floats) -> tuple[Floats, Ints]:
     """Return the distinct rows, in a fixed order, and how often each stands."""
     order = np.lexsort(values.T[::-1]) if values.shape[1] else np.arange(len(values))
     ordered = values[order]
-    is_first = np.ones(len(ordered), dtype=bool)
-    is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    first = np.flatnonzero(is_first)
-    return ordered[first], np.diff(np.append(first, len(ordered))).astype(np.int64)
+    starts = starts_of_groups(np.zeros(len(ordered)), *ordered.T)  # rows may have no column
+    return ordered[starts], np.diff(starts, append=len(ordered))
 
 
 def _upright(rows: Floats) -> Floats:
