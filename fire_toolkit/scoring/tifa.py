@@ -15,6 +15,7 @@ import pandas as pd
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import Labels
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.columns import PAIR
 
 Answers = NewType("Answers", pd.DataFrame)
 TifaScores = NewType("TifaScores", pd.DataFrame)
@@ -74,7 +75,7 @@ def answer_questions(
     asked = {(each.query_id, each.question): each for each in questions}
     rows = [
         (query_id, doc_id, each.question, answerer(media_urls[doc_id], each.question, each.choices))
-        for query_id, doc_id in pairs[["query_id", "doc_id"]].drop_duplicates().itertuples(index=False)
+        for query_id, doc_id in pairs[PAIR].drop_duplicates().itertuples(index=False)
         for each in asked.values()
         if each.query_id == query_id
     ]
@@ -92,38 +93,30 @@ def judge_answers(questions: Sequence[Question], answers: Answers) -> pd.DataFra
     Raises:
         JoinError: an answer to no question of its text; a question that a pair leaves without an answer.
     """
-    known = {(each.query_id, each.question) for each in questions}
-    given = {
-        (query_id, doc_id, question): answer
-        for query_id, doc_id, question, answer in answers.itertuples(index=False)
-    }
-    stray = [key for key in given if (key[0], key[2]) not in known]
-    if stray:
+    names = ["query_id", "question", "element_type", "answer"]
+    asked = pd.DataFrame([[getattr(each, name) for name in names] for each in questions], columns=names)
+    known = pd.MultiIndex.from_frame(asked[["query_id", "question"]])
+    stray = answers[~pd.MultiIndex.from_frame(answers[["query_id", "question"]]).isin(known)]
+    if len(stray):
         raise JoinError(
-            f"answers: {len(stray):,} to questions that the text does not have (query {stray[0][0]}: "
-            f"{stray[0][2]!r}); expected the questions' own words"
+            f"answers: {len(stray):,} to questions that the text does not have (query "
+            f"{stray['query_id'].iloc[0]}: {stray['question'].iloc[0]!r}); expected the questions' own words"
         )
-    by_query: dict[str, list[Question]] = {}
-    for each in questions:
-        by_query.setdefault(each.query_id, []).append(each)
-    pairs = dict.fromkeys((query_id, doc_id) for query_id, doc_id, _ in given)
-    asked = [(query_id, doc_id, each) for query_id, doc_id in pairs for each in by_query[query_id]]
-    open_ones = [row for row in asked if (row[0], row[1], row[2].question) not in given]
-    if open_ones:
-        query_id, doc_id, each = open_ones[0]
+    rows = (
+        answers[PAIR]
+        .drop_duplicates()
+        .merge(asked, on="query_id")
+        .merge(answers, on=[*PAIR, "question"], how="left", suffixes=("", "_given"), indicator=True)
+    )
+    open_ones = rows[rows["_merge"] == "left_only"]
+    if len(open_ones):
+        first = open_ones.iloc[0]
         raise JoinError(
-            f"answers: {len(open_ones):,} questions have none (query {query_id}, doc {doc_id}: "
-            f"{each.question!r}); expected an answer to every question of a pair"
+            f"answers: {len(open_ones):,} questions have none (query {first['query_id']}, doc "
+            f"{first['doc_id']}: {first['question']!r}); expected an answer to every question of a pair"
         )
-    rows = [
-        (q, d, each.question, each.element_type, _plain(given[q, d, each.question]) == _plain(each.answer))
-        for q, d, each in asked
-    ]
-    return pd.DataFrame(rows, columns=["query_id", "doc_id", "question", "element_type", "is_right"])
-
-
-def _plain(answer: str) -> str:
-    return answer.strip().casefold()
+    expected, given = (rows[name].str.strip().str.casefold() for name in ("answer", "answer_given"))
+    return rows.assign(is_right=given == expected)[[*PAIR, "question", "element_type", "is_right"]]
 
 
 def score_tifa(judged: pd.DataFrame) -> TifaScores:
@@ -143,7 +136,7 @@ def score_tifa(judged: pd.DataFrame) -> TifaScores:
           query_id doc_id  tifa  n_questions
         0        q      d   0.5            2
     """
-    return TifaScores(_shares(judged, ["query_id", "doc_id"]))
+    return TifaScores(_shares(judged, PAIR))
 
 
 def tifa_by_query(scores: TifaScores) -> pd.DataFrame:
@@ -163,7 +156,7 @@ def tifa_by_label(scores: TifaScores, labels: Labels) -> pd.DataFrame:
     A machine's score stands beside people's labels, and never becomes one. Pairs without a label are left
     out.
     """
-    merged = scores.merge(labels[["query_id", "doc_id", "label"]], on=["query_id", "doc_id"])
+    merged = scores.merge(labels[["query_id", "doc_id", "label"]], on=PAIR)
     grouped = merged.groupby("label", as_index=False)["tifa"]
     return grouped.agg(["mean", "size"]).rename(columns={"mean": "tifa", "size": "n_pairs"})
 

@@ -24,7 +24,6 @@ from fire_toolkit.tables.columns import (
     has_each_key_once,
     packed_codes,
     places_in_order,
-    plain_booleans,
     plain_numbers,
 )
 
@@ -317,15 +316,15 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def _booleans(column: Column, values: Series, problems: list[str]) -> Series:
-    plain = plain_booleans(values, _BOOLEANS, missing=column.missing)
-    if plain is not None:
-        return plain
-    text = ["" if gone else str(value).lower() for value, gone in zip(values, values.isna(), strict=True)]
-    is_bad = [t not in _BOOLEANS and t != "" for t in text]
+    codes, distinct = values.array.factorize()  # a missing value's code is -1, the last place below
+    spelled = [*(str(value).lower() for value in distinct), ""]
+    known = [_BOOLEANS.get(text) for text in spelled]
+    is_missing = np.array([text == "" for text in spelled])[codes]
+    is_bad = np.array([value is None for value in known])[codes] & ~is_missing
     _say(problems, column, "is neither True nor False", is_bad, values)
     if not column.missing:
-        _say(problems, column, "is missing", [t == "" for t in text], values)
-    return pd.Series([_BOOLEANS.get(t, pd.NA) for t in text], dtype="boolean")
+        _say(problems, column, "is missing", is_missing, values)
+    return pd.Series(pd.arrays.BooleanArray(np.array([bool(value) for value in known])[codes], is_missing))
 
 
 def _check_key(

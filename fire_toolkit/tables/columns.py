@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 from typing import Any, Literal
@@ -234,25 +234,6 @@ def plain_numbers(
 
 def _are_finite(numbers: Any) -> bool:
     return compute.all(compute.is_finite(numbers)).as_py() is not False
-
-
-def plain_booleans(values: Any, spelled: Mapping[str, bool], *, missing: bool) -> pd.Series | None:
-    """Return booleans, or text that spells them (empty if `missing`), as a nullable column."""
-    if pd.api.types.is_bool_dtype(values.dtype):
-        found = values.astype("boolean")
-        return None if found.isna().any() and not missing else found
-    texts = _arrow_text(values)
-    if texts is None or texts.null_count:
-        return None
-    coded = texts.dictionary_encode()
-    texts = coded.dictionary.to_pylist()
-    if any(text.lower() not in spelled and text != "" for text in texts) or ("" in texts and not missing):
-        return None
-    known = [spelled.get(text.lower()) for text in texts]
-    table = np.array([bool(value) for value in known], dtype=bool)
-    is_missing = np.array([value is None for value in known], dtype=bool)
-    codes = coded.indices.to_numpy()
-    return pd.Series(pd.arrays.BooleanArray(table[codes], is_missing[codes]))
 
 
 def has_each_key_once(keys: Sequence[npt.NDArray[Any]]) -> bool:
