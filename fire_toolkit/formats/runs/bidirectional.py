@@ -11,6 +11,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
+from fire_toolkit.formats.runs.kept import indexed
 from fire_toolkit.formats.runs.matrix import Matrix, held, rows_per_block
 from fire_toolkit.formats.runs.matrix_runs import refuse_missing, run_of_ranked
 from fire_toolkit.formats.runs.read import open_matrix
@@ -55,10 +56,7 @@ def rank_both_ways(
         FormatError: a score is NaN or infinite.
     """
     texts, items = list(axes[0]), list(axes[1])
-    text = pd.Index(texts).get_indexer(pd.Index(positives["query_id"]))
-    item = pd.Index(items).get_indexer(pd.Index(positives["doc_id"]))
-    is_in = (text >= 0) & (item >= 0)
-    pairs = (text[is_in].astype(np.int64), item[is_in].astype(np.int64))
+    pairs, _ = indexed(positives, texts, items)
     forth = rank_matrix(
         matrix, orientation=QUERIES_ROWS, n_queries=len(texts), docs=items, depth=depth, positives=pairs
     )

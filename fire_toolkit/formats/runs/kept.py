@@ -12,7 +12,9 @@ import pandas as pd
 from fire_toolkit.arrays import Ints
 from fire_toolkit.matching.own_items import OwnItems, drop_own_items, places_of
 from fire_toolkit.tables import Qrels, Run
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, pair_rows
+
+_NO_PAIRS = pd.DataFrame(columns=PAIR, dtype="str")
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,13 @@ class Kept:
         return 1 if self.own_items else 0
 
     @property
-    def pairs(self) -> pd.MultiIndex:
+    def pairs(self) -> pd.DataFrame:
         """Return the pairs of a query and its own item or a member of its group."""
         own = pd.DataFrame(self.own_items.items(), columns=PAIR, dtype="str")
         members = own.iloc[:0] if self.groups is None else self.groups[PAIR].astype("str")
-        return pd.MultiIndex.from_frame(pd.concat([own, members]).drop_duplicates())
+        return pd.concat([own, members]).drop_duplicates()
 
-    def trimmed(self, run: Run, depth: int, positives: pd.MultiIndex | None) -> Run:
+    def trimmed(self, run: Run, depth: int, positives: pd.DataFrame) -> Run:
         """Return a run that has one doc below its top without those that no list needs."""
         if not self.spare:
             return run
@@ -50,7 +52,7 @@ class Kept:
         needs_more[query.codes[(doc.codes == own[query.codes]) & (rank <= depth)]] = True
         spare = np.flatnonzero((rank == depth + 1) & ~needs_more[query.codes])
         is_kept = np.ones(len(run), dtype=bool)
-        is_kept[spare] = _are_among(run, spare, [self.pairs, positives])
+        is_kept[spare] = are_among(run.iloc[spare], pd.concat([self.pairs, positives]))
         return run if is_kept.all() else Run(run[is_kept].reset_index(drop=True))
 
     def scored(self, run: Run) -> Run:
@@ -58,37 +60,32 @@ class Kept:
         scored: Run = drop_own_items(run, self.own_items) if self.is_dropped else run
         return scored
 
-    def below_top(self, run: Run, depth: int, positives: pd.MultiIndex | None) -> dict[str, int]:
+    def below_top(self, run: Run, depth: int, positives: pd.DataFrame) -> dict[str, int]:
         """Count what was kept below the top; others are own items, members of groups and the doc more."""
         below = np.flatnonzero(run["rank"].to_numpy() > depth)
         if not self.own_items and self.groups is None:
             return {"positives_below_top": below.size}
-        n = int(_are_among(run, below, [positives]).sum())
+        n = int(are_among(run.iloc[below], positives).sum())
         return {"positives_below_top": n, "others_below_top": below.size - n}
 
 
-def positive_pairs(qrels: Qrels | None) -> pd.MultiIndex | None:
-    """Return the pairs of the qrels with relevance 1 or more."""
-    return None if qrels is None else pd.MultiIndex.from_frame(qrels.loc[qrels["relevance"] >= 1, PAIR])
+def positive_pairs(qrels: Qrels | None) -> pd.DataFrame:
+    """Return the pairs of the qrels with relevance 1 or more; none without qrels."""
+    return _NO_PAIRS if qrels is None else qrels.loc[qrels["relevance"] >= 1, PAIR]
 
 
 def indexed(
-    pairs: pd.MultiIndex | None, queries: Sequence[str], docs: Sequence[str]
+    pairs: pd.DataFrame, queries: Sequence[str], docs: Sequence[str]
 ) -> tuple[tuple[Ints, Ints], int]:
-    """Return pairs as indices of queries and docs, and how many name one that is not there."""
-    if pairs is None:
-        return (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)), 0
-    query = pd.Index(queries).get_indexer(pairs.get_level_values(0))
-    doc = pd.Index(docs).get_indexer(pairs.get_level_values(1))
+    """Return pairs as indices of queries and docs, and how many have one that is not there."""
+    query, doc = (
+        pd.Index(list(ids), dtype="str").get_indexer(pd.Index(pairs[name], dtype="str")).astype(np.int64)
+        for name, ids in zip(PAIR, (queries, docs), strict=True)
+    )
     inside = (query >= 0) & (doc >= 0)
-    return (query[inside].astype(np.int64), doc[inside].astype(np.int64)), int((~inside).sum())
+    return (query[inside], doc[inside]), int((~inside).sum())
 
 
-def _are_among(run: Run, rows: Ints, kinds: Sequence[pd.MultiIndex | None]) -> npt.NDArray[np.bool_]:
-    found = run.iloc[rows]
-    pairs = pd.MultiIndex.from_arrays([found[name].astype("str") for name in PAIR])
-    is_among = np.zeros(rows.size, dtype=bool)
-    for known in kinds:
-        if known is not None:
-            is_among |= np.asarray(pairs.isin(known), dtype=bool)
-    return is_among
+def are_among(run: Run, pairs: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Return for each row of a run whether it is one of the pairs."""
+    return pair_rows(run[PAIR].astype("str"), pairs) >= 0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.formats.runs.kept import are_among
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.ranked import (
     Ranked,
@@ -36,8 +37,8 @@ def rank_lists(
     *,
     run_id: str | None,
     depth: int,
-    positives: pd.MultiIndex | None,
-    others: pd.MultiIndex | None = None,
+    positives: pd.DataFrame,
+    others: pd.DataFrame,
     spare: int = 0,
 ) -> tuple[Run, ScoreAnomalies]:
     """Return the lists' top `depth`, their positives below it, and anomalies.
@@ -49,7 +50,7 @@ def rank_lists(
         path: where they come from.
         run_id: the run's id, by default theirs.
         depth: how many docs of a query are kept.
-        positives: (query_id, doc_id) pairs that are kept at any rank.
+        positives: columns query_id, doc_id: pairs that are kept at any rank.
         others: further such pairs, whose ties are not counted.
         spare: 1 to keep one doc below the top too, 0 otherwise.
     """
@@ -58,7 +59,7 @@ def rank_lists(
     count_missing(score, anomalies, lambda place: _codes_at(listed, place))
     finite = Listed(listed.scored[np.isfinite(score)], listed.run_id, (), listed.has_ranks)
     run = run_of_lists(finite, path, run_id=run_id)
-    is_positive = _is_among(run, positives)
+    is_positive = are_among(run, positives)
     flooded = _count_shapes(run, anomalies)
     run = Run(run[~flooded].reset_index(drop=True))
     is_positive = is_positive[~flooded]
@@ -66,7 +67,7 @@ def rank_lists(
     query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in ("query_id", "doc_id"))
     ranked = Ranked(query, doc, run["rank"].to_numpy(), run["score"].to_numpy(), anomalies)
     count_duplicates(ranked, depth)
-    kept = (run["rank"].to_numpy() <= depth + spare) | is_positive | _is_among(run, others)
+    kept = (run["rank"].to_numpy() <= depth + spare) | is_positive | are_among(run, others)
     return check_run(run[kept], where=str(path)), anomalies
 
 
@@ -79,13 +80,6 @@ def _codes_at(listed: Listed, place: int) -> tuple[int, int]:
     row = listed.scored.iloc[place]
     queries, docs = ids_of(listed)
     return queries.index(str(row["query_id"])), docs.index(str(row["doc_id"]))
-
-
-def _is_among(run: Run, positives: pd.MultiIndex | None) -> Any:
-    if positives is None:
-        return np.zeros(len(run), dtype=bool)
-    pairs = pd.MultiIndex.from_arrays([run["query_id"].astype("str"), run["doc_id"].astype("str")])
-    return pairs.isin(positives)
 
 
 def _count_shapes(run: Run, anomalies: ScoreAnomalies) -> Any:
