@@ -70,9 +70,7 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
     assigned = {
         (entry.number, name, pair): kind
         for entry in rounds
-        for name, pair, kind in zip(
-            *(entry.assignments[column] for column in ("annotator_id", "pair_id", "kind")), strict=True
-        )
+        for name, pair, kind in entry.given.itertuples(index=False, name=None)
     }
     numbers = [entry.number for entry in rounds]
     asked = {pair for _, _, pair in assigned}

@@ -90,6 +90,21 @@ def answered_pairs(ledger: Ledger, rounds: Sequence[Round]) -> set[tuple[str, st
     return {(str(queue), pair) for (queue, pair), answer in found.items() if not answer.is_skipped}
 
 
+def left_pairs(ledger: Ledger, rounds: Sequence[Round]) -> dict[int, set[tuple[str, str]]]:
+    """Return for each round (annotator, pair) of every task of its queues that has no answer and no skip."""
+    found = _answers_by_queue(ledger, rounds)
+    return {
+        entry.number: {
+            (name, pair)
+            for name, pair in zip(
+                entry.assignments["annotator_id"], entry.assignments["pair_id"], strict=True
+            )
+            if (QueueName(entry.number, name), pair) not in found
+        }
+        for entry in rounds
+    }
+
+
 def judgment_seconds(ledger: Ledger, rounds: Sequence[Round]) -> float:
     """Return the median time of an answer, in seconds; nan if there is none."""
     return median_seconds(_answers_by_queue(ledger, rounds).values())

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
 
+from fire_toolkit.campaign.moves import MOVES, Moves, check_moves, given_pairs, moved_assignments, no_moves
 from fire_toolkit.campaign.queues import ASSIGNMENTS, OVERLAP, Assignments, check_assignments
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
@@ -33,6 +34,9 @@ SHARED_OVERLAP = "shared-overlap"
 FULL = "full"
 VANISHED = "vanished"
 _CARRIER = "carrier.json"
+_MOVES = "moves.csv"
+RETIRED = "retired"
+PAUSED = "paused"
 _ROUND = re.compile(r"round-([1-9][0-9]*)")
 
 
@@ -50,13 +54,24 @@ class Campaign:
 
 @dataclass(frozen=True)
 class Round:
-    """What a round asks of whom: each pair once in `tasks`, who has it in `assignments`; what carries it."""
+    """What a round asks of whom: each pair once in `tasks`, who has it in `assignments`; what carries it.
+
+    moves: what has changed hands since the queues were drawn; `assignments` are the queues as they are now;
+    drawn: as they were then, where anything has moved.
+    """
 
     number: int
     tasks: Tasks
     assignments: Assignments
     controls: Qrels
     carrier: str = BY_SERVER
+    moves: Moves = field(default_factory=no_moves)
+    drawn: Assignments | None = None
+
+    @property
+    def given(self) -> pd.DataFrame:
+        """annotator_id, pair_id and kind of all that was ever given to somebody in this round."""
+        return given_pairs(self.assignments, self.moves)
 
 
 @dataclass(frozen=True)
@@ -140,13 +155,43 @@ def _read_round(root: Path, number: int) -> Round:
     folder = root / FOLDER / f"round-{number}"
     tables = {name: read_delimited(folder / f"{name}.csv") for name in ("tasks", "assignments", "controls")}
     where = {name: str(folder / f"{name}.csv") for name in tables}
-    return Round(
+    drawn = Round(
         number,
         check_tasks(tables["tasks"], where=where["tasks"]),
         check_assignments(tables["assignments"], where=where["assignments"]),
         check_qrels(tables["controls"], where=where["controls"]),
         _carrier_of(folder),
     )
+    return with_moves(root, drawn)
+
+
+def with_moves(root: Path, drawn: Round) -> Round:
+    """Return a round as it was drawn with what has changed hands in the workspace `root` since."""
+    path = root / FOLDER / f"round-{drawn.number}" / _MOVES
+    if not path.is_file():
+        return drawn
+    moves = check_moves(read_delimited(path), where=str(path))
+    now = moved_assignments(drawn.assignments, moves)
+    return replace(drawn, assignments=now, moves=moves, drawn=drawn.assignments)
+
+
+def add_moves(root: Path, entry: Round, moves: Moves) -> None:
+    """Write further moves of a round; those that are there stay."""
+    both = check_moves(pd.concat([entry.moves, moves], ignore_index=True))
+    path = root / FOLDER / f"round-{entry.number}" / _MOVES
+    write_files({path: delimited_text(both[list(MOVES.names)]).encode()})
+
+
+def away(root: Path, state: str) -> set[str]:
+    """Return the annotators who are `RETIRED` or `PAUSED` in the campaign."""
+    path = root / FOLDER / f"{state}.txt"
+    return set(read_text(path).split()) if path.is_file() and path.stat().st_size else set()
+
+
+def set_away(root: Path, state: str, names: Iterable[str]) -> None:
+    """Write down who is `RETIRED` or `PAUSED`, in place of those who were."""
+    text = "".join(f"{name}\n" for name in sorted(names))
+    write_files({root / FOLDER / f"{state}.txt": text.encode()})
 
 
 def _carrier_of(folder: Path) -> str:
@@ -208,7 +253,7 @@ def _asks_the_same(folder: Path, entry: Round) -> bool:
 def _contents(folder: Path, entry: Round) -> dict[Path, bytes]:
     tables: Mapping[str, tuple[pd.DataFrame, tuple[str, ...]]] = {
         "tasks": (entry.tasks, TASKS.names),
-        "assignments": (entry.assignments, ASSIGNMENTS.names),
+        "assignments": (entry.assignments if entry.drawn is None else entry.drawn, ASSIGNMENTS.names),
         "controls": (entry.controls, ("query_id", "doc_id", "relevance")),
     }
     return {

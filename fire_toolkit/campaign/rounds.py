@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -16,7 +16,7 @@ from fire_toolkit.tables.columns import PAIR
 
 def seen_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
     """Return annotator_id and pair_id of everybody who was given a pair or left anything at it."""
-    given = [entry.assignments[["annotator_id", "pair_id"]] for entry in rounds]
+    given = [entry.given[["annotator_id", "pair_id"]] for entry in rounds]
     answered = ledger[["annotator_id", "pair_id"]]
     names = [queue_named(queue) for queue in ledger["queue"]]
     owners = answered.assign(annotator_id=[name.annotator_id if name else "" for name in names])
@@ -72,6 +72,7 @@ def assign_next_round(
     ledger: Ledger,
     annotators: Iterable[str],
     *,
+    retired: Collection[str] = (),
     number: int | None = None,
     seed: int = 0,
 ) -> Round | None:
@@ -82,6 +83,7 @@ def assign_next_round(
         rounds: all so far, at least one; they hold what each task shows.
         ledger: what was answered by whom.
         annotators: who can be asked; nobody gets a pair that she was given or has answered.
+        retired: who will answer no more: pairs do not wait for them.
         number: of the round; None: the one after the last of `rounds`.
         seed: of the queues.
 
@@ -93,7 +95,7 @@ def assign_next_round(
         UsageError: a pair that every annotator has seen.
     """
     tasks = _tasks_of(pairs, rounds)
-    tasks = tasks[~tasks["pair_id"].isin(_waiting(rounds, ledger))]
+    tasks = tasks[~tasks["pair_id"].isin(_waiting(rounds, ledger, retired))]
     if not len(tasks):
         return None
     number = number or rounds[-1].number + 1
@@ -103,10 +105,13 @@ def assign_next_round(
     return Round(number, numbered, assigned, nothing)
 
 
-def waiting_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
-    """Return the pairs (query_id, doc_id) that a later round asks for and nobody has answered there."""
+def waiting_pairs(rounds: Sequence[Round], ledger: Ledger, retired: Collection[str] = ()) -> pd.DataFrame:
+    """Return the pairs (query_id, doc_id) that a later round asks for and nobody has answered there.
+
+    retired: who will answer no more, so that what they have does not wait.
+    """
     known = pd.concat([entry.tasks for entry in rounds]).drop_duplicates("pair_id")
-    waiting = known.loc[known["pair_id"].isin(_waiting(rounds, ledger)), PAIR]
+    waiting = known.loc[known["pair_id"].isin(_waiting(rounds, ledger, retired)), PAIR]
     return pd.DataFrame(waiting.reset_index(drop=True))
 
 
@@ -120,12 +125,13 @@ def _tasks_of(pairs: pd.DataFrame, rounds: Sequence[Round]) -> Tasks:
     return Tasks(found.sort_values("pair_id", ignore_index=True))
 
 
-def _waiting(rounds: Sequence[Round], ledger: Ledger) -> set[str]:
+def _waiting(rounds: Sequence[Round], ledger: Ledger, retired: Collection[str]) -> set[str]:
     """Return the pairs that a later round asks for and nobody has answered there."""
     asked = {
         (f"{entry.number}/{name}", pair)
         for entry in rounds[1:]
         for name, pair in zip(entry.assignments["annotator_id"], entry.assignments["pair_id"], strict=True)
+        if name not in retired
     }
     answered = set(zip(ledger["queue"], ledger["pair_id"], strict=True))
     return {pair for queue, pair in asked - answered}

@@ -8,11 +8,31 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.cli.campaigns import Begun, begun_here, handed_to
-from fire_toolkit.cli.common import FireGroup, drawn, json_option, say, say_next
+from fire_toolkit.campaign.records import BY_HAND, PAUSED, RETIRED, add_moves, away, set_away
+from fire_toolkit.cli.campaigns import begun_here, give_out_files
+from fire_toolkit.cli.common import (
+    FireGroup,
+    drawn,
+    json_option,
+    n_of,
+    say,
+    say_next,
+    setting_or_default,
+    summarise,
+)
+from fire_toolkit.cli.fetching import pull_once
+from fire_toolkit.cli.hands import (
+    begun_campaign,
+    check_hands,
+    count_moved,
+    free_tasks,
+    is_on_server,
+    moved_rounds,
+    refuse_strangers,
+)
+from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
 from fire_toolkit.errors import UsageError
-from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.annotators import Annotator, read_register
 
@@ -80,30 +100,111 @@ def list_(emails: bool, url: str | None, token_file: Path | None, as_json: bool)
 @click.argument("names", nargs=-1, required=True, metavar="PSEUDONYM...")
 @connection_options
 @json_option
+@writes_workspace
 def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_json: bool) -> None:
-    """Deactivate annotators; their answers stay theirs.
+    """Ask annotators nothing more, and deactivate their accounts; their answers stay theirs.
 
     The account is deactivated, not deleted: deleting it in Label Studio removes the author from its
-    answers. Annotators who work with files get no further ones.
+    answers. What they have not answered is free: `annotators reassign` gives it to others, and `next-round`
+    no longer waits for it.
     """
     campaign = begun_here()
-    if campaign and not read_register(private_folder()) and campaign.by_hand:
-        _retire_by_hand(campaign, names)
+    accounts = read_register(private_folder())
+    if accounts or campaign is None or not campaign.by_hand:
+        own = {row.pseudonym for row in accounts}
+        by_hand = [name for name in names if campaign and name in campaign.people - own]
+        rows = _accounts(url, token_file).retire([name for name in names if name not in by_hand])
+        _print(rows, ("pseudonym", "state"), as_json=as_json)
+    else:
+        refuse_strangers(campaign, names)
+    if campaign:
+        set_away(campaign.root, RETIRED, away(campaign.root, RETIRED) | set(names) & campaign.people)
+    _say_free(names)
+
+
+def _say_free(names: Sequence[str]) -> None:
+    """Say what annotators who were retired have not answered."""
+    campaign = begun_here()
+    left = free_tasks(campaign) if campaign else {}
+    n_left = sum(left.get(name, 0) for name in names)
+    if n_left:
+        say(f"{n_of(n_left, 'task')} of {', '.join(names)} without an answer; what still comes back counts")
+        say_next(f"annotators reassign {' '.join(name for name in names if left.get(name))} --to NAME")
+    else:
+        say_next("next-round" if campaign and campaign.is_by_hand else "pull")
+
+
+@annotators.command()
+@click.argument("names", nargs=-1, required=True, metavar="PSEUDONYM...")
+@writes_workspace
+def pause(names: tuple[str, ...]) -> None:
+    """Give annotators nothing new for now; what they have stays theirs to answer."""
+    campaign = begun_campaign()
+    refuse_strangers(campaign, names)
+    set_away(campaign.root, PAUSED, away(campaign.root, PAUSED) | set(names))
+    say(f"{', '.join(names)}: nothing new until `fire-toolkit annotators resume {' '.join(names)}`")
+
+
+@annotators.command()
+@click.argument("names", nargs=-1, required=True, metavar="PSEUDONYM...")
+@writes_workspace
+def resume(names: tuple[str, ...]) -> None:
+    """Ask annotators again who were paused."""
+    campaign = begun_campaign()
+    paused = away(campaign.root, PAUSED)
+    if strange := [name for name in names if name not in paused]:
+        raise UsageError(f"{strange[0]} is not paused; paused: {', '.join(sorted(paused)) or 'nobody'}")
+    set_away(campaign.root, PAUSED, paused - set(names))
+    say(f"{', '.join(names)} can be asked again")
+
+
+@annotators.command()
+@click.argument("names", nargs=-1, metavar="[PSEUDONYM]...")
+@click.option("--to", "targets", required=True, metavar="NAME,NAME", help="Who gets the tasks.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of the order. [default: 0]")
+@click.option("--dry-run", is_flag=True, help="Say what would move, and write nothing.")
+@connection_options
+@json_option
+@writes_workspace
+def reassign(
+    names: tuple[str, ...],
+    targets: str,
+    seed: int | None,
+    dry_run: bool,
+    url: str | None,
+    token_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Give what annotators have not answered to others, who may be new to a running round.
+
+    With names: all that these have left. Without: from everybody as much as leaves all with equally many.
+    Nobody gets a pair twice; one that all the others have seen stays where it is. Who is new to a round gets
+    its training and its controls too. On a server the answers are pulled first, and `push` then carries
+    the move out; by hand the tasks are in further files, and what still comes back of the old ones counts.
+    """
+    campaign = begun_campaign()
+    wanted = [name for name in targets.split(",") if name]
+    if is_on_server(campaign):
+        pull_once(campaign.root, url, token_file)
+        campaign = begun_campaign()
+    check_hands(campaign, names, wanted)
+    moved = moved_rounds(campaign, names, wanted, seed=int(setting_or_default(seed, "tasks", "seed")))
+    counts = count_moved(moved, wanted)
+    n_left = sum(n for name, n in free_tasks(campaign, names).items()) - counts["moved"] if names else 0
+    words = f"{n_of(counts['moved'], 'task')} moved: " + ", ".join(
+        f"{k} {v:,}" for k, v in counts["to"].items()
+    )
+    if n_left:
+        words += f"; {n_left:,} stay where they are: {', '.join(wanted)} have seen these pairs"
+    if not dry_run:
+        for entry, moves in moved:
+            add_moves(campaign.root, entry, moves)
+    summarise(counts | {"kept": n_left}, words, as_json=as_json)
+    if dry_run:
+        say("nothing was written")
         return
-    rows = _accounts(url, token_file).retire(names)
-    _print(rows, ("pseudonym", "state"), as_json=as_json)
-    say_next("pull")
-
-
-def _retire_by_hand(campaign: Begun, names: Sequence[str]) -> None:
-    """Give annotators no further files."""
-    active = handed_to(campaign)
-    for name in names:
-        if name not in active:
-            raise UsageError(f"no annotator is called {name!r}; active: {', '.join(active) or 'none'}")
-    Folder(campaign.root, campaign.guideline).retire(names)
-    say(f"{', '.join(names)}: no further files; what is answered stays, also what is still to come back")
-    say_next("next-round")
+    give_out_files()
+    say_next("push" if any(entry.carrier != BY_HAND for entry, _ in moved) else "import")
 
 
 def _print(rows: Sequence[Annotator], keys: tuple[str, ...], *, as_json: bool) -> None:

@@ -15,8 +15,12 @@ from fire_toolkit.campaign.records import (
     BY_HAND,
     FULL,
     LEDGER_FOLDER,
+    PAUSED,
+    RETIRED,
     Campaign,
+    QueueName,
     Round,
+    away,
     read_campaign,
     read_marks,
     read_rounds,
@@ -30,7 +34,8 @@ from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.labelstudio.annotators import ACTIVE, read_register
+from fire_toolkit.labelstudio.annotators import ACTIVE, OWNER, PENDING, read_register
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,28 @@ class Begun:
     def by_hand(self) -> list[Round]:
         """The rounds that files carry."""
         return [entry for entry in self.rounds if entry.carrier == BY_HAND]
+
+    @property
+    def people(self) -> set[str]:
+        """Everybody who was ever given a task; of a team's queue everybody who answered in it."""
+        names = {name for entry in self.rounds for name in entry.given["annotator_id"]}
+        teams = {name for name in names if QueueName(1, name).is_shared}
+        if teams:
+            is_ours = [queue.partition("/")[2] in teams for queue in self.ledger["queue"]]
+            names |= set(self.ledger.loc[is_ours, "annotator_id"]) - {""}
+        return names - teams
+
+    @cached_property
+    def retired(self) -> set[str]:
+        """Who will answer no more."""
+        accounts = read_register(self.root / SERVER_FOLDER)
+        gone = {row.pseudonym for row in accounts if row.state not in (ACTIVE, PENDING, OWNER)}
+        return away(self.root, RETIRED) | gone & self.people
+
+    @property
+    def askable(self) -> set[str]:
+        """The people who can be asked something new: neither retired nor paused."""
+        return self.people - self.retired - away(self.root, PAUSED)
 
     @property
     def is_by_hand(self) -> bool:
@@ -119,7 +146,7 @@ def give_out_files() -> bool:
     places = folder.where(record, rounds)
     for entry in given:
         if entry.n_added:
-            place = Path(places[entry.queue])
+            place = Path(places[entry.queue].split(", ")[-1])
             n_tasks = n_of(entry.n_added, "task")
             say(f"for {entry.queue.annotator_id}: {place} or {place.with_suffix('.csv').name}, {n_tasks}")
     return campaign.is_by_hand
@@ -140,17 +167,25 @@ def loads_of(annotators: Sequence[str]) -> dict[str, float]:
     return loads
 
 
-def active_annotators() -> dict[str, float]:
-    """Return everybody whose account is active, with equal loads."""
+def active_annotators(campaign: Begun | None = None) -> dict[str, float]:
+    """Return who can be asked on a server, with equal loads: everybody whose account is active.
+
+    campaign: one that has begun: only its own annotators, since others may use the server too.
+    """
     names = [row.pseudonym for row in read_register(private_folder()) if row.state == ACTIVE]
     if not names:
         raise click.UsageError(
             "no annotators: create accounts with `fire-toolkit annotators add A01 A02`, or give --annotator"
         )
-    return dict.fromkeys(names, 1.0)
+    own = names if campaign is None else [name for name in names if name in campaign.askable]
+    if not own:
+        raise click.UsageError(
+            f"no annotator of this campaign can be asked; name others with --annotator ({', '.join(names)})"
+        )
+    return dict.fromkeys(own, 1.0)
 
 
 def handed_to(campaign: Begun) -> list[str]:
-    """Return everybody who has files of this campaign and is not retired, sorted."""
+    """Return everybody who has files of this campaign and can be given further ones, sorted."""
     names = {name for entry in campaign.by_hand for name in entry.assignments["annotator_id"]}
-    return sorted(names - Folder(campaign.root, campaign.guideline).retired())
+    return sorted(names & campaign.askable)

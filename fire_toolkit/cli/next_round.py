@@ -57,8 +57,7 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     "annotators",
     multiple=True,
     metavar="NAME",
-    help="In a campaign: who can be asked. [default: everybody active in `annotators list`; by hand, who has "
-    "files]",
+    help="In a campaign: who can be asked. [default: its annotators who are neither retired nor paused]",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of the random order and the queues. [default: 0]")
 @click.option("--guideline", metavar="NAME", help="The guideline judged by, as for `resolve`.")
@@ -109,7 +108,7 @@ def next_round(
         disputes,
         grades=given.grades,
         original=given.original_if_any,
-        waiting=waiting_pairs(campaign.rounds, campaign.ledger) if campaign else None,
+        waiting=waiting_pairs(campaign.rounds, campaign.ledger, campaign.retired) if campaign else None,
         round=number,
         **numbers,
     )
@@ -151,10 +150,11 @@ def _given_out(
     """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
     carrier = campaign.rounds[-1].carrier
     known = handed_to(campaign) if carrier == BY_HAND and not annotators else ()
-    names = list(annotators or known or active_annotators())
+    names = list(annotators or known or active_annotators(campaign))
     if carrier == BY_HAND:
         refuse_file_names(names)
-    entry = assign_next_round(pairs, campaign.rounds, campaign.ledger, names, number=number, seed=seed)
+    options: dict[str, Any] = {"retired": campaign.retired, "number": number, "seed": seed}
+    entry = assign_next_round(pairs, campaign.rounds, campaign.ledger, names, **options)
     return replace(entry, carrier=carrier) if entry else None
 
 
@@ -171,7 +171,7 @@ def _show(
     planned: RoundPlan, number: int, campaign: Begun | None, entry: Round | None, *, as_json: bool
 ) -> None:
     loads = {name: sum(kinds.values()) for name, kinds in load_of(entry).items()} if entry else {}
-    n_waiting = len(waiting_pairs(campaign.rounds, campaign.ledger)) if campaign else 0
+    n_waiting = len(waiting_pairs(campaign.rounds, campaign.ledger, campaign.retired)) if campaign else 0
     if as_json:
         counts: dict[str, Any] = {"round": number, "pairs": len(planned.pool), "waiting": n_waiting}
         plan = json.loads(formatted(planned.strata, "json"))

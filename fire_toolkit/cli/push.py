@@ -19,11 +19,12 @@ from fire_toolkit.campaign.records import (
     Round,
     queue_named,
     read_rounds,
+    with_moves,
 )
 from fire_toolkit.campaign.rounds import asked_before, first_round
 from fire_toolkit.campaign.task_files import overlap_file, read_task_files
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.campaigns import active_annotators, begin, campaign_of, loads_of
+from fire_toolkit.cli.campaigns import active_annotators, begin, begun_here, campaign_of, loads_of
 from fire_toolkit.cli.common import (
     json_option,
     n_of,
@@ -148,7 +149,8 @@ def push(
         )
         for file in _files_to_begin(root, begun, tasks, names_inputs=names_inputs)
     ]
-    changed = [*renewed_rounds(root, begun, rules, inputs), *entries]
+    drawn = [with_moves(root, entry) for entry in entries]
+    changed = [*renewed_rounds(root, begun, rules, inputs), *drawn]
     rounds = sorted({entry.number: entry for entry in (*begun, *changed)}.values(), key=lambda e: e.number)
     if dry_run:
         say_loads(root, rounds, seconds, as_json=as_json)
@@ -212,7 +214,7 @@ def _new_round(
         )
     taught = read_task_files(inputs.use(training), rules, with_overlap=False) if training else None
     known, answers = _controls(inputs, controls, rules) if controls else (None, None)
-    loads = loads_of(annotators) if annotators else None if is_shared else active_annotators()
+    loads = loads_of(annotators) if annotators else None if is_shared else active_annotators(begun_here())
     return first_round(
         number,
         asked,
@@ -330,7 +332,7 @@ def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None
     at = manifest_path(folder, is_folder=True)
     if at.is_file():
         inputs.hashes = {**read_manifest(at).inputs, **inputs.hashes}
-    for path in sorted(folder.glob("round-*/assignments.csv")):
+    for path in sorted([*folder.glob("round-*/assignments.csv"), *folder.glob("round-*/moves.csv")]):
         inputs.use(relative_path(path))
     counts = {
         "tasks": sum(entry.n_there + entry.n_added for entry in pushed),

@@ -60,6 +60,8 @@ def _say_progress() -> None:
         place = places.get(QueueName(queue.round, queue.annotator_id), "")
         where = f" ({place})" if place and queue.n_left else ""
         who = f"{queue.annotator_id}, round {queue.round}"
+        if queue.n_left and queue.annotator_id in campaign.retired:
+            where += "; retired, `annotators reassign` gives the others to somebody else"
         say(f"{who}: {queue.n_done + queue.n_skipped:,} of {n_of(queue.n_tasks, 'task')}{where}")
     _say_doubled(campaign)
     if gone := read_marks(campaign.root).get(VANISHED):

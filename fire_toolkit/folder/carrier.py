@@ -12,7 +12,9 @@ from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, fetched, no
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
 from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text
-from fire_toolkit.campaign.records import FOLDER, Campaign, QueueName, Round
+from fire_toolkit.campaign.moves import batches_of
+from fire_toolkit.campaign.queues import Assignments
+from fire_toolkit.campaign.records import RETIRED, Campaign, QueueName, Round, away, set_away
 from fire_toolkit.campaign.task_json import META, ROUND, task_lines
 from fire_toolkit.campaign.votes import judgments_from_export, parse_export
 from fire_toolkit.errors import FormatError, UsageError
@@ -24,12 +26,9 @@ from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.manifests import write_files
 from fire_toolkit.workspace.rounds import tasks_file
 
-_RETIRED = "retired.txt"
 
-
-def queue_tasks(entry: Round, annotator_id: str) -> Tasks:
-    """Return the tasks of an annotator's queue, in its order."""
-    queue = entry.assignments[entry.assignments["annotator_id"] == annotator_id]
+def _queue_tasks(entry: Round, queue: Assignments) -> Tasks:
+    """Return the tasks of one annotator's queue, or of a part of it, in its order."""
     contents = entry.tasks.drop(columns="position")
     return Tasks(queue[["pair_id", "position"]].sort_values("position").merge(contents, on="pair_id"))
 
@@ -41,16 +40,29 @@ def refuse_file_names(annotators: Iterable[str]) -> None:
         raise UsageError(f"annotator {bad[0]!r}: cannot be part of a file name; use another name")
 
 
-def queue_files(entry: Round, guideline: Guideline, *, stem: str = "tasks") -> dict[str, dict[str, bytes]]:
-    """Return for each annotator the files to hand out, by name: tasks for Label Studio, and a sheet."""
-    queues = {name: queue_tasks(entry, name) for name in dict.fromkeys(entry.assignments["annotator_id"])}
-    return {
-        name: {
-            f"{stem}.{name}.json": task_lines(queue, guideline)[1],
-            f"{stem}.{name}.csv": sheet_of(queue, guideline),
-        }
-        for name, queue in queues.items()
-    }
+def queue_files(
+    entry: Round, guideline: Guideline, *, stem: str = "tasks"
+) -> dict[tuple[int, str], dict[str, bytes]]:
+    """Return the files to hand out, by name: tasks for Label Studio, and a sheet.
+
+    Those of an annotator are together under (0, annotator), what moved to her later under the number of that
+    occasion.
+    """
+    found = {}
+    for batch, rows in batches_of(entry.assignments, entry.moves).items():
+        for name in dict.fromkeys(rows["annotator_id"]):
+            queue = _queue_tasks(entry, Assignments(rows[rows["annotator_id"] == name]))
+            start = f"{stem}.{name}{_suffix(batch)}"
+            texts = {
+                f"{start}.json": task_lines(queue, guideline)[1],
+                f"{start}.csv": sheet_of(queue, guideline),
+            }
+            found[batch, name] = texts
+    return found
+
+
+def _suffix(batch: int) -> str:
+    return f".more-{batch}" if batch else ""
 
 
 class Folder:
@@ -85,13 +97,14 @@ class Folder:
         given = []
         for entry in rounds:
             folder = tasks_file(self._root, entry.number).parent
-            for name, texts in queue_files(entry, guideline).items():
+            for (batch, name), texts in queue_files(entry, guideline).items():
                 missing = {
                     folder / file: text for file, text in texts.items() if not (folder / file).exists()
                 }
                 if missing:
                     write_files(missing)
-                n_tasks = int((entry.assignments["annotator_id"] == name).sum())
+                rows = batches_of(entry.assignments, entry.moves)[batch]
+                n_tasks = int((rows["annotator_id"] == name).sum())
                 counts = (0, n_tasks) if len(missing) == len(texts) else (n_tasks, 0)
                 given.append(GivenOut(QueueName(entry.number, name), *counts))
                 report(n_tasks)
@@ -122,24 +135,20 @@ class Folder:
 
     def retire(self, names: Iterable[str]) -> None:
         """Note that annotators get no further files."""
-        both = sorted({*self.retired(), *names})
-        write_files({self._root / FOLDER / _RETIRED: "".join(f"{name}\n" for name in both).encode()})
-
-    def retired(self) -> set[str]:
-        """Return the annotators that get no further files."""
-        path = self._root / FOLDER / _RETIRED
-        return set(read_text(path).split()) if path.is_file() and path.stat().st_size else set()
+        set_away(self._root, RETIRED, {*away(self._root, RETIRED), *names})
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
-        """Return the file of each queue's tasks."""
-        files = {
-            QueueName(entry.number, name): tasks_file(self._root, entry.number).with_name(
-                f"tasks.{name}.json"
-            )
-            for entry in rounds
-            for name in dict.fromkeys(entry.assignments["annotator_id"])
-        }
-        return {queue: str(path.relative_to(self._root)) for queue, path in files.items() if path.is_file()}
+        """Return the files of each queue's tasks, the latest last."""
+        files: dict[QueueName, list[str]] = {}
+        for entry in rounds:
+            folder = tasks_file(self._root, entry.number).parent
+            for batch, rows in batches_of(entry.assignments, entry.moves).items():
+                for name in dict.fromkeys(rows["annotator_id"]):
+                    path = folder / f"tasks.{name}{_suffix(batch)}.json"
+                    if path.is_file():
+                        own = files.setdefault(QueueName(entry.number, name), [])
+                        own.append(str(path.relative_to(self._root)))
+        return {queue: ", ".join(paths) for queue, paths in files.items()}
 
     def _rows(self, path: Path, queues: Queues, index: LedgerIndex) -> list[Row]:
         text, seen_at = read_text(path), time_now()

@@ -19,8 +19,7 @@ class Queues:
         self._queue: dict[tuple[str, Asked], QueueName] = {}
         self._given: dict[str, set[Asked]] = {}
         for entry in rounds:
-            columns = (entry.assignments[name] for name in ("annotator_id", "pair_id"))
-            for name, pair in zip(*columns, strict=True):
+            for name, pair, _ in entry.given.itertuples(index=False, name=None):
                 for asked in ((str(entry.number), pair), ("", pair)):
                     self._queue[name, asked] = QueueName(entry.number, name)
                     self._given.setdefault(name, set()).add(asked)

@@ -160,6 +160,11 @@ class Api:
             headers = {"Range": "bytes=0-0", "Accept-Encoding": "identity"}
             return self._send("GET", path.removeprefix("/"), {"max_retries": 0}, headers=headers)
 
+    def close_task(self, number: int) -> None:
+        """Call a task done, so that it is not offered any more; it stays, and can still be opened."""
+        path, content = f"api/tasks/{number}/", {"is_labeled": True}
+        self._again(lambda: self._write(lambda once: _json_of(self._send("PATCH", path, once, json=content))))
+
     def hooks(self) -> list[Json]:
         """Return the webhooks of the organisation."""
         found = self._read("api/webhooks/", {})

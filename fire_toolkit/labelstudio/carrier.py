@@ -20,6 +20,7 @@ from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection
 from fire_toolkit.labelstudio.projects import campaign_projects
 from fire_toolkit.labelstudio.pull import pull_answers
 from fire_toolkit.labelstudio.push import Plan, Pushed, make_queues, plan_push, push_queues
+from fire_toolkit.labelstudio.withdraw import close_withdrawn
 
 _STILL_TRUE_S = 5.0  # so long after a look at the server its findings are acted upon
 
@@ -55,6 +56,8 @@ class LabelStudio:
     ) -> list[Pushed]:
         """Push every queue; what waits for a training that is done follows now.
 
+        Tasks that have moved to somebody else are closed first.
+
         ready: is told what each queue lacks before anything is written, and may refuse by raising.
         """
         done = answered_pairs(ledger, rounds)
@@ -63,6 +66,7 @@ class LabelStudio:
             plans = plan_push(api, campaign, queues)
             started = time.monotonic()
             ready(plans)
+            close_withdrawn(api, campaign, rounds)
             if time.monotonic() - started > _STILL_TRUE_S:
                 plans = plan_push(api, campaign, queues)
             return list(push_queues(api, campaign, plans, guideline=guideline, report=report))

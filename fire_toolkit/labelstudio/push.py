@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fire_toolkit.campaign.carrier import GivenOut
+from fire_toolkit.campaign.moves import withdrawn_pairs
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import (
     Campaign,
@@ -40,11 +41,15 @@ _OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it
 
 @dataclass(frozen=True)
 class Queue:
-    """The tasks of one annotator in their order, as they are sent; n_held wait for the training."""
+    """The tasks of one annotator in their order, as they are sent; n_held wait for the training.
+
+    withdrawn: pairs that were hers and are not asked of her any more.
+    """
 
     name: QueueName
     tasks: tuple[Payload, ...]
     n_held: int = 0
+    withdrawn: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ def make_queues(entry: Round, guideline: Guideline, *, done: Collection[tuple[st
     """
     contents = tasks_to_json(entry.tasks, guideline).get(1, [])
     by_pair = {content["data"][PAIR_ID]: content for content in contents}
+    withdrawn = withdrawn_pairs(entry.moves)
     queues = []
     for annotator_id, rows in entry.assignments.groupby("annotator_id", sort=True):
         name = QueueName(entry.number, str(annotator_id))
@@ -108,7 +114,10 @@ def make_queues(entry: Round, guideline: Guideline, *, done: Collection[tuple[st
         training = ordered.loc[ordered["kind"] == TRAINING, "pair_id"]
         is_trained = all((str(name), pair) in done for pair in training)
         pairs = list(ordered["pair_id"] if is_trained else training)
-        queues.append(Queue(name, tuple(by_pair[pair] for pair in pairs), len(ordered) - len(pairs)))
+        tasks = tuple(by_pair[pair] for pair in pairs)
+        queues.append(
+            Queue(name, tasks, len(ordered) - len(pairs), withdrawn.get(name.annotator_id, frozenset()))
+        )
     return queues
 
 
@@ -215,7 +224,7 @@ def push_queues(
             api.update_task(task, content["data"])
         report(len(keys) - len(plan.missing))
         repeated = _add(api, number, plan.missing, report)
-        foreign = plan.there.keys() - set(keys)
+        foreign = plan.there.keys() - set(keys) - plan.queue.withdrawn
         yield Pushed(
             plan.queue.name,
             project=number,

@@ -55,7 +55,12 @@ CAMPAIGN = (
         "campaign",
         True,
         (),
-        ("tasks/tasks.json", "tasks/round-*/tasks.json", "campaign/round-*/assignments.csv"),
+        (
+            "tasks/tasks.json",
+            "tasks/round-*/tasks.json",
+            "campaign/round-*/assignments.csv",
+            "campaign/round-*/moves.csv",
+        ),
     ),
     Stage("pull", "judgments/judgments.csv", False, (), ("ledger/*.parquet",)),
 )

@@ -85,7 +85,7 @@ class FakeServer:
             "draft": "never shown",
             **fields,
         }
-        self.tasks[task]["updated_at"] = now
+        self.tasks[task] |= {"updated_at": now, "is_labeled": True}
         return number
 
     def edit(self, annotation: int, user: int, label: str) -> None:
@@ -111,6 +111,10 @@ class FakeServer:
 
     def keys_of(self, project: int) -> Counter[str]:
         return Counter(task["data"].get("pair_id") for task in self.tasks_of(project))
+
+    def offered(self, project: int) -> list[str]:
+        """The pairs that a project still offers its annotator."""
+        return [task["data"]["pair_id"] for task in self.tasks_of(project) if not task["is_labeled"]]
 
     def project_of(self, annotator_id: str, round_number: int = 1) -> int:
         mark = f"round {round_number} queue {annotator_id}"
@@ -273,6 +277,7 @@ class FakeServer:
                 "data": entry["data"],
                 "updated_at": self._now(),
                 "meta": entry.get("meta", {}),
+                "is_labeled": False,
             }
         return httpx.Response(201, json={"task_count": len(body)})
 

@@ -374,6 +374,41 @@ def test_what_the_server_does_not_date_and_a_project_that_is_gone(site: Site) ->
     assert len(latest_answers(read_ledger(site.root / "ledger"))) == 3
 
 
+def test_tasks_that_change_hands_are_offered_to_one_person_only(site: Site) -> None:
+    server = site.server
+    http = {name: server.as_annotator(name) for name in (ANN, CY)}
+    site.make_tasks(8, overlap=0.0)
+    site.run("push", "--annotator", ANN)
+    mine = site.projects()[f"1/{ANN}"]
+    tasks = sorted(task["id"] for task in _tasks(http[ANN], mine))
+    for task in tasks[:2]:
+        answer(http[ANN], task, mine, "relevant")
+    assert site.counts("annotators", "reassign", ANN, "--to", CY)["moved"] == 6
+    late = answer(
+        http[ANN], _next(http[ANN], mine), mine, "irrelevant"
+    )  # before the push closes what is left
+    site.run("push")
+    assert _next(http[ANN], mine) == 0
+    theirs = site.projects()[f"1/{CY}"]
+    assert len(_tasks(http[CY], theirs)) == 6
+    later = answer(http[ANN], tasks[-1], mine, "irrelevant")  # a page that was open all the while
+    while task := _next(http[CY], theirs):
+        answer(http[CY], task, theirs, "relevant")
+    pulled = site.counts("pull")
+    assert (pulled["new"], pulled["judgments"], pulled["dropped"]) == (8, 10, {})
+    judgments = site.table("judgments/judgments.csv")
+    assert set(judgments["kind"]) == {"task"}
+    assert late["id"] != later["id"]
+    assert sorted(judgments.loc[judgments["annotator_id"] == CY, "label"]) == ["relevant"] * 6
+    assert site.counts("push")["added"] == 0
+
+
+def _next(http: httpx.Client, project: int) -> int:
+    """Return the task that the label stream offers; 0 where there is none."""
+    answered = http.get(f"/api/projects/{project}/next/")
+    return 0 if answered.status_code == 404 else int(answered.raise_for_status().json()["id"])
+
+
 def _set_back(server: LiveServer, tasks: list[int]) -> None:
     """Give tasks the time of their import back, as was seen after a server had been killed."""
     (path,) = server.folder.rglob("label_studio.sqlite3")

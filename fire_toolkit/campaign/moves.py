@@ -1,0 +1,223 @@
+"""Tasks that change hands while a round runs: what was given to one annotator and goes to another.
+
+A round's queues are drawn once. What happens to them later is a table of moves beside them, which only grows:
+who was ever given a pair can so be told, and nobody is given it twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NewType
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.campaign.queues import CONTROL, TRAINING, Assignments, check_assignments
+from fire_toolkit.tables.checks import Column, TableSpec, check_table
+
+Moves = NewType("Moves", pd.DataFrame)
+
+MOVES = TableSpec(
+    "moves",
+    (
+        Column("batch", "int", minimum=1),
+        Column("position", "int", minimum=1),
+        Column("annotator_id", "text", missing=True),
+        Column("to_annotator_id", "text", missing=True),
+        Column("pair_id", "id"),
+        Column("kind", "id"),
+    ),
+    ("batch", "position"),
+)
+_NO_VOTES = (TRAINING, CONTROL)
+
+
+def check_moves(table: pd.DataFrame, *, where: str = "") -> Moves:
+    """Return `table` as Moves, or raise `TableError` with all that is wrong with it.
+
+    batch: counts the occasions on which tasks were moved; position: the order within one; annotator_id: who
+    had the task and has it no more, empty for what is new to the round's queue of `to_annotator_id`; who gets
+    it, empty for what nobody is asked any more; kind: as in Assignments.
+    """
+    return Moves(check_table(MOVES, table, where=where))
+
+
+def no_moves() -> Moves:
+    """Return a table without moves."""
+    return check_moves(pd.DataFrame({name: [] for name in MOVES.names}))
+
+
+def moved_assignments(drawn: Assignments, moves: Moves) -> Assignments:
+    """Return the queues as they are after the moves; what came last stands at the end of a queue."""
+    rows = {(name, pair): (place, kind) for name, pair, place, kind in _tuples(drawn, "position")}
+    last = drawn.groupby("annotator_id")["position"].max().to_dict()
+    for name, pair, to, kind in _tuples(moves, "to_annotator_id"):
+        if name:
+            rows.pop((name, pair), None)
+        if to:
+            last[to] = last.get(to, 0) + 1
+            rows[to, pair] = (last[to], kind)
+    table = [(name, pair, place, kind) for (name, pair), (place, kind) in rows.items()]
+    return check_assignments(pd.DataFrame(table, columns=["annotator_id", "pair_id", "position", "kind"]))
+
+
+def given_pairs(assignments: Assignments, moves: Moves) -> pd.DataFrame:
+    """Return annotator_id, pair_id and kind of all that was ever given to somebody, by the queues now."""
+    names = ["annotator_id", "pair_id", "kind"]
+    if moves.empty:
+        return assignments[names]
+    earlier = moves.loc[moves["annotator_id"] != "", names]
+    return pd.concat([assignments[names], earlier]).drop_duplicates(names[:2], ignore_index=True)
+
+
+def withdrawn_pairs(moves: Moves) -> dict[str, frozenset[str]]:
+    """Return for each annotator the pairs that were moved away from her."""
+    away = moves[moves["annotator_id"] != ""]
+    return {str(name): frozenset(pairs) for name, pairs in away.groupby("annotator_id")["pair_id"]}
+
+
+def batches_of(assignments: Assignments, moves: Moves) -> dict[int, Assignments]:
+    """Return the queues now by the occasion on which each task came into them; 0: when they were drawn."""
+    came = {(to, pair): batch for to, pair, batch, _ in _tuples(moves, "batch", "to_annotator_id") if to}
+    keys = zip(assignments["annotator_id"], assignments["pair_id"], strict=True)
+    batch = pd.Series([came.get(key, 0) for key in keys], index=assignments.index, dtype="int64")
+    return {int(number): Assignments(rows) for number, rows in assignments.groupby(batch)}
+
+
+def _tuples(
+    table: pd.DataFrame, third: str, first: str = "annotator_id"
+) -> Iterable[tuple[str, str, Any, str]]:
+    return zip(*(table[name].tolist() for name in (first, "pair_id", third, "kind")), strict=True)
+
+
+@dataclass
+class _Hands:
+    """Who has how much left to do, and who may not be given what; kept up to date while tasks are moved."""
+
+    loads: dict[str, int]
+    seen: set[tuple[str, str]]
+    moved: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+
+    def able(self, pair: str, targets: Iterable[str]) -> list[str]:
+        return [name for name in targets if (name, pair) not in self.seen]
+
+    def move(self, source: str, pair: str, kind: str, to: str) -> None:
+        self.loads[source] -= 1
+        self.loads[to] += 1
+        self.seen.add((to, pair))
+        self.moved.setdefault(to, []).append((source, pair, kind))
+
+
+def move_tasks(
+    assignments: Assignments,
+    left: Collection[tuple[str, str]],
+    sources: Collection[str],
+    targets: Collection[str],
+    *,
+    seen: Collection[tuple[str, str]],
+    batch: int,
+    is_share: bool = False,
+    seed: int = 0,
+) -> Moves:
+    """Return the moves that give unanswered tasks of `sources` to `targets`.
+
+    Args:
+        assignments: the queues of a round as they are now.
+        left: (annotator, pair) of every task without an answer.
+        sources: whose tasks are moved.
+        targets: who gets them; not in `sources`.
+        seen: (annotator, pair) of everybody who was given a pair, or left anything at it, in any round.
+        batch: the number of this occasion.
+        is_share: move only as many as make what each of `sources` and `targets` has left even; else all.
+        seed: of the order.
+
+    Returns:
+        Pairs go to the one with least left to do among those who have not seen them, those that few can take
+        first; a pair that all targets have seen stays where it is. A target that is new to the round gets its
+        training too, and as large a share of controls as the others have. The controls and the training of a
+        source that has nothing else left to do are given to nobody: a queue of nothing but controls would
+        show which they are.
+    """
+    rng = np.random.default_rng([seed, batch])
+    kinds = {(name, pair): kind for name, pair, _, kind in _tuples(assignments, "position")}
+    open_tasks = sorted(key for key in left if kinds.get(key, CONTROL) not in _NO_VOTES)
+    loads = {name: sum(owner == name for owner, _ in open_tasks) for name in (*sources, *targets)}
+    hands = _Hands(loads, set(seen))
+    ours = [key for key in open_tasks if key[0] in set(sources)]
+    shuffled = [ours[place] for place in rng.permutation(len(ours))]
+    (_share if is_share else _move_all)(hands, shuffled, kinds, sources, sorted(targets))
+    rows = _rows_of_targets(hands, assignments, rng)
+    rows += [
+        (name, "", pair, kinds[name, pair])
+        for name, pair in sorted(left)
+        if name in set(sources) and not loads[name] and kinds.get((name, pair)) in _NO_VOTES
+    ]
+    table = [(batch, place, *row) for place, row in enumerate(rows, start=1)]
+    return check_moves(pd.DataFrame(table, columns=list(MOVES.names)))
+
+
+def _move_all(
+    hands: _Hands,
+    tasks: list[tuple[str, str]],
+    kinds: Mapping[tuple[str, str], str],
+    sources: Collection[str],
+    targets: list[str],
+) -> None:
+    """Move each task to somebody who can take it, those that few can take first."""
+    for source, pair in sorted(tasks, key=lambda task: len(hands.able(task[1], targets))):
+        able = hands.able(pair, targets)
+        if able:
+            to = min(able, key=lambda name: (hands.loads[name], name))
+            hands.move(source, pair, kinds[source, pair], to)
+
+
+def _share(
+    hands: _Hands,
+    tasks: list[tuple[str, str]],
+    kinds: Mapping[tuple[str, str], str],
+    sources: Collection[str],
+    targets: list[str],
+) -> None:
+    """Move tasks one by one from who has most left to who has least, as long as that evens them out."""
+    own = {name: [pair for owner, pair in tasks if owner == name] for name in sources}
+    while True:
+        to = min(targets, key=lambda name: (hands.loads[name], name))
+        giving = [name for name in sorted(own) if hands.loads[name] - hands.loads[to] >= 2]
+        giving.sort(key=lambda name: -hands.loads[name])
+        found = next(((n, p) for n in giving for p in own[n] if hands.able(p, [to])), None)
+        if found is None:
+            return
+        own[found[0]].remove(found[1])
+        hands.move(*found, kinds[found], to)
+
+
+def _rows_of_targets(
+    hands: _Hands, assignments: Assignments, rng: np.random.Generator
+) -> list[tuple[str, str, str, str]]:
+    """Return the moves to each target, in random order; with training and controls for who is new."""
+    rows = []
+    there = set(assignments["annotator_id"])
+    for to, moved in sorted(hands.moved.items()):
+        mixed = [(source, to, pair, kind) for source, pair, kind in moved]
+        if to not in there:
+            training, controls = (_unseen(assignments, kind, to, hands) for kind in _NO_VOTES)
+            n_controls = min(len(controls), math.ceil(len(moved) * _controls_per_vote(assignments)))
+            chosen = [controls[place] for place in rng.permutation(len(controls))[:n_controls]]
+            rows += [("", to, pair, TRAINING) for pair in training]
+            mixed += [("", to, pair, CONTROL) for pair in chosen]
+        rows += [mixed[place] for place in rng.permutation(len(mixed))]
+    return rows
+
+
+def _unseen(assignments: Assignments, kind: str, to: str, hands: _Hands) -> list[str]:
+    """Return the pairs of that kind in a round, in their order, as far as `to` has not seen them."""
+    rows = assignments[assignments["kind"] == kind].sort_values(["position", "annotator_id"])
+    return [pair for pair in dict.fromkeys(rows["pair_id"]) if (to, pair) not in hands.seen]
+
+
+def _controls_per_vote(assignments: Assignments) -> float:
+    """Return how many controls an annotator has for each task that is a vote."""
+    n_votes = (~assignments["kind"].isin(_NO_VOTES)).sum()
+    return float((assignments["kind"] == CONTROL).sum() / max(n_votes, 1))
