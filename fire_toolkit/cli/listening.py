@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.fetching import derive_judgments, pull_once
 from fire_toolkit.cli.locking import workspace_lock
+from fire_toolkit.cli.quality import refresh_page
 from fire_toolkit.cli.server_options import connection_from, private_folder
 from fire_toolkit.errors import ServerError, UsageError
 from fire_toolkit.labelstudio.api import Api, status_of
@@ -40,9 +42,13 @@ def listen(
     port: int,
     hook_url: str | None,
     every: float,
+    page: Path | None,
     as_json: bool,
 ) -> None:
-    """Pull at every hint, and every `every` seconds without one, until Ctrl-C or SIGTERM."""
+    """Pull at every hint, and every `every` seconds without one, until Ctrl-C or SIGTERM.
+
+    page: the team's page, written again whenever something has come in.
+    """
     from fire_toolkit.labelstudio.hooks import HintListener, hook_path
     from fire_toolkit.serving import stoppable
 
@@ -62,7 +68,7 @@ def listen(
         base = checked_url(hook_url) if hook_url else f"http://{host}:{listener.server_port}"
         with listener, _hooks(connection, campaign, listener, base + listener.path) as hooks:
             say(f"pulling at every hint of the server, and every {every:g} s; Ctrl-C stops")
-            _pull_on(root, url, token_file, listener, hooks, every, as_json=as_json)
+            _pull_on(root, url, token_file, listener, hooks, every, page, as_json=as_json)
     say("stopped")
 
 
@@ -73,6 +79,7 @@ def _pull_on(
     listener: HintListener,
     hooks: _Hooks,
     every: float,
+    page: Path | None,
     *,
     as_json: bool,
 ) -> None:
@@ -86,6 +93,7 @@ def _pull_on(
                 has_news = is_first or any(pulled.counts.values())
                 if has_news:
                     derive_judgments(root, pulled, as_json=as_json)
+                    refresh_page(page, reload_s=math.ceil(every))
         except (ServerError, Busy) as error:
             hooks.note(str(error))
         else:

@@ -1,4 +1,4 @@
-"""`progress`: how far everybody is."""
+"""`progress`: how far everybody is, and how well it goes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import math
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
-from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
-from fire_toolkit.cli.campaigns import begun_here
-from fire_toolkit.cli.common import drawn, json_option, named_files, say
+from fire_toolkit.agreement.live import LEAST_AGREEMENT
+from fire_toolkit.campaign.progress import QueueProgress, total_progress
+from fire_toolkit.cli.campaigns import Begun, begun_here
+from fire_toolkit.cli.common import drawn, json_option, n_of, named_files, say
 from fire_toolkit.cli.fetching import fetch_all
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
+from fire_toolkit.cli.quality import Look, write_page
 from fire_toolkit.cli.server_options import connection_options
 from fire_toolkit.errors import ServerError, UsageError
 from fire_toolkit.workspace.locks import Busy
@@ -25,14 +28,38 @@ from fire_toolkit.workspace.locks import Busy
 @click.option("--watch", is_flag=True, help="Pull and show again every --every seconds, until Ctrl-C.")
 @click.option("--every", type=click.FloatRange(min=1), default=30.0, help="Seconds between looks.")
 @click.option("--pull", "pulls", is_flag=True, help="Pull before showing.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write a page for the team that runs the campaign; not for annotators.",
+)
+@click.option(
+    "--least-agreement",
+    type=click.FloatRange(0, 1),
+    default=LEAST_AGREEMENT,
+    show_default=True,
+    help="Less agreement with others, on 10 shared pairs or more, is an alarm.",
+)
 @connection_options
 @json_option
 def progress(
-    watch: bool, every: float, pulls: bool, url: str | None, token_file: Path | None, as_json: bool
+    watch: bool,
+    every: float,
+    pulls: bool,
+    page: Path | None,
+    least_agreement: float,
+    url: str | None,
+    token_file: Path | None,
+    as_json: bool,
 ) -> None:
-    """Show each annotator's progress: tasks done and left, pace, hours left, controls and escalations.
+    """Show how far and how well a campaign goes: tasks, pace, agreement, controls, what to look into.
 
-    Counts what the ledger holds: `pull` first, or use --pull.
+    Counts what the ledger holds: `pull` first, or use --pull. Below the queues stands alpha of the first
+    answers so far, and each annotator beside the others on the pairs that they share. Alarms are reasons to
+    look: answers faster than the item lasts (where `items` say start_s and end_s, or duration_s), one
+    answer to everything, little agreement with others.
     """
     root = workspace_root()
     while True:
@@ -46,24 +73,67 @@ def progress(
                 say(f"note: {error}")
         if watch and not as_json:
             click.clear()
-        _show(as_json=as_json)
+        look = Look(_begun(), least_agreement)
+        _show(look, as_json=as_json)
+        if page:
+            write_page(look, page, reload_s=math.ceil(every) if watch else 0)
         if not watch:
             return
         time.sleep(every)
 
 
-def _show(*, as_json: bool) -> None:
+def _begun() -> Begun:
     campaign = begun_here()
     if campaign is None:
         raise UsageError(
             "nothing was pushed from this workspace; push first, or hand out files (tasks --annotators A,B)"
         )
-    queues = measure_progress(campaign.rounds, campaign.ledger, guideline=campaign.guideline)
-    both = [*queues, total_progress(queues)]
+    return campaign
+
+
+def _show(look: Look, *, as_json: bool) -> None:
+    both = [*look.queues, total_progress(look.queues)]
     if as_json:
-        click.echo(json.dumps([_plain(queue) for queue in both]))
+        click.echo(json.dumps([_plain(queue) | look.record(queue) for queue in both]))
         return
     click.echo(drawn([_cells(queue) for queue in both], _HEADER, "table"), nl=False)
+    quality = look.quality
+    people = quality.people[quality.people["n_votes"] > 0]
+    if len(people):
+        rows = [_beside(row) for row in people.to_dict("records")]
+        click.echo("\n" + drawn(rows, _BESIDE, "table"), nl=False)
+    alpha = quality.alpha
+    if math.isnan(alpha.value):
+        say(f"no alpha yet: {alpha.note}")
+    else:
+        interval = "" if math.isnan(alpha.low) else f" (95%: {alpha.low:.3f} to {alpha.high:.3f})"
+        say(f"alpha so far {alpha.value:.3f}{interval}, of {n_of(quality.n_pairable, 'pair')} judged twice")
+    for name, words in zip(quality.alarms["annotator_id"], quality.alarms["words"], strict=True):
+        say(f"look into {name}: {words}")
+
+
+_BESIDE = (
+    "annotator",
+    "votes",
+    "shared pairs",
+    "agreement",
+    "positive",
+    "others' positive",
+    "s",
+    "others' s",
+)
+
+
+def _beside(row: dict[Any, Any]) -> list[str]:
+    shares = (row[name] for name in ("peer_agreement", "shared_positive_rate", "peer_positive_rate"))
+    return [
+        str(row["annotator_id"]),
+        f"{row['n_votes']:,}",
+        f"{row['n_shared']:,}",
+        *("" if math.isnan(share) else f"{share:.2f}" for share in shares),
+        _number(row["shared_duration_s"]),
+        _number(row["peer_duration_s"]),
+    ]
 
 
 _HEADER = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,6 +12,7 @@ from fire_toolkit.cli.fetching import derive_judgments, pull_once, read_files
 from fire_toolkit.cli.listening import listen
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
+from fire_toolkit.cli.quality import refresh_page
 from fire_toolkit.cli.server_options import connection_options
 
 
@@ -46,6 +48,13 @@ from fire_toolkit.cli.server_options import connection_options
 @click.option(
     "--hook-url", metavar="URL", help="How the server reaches ADDRESS:PORT. [default: http://ADDRESS:PORT]"
 )
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write the team's page, as `progress --html` does; with --listen again and again.",
+)
 @connection_options
 @json_option
 def pull(
@@ -57,6 +66,7 @@ def pull(
     host: str,
     port: int,
     hook_url: str | None,
+    page: Path | None,
     url: str | None,
     token_file: Path | None,
     as_json: bool,
@@ -75,7 +85,8 @@ def pull(
     if listens:
         if is_full or exports:
             raise click.UsageError("--listen goes without --full and --from-export")
-        listen(root, url, token_file, host=host, port=port, hook_url=hook_url, every=every, as_json=as_json)
+        own: dict[str, Any] = {"host": host, "port": port, "hook_url": hook_url, "every": every, "page": page}
+        listen(root, url, token_file, **own, as_json=as_json)
         return
     with workspace_lock():
         if exports:
@@ -83,5 +94,6 @@ def pull(
         else:
             pulled = pull_once(root, url, token_file, is_full=is_full, accepts_loss=accepts_loss)
         derive_judgments(root, pulled, as_json=as_json)
+        refresh_page(page)
     say_next("progress")
     say("when all is judged: fire-toolkit agree")

@@ -1,0 +1,143 @@
+"""How a campaign goes while people judge: agreement so far, annotators beside peers, what to look into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from fire_toolkit.agreement.intervals import Interval, alpha_interval
+from fire_toolkit.agreement.profiles import annotator_profiles
+from fire_toolkit.agreement.sample import measure
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes
+from fire_toolkit.tables import Judgments, first_round
+
+N_RESAMPLES = 2000
+LEAST_AGREEMENT = 0.7
+MIN_PAIRS = 10
+_MIN_ALIKE = 20  # answers, all the same, before that is worth a look
+_BY_CHANCE = 0.01
+_FAST_SHARE = 0.5
+
+
+class LiveQuality(NamedTuple):
+    """What `live_quality` returns.
+
+    alpha: of the first answers so far; prevalence: the share of positives among them; n_pairable: pairs with
+    two of them; people: a row for each annotator; alarms: columns annotator_id, alarm (`fast`, `one_answer`,
+    `agreement`) and words.
+    """
+
+    alpha: Interval
+    prevalence: float
+    n_pairable: int
+    people: pd.DataFrame
+    alarms: pd.DataFrame
+
+
+def live_quality(
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    level: str = "nominal",
+    lengths_s: pd.Series | None = None,
+    least_agreement: float = LEAST_AGREEMENT,
+) -> LiveQuality:
+    """Return the agreement of the first answers so far, and what can be said of who gave them.
+
+    Args:
+        judgments: one row for each annotator and pair; answers of later rounds are left out.
+        grades, level: as in `krippendorff_alpha`.
+        lengths_s: doc_id → length of the item, in seconds, where known.
+        least_agreement: agreement with peers below this is an alarm.
+
+    Returns:
+        alpha with its interval, captions drawn as wholes; people, by annotator_id: columns of
+        `annotator_profiles` (n_votes, n_without_vote, positive_rate, n_shared, shared_positive_rate,
+        peer_positive_rate, peer_agreement, duration_s_q50), shared_duration_s and peer_duration_s (medians on
+        the pairs that others judged too, own and others'), n_timed (answers whose time and item's length are
+        known) and n_faster (of these, how many took less than the item lasts).
+        Alarms: more than half of 10 or more timed answers were faster than their item; 20 or more votes all
+        the same, where that has a chance below .01 by the shares of all others' votes; agreement with peers
+        on 10 pairs or more below `least_agreement`. An alarm is a reason to look, not a verdict.
+
+    Raises:
+        UsageError, TableError: as `krippendorff_alpha`.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": [f"q{n}" for n in range(12) for _ in "uv"], "doc_id": "d",
+        ...     "annotator_id": ["u", "v"] * 12, "label": ["1", "0"] * 9 + ["0", "0"] * 3}))
+        >>> live_quality(judgments).alarms["words"].tolist()
+        ['agrees with others on 25% of 12 shared pairs', 'agrees with others on 25% of 12 shared pairs']
+    """
+    judgments = first_round(judgments)
+    interval = alpha_interval(
+        judgments, grades=grades, level=level, cluster="query_id", n_resamples=N_RESAMPLES
+    )
+    people = annotator_profiles(judgments, grades=grades, min_pairs=MIN_PAIRS, all_rounds=True)
+    votes = code_votes(judgments, grades=grades, level=level)
+    people = (
+        people.set_index("annotator_id").join(_paces(judgments, votes)).join(_faster(judgments, lengths_s))
+    )
+    people = people.reset_index().astype(dict.fromkeys(["n_timed", "n_faster"], "int64"))
+    rows = list(_alarms(people, judgments, votes, least_agreement))
+    alarms = pd.DataFrame(rows, columns=["annotator_id", "alarm", "words"], dtype="str")
+    return LiveQuality(
+        interval, measure(votes, "prevalence", level)[0], int(votes.is_pairable.sum()), people, alarms
+    )
+
+
+def _paces(judgments: Judgments, votes: Votes) -> pd.DataFrame:
+    """Return for each annotator the median seconds on shared pairs, own and those of the others there."""
+    timed = pd.DataFrame(
+        {"unit": votes.unit, "annotator_id": judgments["annotator_id"], "seconds": judgments["duration_s"]}
+    ).dropna()
+    both = timed.merge(timed, on="unit", suffixes=("", "_peer"))
+    both = both[both["annotator_id"] != both["annotator_id_peer"]]
+    by = both.groupby("annotator_id")
+    own = both.drop_duplicates(["annotator_id", "unit"]).groupby("annotator_id")["seconds"].median()
+    paces = pd.DataFrame({"shared_duration_s": own, "peer_duration_s": by["seconds_peer"].median()})
+    return paces.reindex(sorted(set(judgments["annotator_id"])))
+
+
+def _faster(judgments: Judgments, lengths_s: pd.Series | None) -> pd.DataFrame:
+    """Return for each annotator how many answers are timed with a known length, and how many were faster."""
+    known = pd.Series(dtype="float64") if lengths_s is None else lengths_s
+    lengths = judgments["doc_id"].map(known).astype("float64")
+    seconds = judgments["duration_s"].astype("float64")
+    is_timed = lengths.notna() & seconds.notna()
+    by = pd.DataFrame({"n_timed": is_timed, "n_faster": is_timed & (seconds < lengths)})
+    return by.groupby(judgments["annotator_id"]).sum()
+
+
+def _alarms(
+    people: pd.DataFrame, judgments: Judgments, votes: Votes, least_agreement: float
+) -> Iterator[tuple[str, str, str]]:
+    voted = Judgments(judgments[votes.value >= 0])
+    row: dict[Any, Any]
+    for row in people.to_dict("records"):
+        name = str(row["annotator_id"])
+        if row["n_timed"] >= MIN_PAIRS and row["n_faster"] > _FAST_SHARE * row["n_timed"]:
+            few = f"{row['n_faster']:,} of {row['n_timed']:,}"
+            yield name, "fast", f"{few} answers took less time than the item lasts"
+        if words := _always_one(voted, name):
+            yield name, "one_answer", words
+        if row["n_shared"] >= MIN_PAIRS and row["peer_agreement"] < least_agreement:
+            share = f"{100 * row['peer_agreement']:.0f}%"
+            yield name, "agreement", f"agrees with others on {share} of {row['n_shared']:,} shared pairs"
+
+
+def _always_one(votes: Judgments, annotator_id: str) -> str:
+    """Return that all votes of an annotator are for one label, where others' shares make that unlikely."""
+    is_own = votes["annotator_id"] == annotator_id
+    own, others = votes.loc[is_own, "label"], votes.loc[~is_own, "label"]
+    if len(own) < _MIN_ALIKE or own.nunique() > 1 or not len(others):
+        return ""
+    label = str(own.iloc[0])
+    share = float(((others == label).sum() + 1) / (len(others) + 2))  # never quite 1 (Laplace)
+    if share ** len(own) >= _BY_CHANCE:
+        return ""
+    return f"all {len(own):,} votes are {label!r}; of the others' votes {100 * share:.0f}% are"

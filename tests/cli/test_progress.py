@@ -1,0 +1,103 @@
+"""`progress`: how far and how well, on the terminal, as JSON, and as the team's page."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import Result
+
+if TYPE_CHECKING:
+    from fake_api import FakeServer
+
+Fire = Callable[..., Result]
+N_PAIRS = 24
+
+
+@pytest.fixture
+def root(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A campaign by hand in which A02 and A03 judged all pairs: A02 in 3 seconds each, always the same."""
+    monkeypatch.chdir(tmp_path)
+    fire("init", ".")
+    (tmp_path / "pool").mkdir()
+    pairs = "".join(f"q{n},v{n}\n" for n in range(N_PAIRS))
+    (tmp_path / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
+    queries = "".join(f"q{n}\ta <b>dog</b> {n}\n" for n in range(N_PAIRS))
+    (tmp_path / "collection/queries.tsv").write_text("query_id\ttext\n" + queries)
+    items = "".join(f"v{n}\thttp://media.test/v{n}.mp4\t2\t8\n" for n in range(N_PAIRS))
+    (tmp_path / "collection/items.tsv").write_text("doc_id\tmedia_url\tstart_s\tend_s\n" + items)
+    fire("tasks", "pool/pool.csv", "--overlap", "1", "--annotators", "A02,A03")
+    for name in ("A02", "A03"):
+        with (tmp_path / f"tasks/tasks.{name}.csv").open(newline="", encoding="utf-8") as stream:
+            tasks = [row["pair_id"] for row in csv.DictReader(stream)]
+        seconds, labels = (3, ["irrelevant"] * 2) if name == "A02" else (9, ["irrelevant", "relevant"])
+        answers = [f"{pair},{labels[place % 2]},{seconds}\n" for place, pair in enumerate(sorted(tasks))]
+        text = "pair_id,label,duration_s\n" + "".join(answers)
+        (tmp_path / f"exports/back.{name}.csv").write_text(text)
+    fire("import")
+    return tmp_path
+
+
+def test_alpha_everybody_beside_the_others_and_alarms_are_said(fire: Fire, root: Path) -> None:
+    told = fire("progress")
+    assert "alpha so far -0.306" in told.stderr  # 1 - .5 / (2 * 36 * 12 / (48 * 47))
+    assert "look into A02: 24 of 24 answers took less time than the item lasts" in told.stderr
+    assert "look into A02: all 24 votes are 'irrelevant'; of the others' votes 50% are" in told.stderr
+    assert "look into A03: agrees with others on 50% of 24 shared pairs" in told.stderr
+    lines = [line.split() for line in told.stdout.splitlines()]
+    assert ["A02", "24", "24", "0.50", "0.00", "0.50", "3.0", "9.0"] in lines
+    quiet = fire("progress", "--least-agreement", "0.5").stderr
+    assert "shared pairs" not in quiet
+
+
+def test_json_has_the_same(fire: Fire, root: Path) -> None:
+    *queues, everybody = json.loads(fire("progress", "--format", "json").stdout)
+    by_name = {queue["annotator_id"]: queue for queue in queues}
+    assert (by_name["A02"]["n_faster"], by_name["A03"]["n_faster"]) == (24, 0)
+    assert (by_name["A02"]["shared_duration_s"], by_name["A02"]["peer_duration_s"]) == (3.0, 9.0)
+    assert (everybody["annotator_id"], everybody["n_pairable"], everybody["prevalence"]) == ("all", 24, 0.25)
+    assert everybody["alpha_low"] < everybody["alpha"] < everybody["alpha_high"]
+    assert {alarm["alarm"] for alarm in everybody["alarms"]} == {"fast", "one_answer", "agreement"}
+
+
+def test_before_anybody_has_answered(fire: Fire, tmp_path: Path, root: Path) -> None:
+    for path in (root / "ledger").glob("*"):
+        path.unlink()
+    told = fire("progress", "--html", "team.html")
+    assert "no alpha yet: no pair has two judgments" in told.stderr
+    assert json.loads(fire("progress", "--format", "json").stdout)[-1]["alpha"] is None
+    assert "nan" not in (root / "team.html").read_text()
+
+
+def test_the_page_says_what_progress_says(fire: Fire, root: Path) -> None:
+    fire("annotators", "pause", "A03")
+    fire("progress", "--html", "team.html")
+    page = (root / "team.html").read_text()
+    for words in (
+        "-0.31",
+        "24 pairs judged twice",
+        "A03 <small>paused</small>",
+        "24 of 24 answers took less",
+    ):
+        assert words in page
+    assert 'http-equiv="refresh"' not in page
+
+
+def test_a_pull_writes_the_page(fire: Fire, server: FakeServer, root: Path) -> None:
+    fire("tasks", "pool/pool.csv", "--overlap", "0", "--out", "again.json")
+    other = root / "other"
+    fire("init", other)
+    for place in ("pool/pool.csv", "collection/queries.tsv", "collection/items.tsv"):
+        (other / place).parent.mkdir(exist_ok=True)
+        (other / place).write_bytes((root / place).read_bytes())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(other)
+        fire("tasks", "pool/pool.csv")
+        fire("push", "--annotator", "A02", "--annotator", "A03")
+        server.answer(server.tasks_of(server.project_of("A02"))[0]["id"], 2)
+        fire("pull", "--html", "team.html")
+        assert "<h2>Answered</h2><b>1</b>" in Path("team.html").read_text()
