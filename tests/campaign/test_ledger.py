@@ -248,7 +248,7 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(tmp_path: Path, monkeypatch: py
 _WRITER = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
 from test_ledger import ledger_of, row
 from fire_toolkit.campaign.ledger import append_rows
 print("ready", flush=True)
@@ -263,7 +263,8 @@ def test_killed_writers_lose_nothing_that_was_written_and_leave_no_half_segment(
     folder = tmp_path / "ledger"
     chance = random.Random(1)
     for _ in range(6):
-        arguments = [sys.executable, "-c", _WRITER, str(folder), str(Path(__file__).parent)]
+        here = Path(__file__).parent
+        arguments = [sys.executable, "-c", _WRITER, str(folder), str(here), str(here.parent)]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
