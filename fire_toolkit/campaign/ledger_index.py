@@ -119,19 +119,27 @@ class LedgerIndex:
         rows = self._ledger[self._ledger["source"] == source]
         return dict(zip(rows["project"], rows["queue"], strict=True))
 
-    def n_answers(self, source: str) -> dict[str, int]:
-        """Return how many answers, skips too, each project of a source has as far as the ledger knows."""
+    def answer_times(self, source: str) -> dict[str, list[str]]:
+        """Return for each project of a source the updated_at of its answers, skips too, that are there."""
         there: dict[str, set[str]] = {}
         for (found, project, *_), own in self._places.items():
             if found == source:
                 there.setdefault(project, set()).update(own)
+        states = {project: [self._states[each] for each in own] for project, own in there.items()}
         return {
-            project: sum(self._states[annotation][1] != DELETED for annotation in own)
-            for project, own in there.items()
+            project: [updated_at for updated_at, state in own if state != DELETED]
+            for project, own in states.items()
         }
 
     def missing(
-        self, source: str, project: str, *, seen: Collection[str], tasks: Collection[TaskKey] | None = None
+        self,
+        source: str,
+        project: str,
+        *,
+        seen: Collection[str],
+        tasks: Collection[TaskKey] | None = None,
+        since: str = "",
+        until: str = "~",
     ) -> Ledger:
         """Return the answers that were there at the last look and are not in `seen`.
 
@@ -140,6 +148,8 @@ class LedgerIndex:
             project: its number there.
             seen: annotations that are there.
             tasks: number and pair of the tasks that were looked at; None: all.
+            since, until: only answers last changed from the one time on, before the other: a server uses the
+                number of a deleted project again.
         """
         here = (source, project)
         if tasks is None:
@@ -150,7 +160,9 @@ class LedgerIndex:
             annotation
             for place in looked_at
             for annotation in self._places.get(place, ())
-            if annotation not in seen and self._states[annotation][1] != DELETED
+            if annotation not in seen
+            and self._states[annotation][1] != DELETED
+            and since <= self._states[annotation][0] < until
         }
         if not gone:
             return Ledger(self._ledger.iloc[:0])

@@ -17,7 +17,7 @@ from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.api import Api, Filter, Json, Task
 from fire_toolkit.labelstudio.projects import check_config, own_projects
 from fire_toolkit.labelstudio.sweep import sweep_tasks
-from fire_toolkit.labelstudio.vanished import QUEUE, Vanished, find_vanished, vanished_words
+from fire_toolkit.labelstudio.vanished import QUEUE, Vanished, born_at, find_vanished, vanished_words
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
@@ -69,7 +69,7 @@ def pull_answers(
     def read(project: _Project, since: str) -> None:
         origin = Origin(source, str(project.number), project.queue, now(), names)
         key = f"{source}{project.key}"
-        newest = _pull_project(api, project.number, origin, index, since=since, report=report)
+        newest = _pull_project(api, project, origin, index, since=since, report=report)
         kept.update({key: newest} if newest else {}, **{f"{key}{QUEUE}": project.queue})
         if not since:
             index.write()
@@ -81,7 +81,7 @@ def pull_answers(
     index.write()
     for project in _miscounted(api, campaign, projects, index, source, kept):
         read(project, "")
-        n_more = (project.n_answers or 0) - index.n_answers(source).get(str(project.number), 0)
+        n_more = (project.n_answers or 0) - _n_known(index, source, project)
         kept[f"{source}{project.key}{MORE}"] = str(max(n_more, 0))
     vanished = find_vanished(listed, campaign, index, kept, source)
     if accepts_loss:
@@ -119,8 +119,7 @@ def _checked_projects(listed: Iterable[Json], campaign: Campaign) -> list[_Proje
             check_config(campaign, project)
             counts = [project.get(f"{what}_annotations_number") for what in ("total", "skipped")]
             n_answers = None if None in counts else sum(int(count or 0) for count in counts)
-            born = str(project.get("created_at") or "")
-            found.append(_Project(int(project["id"]), str(name), born, n_answers))
+            found.append(_Project(int(project["id"]), str(name), born_at(project), n_answers))
     return sorted(found, key=lambda project: project.number)
 
 
@@ -146,10 +145,9 @@ def _miscounted(
 
     People go on answering while we read: a number between the server's before and after is right.
     """
-    known = index.n_answers(source)
 
     def expected(project: _Project) -> int:
-        return known.get(str(project.number), 0) + int(marks.get(f"{source}{project.key}{MORE}", 0))
+        return _n_known(index, source, project) + int(marks.get(f"{source}{project.key}{MORE}", 0))
 
     suspects = {p.key: p for p in projects if p.n_answers not in (None, expected(p))}
     if not suspects:
@@ -165,12 +163,17 @@ def _miscounted(
     ]
 
 
+def _n_known(index: LedgerIndex, source: str, project: _Project) -> int:
+    """Return how many answers of a project count, without those of an earlier one of its number."""
+    return sum(moment >= project.born for moment in index.answer_times(source).get(str(project.number), ()))
+
+
 def _record_loss(
     vanished: Iterable[Vanished], index: LedgerIndex, source: str, marks: dict[str, str], seen_at: str
 ) -> None:
     """Record as deleted what belongs to projects that are gone, and forget these projects."""
     for each in vanished:
-        rows = index.missing(source, each.number, seen=())
+        rows = index.missing(source, each.number, seen=(), until=each.until)
         is_ours = [queue_named(queue) is not None for queue in rows["queue"]]
         index.append(gone_rows(Ledger(rows[is_ours]), seen_at))
         for suffix in ("", QUEUE, MORE):
@@ -189,20 +192,26 @@ def _last_change(tasks: Iterable[Task]) -> str:
 
 
 def _pull_project(
-    api: Api, project: int, origin: Origin, index: LedgerIndex, *, since: str, report: Callable[[int], None]
+    api: Api,
+    project: _Project,
+    origin: Origin,
+    index: LedgerIndex,
+    *,
+    since: str,
+    report: Callable[[int], None],
 ) -> str:
     """Read what has changed since a time (empty: all), and return up to which time all is read now.
 
     That is the last change of all before a whole sweep, and the last one on the first page of changes: what
     changes while the other pages are read is later than either.
     """
-    newest = since or _newest_change(api, project)
+    newest = since or _newest_change(api, project.number)
     is_first = bool(since)
     filters = [Filter("updated_at", "greater", "Datetime", _earlier(since))] if since else []
-    where = f"{api.connection.url}: project {project}"
+    where = f"{api.connection.url}: project {project.number}"
     seen: set[str] = set()
     tasks_seen: set[tuple[str, str]] = set()
-    pages = sweep_tasks(api, project, include=_INCLUDE, filters=filters, with_answers=True)
+    pages = sweep_tasks(api, project.number, include=_INCLUDE, filters=filters, with_answers=True)
     for page in pages:
         if is_first:
             newest, is_first = max(newest, _last_change(page)), False
@@ -215,7 +224,8 @@ def _pull_project(
         report(len(page))
     if tasks_seen or not since:
         looked_at = tasks_seen if since else None
-        missing = index.missing(origin.source, origin.project, seen=seen, tasks=looked_at)
+        here = (origin.source, origin.project)
+        missing = index.missing(*here, seen=seen, tasks=looked_at, since=project.born)
         if not missing.empty:
             index.append(gone_rows(missing, origin.seen_at))
     return newest

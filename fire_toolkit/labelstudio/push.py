@@ -43,13 +43,20 @@ _OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it
 class Queue:
     """The tasks of one annotator in their order, as they are sent; n_held wait for the training.
 
-    withdrawn: pairs that were hers and are not asked of her any more.
+    withdrawn: pairs that were hers and are not asked of her any more; answered: pairs whose answer the ledger
+    has, which are not asked again should their task be gone (with its project, say).
     """
 
     name: QueueName
     tasks: tuple[Payload, ...]
     n_held: int = 0
     withdrawn: frozenset[str] = frozenset()
+    answered: frozenset[str] = frozenset()
+
+    @property
+    def to_ask(self) -> tuple[Payload, ...]:
+        """The tasks that have no answer yet."""
+        return tuple(task for task in self.tasks if _key(task) not in self.answered)
 
 
 @dataclass(frozen=True)
@@ -115,9 +122,9 @@ def make_queues(entry: Round, guideline: Guideline, *, done: Collection[tuple[st
         is_trained = all((str(name), pair) in done for pair in training)
         pairs = list(ordered["pair_id"] if is_trained else training)
         tasks = tuple(by_pair[pair] for pair in pairs)
-        queues.append(
-            Queue(name, tasks, len(ordered) - len(pairs), withdrawn.get(name.annotator_id, frozenset()))
-        )
+        answered = frozenset(pair for pair in pairs if (str(name), pair) in done)
+        gone = withdrawn.get(name.annotator_id, frozenset())
+        queues.append(Queue(name, tasks, len(ordered) - len(pairs), gone, answered))
     return queues
 
 
@@ -137,7 +144,7 @@ def plan_push(api: Api, campaign: Campaign, queues: Sequence[Queue]) -> list[Pla
 def _plan(api: Api, campaign: Campaign, queue: Queue, projects: Sequence[Mapping[str, Any]]) -> Plan:
     kept = [project for project in projects if not is_retired(project)]
     if not kept:
-        return Plan(queue, missing=queue.tasks)
+        return Plan(queue, missing=queue.to_ask)
     project = api.project(int(kept[0]["id"]))
     check_config(campaign, project)
     wanted = {_key(task): task for task in queue.tasks}
@@ -154,7 +161,7 @@ def _plan(api: Api, campaign: Campaign, queue: Queue, projects: Sequence[Mapping
         twins=tuple(kept[1:]),
         restored={name: value for name, value in GUARDED.items() if project.get(name) != value},
         there=there,
-        missing=tuple(task for key, task in wanted.items() if key not in there),
+        missing=tuple(task for task in queue.to_ask if _key(task) not in there),
         changed=changed,
     )
 

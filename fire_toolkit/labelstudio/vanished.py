@@ -8,9 +8,11 @@ from typing import Any
 
 from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import Campaign, queue_named
+from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.projects import own_projects
 
 QUEUE = " queue"
+NEVER = "~"  # above all times
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class Vanished:
     """A project that was read before and is not among the campaign's any more.
 
     key: source, number and birth, as the marks have it; queue: whose it was, empty if unknown; n_answers: how
-    many of its answers count; is_unmarked: it is on the server, and its description was changed.
+    many of its answers count; is_unmarked: it is on the server, and its description was changed; until: the
+    birth of the project that has its number now, above all times if there is none.
     """
 
     key: str
@@ -26,6 +29,7 @@ class Vanished:
     queue: str
     n_answers: int
     is_unmarked: bool
+    until: str = NEVER
 
     @property
     def words(self) -> str:
@@ -54,29 +58,34 @@ def find_vanished(
     A project without answers whose queue has another project is not missed.
     """
     listed = list(listed)
-    own = {
-        str(project["id"]): str(queue)
-        for queue, found in own_projects(listed, campaign).items()
-        for project in found
-    }
-    there = {(str(project["id"]), str(project.get("created_at") or "")) for project in listed}
-    answers = index.n_answers(source)
-    found = []
+    own = own_projects(listed, campaign)
+    born = {str(project["id"]): born_at(project) for project in listed}
+    marked = {str(project["id"]) for found in own.values() for project in found}
+    times = index.answer_times(source)
+    vanished = []
     for number, (key, queue) in sorted(
         _known(index, marks, source).items(), key=lambda item: item[0].zfill(9)
     ):
-        n_answers = answers.get(number, 0)
-        if number not in own and (n_answers or queue not in own.values()):
-            is_there = (number, key.rpartition("#")[2]) in there
-            found.append(Vanished(key, number, queue, n_answers, is_there))
-    return found
+        is_same = number in born and key.endswith(("#", f"#{born[number]}"))
+        is_unmarked = is_same and number not in marked
+        until = NEVER if is_unmarked else born.get(number, NEVER)
+        n_answers = sum(moment < until for moment in times.get(number, ()))
+        if n_answers or queue not in map(str, own):
+            vanished.append(Vanished(key, number, queue, n_answers, is_unmarked, until))
+    return vanished
+
+
+def born_at(project: Mapping[str, Any]) -> str:
+    """Return when a project was made, UTC, as answers' times are written; empty if nobody says."""
+    born = str(project.get("created_at") or "")
+    return utc_time(born) or born
 
 
 def _known(index: LedgerIndex, marks: Mapping[str, str], source: str) -> dict[str, tuple[str, str]]:
     """Return key and queue of each project that was read, or has answers that count in the ledger."""
-    counted = index.n_answers(source)
+    times = index.answer_times(source)
     queues = {number: queue for number, queue in index.queues(source).items() if queue_named(queue)}
-    known = {n: (f"{source}#{n}#", queue) for n, queue in queues.items() if counted.get(n)}
+    known = {number: (f"{source}#{number}#", queue) for number, queue in queues.items() if times.get(number)}
     for mark, queue in marks.items():
         if mark.startswith(f"{source}#") and mark.endswith(QUEUE):
             key = mark.removesuffix(QUEUE)

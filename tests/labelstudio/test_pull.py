@@ -18,7 +18,7 @@ from examples import examples
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from campaigns import CAMPAIGN, GUIDELINE, make_api, pairs_of, round_of, tasks_of
+from campaigns import CAMPAIGN, GUIDELINE, make_api, round_of, tasks_of
 from fake_api import FAULTS, FakeServer, Killed, choice, comment
 
 from fire_toolkit.campaign.carrier import Fetched
@@ -30,7 +30,7 @@ from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio import api as api_module
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import make_queues, push_queues
+from fire_toolkit.labelstudio.push import make_queues, plan_push, push_queues
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}
 ROUND = round_of(tasks_of(10, overlap=0.4))
@@ -38,10 +38,15 @@ ROUND = round_of(tasks_of(10, overlap=0.4))
 
 def pushed_server(entry: Round = ROUND, done: set[tuple[str, str]] | None = None) -> FakeServer:
     server = FakeServer()
-    queues = make_queues(entry, GUIDELINE, done=done or set())
-    list(push_queues(make_api(server), CAMPAIGN, queues, guideline=GUIDELINE))
+    push(server, entry, done or set())
     server.requests.clear()
     return server
+
+
+def push(server: FakeServer, entry: Round, done: set[tuple[str, str]]) -> None:
+    api = make_api(server)
+    plans = plan_push(api, CAMPAIGN, make_queues(entry, GUIDELINE, done=done))
+    list(push_queues(api, CAMPAIGN, plans, guideline=GUIDELINE))
 
 
 def task_for(server: FakeServer, name: str, place: int = 0) -> int:
@@ -392,9 +397,11 @@ def test_training_and_controls_are_no_votes(site: Site) -> None:
     entry = round_of(
         tasks_of(2), ("ann",), training=tasks_of(1, prefix="t"), controls=tasks_of(1, prefix="c")
     )
-    done = {("1/ann", pair) for pair in pairs_of(entry.assignments, "ann")}
-    server = pushed_server(entry, done)
-    for task in server.tasks_of(1):
+    server = pushed_server(entry)
+    (training,) = server.tasks_of(1)
+    server.answer(training["id"], 2)
+    push(server, entry, {("1/ann", training["data"]["pair_id"])})
+    for task in server.tasks_of(1)[1:]:
         server.answer(task["id"], 2)
     site.pull(server)
     derived = site.derived(entry)
@@ -585,3 +592,24 @@ def test_states_of_edited_answers(site: Site) -> None:
     server.edit(answer, 2, "irrelevant")
     site.pull(server)
     assert site.states() == {EDITED: 1}
+
+
+def test_answers_of_a_project_whose_number_another_one_has_now_are_kept_too(site: Site) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "bob"), 3)
+    site.pull(server)
+    number = server.project_of("bob")
+    for task in server.tasks_of(number):
+        server.delete_task(task["id"])
+    del server.projects[number]
+    push(server, ROUND, set())
+    assert server.project_of("bob") == number
+    server.answer(task_for(server, "bob", 3), 3, "irrelevant")
+    for is_full in (False, True):
+        pulled = site.pull(server, is_full=is_full)
+        assert pulled.n_deleted == 0
+        assert f"project {number} (1/bob) was deleted, with 1 answer" in pulled.notes[0]
+    assert len(site.derived().judgments) == 2
+    assert counts(site.pull(server, is_full=True, accepts_loss=True)) == (0, 0, 1, 0)
+    assert site.derived().judgments["label"].tolist() == ["irrelevant"]
+    assert site.pull(server, is_full=True).notes == ()

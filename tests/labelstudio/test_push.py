@@ -247,14 +247,28 @@ def test_training_is_pushed_alone_until_it_is_done() -> None:
     assert keys == pairs_of(entry.assignments, "ann")
 
 
+def test_what_was_answered_is_not_asked_again_when_its_project_is_gone() -> None:
+    entry, server = round_of(tasks_of(10)), FakeServer()
+    push(server, entry)
+    done = {("1/ann", pair) for pair in pairs_of(entry.assignments, "ann")[:2]}
+    del server.projects[server.project_of("ann")]
+    pushed = {str(p.queue): p for p in push(server, entry, done)}
+    assert sorted(server.keys_of(server.project_of("ann"))) == sorted(pairs_of(entry.assignments, "ann")[2:])
+    assert pushed["1/ann"].n_there == 2
+    assert [p.n_added for p in push(server, entry, done)] == [0, 0]
+
+
 def test_nothing_that_is_sent_tells_where_a_pair_comes_from() -> None:
     entry = round_of(
         tasks_of(8, overlap=0.5), training=tasks_of(2, prefix="t"), controls=tasks_of(2, prefix="c")
     )
     server = FakeServer()
-    done = {(f"1/{name}", pair) for name in ("ann", "bob") for pair in pairs_of(entry.assignments, name)}
+    done = {(f"1/{name}", pair) for name in ("ann", "bob") for pair in pairs_of(entry.assignments, name)[:2]}
+    push(server, entry)  # the training
     push(server, entry, done)
-    made, imported = server.bodies[0::2], server.bodies[1::2]
+    made = [body for body in server.bodies if isinstance(body, dict)]
+    imported = [body for body in server.bodies if isinstance(body, list)]
+    assert (len(made), [len(body) for body in imported][:2]) == (2, [2, 2])
     settings = set(project_settings(CAMPAIGN, QueueName(1, "ann"), GUIDELINE))
     for body in made:
         assert set(body) == settings
