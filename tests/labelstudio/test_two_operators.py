@@ -1,0 +1,306 @@
+"""Two operators, people who answer meanwhile, a server that fails, commands that are killed: nothing is lost.
+
+Two commands run at a time, each up to its next request; whose turn it is, what fails and what people do in
+between is drawn. Both operators work in one workspace, or the second one in a copy of it, which only pulls.
+FIRE_SEQUENCES says how many sequences are run.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from campaigns import CAMPAIGN, GUIDELINE, round_of, tasks_of
+from fake_api import TOKEN, URL, FakeServer, Killed
+
+from fire_toolkit.campaign.ledger import DELETED, Ledger, latest_answers, read_ledger
+from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+from fire_toolkit.campaign.moves import move_tasks
+from fire_toolkit.campaign.progress import left_pairs
+from fire_toolkit.campaign.records import (
+    LEDGER_FOLDER,
+    add_moves,
+    read_marks,
+    read_rounds,
+    write_campaign,
+    write_round,
+)
+from fire_toolkit.campaign.rounds import seen_pairs
+from fire_toolkit.errors import FireError
+from fire_toolkit.labelstudio import accounts, api
+from fire_toolkit.labelstudio.carrier import LabelStudio
+from fire_toolkit.labelstudio.connection import Connection, open_client
+from fire_toolkit.workspace.locks import hold_workspace
+
+N_SEQUENCES = int(os.environ.get("FIRE_SEQUENCES", "40"))
+PEOPLE = {"A02": 2, "A03": 3, "A04": 4}
+ROUND = round_of(tasks_of(10, overlap=0.4), ("A02", "A03"), controls=tasks_of(2, prefix="c"))
+FAULTS = (
+    "500",
+    "500-after",
+    "502-after",
+    "409",
+    "429",
+    "drop",
+    "drop-after",
+    "timeout",
+    "shuffle",
+    "repeat-rows",
+)
+Versions = set[tuple[str, str]]
+
+
+class Operator(threading.Thread):
+    """Runs one command, request by request: `step` lets it go on up to the next one."""
+
+    def __init__(self, command: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self._command = command
+        self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
+        self.is_done = False
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        self._go.acquire()
+        try:
+            self._command()
+        except (FireError, Killed):
+            pass  # said, or dead: the next command goes on from there
+        except BaseException as error:
+            self.error = error
+        self.is_done = True
+        self._stopped.release()
+
+    def wait_turn(self) -> None:
+        self._stopped.release()
+        self._go.acquire()
+
+    def step(self) -> None:
+        self._go.release()
+        assert self._stopped.acquire(timeout=60)
+        if self.error:
+            raise self.error
+
+
+class World:
+    """A server, a workspace and its copy, and what people were told was stored."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.server = FakeServer()
+        self.transport = httpx.MockTransport(self._handle)
+        self.root, self.copy = root / "work", root / "copy"
+        write_campaign(self.root, CAMPAIGN)
+        write_round(self.root, ROUND)
+        shutil.copytree(self.root, self.copy)
+        self.is_quiet = False
+        self.has_deleted = False
+        self.must_count: Versions = set()
+        self.gone: set[str] = set()
+
+    def _handle(self, request: httpx.Request) -> httpx.Response:
+        operator = threading.current_thread()
+        if isinstance(operator, Operator):
+            operator.wait_turn()
+        fate = "ok" if self.is_quiet else self.chance.choices(["ok", "fault", "dies"], [85, 12, 3])[0]
+        self.server.faults = [self.chance.choice(FAULTS)] if fate == "fault" else []
+        if fate == "dies" and self.chance.random() < 0.5:
+            raise Killed
+        answer = self.server._handle(request)
+        if fate == "dies":
+            raise Killed
+        return answer
+
+    # What operators do
+
+    def _carrier(self, root: Path) -> LabelStudio:
+        return LabelStudio(Connection(URL, TOKEN), root)
+
+    def push(self) -> None:
+        with hold_workspace(self.root, "push", wait_s=0):
+            rounds = read_rounds(self.root)
+            ledger = read_ledger(self.root / LEDGER_FOLDER)
+            self._carrier(self.root).give_out(CAMPAIGN, rounds, GUIDELINE, ledger)
+
+    def pull(self, root: Path | None = None, *, is_full: bool = False) -> None:
+        root = root or self.root
+        with hold_workspace(root, "pull", wait_s=0):
+            self._carrier(root).fetch(CAMPAIGN, read_rounds(root), root / LEDGER_FOLDER, is_full=is_full)
+
+    def reassign(self) -> None:
+        with hold_workspace(self.root, "reassign", wait_s=0):
+            (entry,) = read_rounds(self.root)
+            ledger = read_ledger(self.root / LEDGER_FOLDER)
+            source, target = self.chance.sample(sorted(PEOPLE), 2)
+            moves = move_tasks(
+                entry.assignments,
+                left_pairs(ledger, [entry])[1],
+                [source],
+                [target],
+                seen=set(seen_pairs([entry], ledger).itertuples(index=False, name=None)),
+                batch=int(entry.moves["batch"].max()) + 1 if len(entry.moves) else 1,
+                seed=self.chance.randrange(100),
+            )
+            if len(moves):
+                add_moves(self.root, entry, moves)
+
+    def commands(self) -> list[Callable[[], None]]:
+        """Two commands to run at once."""
+        first = [self.push, self.pull, partial(self.pull, is_full=True), self.reassign]
+        second = [*first, partial(self.pull, self.copy), partial(self.pull, self.copy, is_full=True)]
+        return [self.chance.choice(first), self.chance.choice(second)]
+
+    # What people do
+
+    def live(self) -> None:
+        """Let somebody answer, skip, change or delete an answer, or an administrator delete something."""
+        deeds = [self._answer, self._edit, self._delete_answer, self._delete_task, self._delete_project]
+        self.chance.choices(deeds, [80, 10, 5, 4, 1])[0]()
+
+    def _answer(self) -> None:
+        server = self.server
+        offered = [
+            task
+            for task in server.tasks.values()
+            if not task["is_labeled"] and task["project"] in server.projects
+        ]
+        if not offered:
+            return
+        task = self.chance.choice(sorted(offered, key=lambda task: task["id"]))
+        person = server.projects[task["project"]]["description"].split()[-1]
+        label = self.chance.choice(["relevant", "irrelevant", "ambiguous", None])
+        server.answer(task["id"], PEOPLE[person], label)
+        if self.chance.random() < 0.1:
+            server.lose_time(task["id"])
+
+    def _some_answer(self) -> int | None:
+        numbers = sorted(
+            n for n, a in self.server.annotations.items() if a["project"] in self.server.projects
+        )
+        return self.chance.choice(numbers) if numbers else None
+
+    def _edit(self) -> None:
+        if number := self._some_answer():
+            self.server.edit(number, self.chance.choice([2, 3, 4]), "irrelevant")
+            if self.chance.random() < 0.1:
+                self.server.lose_time(self.server.annotations[number]["task"])
+
+    def _delete_answer(self) -> None:
+        if number := self._some_answer():
+            self.server.tasks[self.server.annotations[number]["task"]]["is_labeled"] = False
+            self.server.delete_annotation(number)
+
+    def _delete_task(self) -> None:
+        if number := self._some_answer():
+            self.server.delete_task(self.server.annotations[number]["task"])
+            self.has_deleted = True
+
+    def _delete_project(self) -> None:
+        if not self.server.projects:
+            return
+        number = self.chance.choice(sorted(self.server.projects))
+        there = {version_of(a) for a in self.server.annotations.values() if a["project"] == number}
+        self.must_count |= there & known_versions(read_ledger(self.root / LEDGER_FOLDER))
+        self.gone |= {name for name, _ in there}
+        for task in self.server.tasks_of(number):
+            self.server.delete_task(task["id"])
+        del self.server.projects[number]
+        self.has_deleted = True
+
+    def run_together(self, commands: list[Callable[[], None]]) -> None:
+        """Run commands at once, each up to its next request in turn, while people go on."""
+        operators = [Operator(command) for command in commands]
+        for operator in operators:
+            operator.start()
+        while waiting := [operator for operator in operators if not operator.is_done]:
+            self.chance.choice(waiting).step()
+            for _ in range(self.chance.choice([0, 0, 1, 2])):
+                self.live()
+        for operator in operators:
+            operator.join(timeout=60)
+
+
+def version_of(annotation: dict[str, str]) -> tuple[str, str]:
+    return annotation["unique_id"], annotation["updated_at"]
+
+
+def known_versions(ledger: Ledger) -> Versions:
+    """The versions of answers that count in a ledger."""
+    rows = latest_answers(ledger)
+    assert not rows["annotation"].duplicated().any()
+    rows = Ledger(rows[rows["state"] != DELETED])
+    return set(zip(rows["annotation"], rows["updated_at"], strict=True))
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> World:
+    found = World(tmp_path, request.param)
+    opened = partial(open_client, transport=found.transport)
+    monkeypatch.setattr(api, "open_client", lambda connection, timeout_s, transport: opened(connection))
+    monkeypatch.setattr(accounts, "open_client", lambda connection, transport: opened(connection))
+    monkeypatch.setattr(api.Api, "pause", lambda self, seconds: None)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", range(N_SEQUENCES), indirect=True)
+def test_two_operators_lose_and_double_nothing(world: World) -> None:
+    for _ in range(world.chance.randint(2, 6)):
+        world.run_together(world.commands())
+    world.is_quiet = True
+    server = world.server
+    world.pull()
+    stored = {version_of(annotation) for annotation in server.annotations.values()}
+    if not world.has_deleted:  # by the server's counts: no answer is missing, though an edit may be
+        known = {name for name, _ in known_versions(read_ledger(world.root / LEDGER_FOLDER))}
+        assert {name for name, _ in stored} == known
+    world.push()
+    for root in (world.root, world.copy):
+        world.pull(root, is_full=True)
+    known = known_versions(read_ledger(world.root / LEDGER_FOLDER))
+    assert stored <= known
+    assert world.must_count <= known
+    gone = {name for name, _ in known - stored}
+    assert gone <= world.gone  # what else was deleted counts no more
+    assert not gone or "was deleted, with" in read_marks(world.root)["vanished"]
+    both = world.root.parent / "both"
+    for root in (world.root, world.copy):
+        if (root / LEDGER_FOLDER).is_dir():
+            shutil.copytree(root / LEDGER_FOLDER, both, dirs_exist_ok=True)
+    assert stored <= known_versions(read_ledger(both))
+    check_server(world)
+    (entry,) = read_rounds(world.root)
+    judged = ledger_to_judgments(read_ledger(world.root / LEDGER_FOLDER), [entry], guideline=GUIDELINE)
+    assert not judged.judgments[["query_id", "doc_id", "annotator_id"]].duplicated().any()
+
+
+def check_server(world: World) -> None:
+    """Every task is with its annotator once, and nothing else is offered to anybody."""
+    (entry,) = read_rounds(world.root)
+    answered = read_ledger(world.root / LEDGER_FOLDER)
+    answered = latest_answers(answered)
+    done = set(zip(answered["queue"], answered["pair_id"], strict=True))
+    projects: dict[str, list[int]] = {}
+    for number, project in world.server.projects.items():
+        projects.setdefault(project["description"].split()[-1], []).append(number)
+    queues = entry.assignments.groupby("annotator_id")["pair_id"].agg(set).to_dict()
+    for name, numbers in projects.items():
+        keys = sum((world.server.keys_of(number) for number in numbers), Counter[str]())
+        assert max(keys.values(), default=1) == 1, (name, keys)
+        offered = {key for number in numbers for key in world.server.offered(number)}
+        assert offered <= queues.get(name, set())
+    for name, pairs in queues.items():
+        keys = {key for number in projects.get(name, []) for key in world.server.keys_of(number)}
+        assert {pair for pair in pairs - keys if (f"1/{name}", pair) not in done} == set()
