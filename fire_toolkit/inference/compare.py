@@ -17,6 +17,7 @@ from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ranking import LEAST_SHARED, split_runs, top
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Comparisons, Run
+from fire_toolkit.tables.columns import sorted_union
 
 
 class _Compared(NamedTuple):
@@ -127,19 +128,8 @@ def _check_arguments(depths: list[int], persistences: list[float], ties: str) ->
 def _code(runs: list[Run], depth: int) -> list[RunBlock]:
     """Return the top `depth` of runs as blocks of the same queries and docs."""
     blocks = [block_of(top(run, depth)) for run in runs]
-    queries = _union([block.queries for block in blocks])
-    docs = _union([block.docs for block in blocks])
+    queries, docs = (sorted_union([getattr(each, ids) for each in blocks]) for ids in ("queries", "docs"))
     return [block.over(queries, docs) for block in blocks]
-
-
-def _union(ids: list[pd.Index[str]]) -> pd.Index[str]:
-    """Return the ids of all runs, ascending."""
-    first, *others = ids
-    if all(each.equals(first) for each in others):
-        return first
-    names = {name for each in ids for name in each.to_numpy(dtype=object)}
-    union: pd.Index[str] = pd.Index(sorted(names), dtype="str")
-    return union
 
 
 def _names(depth: int, persistences: list[float], ties: str) -> list[str]:

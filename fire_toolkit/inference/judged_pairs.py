@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints, places_among
-from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.matching.coded import ABSENT
+from fire_toolkit.errors import UsageError
+from fire_toolkit.matching.coded import ABSENT, all_pairs, code_together
 from fire_toolkit.measures import (
     CodedQrels,
     JudgedRanking,
@@ -23,7 +23,6 @@ from fire_toolkit.measures import (
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.stored_runs import AnyRun, judge_stored, list_stored
 from fire_toolkit.tables import PoolSources, Qrels
-from fire_toolkit.tables.columns import PAIR
 
 Tell = Callable[[str], None]  # is told what is being worked on
 
@@ -79,7 +78,7 @@ def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.Data
         runs: Run tables, each of one or more runs; or runs that are read when they are joined, such as
             `formats.runs.open_run` returns.
         original: its queries are the universe.
-        others: tables with query_id and doc_id: corrected qrels, labels.
+        others: tables with query_id, doc_id and relevance: corrected qrels, labels.
 
     Raises:
         UsageError: no run.
@@ -89,24 +88,14 @@ def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.Data
     stored = list_stored(runs)
     if not stored:
         raise UsageError("no run given; expected at least one that is not empty")
-    queries = pd.Index(np.unique(original["query_id"].to_numpy(dtype=object)), dtype="str")
-    if queries.empty:
-        raise JoinError("qrels: no query found, expected at least one judged pair")
-    both = pd.concat([original[PAIR], *(table[PAIR] for table in others)], ignore_index=True)
-    query = queries.get_indexer(pd.Index(both["query_id"]))
-    if (query < 0).any():
-        extra = both.loc[query < 0, "query_id"].unique()
-        raise JoinError(f"augmented qrels or labels: {len(extra):,} queries are not in the original qrels "
-                        f"({', '.join(extra[:3])}); expected labels for the same collection")  # fmt: skip
-    doc, docs = pd.factorize(both["doc_id"], sort=True)
-    keys = np.unique(query.astype(np.int64) * len(docs) + doc)
-    coded = CodedQrels(queries, pd.Index(docs), keys, np.arange(len(keys)))
-    places = {run.run_id: judge_stored(run, coded) for run in stored}
+    first, *rest = code_together(original, *others, what="augmented qrels or labels")
+    union = all_pairs([first, *rest])
+    places = {run.run_id: judge_stored(run, union) for run in stored}
     stratum = None
-    if "stratum" in original:
-        stratum = np.zeros(len(keys), dtype=np.int64)  # what only others hold is a stratum of its own
-        stratum[coded.find_rows(original)] = 1 + pd.factorize(original["stratum"])[0]
-    return JudgedPairs(queries, coded.docs, keys, coded.relevance, stratum, places)
+    if first.stratum is not None:
+        stratum = np.zeros(len(union.pairs), dtype=np.int64)  # what only others hold is a stratum of its own
+        stratum[np.searchsorted(union.pairs, first.pairs)] = 1 + first.stratum
+    return JudgedPairs(union.queries, union.docs, union.pairs, union.relevance, stratum, places)
 
 
 def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,17 +16,20 @@ from fire_toolkit.arrays import (
     Codes,
     Ints,
     are_among,
+    are_firsts,
     count_by_query,
     find_pairs,
     rows_of_lists,
     starts_of_groups,
     starts_of_lists,
 )
+from fire_toolkit.errors import JoinError
 from fire_toolkit.kernels import as_input
 from fire_toolkit.matching.blocks import RunBlock, block_of
 from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.matching.ranking import ranked_lengths
 from fire_toolkit.tables import Qrels, Run
+from fire_toolkit.tables.columns import places_in_order
 
 _FEW_GRADES = 16
 ABSENT = int(np.iinfo(np.int64).min)  # in the place of a relevance: these qrels do not hold the pair
@@ -255,6 +259,9 @@ def code_qrels(
         docs: ids that include those of `qrels`: qrels that share them are joined with a run sooner.
     """
     place, universe = _places_of(qrels["query_id"], queries)
+    in_order = places_in_order(universe.array) if queries is None else None
+    if in_order is not None:
+        place, universe = in_order[place], universe[np.argsort(in_order)]
     doc, docs = _places_of(qrels["doc_id"], docs)
     is_kept = slice(None) if queries is None else place >= 0
     pairs = place[is_kept] * len(docs) + doc[is_kept]
@@ -265,6 +272,39 @@ def code_qrels(
         codes = pd.factorize(qrels["stratum"])[0]
         stratum = codes[is_kept][order].astype(np.int64)
     return CodedQrels(universe, docs, pairs[order], relevance[order], stratum)
+
+
+def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented qrels") -> list[CodedQrels]:
+    """Return qrels as integers over the queries of the first and the docs of all.
+
+    Args:
+        original: its queries are the universe.
+        others: tables with query_id, doc_id and relevance.
+        what: what the others are called in an error.
+
+    Raises:
+        JoinError: no query; another table has queries of its own.
+    """
+    docs = pd.Index(pd.concat([table["doc_id"] for table in (original, *others)]).unique())
+    first = code_qrels(original, docs=docs)
+    if first.queries.empty:
+        raise JoinError("qrels: no query found, expected at least one judged pair")
+    for table in others:
+        extra = pd.Index(table["query_id"].unique()).difference(first.queries)
+        if not extra.empty:
+            n_extra = f"{len(extra):,} {'query' if len(extra) == 1 else 'queries'}"
+            some = ", ".join(extra[:3]) + (", ..." if len(extra) > 3 else "")
+            raise JoinError(
+                f"{what}: {n_extra} not in the original qrels ({some}); expected those of the same collection"
+            )
+    return [first, *(code_qrels(Qrels(table), queries=first.queries, docs=docs) for table in others)]
+
+
+def all_pairs(qrels: Sequence[CodedQrels]) -> CodedQrels:
+    """Return the pairs of all qrels, which have one universe and the same docs; each with its place."""
+    pairs = np.sort(np.concatenate([coded.pairs for coded in qrels]), kind="stable")
+    pairs = pairs[are_firsts(pairs)]
+    return CodedQrels(qrels[0].queries, qrels[0].docs, pairs, np.arange(pairs.size))
 
 
 def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, pd.Index[str]]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import are_firsts
 from fire_toolkit.matching.blocks import RunBlock, StoredRun, block_of
-from fire_toolkit.matching.coded import CodedQrels, code_run
+from fire_toolkit.matching.coded import CodedQrels, all_pairs, code_run
 from fire_toolkit.matching.judge_matrix import MatrixSource
 from fire_toolkit.matching.judged_ranking import JudgedRanking, judge_run
 from fire_toolkit.matching.ranking import check_run_fits, refuse_twice, split_runs
@@ -81,7 +80,7 @@ def join_stored(
     """
     queries = qrels[0].queries
     if isinstance(run, MatrixSource):
-        ranks = run.rank_pairs(_union(qrels), doc_order)
+        ranks = run.rank_pairs(all_pairs(qrels), doc_order)
         n_shared, known = np.count_nonzero(ranks.n_retrieved), ranks.has_known_doc
         check_run_fits(run.run_id, queries, first=run.first_pair, n_shared=n_shared, has_known_doc=known)
         return [ranks.under(coded) for coded in qrels]
@@ -103,15 +102,6 @@ def join_stored(
     n_shared = sum(np.count_nonzero(part.ranking.last_rank) for part in parts[0])
     check_run_fits(run.run_id, queries, first=first, n_shared=n_shared, has_known_doc=known)
     return [TiedRanking.joined(own, coded) for own, coded in zip(parts, qrels, strict=True)]
-
-
-def _union(qrels: Sequence[CodedQrels]) -> CodedQrels:
-    """Return the pairs of all qrels."""
-    if len(qrels) == 1:
-        return qrels[0]
-    pairs = np.sort(np.concatenate([coded.pairs for coded in qrels]), kind="stable")
-    pairs = pairs[are_firsts(pairs)]
-    return CodedQrels(qrels[0].queries, qrels[0].docs, pairs, np.zeros_like(pairs))
 
 
 def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:

@@ -18,7 +18,7 @@ from fire_toolkit.pooling.registry import pooled_rows
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Pool, PoolSources, Qrels, Queries, Run, check_pool
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
-from fire_toolkit.tables.columns import PAIR, listed, packed_codes, pair_rows, pairs_once
+from fire_toolkit.tables.columns import PAIR, listed, packed_codes, pair_rows, pairs_once, sorted_union
 
 _ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
 _NEVER = np.iinfo(np.int64).max
@@ -162,7 +162,7 @@ def _of_queries(run: Run, universe: set[str]) -> Run:
 
 def _codes_among(columns: Sequence[pd.Series]) -> tuple[npt.NDArray[np.int32], pd.Index]:
     """Return the codes of columns of categories, one after the other, among all their categories, sorted."""
-    ids = pd.Index(sorted(set().union(*(listed(column.cat.categories) for column in columns))), dtype="str")
+    ids = sorted_union([column.cat.categories for column in columns])
     places = [ids.get_indexer(column.cat.categories).astype(np.int32)[column.cat.codes] for column in columns]
     return np.concatenate(places), ids
 

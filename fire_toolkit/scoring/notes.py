@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
@@ -124,8 +121,3 @@ def count_queries(n: int, of: int | None = None) -> str:
     if of is not None:
         return f"{n:,} of {of:,} queries"
     return f"{n:,} {'query' if n == 1 else 'queries'}"
-
-
-def some_of(ids: Sequence[str] | pd.Index[str] | npt.NDArray[Any]) -> str:
-    """Return the first three ids."""
-    return ", ".join(map(str, ids[:3])) + (", ..." if len(ids) > 3 else "")

@@ -11,8 +11,9 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.matching.coded import code_together
 from fire_toolkit.matching.ties import TIE_RULES
-from fire_toolkit.measures import CodedQrels, Measure, code_qrels, parse_measures
+from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.stored_runs import AnyRun, join_stored, list_stored
 from fire_toolkit.results import Result, shown_html
@@ -20,13 +21,11 @@ from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.scoring.judging import judge_tied
 from fire_toolkit.scoring.notes import (
     Note,
-    count_queries,
     note_bounds,
     note_measures,
     note_positives,
     note_run,
     note_ties,
-    some_of,
 )
 from fire_toolkit.tables import Qrels, Scores
 
@@ -108,7 +107,8 @@ def score_runs(
     stored = list_stored(runs)
     if not stored:
         raise UsageError("no run to score; give at least one run that is not empty")
-    coded = _code_both(qrels, augmented)
+    both = [qrels] if augmented is None else [qrels, augmented]
+    coded = dict(zip(("original", "augmented"), code_together(*both), strict=False))
     queries = coded["original"].queries
     if per_query and ALL in queries:
         raise JoinError(
@@ -130,30 +130,11 @@ def score_runs(
         reaches.append(Reach.of(run.run_id, [tied.ranking for tied in joined]))
     on_depths = note_depths(reaches, parsed)
     notes += [Note("depths", "", "", len(reaches), on_depths)] if on_depths else []
-    names = ["original", "augmented", "delta"][: 1 if augmented is None else 3]
+    names = ["original"] if augmented is None else ["original", "augmented", "delta"]
     query_ids = [ALL, *queries] if per_query else [ALL]
     run_ids = [reach.run_id for reach in reaches]
     scores = _table(np.stack(values), run_ids, query_ids, [m.name for m in parsed], names)
     return Scoring(scores, tuple(notes))
-
-
-def _code_both(qrels: Qrels, augmented: Qrels | None) -> dict[str, CodedQrels]:
-    docs = None
-    if augmented is not None:
-        docs = pd.Index(pd.concat([table["doc_id"] for table in (qrels, augmented)]).unique())
-    coded = {"original": code_qrels(qrels, docs=docs)}
-    queries = coded["original"].queries
-    if queries.empty:
-        raise JoinError("qrels: no query found, expected at least one judged pair")
-    if augmented is not None:
-        extra = pd.Index(augmented["query_id"].unique()).difference(queries)
-        if not extra.empty:
-            raise JoinError(
-                f"augmented qrels: {count_queries(len(extra))} not in the original qrels ({some_of(extra)}); "
-                "expected the corrected form of the original qrels"
-            )
-        coded["augmented"] = code_qrels(augmented, queries=queries, docs=docs)
-    return coded
 
 
 def _check_ties(ties: str | None, doc_order: Sequence[str] | None, measures: list[Measure]) -> None:

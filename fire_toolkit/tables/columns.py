@@ -181,6 +181,15 @@ def listed(texts: Any) -> list[str]:
     return list(pa.array(texts.array).to_pylist())
 
 
+def sorted_union(parts: Sequence[pd.Index[str]]) -> pd.Index[str]:
+    """Return the ids of all parts, each of which is sorted, once and sorted."""
+    first, *others = parts
+    if all(each.equals(first) for each in others):
+        return first
+    union: pd.Index[str] = pd.Index(sorted({name for each in parts for name in listed(each)}), dtype="str")
+    return union
+
+
 def _arrow_text(values: Any) -> Any | None:
     """Return text held by Arrow as one array; None where it is held otherwise."""
     if not isinstance(values.dtype, pd.StringDtype) or values.dtype.storage != "pyarrow":

@@ -241,3 +241,11 @@ def test_queries_are_matched_by_id_when_run_and_qrels_hold_different_ones() -> N
     scores = score_runs(make_run(scored), make_qrels(judged), ["C@1"], per_query=True).scores
     expected = [float(n % 2 == 0) for n in range(0, 300, 3)]
     np.testing.assert_array_equal(expected, scores["value"].to_numpy()[1:])
+
+
+def test_qrels_made_by_hand_out_of_order_give_the_same_scores() -> None:
+    qrels = make_qrels({"q2": {"d1": 1, "d2": 0}, "q1": {"d2": 1}, "q3": {"d3": 1}})
+    run = make_run({query: {"d1": 3, "d2": 2, "d3": 1} for query in ("q1", "q2", "q3")})
+    turned = Qrels(qrels.iloc[::-1].reset_index(drop=True))
+    expected = score_runs(run, qrels, ["RR", "AP"], per_query=True).scores
+    pd.testing.assert_frame_equal(expected, score_runs(run, turned, ["RR", "AP"], per_query=True).scores)
