@@ -66,10 +66,6 @@ class ArrayCollector:
         """Whether an array with this name holds ids, a mask or the orientation."""
         return _is_one_of(name, (*QUERY_IDS, *DOC_IDS, *MASKS, ORIENTATION))
 
-    def put_matrix(self, name: str, matrix: Matrix) -> None:
-        """Add a matrix."""
-        self.matrices[name] = matrix
-
     def put_tree(self, name: str, value: Any) -> None:
         """Add an array, or the arrays in nested dicts and lists by their path of keys (`test/sims`)."""
         if isinstance(value, dict):

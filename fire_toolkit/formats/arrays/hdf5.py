@@ -152,7 +152,7 @@ def _put(collector: ArrayCollector, child: _Child, about: dict[str, Any]) -> Non
         raise FormatError(f"{where}: stored in another file, which is not read; copy it into this one")
     if collector.wants_matrix(name, len(shape), dtype):
         check_dtype(where, dtype)
-        collector.put_matrix(name, Hdf5Matrix(where, child.path, name, shape, dtype))
+        collector.matrices[name] = Hdf5Matrix(where, child.path, name, shape, dtype)
     elif collector.wants_values(name) and about["size"] <= _MOST_IDS:
         child.ask({"name": name})
         answer, content = child.hear(_MOST_ANSWER)

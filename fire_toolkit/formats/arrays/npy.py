@@ -160,10 +160,9 @@ def _put_member(collector: ArrayCollector, path: Path, name: str, info: zipfile.
     header = parse_header(member_start(path, info, _HEADER_BYTES), where)
     if collector.wants_matrix(name, len(header.shape), header.dtype):
         shape, is_flipped = _row_major(header, where)
-        matrix = member_matrix(
+        collector.matrices[name] = member_matrix(
             path, info, offset=header.length, shape=shape, dtype=header.dtype, is_flipped=is_flipped
         )
-        collector.put_matrix(name, matrix)
     elif collector.wants_values(name):
         content = member_bytes(path, info, most=_SMALL_BYTES)
         collector.put_tree(name, _values(content, header, where))

@@ -82,35 +82,28 @@ def read_torch(path: Path) -> Arrays:
     order = "<"
     if f"{folder}byteorder" in archive:
         order = ">" if member_bytes(path, archive[f"{folder}byteorder"], most=16).strip() == b"big" else "<"
-    reader = _TensorReader(path, archive, folder, order, ArrayCollector(str(path)))
-    reader.fill("", value)
-    return reader.collector.arrays()
+    tensors = _TensorCollector(str(path), path=path, archive=archive, folder=folder, order=order)
+    tensors.put_tree("", value)
+    return tensors.arrays()
 
 
-@dataclass(frozen=True)
-class _TensorReader:
-    """Adds the tensors of a loaded value to a collector; their storages are members of the zip."""
+@dataclass(kw_only=True)
+class _TensorCollector(ArrayCollector):
+    """Collects tensors too; their storages are members of the zip."""
 
     path: Path
     archive: dict[str, zipfile.ZipInfo]
     folder: str
     order: str
-    collector: ArrayCollector
 
-    def fill(self, name: str, value: Any) -> None:
+    def put_tree(self, name: str, value: Any) -> None:
         """Add a value, or everything in nested dicts and lists, by its path of keys."""
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                self.fill(f"{name}/{key}" if name else str(key), inner)
-        elif isinstance(value, list | tuple) and any(isinstance(item, Tensor | dict) for item in value):
-            for place, inner in enumerate(value[:64]):
-                self.fill(f"{name}/{place}" if name else str(place), inner)
-        elif not isinstance(value, Tensor):
-            self.collector.put_tree(name, value)
-        elif self.collector.wants_matrix(name, len(value.shape), np.dtype(value.storage.dtype)):
-            self.collector.put_matrix(name, self._matrix(value))
-        elif self.collector.wants_values(name):
-            self.collector.put_tree(name, self._values(value))
+        if not isinstance(value, Tensor):
+            super().put_tree(name, value)
+        elif self.wants_matrix(name, len(value.shape), np.dtype(value.storage.dtype)):
+            self.matrices[name] = self._matrix(value)
+        elif self.wants_values(name):
+            super().put_tree(name, self._values(value))
 
     def _member(self, storage: Storage) -> zipfile.ZipInfo:
         member = self.archive.get(f"{self.folder}data/{storage.key}")

@@ -37,7 +37,7 @@ from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
 _CHUNK_CELLS = 1 << 20
 _MOST_DEPTH = 1024  # beyond it, the buffers of the best docs are too large
 _SPARE = 64  # docs kept beyond twice the depth, where that is small
-_HELD_BYTES = 512 << 20  # of a matrix that is turned
+_HELD_BYTES = 512 << 20  # of float32, of a matrix that is turned
 QUERIES_ROWS, QUERIES_COLUMNS = "queries-rows", "queries-columns"
 
 
