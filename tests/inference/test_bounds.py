@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fire_toolkit.inference import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.matching.ranking import rank_run
@@ -113,6 +115,8 @@ def test_many_queries_at_once_are_bounded_as_each_alone(
         "FT",
         "ST",
         "infAP",
+        "bpref",
+        "bpref:rel=2",
         "IPrec(recall=0.3)",
         "IPrec(recall=1)",
         "11pt_avg",
@@ -138,6 +142,31 @@ def test_a_long_list_takes_one_evaluation_and_has_the_extremes_of_all(name: str)
     every = score_bounds(ranking, replace(measure, definition=replace(measure.definition, filled=None)))
     assert len(evaluated) > 80
     np.testing.assert_allclose(found, every, rtol=0, atol=1e-13)
+
+
+@given(
+    lists=st.lists(st.tuples(st.lists(st.sampled_from([None, None, -1, 0, 0, 1, 2]), min_size=1, max_size=16),
+                             st.lists(st.sampled_from([-1, 0, 1]), max_size=6)), min_size=1, max_size=5),
+    level=st.sampled_from(["", ":rel=2"]),
+)  # fmt: skip
+def test_bpref_is_bounded_as_by_every_number_of_added_positives(
+    lists: list[tuple[list[int | None], list[int]]], level: str
+) -> None:
+    """Lists of ranked docs, judged or not, and of docs that were judged but not retrieved."""
+    ranked = [(f"q{q}", f"d{d:02}", float(-d)) for q, (top, _) in enumerate(lists) for d in range(len(top))]
+    run = rank_run(pd.DataFrame(ranked, columns=["query_id", "doc_id", "score"]).assign(run_id="m"))
+    known = [
+        (f"q{q}", f"d{d:02}", relevance)
+        for q, (top, rest) in enumerate(lists)
+        for d, relevance in enumerate([*top, *rest, 0])
+        if relevance is not None
+    ]
+    qrels = check_qrels(pd.DataFrame(known, columns=["query_id", "doc_id", "relevance"]))
+    ranking, measure = judge_run(run, code_qrels(qrels)), parse_measure("bpref" + level)
+    one_by_one = replace(measure, definition=replace(measure.definition, filled=None))
+    np.testing.assert_allclose(
+        score_bounds(ranking, measure), score_bounds(ranking, one_by_one), rtol=0, atol=1e-13
+    )
 
 
 def test_average_precision_is_not_greatest_with_all_positive() -> None:
