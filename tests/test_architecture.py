@@ -28,6 +28,7 @@ BASE = {
     "errors",
     "ids",
     "arrays",
+    "draws",
     "results",
     "tables",
     "kernels",

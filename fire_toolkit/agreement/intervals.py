@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -15,11 +15,11 @@ from fire_toolkit.agreement.sample import Sample, is_evenly_drawn, measure
 from fire_toolkit.agreement.statistic import TablesValue
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.draws import draw_kinds
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments
 
 METHODS = ("bootstrap", "jackknife")
-CELLS_AT_ONCE = 200_000
 UNEVEN_CLUSTERS = (
     "of unevenly drawn pairs in 100 clusters, such 95% intervals held the truth in .88 of simulated samples"
 )
@@ -136,17 +136,13 @@ def interval_of(votes: Votes, statistic: str, *, level: str, resampling: Resampl
         return _no_interval(value, 1, f"only one {what}")
     if resampling.method == "jackknife":
         return _jackknife(sample, value, resampling.confidence)
-    draw = np.random.default_rng(resampling.seed)
-    return _bootstrap(sample, value, resampling.n_resamples, resampling.confidence, draw)
+    return _bootstrap(sample, value, resampling.n_resamples, resampling.confidence, resampling.seed)
 
 
-def _bootstrap(
-    sample: Sample, value: float, n_resamples: int, confidence: float, draw: np.random.Generator
-) -> Interval:
+def _bootstrap(sample: Sample, value: float, n_resamples: int, confidence: float, seed: int) -> Interval:
     n_units = int(sample.n_drawn.sum())
-    resampled = np.concatenate(
-        [sample.values(weights) for weights in _draws(sample.n_drawn, n_resamples, draw)]
-    )
+    drawn = draw_kinds(sample.n_drawn, n_resamples=n_resamples, seed=seed, n_alike=8)
+    resampled = np.concatenate([sample.values(counts) for _, counts in drawn])
     defined = resampled[~np.isnan(resampled)]
     n_undefined = n_resamples - len(defined)
     if not len(defined):
@@ -162,26 +158,6 @@ def _bootstrap(
 def _below(statistic: str, chance: Callable[[float], float]) -> tuple[float, float]:
     """Return the chances of a value below .667 and below .8, which are customary for alpha alone."""
     return (chance(0.667), chance(0.8)) if statistic == "alpha" else (math.nan, math.nan)
-
-
-def _draws(n_drawn: Ints, n_resamples: int, draw: np.random.Generator) -> Iterator[Floats]:
-    """Yield how often each kind is drawn (resamples × kinds), block by block.
-
-    Few kinds: multinomial draws; about as many kinds as units: units drawn one by one. Blocks bound the
-    memory and do not change the numbers.
-    """
-    n_units, n_kinds = int(n_drawn.sum()), len(n_drawn)
-    one_by_one = n_kinds * 8 > n_units
-    kind_of_unit = np.repeat(np.arange(n_kinds), n_drawn) if one_by_one else n_drawn
-    block = max(1, CELLS_AT_ONCE // (n_units if one_by_one else n_kinds))
-    for start in range(0, n_resamples, block):
-        n = min(block, n_resamples - start)
-        if one_by_one:
-            kinds = kind_of_unit[draw.integers(n_units, size=(n, n_units))] + np.arange(n)[:, None] * n_kinds
-            weights = np.bincount(kinds.ravel(), minlength=n * n_kinds).reshape(n, n_kinds)
-            yield weights.astype(np.float64)
-        else:
-            yield draw.multinomial(n_units, n_drawn / n_units, size=n).astype(np.float64)
 
 
 def _jackknife(sample: Sample, value: float, confidence: float) -> Interval:

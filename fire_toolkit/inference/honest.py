@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.inference.intervals import (
     are_medians,
-    bootstrap_means,
+    bootstrap_means_of_each,
     code_clusters,
     exact_limits,
     is_share_of_queries,
@@ -141,12 +141,13 @@ def scores_with_uncertainty(
     before = joined.label(original)
     labellings = [before]
     rows: list[dict[str, Any]] = []
+    terms: list[Floats] = []
     n_rows = len(set(policies)) * len(joined.places) * len(parsed)
     for policy in dict.fromkeys(policies):
         augmented, changes = augment_qrels(original, labels, policy=policy)
         counts = change_counts(changes)
         counted = {name: counts[name] for name in ("confirmed", "rejected", "new")}
-        counted["never_judged"] = counts["original"]
+        counted |= {"never_judged": counts["original"], "n_queries": len(joined.queries)}
         after = joined.label(augmented)
         labellings.append(after)
         for run_id in joined.places:
@@ -157,13 +158,17 @@ def scores_with_uncertainty(
                 "without_own": joined.ranking(run_id, without) if without else None,
             }
             values = _score_all(views, parsed)
-            tell(f"{n_resamples:,} resamples: {run_id}")
-            drawn = _limits(values, parsed, codes, confidence, n_resamples, seed)
-            for measure, limits in zip(parsed, drawn, strict=True):
+            terms.append(_terms(values, parsed))
+            for measure in parsed:
                 tell(f"bounds of {measure.name}: {run_id} ({len(rows) + 1} of {n_rows})")
                 row = {"policy": policy, "run_id": run_id, "pooled": pooled, "measure": measure.name}
-                row |= _scores(views["augmented"], measure, values[measure.name]) | limits | counted
-                rows.append(row | {"n_queries": len(joined.queries)})
+                row |= _scores(views["augmented"], measure, values[measure.name]) | counted
+                if codes is None and is_share_of_queries(measure):
+                    row |= _exact(values[measure.name]["augmented"], confidence)
+                rows.append(row)
+    tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")
+    drawn = _limits(terms, parsed, codes, confidence, n_resamples, seed)
+    rows = [limits | row for limits, row in zip(drawn, rows, strict=True)]
     table = pd.DataFrame(rows, columns=list(HONEST_COLUMNS)).astype(HONEST_COLUMNS)
     return Honest(table, (*joined.note_depths(labellings, parsed), *_notes(table, parsed)))
 
@@ -193,33 +198,46 @@ def _score_all(
     }
 
 
+def _terms(values: dict[str, dict[str, Floats]], measures: list[Measure]) -> Floats:
+    """Return what means are taken of: for each measure a column of the original and one of the augmented."""
+    columns = [values[measure.name][name] for measure in measures for name in ("original", "augmented")]
+    return terms_of(np.column_stack(columns), _twice(measures))
+
+
+def _twice(measures: list[Measure]) -> list[Measure]:
+    return [measure for measure in measures for _ in range(2)]
+
+
 def _limits(
-    values: dict[str, dict[str, Floats]],
+    terms: list[Floats],
     measures: list[Measure],
     codes: Ints | None,
     confidence: float,
     n_resamples: int,
     seed: int,
-) -> list[dict[str, Any]]:
-    """Return the limits of each measure; one set of draws serves all measures and the gains."""
-    columns = [(m, values[m.name][name]) for m in measures for name in ("original", "augmented")]
-    both = [measure for measure, _ in columns]
-    stacked = terms_of(np.column_stack([column for _, column in columns]), both)
-    is_median = are_medians(both)
-    draws = bootstrap_means(stacked, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
-    draws = of_means(draws, both)
-    low, high = percentiles(draws[:, 1::2], confidence=confidence)
-    gain_low, gain_high = percentiles(draws[:, 1::2] - draws[:, ::2], confidence=confidence)
-    method = "bootstrap" if codes is None else "clusters"
-    limits: list[dict[str, Any]] = []
-    for place, measure in enumerate(measures):
-        row: dict[str, Any] = {"low": low[place], "high": high[place], "interval": method}
-        row |= {"delta_low": gain_low[place], "delta_high": gain_high[place]}
-        if codes is None and is_share_of_queries(measure):
-            exact = exact_limits(values[measure.name]["augmented"], confidence=confidence)
-            row |= {"low": exact[0], "high": exact[1], "interval": "exact"}
-        limits.append(row)
-    return limits
+) -> Iterator[dict[str, Any]]:
+    """Yield the limits of each measure of each table of terms; one set of draws serves all, and the gains."""
+    both = _twice(measures)
+    means = bootstrap_means_of_each(
+        terms, clusters=codes, is_median=are_medians(both), n_resamples=n_resamples, seed=seed
+    )
+    for drawn in means:
+        draws = of_means(drawn, both)
+        low, high = percentiles(draws[:, 1::2], confidence=confidence)
+        gain_low, gain_high = percentiles(draws[:, 1::2] - draws[:, ::2], confidence=confidence)
+        for place in range(len(measures)):
+            yield {
+                "low": low[place],
+                "high": high[place],
+                "interval": "bootstrap" if codes is None else "clusters",
+                "delta_low": gain_low[place],
+                "delta_high": gain_high[place],
+            }
+
+
+def _exact(values: Floats, confidence: float) -> dict[str, Any]:
+    low, high = exact_limits(values, confidence=confidence)
+    return {"low": low, "high": high, "interval": "exact"}
 
 
 def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, Floats]) -> dict[str, Any]:

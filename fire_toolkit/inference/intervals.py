@@ -11,41 +11,51 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.binomial import check_confidence, clopper_pearson
-from fire_toolkit.inference.resampling import bootstrap_sums_and_medians, summable
+from fire_toolkit.inference.resampling import Resampled, bootstrap, summable
 from fire_toolkit.measures import Measure
 
 
-def bootstrap_means(
-    values: Floats,
+def bootstrap_means(values: Floats, **options: Any) -> Floats:
+    """Return what `bootstrap_means_of_each` does for one table, with its options."""
+    return bootstrap_means_of_each([values], **options)[0]
+
+
+def bootstrap_means_of_each(
+    tables: Sequence[Floats],
     *,
     clusters: Ints | None = None,
     is_median: Bools | None = None,
     n_resamples: int = 10_000,
     seed: int = 0,
-) -> Floats:
-    """Return the column means of resamples of queries, or of whole clusters of queries.
+) -> list[Floats]:
+    """Return for each table the column means of resamples of queries, or of whole clusters of queries.
 
     Args:
-        values: (n_queries, n_columns).
+        tables: (n_queries, n_columns) each; those of equally many queries share their draws.
         clusters: (n_queries,) code of each query's cluster from 0; clusters are drawn with replacement
             and the mean is over the queries drawn. None: each query is its own.
         is_median: (n_columns,) of which columns the median is given in place of the mean.
         n_resamples: 1 or more; seed: 0 or more.
 
     Returns:
-        (n_resamples, n_columns): all columns share the draws.
+        (n_resamples, n_columns) each: all columns share the draws. A table's numbers do not depend on what
+        stands beside it.
     """
     columns = np.flatnonzero(is_median) if is_median is not None else np.empty(0, dtype=np.int64)
-    draws: Any = {"n_resamples": n_resamples, "seed": seed}
     if clusters is None:
-        sums, medians = bootstrap_sums_and_medians(summable(values), columns, **draws)
-        means = sums / max(len(values), 1)
+        resampled = [Resampled(summable(values), columns) for values in tables]
     else:
-        rows, members = summable(cluster_sums(values, clusters)), (clusters, values[:, columns])
-        sums, medians = bootstrap_sums_and_medians(rows, columns, **draws, members=members)
-        means = sums[:, :-1] / sums[:, -1:]
-    means[:, columns] = medians
-    return np.asarray(means)
+        resampled = [
+            Resampled(summable(cluster_sums(values, clusters)), columns, (clusters, values[:, columns]))
+            for values in tables
+        ]
+    found: list[Floats] = []
+    for sums, medians in bootstrap(resampled, n_resamples=n_resamples, seed=seed):
+        n = len(tables[len(found)])
+        means = sums / max(n, 1) if clusters is None else sums[:, :-1] / sums[:, -1:]
+        means[:, columns] = medians
+        found.append(means)
+    return found
 
 
 def are_medians(measures: Sequence[Measure | None]) -> Bools:

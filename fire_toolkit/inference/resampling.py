@@ -9,22 +9,23 @@ leaves the distribution as it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from fire_toolkit.arrays import GOLDEN, Floats, Ints, mix_bits, starts_of_groups
-from fire_toolkit.errors import UsageError
+from fire_toolkit.draws import check_draws, draw_kinds, draw_sums, draw_units
 from fire_toolkit.kernels import compiled
 
-_CELLS = 1 << 20  # draws held at a time
 _ONE_THREAD = 1 << 18  # products of this many steps start no second thread
 _WORD_BITS = 64
 _HALF_BITS = 6
 _TABLE_BITS = 2 * _HALF_BITS
 _N_TABLES = 5
 _SIGNS = _N_TABLES * _TABLE_BITS  # of a word of 64 bits, 60 are signs
+_ALIKE = 20  # from so many equal rows on, on average, they are drawn together
 _NEAR = 2  # distinct values on either side of a median, among which that of a resample is looked for
 _FEW = 24  # rows alike up to their sign: up to here their signs are drawn one by one
 _STEP = 1000  # signs that take as long as a step of `kernels.compiled`
@@ -44,63 +45,90 @@ def summable(values: Floats) -> Floats:
     return np.rint(values * scale) / scale
 
 
-def bootstrap_sums(values: Floats, *, n_resamples: int, seed: int) -> Floats:
-    """Return the column sums of resamples: as many rows as there are, drawn with replacement.
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """Columns of which resamples are summed.
+
+    values: (n_units, n_columns), see `summable`; medians: which columns' medians are asked for too; members:
+    where units are clusters, the unit of each query, and (n_queries, len(medians)), the values whose medians
+    are asked for.
+    """
+
+    values: Floats
+    medians: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    members: tuple[Ints, Floats] | None = None
+
+
+def bootstrap(tables: Sequence[Resampled], *, n_resamples: int, seed: int) -> list[tuple[Floats, Floats]]:
+    """Return the column sums of resamples, as many rows as there are drawn with replacement, and medians.
 
     Args:
-        values: (n_units, n_columns), see `summable`.
+        tables: those of the same number of units share their draws; each has the numbers that it has alone.
         n_resamples: 1 or more.
         seed: 0 or more; the same seed and values give the same sums.
 
     Returns:
-        (n_resamples, n_columns). Each row of counts is multinomial, exactly; all columns share it.
+        For each table (n_resamples, n_columns) and (n_resamples, len(medians)). Each row of counts is
+        multinomial, exactly; all columns share it. Of an even number of values the median is the mean of the
+        two in the middle.
     """
-    return bootstrap_sums_and_medians(values, [], n_resamples=n_resamples, seed=seed)[0]
+    found = [_Sums.of(table, n_resamples) for table in tables]
+    draws: Any = {"n_resamples": n_resamples, "seed": seed}
+    for table in found:
+        if table.n_each is not None:
+            for part, counts in draw_kinds(table.n_each, **draws, n_alike=_ALIKE):
+                table.add(part, counts)
+    rest = [table for table in found if table.n_each is None]
+    alone = [table for table in rest if table.rows.shape[1] == 1 and not table.levels]
+    for table, sums in zip(alone, draw_sums([t.rows[:, 0] for t in alone], **draws), strict=True):
+        table.sums[:, 0] = sums
+    for n_units in dict.fromkeys(len(table.rows) for table in rest if table not in alone):
+        for part, counts in draw_units(n_units, **draws):
+            for table in rest:
+                if len(table.rows) == n_units and table not in alone:
+                    table.add(part, counts)
+    return [(table.sums, table.medians) for table in found]
 
 
-def bootstrap_sums_and_medians(
-    values: Floats,
-    columns: Sequence[int] | Ints,
-    *,
-    n_resamples: int,
-    seed: int,
-    members: tuple[Ints, Floats] | None = None,
-) -> tuple[Floats, Floats]:
-    """Return `bootstrap_sums`, and the medians of some columns under the same draws.
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """The sums and medians of a table's resamples, as they are made.
 
-    Args:
-        values, n_resamples, seed: as for `bootstrap_sums`.
-        columns: which columns.
-        members: where units are clusters: the unit of each query, and (n_queries, len(columns)), the
-            values whose medians are asked for.
-
-    Returns:
-        (n_resamples, n_columns) and (n_resamples, len(columns)); of an even number of values the median is
-        the mean of the two in the middle.
+    rows: what is drawn; n_each: how many units each row stands for, None where it is one; unit: where rows
+    are clusters, that of each query; levels: of the columns with medians, near: what they look at.
     """
-    sums = np.empty((n_resamples, values.shape[1]))
-    if values.shape[1] == 1 and not len(columns) and 20 * len(_patterns(values)[0]) > len(values):
-        for part, units in _places(len(values), n_resamples, seed):
-            sums[part, 0] = values[:, 0].take(units).sum(axis=1)
-        return sums, np.empty((n_resamples, 0))
-    medians = np.empty((n_resamples, len(columns)))
-    coded: list[_Levels] = []
-    near: Floats = np.empty((0, 0))
-    for part, counts, rows in _draws(
-        values, n_resamples, seed, by_pattern=members is None or not len(columns)
-    ):
-        sums[part] = _small_products(counts, rows)
-        unit, own = members or (None, rows[:, columns])
-        if len(columns) and not coded:
-            coded = [_Levels.of(column) for column in own.T]
-            near = np.asfortranarray(np.hstack([levels.near for levels in coded]))
-        if coded:
-            drawn = counts if unit is None else counts[:, unit]
-            reached = np.split(_small_products(drawn, near), len(coded), axis=1)
+
+    rows: Floats
+    n_each: Ints | None
+    unit: Ints | None
+    levels: list[_Levels]
+    near: Floats
+    sums: Floats
+    medians: Floats
+
+    @classmethod
+    def of(cls, table: Resampled, n_resamples: int) -> _Sums:
+        """Return a table's sums, not made yet: equal rows together where there are few kinds of them."""
+        rows, n_each = table.values, None
+        if table.members is None or not len(table.medians):
+            patterns, count = _patterns(rows)
+            if _ALIKE * len(patterns) <= len(rows):
+                rows, n_each = patterns, count
+        unit, own = table.members or (None, rows[:, table.medians])
+        levels = [_Levels.of(column) for column in own.T]
+        near = np.asfortranarray(np.hstack([level.near for level in levels])) if levels else own
+        sums, medians = (np.empty((n_resamples, n)) for n in (rows.shape[1], len(levels)))
+        return cls(np.asfortranarray(rows), n_each, unit, levels, near, sums, medians)
+
+    def add(self, part: slice, counts: Floats) -> None:
+        """Put down the sums and medians of some resamples, which draw each row as often as `counts` says."""
+        self.sums[part] = _small_products(counts, self.rows)
+        if self.levels:
+            drawn = counts if self.unit is None else counts[:, self.unit]
             total = drawn.sum(axis=1)
-            for place, levels in enumerate(coded):
-                medians[part, place] = levels.medians(drawn, total, reached[place])
-    return sums, medians
+            reached = np.split(_small_products(drawn, self.near), len(self.levels), axis=1)
+            for place, levels in enumerate(self.levels):
+                self.medians[part, place] = levels.medians(drawn, total, reached[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,33 +167,6 @@ class _Levels:
             place[row] = np.searchsorted(np.cumsum(weight), halves[row], side="right")
         middle = self.values[place]
         return np.asarray((middle[:, 0] + middle[:, 1]) / 2)
-
-
-def _draws(
-    values: Floats, n_resamples: int, seed: int, *, by_pattern: bool
-) -> Iterator[tuple[slice, Floats, Floats]]:
-    """Yield stretches of resamples: which they are, how often each row is drawn, and the rows."""
-    n_units = len(values)
-    patterns, count = _patterns(values) if by_pattern else (values, np.ones(n_units, dtype=np.int64))
-    if 20 * len(patterns) <= n_units:
-        check_draws(n_resamples, seed)
-        counts = np.random.default_rng(seed).multinomial(n_units, count / n_units, size=n_resamples)
-        yield slice(n_resamples), counts.astype(np.float64), patterns
-        return
-    rows = np.asfortranarray(values)
-    for part, drawn in _places(n_units, n_resamples, seed):
-        counts = np.stack([np.bincount(each, minlength=n_units) for each in drawn])
-        yield part, counts.astype(np.float64), rows
-
-
-def _places(n_units: int, n_resamples: int, seed: int) -> Iterator[tuple[slice, Ints]]:
-    """Yield stretches of resamples: which they are, and the units that each draws."""
-    check_draws(n_resamples, seed)
-    rng = np.random.default_rng(seed)
-    step = max(1, _CELLS // n_units)
-    for start in range(0, n_resamples, step):
-        part = slice(start, min(start + step, n_resamples))
-        yield part, rng.integers(0, n_units, size=(part.stop - part.start, n_units))
 
 
 def _small_products(counts: Floats, columns: Floats) -> Floats:
@@ -262,11 +263,3 @@ def _random_words(key: int, start: int, size: int) -> Ints:
     """Return the words from `start` on of SplitMix64 seeded by `key`."""
     places = np.arange(start, start + size, dtype=np.uint64)
     return mix_bits(places * np.uint64(GOLDEN) + np.uint64(key)).view(np.int64)
-
-
-def check_draws(n_resamples: int, seed: int) -> None:
-    """Raise a UsageError for a number of resamples below 1 or a seed below 0."""
-    if n_resamples < 1:
-        raise UsageError(f"{n_resamples} resamples; expected 1 or more (10000 is usual)")
-    if seed < 0:
-        raise UsageError(f"seed {seed}; expected 0 or more")

@@ -8,15 +8,68 @@ loaded.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from fire_toolkit.arrays import Codes, Floats, Ints
+from fire_toolkit.arrays import Bools, Codes, Floats, Ints
 from fire_toolkit.kernels.compiling import compile_loop
+
+Halves = npt.NDArray[np.uint32]
 
 _TABLE_BITS = 10
 _TABLES = 6  # of a word of 64 bits, 60 are signs
 
 
 _compiled = compile_loop(error_model="numpy")
+
+
+@_compiled
+def count_draws(halves: Halves, n_used: int, counts: npt.NDArray[np.uint8], n_drawn: int) -> tuple[int, int]:
+    """Count the next draws into the rows of `counts`; the twin is `draws.draw_units`.
+
+    Args:
+        halves: random bits, see `draws._halves`; the first n_used of them are spent.
+        counts: (n_resamples, n_units), to which n_drawn draws were added, row after row.
+
+    Returns:
+        n_used and n_drawn, when all halves are spent or the counts are complete.
+    """
+    n = np.uint64(counts.shape[1])
+    least = (np.uint64(1 << 32) - n) % n
+    while n_used < halves.size and n_drawn < counts.size:
+        row, n_before = divmod(n_drawn, counts.shape[1])
+        own = counts[row]
+        end = min(n_used + counts.shape[1] - n_before, halves.size)
+        for i in range(n_used, end):
+            product = np.uint64(halves[i]) * n
+            if product & np.uint64(0xFFFFFFFF) >= least:
+                own[product >> np.uint64(32)] += 1
+                n_drawn += 1
+        n_used = end
+    return n_used, n_drawn
+
+
+@_compiled
+def sum_draws(halves: Halves, values: Floats, sums: Floats, n_drawn: int) -> int:
+    """Add the next draws of `values` to the sums of their resamples; the twin is `draws.draw_sums`.
+
+    n_drawn: how many were added before; returned: how many then are, when all halves are spent or each
+    resample has as many draws as there are values.
+    """
+    n = np.uint64(values.size)
+    least = (np.uint64(1 << 32) - n) % n
+    n_used = 0
+    while n_used < halves.size and n_drawn < sums.size * values.size:
+        row, n_before = divmod(n_drawn, values.size)
+        total = 0.0
+        end = min(n_used + values.size - n_before, halves.size)
+        for i in range(n_used, end):
+            product = np.uint64(halves[i]) * n
+            if product & np.uint64(0xFFFFFFFF) >= least:
+                total += values[product >> np.uint64(32)]
+                n_drawn += 1
+        sums[row] += total
+        n_used = end
+    return n_drawn
 
 
 @_compiled

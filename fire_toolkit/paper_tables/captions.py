@@ -9,10 +9,17 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.draws import check_draws
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.inference.intervals import are_medians, bootstrap_means, of_means, percentiles, terms_of
+from fire_toolkit.inference.intervals import (
+    are_medians,
+    bootstrap_means,
+    bootstrap_means_of_each,
+    of_means,
+    percentiles,
+    terms_of,
+)
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent, values_of
-from fire_toolkit.inference.resampling import check_draws
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import solved_at
@@ -237,28 +244,33 @@ def by_similarity(
         for name, qrels in (("original", original), ("augmented", augmented))
     }
     p_values = permutation_p(values, list(solved.values()), n_resamples=n_resamples, seed=seed)
+    tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")
+    limits = _limits_between(values, list(solved.values()), confidence, n_resamples, seed)
     rows = []
-    for ((run_id, name), own), p in zip(solved.items(), p_values, strict=True):
-        tell(f"{n_resamples:,} resamples: {run_id}, {name}")
-        found = _solved_and_not(values, own, confidence, n_resamples, seed)
-        rows.append((run_id, measure.name, name, int(own.sum()), int((~own).sum()), *found, p))
+    for ((run_id, name), own), p, between in zip(solved.items(), p_values, limits, strict=True):
+        means = [float(part.mean()) if len(part) else np.nan for part in (values[own], values[~own])]
+        counts = (int(own.sum()), int((~own).sum()))
+        rows.append((run_id, measure.name, name, *counts, *means, means[0] - means[1], *between, p))
     return pd.DataFrame(rows, columns=list(SIMILARITY_COLUMNS)).astype(SIMILARITY_COLUMNS)
 
 
-def _solved_and_not(
-    values: Floats, solved: Bools, confidence: float, n_resamples: int, seed: int
-) -> tuple[float, ...]:
-    if solved.all() or not solved.any():
-        mean = float(values.mean())
-        return (*((mean, np.nan) if solved.all() else (np.nan, mean)), np.nan, np.nan, np.nan)
-    parts = (values[solved], values[~solved])
-    means = [float(part.mean()) for part in parts]
+def _limits_between(
+    values: Floats, chosen: Sequence[Bools], confidence: float, n_resamples: int, seed: int
+) -> list[tuple[float, float]]:
+    """Return for each choice the limits of the mean of chosen values less that of others.
+
+    nan where all, or none, are chosen.
+    """
+    defined = [own for own in chosen if own.any() and not own.all()]
     draws = [
-        bootstrap_means(part[:, None], n_resamples=n_resamples, seed=seed + place)[:, 0]
-        for place, part in enumerate(parts)
+        bootstrap_means_of_each(parts, n_resamples=n_resamples, seed=seed + place)
+        for place, parts in enumerate(
+            [[values[own, None] for own in defined], [values[~own, None] for own in defined]]
+        )
     ]
-    low, high = percentiles((draws[0] - draws[1])[:, None], confidence=confidence)
-    return (*means, means[0] - means[1], float(low[0]), float(high[0]))
+    between = (percentiles(one - other, confidence=confidence) for one, other in zip(*draws, strict=True))
+    limits = iter([(float(low[0]), float(high[0])) for low, high in between])
+    return [next(limits) if own.any() and not own.all() else (np.nan, np.nan) for own in chosen]
 
 
 def permutation_p(values: Floats, chosen: Sequence[Bools], *, n_resamples: int, seed: int) -> list[float]:

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import Interval, alpha_interval, intervals, krippendorff_alpha
+from fire_toolkit import draws
+from fire_toolkit.agreement import Interval, alpha_interval, krippendorff_alpha
 from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
 from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.votes import Votes
@@ -174,7 +175,7 @@ def test_the_same_seed_gives_the_same_numbers_whatever_the_block(
 ) -> None:
     judgments = doubled(MIXED)
     expected = alpha_interval(judgments, n_resamples=97, seed=4, cluster=cluster)
-    monkeypatch.setattr(intervals, "CELLS_AT_ONCE", 150)
+    monkeypatch.setattr(draws, "_CELLS", 150)
     assert expected == alpha_interval(judgments, n_resamples=97, seed=4, cluster=cluster)
     assert expected != alpha_interval(judgments, n_resamples=97, seed=5, cluster=cluster)
     shuffled = Judgments(judgments.sample(frac=1, random_state=1))

@@ -7,13 +7,17 @@ import pytest
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import bootstrap_means, percentiles
-from fire_toolkit.inference.resampling import _random_words, bootstrap_sums, flipped_sums, summable
+from fire_toolkit.inference.resampling import Resampled, _random_words, bootstrap, flipped_sums, summable
 
 
 def values(n: int, *, n_levels: int | None, seed: int = 1) -> np.ndarray:
     rng = np.random.default_rng(seed)
     drawn = rng.random((n, 2)) if n_levels is None else rng.integers(n_levels, size=(n, 2)) / n_levels
     return summable(drawn)
+
+
+def bootstrap_sums(rows: np.ndarray, *, n_resamples: int, seed: int) -> np.ndarray:
+    return bootstrap([Resampled(rows)], n_resamples=n_resamples, seed=seed)[0][0]
 
 
 @pytest.mark.parametrize("n_levels", [None, 2, 3])
@@ -84,7 +88,7 @@ def test_the_number_of_threads_changes_nothing() -> None:
     code = (
         "import numpy as np; from fire_toolkit.inference.resampling import *;"
         "v = summable(np.random.default_rng(0).random((3000, 8)));"
-        "print(hash(bootstrap_sums(v, n_resamples=400, seed=1).tobytes()),"
+        "print(hash(bootstrap([Resampled(v)], n_resamples=400, seed=1)[0][0].tobytes()),"
         "hash(flipped_sums(summable(v - .5), n_resamples=400, seed=1).tobytes()))"
     )
     found = set()

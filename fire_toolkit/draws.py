@@ -1,0 +1,119 @@
+"""Seeded draws with replacement: how often each unit, or each kind of unit, is drawn in each resample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.errors import UsageError
+from fire_toolkit.kernels import as_input, compiled
+
+_CELLS = 200_000  # counts held at a time
+_WORDS = 1 << 13  # random words held at a time
+_COLD = 1 << 27  # draws that take NumPy about as much longer as the compiled loops take to load
+
+
+def check_draws(n_resamples: int, seed: int) -> None:
+    """Raise a UsageError for a number of resamples below 1 or a seed below 0."""
+    if n_resamples < 1:
+        raise UsageError(f"{n_resamples} resamples; expected 1 or more (10000 is usual)")
+    if seed < 0:
+        raise UsageError(f"seed {seed}; expected 0 or more")
+
+
+def draw_units(n_units: int, *, n_resamples: int, seed: int) -> Iterator[tuple[slice, Floats]]:
+    """Yield stretches of resamples: which they are, and how often each unit is drawn, (resamples, n_units).
+
+    As many units are drawn as there are, one by one: each row is multinomial, exactly.
+    """
+    check_draws(n_resamples, seed)
+    parts = _parts(n_resamples, n_units)
+    if compiled(n_units * n_resamples, cold=_COLD) is not None:
+        yield from _units_by_loops(parts, n_units, seed)
+        return
+    rng = np.random.default_rng(seed)
+    for part in parts:
+        drawn = rng.integers(0, n_units, size=(part.stop - part.start, n_units))
+        yield part, np.stack([np.bincount(row, minlength=n_units) for row in drawn]).astype(np.float64)
+
+
+def _units_by_loops(parts: Iterator[slice], n_units: int, seed: int) -> Iterator[tuple[slice, Floats]]:
+    """Yield the same by compiled loops; no unit is drawn more than 255 times: the chance is below 10^-500."""
+    from fire_toolkit.kernels import comparison_loops
+
+    stream = _halves(seed)
+    halves, n_used = next(stream), 0
+    for part in parts:
+        counts = np.zeros((part.stop - part.start, n_units), dtype=np.uint8)
+        n_drawn = 0
+        while n_drawn < counts.size:
+            if n_used == halves.size:
+                halves, n_used = next(stream), 0
+            n_used, n_drawn = comparison_loops.count_draws(halves, n_used, counts, n_drawn)
+        yield part, counts.astype(np.float64)
+
+
+def draw_kinds(n_each: Ints, *, n_resamples: int, seed: int, n_alike: int) -> Iterator[tuple[slice, Floats]]:
+    """Yield stretches of resamples: which they are, and how often a unit of each kind is drawn.
+
+    Args:
+        n_each: how many units of each kind there are, 1 or more.
+        n_alike: from how many units of a kind on, on average, kinds are drawn together, and not units one by
+            one. Either way a row is multinomial, but not of the same random numbers.
+    """
+    check_draws(n_resamples, seed)
+    n_units, n_kinds = int(n_each.sum()), len(n_each)
+    if n_alike * n_kinds <= n_units:
+        rng = np.random.default_rng(seed)
+        for part in _parts(n_resamples, n_kinds):
+            size = part.stop - part.start
+            yield part, rng.multinomial(n_units, n_each / n_units, size=size).astype(np.float64)
+        return
+    first = np.cumsum(n_each) - n_each
+    for part, counts in draw_units(n_units, n_resamples=n_resamples, seed=seed):
+        yield part, np.add.reduceat(counts, first, axis=1)
+
+
+def _parts(n_resamples: int, n_columns: int) -> Iterator[slice]:
+    """Yield resamples in stretches, as many at a time as cells are held."""
+    step = max(1, _CELLS // max(1, n_columns))
+    return (slice(start, min(start + step, n_resamples)) for start in range(0, n_resamples, step))
+
+
+def draw_sums(columns: Sequence[Floats], *, n_resamples: int, seed: int) -> list[Floats]:
+    """Return for each column the sums of resamples, (n_resamples,): as many of its values as it has.
+
+    Each is drawn as if it were alone, and as `draw_units` draws; values are such that sums are exact.
+    """
+    check_draws(n_resamples, seed)
+    sums: list[Floats] = [np.zeros(n_resamples) for _ in columns]
+    if compiled(n_resamples * sum(map(len, columns)), cold=_COLD) is None:
+        for total, column in zip(sums, columns, strict=True):
+            for part, counts in draw_units(len(column), n_resamples=n_resamples, seed=seed):
+                total[part] = counts @ column
+        return sums
+    from fire_toolkit.kernels import comparison_loops
+
+    n_drawn = [0] * len(columns)
+    inputs = [as_input(column, np.float64) for column in columns]
+    for halves in _halves(seed):
+        for place, (total, column) in enumerate(zip(sums, inputs, strict=True)):
+            n_drawn[place] = comparison_loops.sum_draws(halves, column, total, n_drawn[place])
+        if all(n == n_resamples * len(column) for n, column in zip(n_drawn, columns, strict=True)):
+            break
+    return sums
+
+
+def _halves(seed: int) -> Iterator[npt.NDArray[np.uint32]]:
+    """Yield without end the 32-bit halves of a seed's words, of which `Generator.integers` makes numbers.
+
+    The number below n of a half is half * n >> 32, unless the lower half of that product is below
+    2^32 mod n: then the half is passed over. Source: Lemire, Fast Random Integer Generation in an Interval,
+    ACM TOMACS 29 (2019).
+    """
+    words = np.random.default_rng(seed).bit_generator
+    while True:
+        yield words.random_raw(_WORDS).astype("<u8", copy=False).view("<u4").astype(np.uint32, copy=False)
