@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query
 from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.filling import Filling
@@ -68,11 +68,19 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
     ranking = replace(measure.view(ranking), strata=None)
     depth = int(ranking.n_retrieved.max(initial=0))
     depth = depth if measure.depth is None else min(depth, measure.depth)
+    if measure.definition.bounds == "monotone" and measure.definition.by_first_positive:
+        depth = min(depth, _most_judged(ranking) + 1)  # the first unjudged doc stands here
     step = max(_CELLS // max(depth, 1), 1)
     for start in range(0, ranking.n_queries, step):
         block = np.arange(start, min(start + step, ranking.n_queries))
         low[block], high[block] = _bounds_of_block(ranking.of(block), measure, depth)
     return low, high
+
+
+def _most_judged(ranking: JudgedRanking) -> int:
+    """Return the greatest number of judged docs in a top."""
+    judged = ranking.query[ranking.is_judged & ranking.is_in_top]
+    return int(count_by_query(judged, ranking.n_queries).max(initial=0))
 
 
 def _bounds_of_block(ranking: JudgedRanking, measure: Measure, depth: int) -> tuple[Floats, Floats]:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query, running_count, sum_by_query
+from fire_toolkit.kernels import compiled
 from fire_toolkit.matching.ideal import Discount
 from fire_toolkit.matching.judged_ranking import FoundPositives, JudgedRanking
 
@@ -60,13 +61,19 @@ class Filling:
         """
         (found_own, found_each), (own, each) = of_found, of_rank
         n_queries, depth = self.is_open.shape
-        is_positive = np.zeros(self.is_open.shape)
+        is_positive = np.zeros(self.is_open.shape, dtype=bool)
         shown = found.rank <= depth
-        is_positive[found.query[shown], found.rank[shown].astype(np.int64) - 1] = 1
-        n_above = np.cumsum(is_positive, axis=1)
+        is_positive[found.query[shown], found.rank[shown].astype(np.int64) - 1] = True
         whole = sum_by_query(found.query, found_each, n_queries)[:, None]
-        below = whole - np.cumsum(is_positive * each, axis=1)  # what one more above each of them adds
         start = sum_by_query(found.query, found_own + found_each * (found.place - 1), n_queries)[:, None]
+        if compiled(self.is_open.size) is not None:
+            from fire_toolkit.kernels import comparison_loops
+
+            first, last = np.empty((2, n_queries, depth))
+            comparison_loops.fill_sums(self.is_open, is_positive, (own, each), (start, whole), first, last)
+            return first, last
+        n_above = np.cumsum(is_positive, axis=1, dtype=np.float64)
+        below = whole - np.cumsum(is_positive * each, axis=1)  # what one more above each of them adds
         from_first = own + (n_above + self.n_added[0] - 1) * each + below
         added_below = _from_both(self.is_open * each)[1] - each
         from_last = own + n_above * each + below + added_below
