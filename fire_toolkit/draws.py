@@ -11,8 +11,8 @@ from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.kernels import as_input, compiled
 
-_CELLS = 200_000  # counts held at a time
-_WORDS = 1 << 13  # random words held at a time
+_CELLS = 1 << 20  # counts held at a time
+_WORDS = 1 << 15  # random words held at a time
 _COLD = 1 << 27  # draws that take NumPy about as much longer as the compiled loops take to load
 
 

@@ -49,9 +49,9 @@ def summable(values: Floats) -> Floats:
 class Resampled:
     """Columns of which resamples are summed.
 
-    values: (n_units, n_columns), see `summable`; medians: which columns' medians are asked for too; members:
-    where units are clusters, the unit of each query, and (n_queries, len(medians)), the values whose medians
-    are asked for.
+    values: (n_units, n_columns), see `summable`; medians: the columns of which the median is asked for, and
+    not the sum; members: where units are clusters, the unit of each query, and (n_queries, len(medians)),
+    the values whose medians are asked for.
     """
 
     values: Floats
@@ -68,9 +68,9 @@ def bootstrap(tables: Sequence[Resampled], *, n_resamples: int, seed: int) -> li
         seed: 0 or more; the same seed and values give the same sums.
 
     Returns:
-        For each table (n_resamples, n_columns) and (n_resamples, len(medians)). Each row of counts is
-        multinomial, exactly; all columns share it. Of an even number of values the median is the mean of the
-        two in the middle.
+        For each table (n_resamples, n_columns), nan where the median is asked for, and (n_resamples,
+        len(medians)). Each row of counts is multinomial, exactly; all columns share it. Of an even number of
+        values the median is the mean of the two in the middle.
     """
     found = [_Sums.of(table, n_resamples) for table in tables]
     draws: Any = {"n_resamples": n_resamples, "seed": seed}
@@ -79,14 +79,14 @@ def bootstrap(tables: Sequence[Resampled], *, n_resamples: int, seed: int) -> li
             for part, counts in draw_kinds(table.n_each, **draws, n_alike=_ALIKE):
                 table.add(part, counts)
     rest = [table for table in found if table.n_each is None]
-    alone = [table for table in rest if table.rows.shape[1] == 1 and not table.levels]
-    for table, sums in zip(alone, draw_sums([t.rows[:, 0] for t in alone], **draws), strict=True):
+    alone = [table for table in rest if table.sums.shape[1] == 1 and not table.levels]
+    for table, sums in zip(alone, draw_sums([t.summed.rows[:, 0] for t in alone], **draws), strict=True):
         table.sums[:, 0] = sums
-    for n_units in dict.fromkeys(len(table.rows) for table in rest if table not in alone):
+    for n_units in dict.fromkeys(table.n_rows for table in rest if table not in alone):
+        alike = [table for table in rest if table.n_rows == n_units and table not in alone]
         for part, counts in draw_units(n_units, **draws):
-            for table in rest:
-                if len(table.rows) == n_units and table not in alone:
-                    table.add(part, counts)
+            for table in alike:
+                table.add(part, counts)
     return [(table.sums, table.medians) for table in found]
 
 
@@ -94,41 +94,91 @@ def bootstrap(tables: Sequence[Resampled], *, n_resamples: int, seed: int) -> li
 class _Sums:
     """The sums and medians of a table's resamples, as they are made.
 
-    rows: what is drawn; n_each: how many units each row stands for, None where it is one; unit: where rows
-    are clusters, that of each query; levels: of the columns with medians, near: what they look at.
+    summed: what is summed of each row that is drawn, columns: whose sums these are; n_each: how many units
+    each row stands for, None where it is one; unit: where rows are clusters, that of each query; levels: of
+    the columns with medians, near: what these look at.
     """
 
-    rows: Floats
+    summed: _Packed
+    columns: Ints
     n_each: Ints | None
     unit: Ints | None
     levels: list[_Levels]
-    near: Floats
+    near: _Packed
     sums: Floats
     medians: Floats
 
     @classmethod
     def of(cls, table: Resampled, n_resamples: int) -> _Sums:
         """Return a table's sums, not made yet: equal rows together where there are few kinds of them."""
-        rows, n_each = table.values, None
+        rows, n_each, n_units = table.values, None, len(table.values)
         if table.members is None or not len(table.medians):
             patterns, count = _patterns(rows)
-            if _ALIKE * len(patterns) <= len(rows):
+            if _ALIKE * len(patterns) <= n_units:
                 rows, n_each = patterns, count
+        columns = np.delete(np.arange(rows.shape[1]), table.medians)
         unit, own = table.members or (None, rows[:, table.medians])
         levels = [_Levels.of(column) for column in own.T]
-        near = np.asfortranarray(np.hstack([level.near for level in levels])) if levels else own
-        sums, medians = (np.empty((n_resamples, n)) for n in (rows.shape[1], len(levels)))
-        return cls(np.asfortranarray(rows), n_each, unit, levels, near, sums, medians)
+        near = np.hstack([level.near for level in levels]) if levels else own
+        most = n_units if unit is None else n_units * int(np.bincount(unit).max(initial=0))
+        sums = np.full((n_resamples, rows.shape[1]), np.nan)
+        medians = np.empty((n_resamples, len(levels)))
+        packed = (_Packed.of(rows[:, columns], n_units), _Packed.of(near, most))
+        return cls(packed[0], columns, n_each, unit, levels, packed[1], sums, medians)
+
+    @property
+    def n_rows(self) -> int:
+        """Return how many rows are drawn from."""
+        return len(self.summed.rows)
 
     def add(self, part: slice, counts: Floats) -> None:
         """Put down the sums and medians of some resamples, which draw each row as often as `counts` says."""
-        self.sums[part] = _small_products(counts, self.rows)
+        self.sums[part, self.columns] = self.summed.sums(counts)
         if self.levels:
             drawn = counts if self.unit is None else counts[:, self.unit]
-            total = drawn.sum(axis=1)
-            reached = np.split(_small_products(drawn, self.near), len(self.levels), axis=1)
+            total = np.full(len(counts), counts[0].sum()) if self.unit is None else drawn.sum(axis=1)
+            reached = np.split(self.near.sums(drawn), len(self.levels), axis=1)
             for place, levels in enumerate(self.levels):
                 self.medians[part, place] = levels.medians(drawn, total, reached[place])
+
+
+@dataclass(frozen=True, eq=False)
+class _Packed:
+    """Columns to be summed, those of -1, 0 and 1 several to a column: each has bits of its own in the sum.
+
+    rows: n_alone columns as they are, then columns of n_together others as digits to a base; order: where
+    each column's sum then stands.
+    """
+
+    rows: Floats
+    n_alone: int
+    n_together: int
+    base: float
+    order: Ints
+
+    @classmethod
+    def of(cls, columns: Floats, most: int) -> _Packed:
+        """Return columns packed; most: how many rows a resample draws at most."""
+        is_small = (columns == np.sign(columns)).all(axis=0)
+        alone, small = np.flatnonzero(~is_small), np.flatnonzero(is_small)
+        n_bits = (2 * most).bit_length()
+        n_together = max(1, 52 // max(1, n_bits))
+        packed = np.zeros((len(columns), -(-len(small) // n_together)))
+        for place, column in enumerate(small):
+            packed[:, place // n_together] += columns[:, column] * 2.0 ** (n_bits * (place % n_together))
+        rows = np.asfortranarray(np.hstack([columns[:, alone], packed]))
+        order = np.argsort(np.concatenate([alone, small]))
+        return cls(rows, len(alone), n_together, 2.0**n_bits, order)
+
+    def sums(self, counts: Floats) -> Floats:
+        """Return the sum of each column, its rows taken as often as each row of `counts` says."""
+        products = _small_products(counts, self.rows)
+        digits, rest = [], products[:, self.n_alone :]
+        for _ in range(self.n_together):
+            digits.append((rest + self.base / 2) % self.base - self.base / 2)
+            rest = (rest - digits[-1]) / self.base
+        small = np.stack(digits, axis=2).reshape(len(counts), -1)
+        return np.hstack([products[:, : self.n_alone], small])[:, self.order]
 
 
 @dataclass(frozen=True, eq=False)

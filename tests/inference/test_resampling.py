@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.intervals import bootstrap_means, percentiles
-from fire_toolkit.inference.resampling import Resampled, _random_words, bootstrap, flipped_sums, summable
+from fire_toolkit.inference.intervals import bootstrap_means, bootstrap_means_of_each, percentiles
+from fire_toolkit.inference.resampling import (
+    Resampled,
+    _Packed,
+    _random_words,
+    bootstrap,
+    flipped_sums,
+    summable,
+)
 
 
 def values(n: int, *, n_levels: int | None, seed: int = 1) -> np.ndarray:
@@ -78,6 +85,22 @@ def test_sums_are_exact_in_any_order() -> None:
     assert np.abs(rows - np.random.default_rng(1).random((5000, 2))).max() < 1e-11
 
 
+@pytest.mark.parametrize("n", [3, 200, 60_000])
+def test_small_whole_numbers_share_a_column_and_keep_their_sums(n: int) -> None:
+    """Eleven columns of -1, 0 and 1 among others; whole resamples of one unit give the greatest sums."""
+    rng = np.random.default_rng(n)
+    rows = np.where(np.arange(14) % 5 == 2, rng.random((n, 14)), rng.integers(-1, 2, size=(n, 14)))
+    rows[0] = [1, -1] * 7
+    packed = _Packed.of(rows, n)
+    assert packed.rows.shape[1] == 3 + {3: 1, 200: 3, 60_000: 4}[n]
+    counts = np.zeros((3, n))
+    counts[:2, 0], counts[1, 0], counts[1, 1], counts[2] = n, n - 1, 1, 1
+    expected = counts @ rows
+    small = np.arange(14) % 5 != 2
+    assert expected[:, small].tolist() == packed.sums(counts)[:, small].tolist()
+    assert expected == pytest.approx(packed.sums(counts))
+
+
 def test_a_column_gets_the_same_draws_whatever_stands_beside_it() -> None:
     rows = values(100, n_levels=None)
     both = bootstrap_sums(rows, n_resamples=50, seed=4)
@@ -97,6 +120,14 @@ def test_the_number_of_threads_changes_nothing() -> None:
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=True)
         found.add(done.stdout)
     assert len(found) == 1
+
+
+def test_tables_have_the_numbers_that_each_has_alone() -> None:
+    """Tables of many values, of few and of another length, with medians and without."""
+    tables = [values(200, n_levels=levels) for levels in (None, None, 2)] + [values(90, n_levels=None)]
+    options = {"is_median": np.array([False, True]), "n_resamples": 300, "seed": 3}
+    for table, means in zip(tables, bootstrap_means_of_each(tables, **options), strict=True):
+        np.testing.assert_array_equal(bootstrap_means(table, **options), means)
 
 
 def test_clusters_are_drawn_whole() -> None:
