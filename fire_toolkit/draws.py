@@ -107,6 +107,29 @@ def draw_sums(columns: Sequence[Floats], *, n_resamples: int, seed: int) -> list
     return sums
 
 
+def draw_orders(values: Floats, *, least: int, n_resamples: int, seed: int) -> Iterator[Floats]:
+    """Yield values in random orders, as `Generator.permutation` has them, from place `least` on.
+
+    What stands above `least` are the values left, in an order that nobody drew. Each holds until the next.
+    """
+    check_draws(n_resamples, seed)
+    rng = np.random.default_rng(seed)
+    if compiled(n_resamples * len(values), cold=_COLD) is None:
+        yield from (rng.permutation(values) for _ in range(n_resamples))
+        return
+    from fire_toolkit.kernels import comparison_loops
+
+    stream = _halves(seed)
+    halves, n_used = next(stream), 0
+    for _ in range(n_resamples):
+        drawn, place = values.copy(), len(values) - 1
+        while place > 0:
+            if n_used == halves.size:
+                halves, n_used = next(stream), 0
+            n_used, place = comparison_loops.shuffle_down(halves, n_used, drawn, place, least)
+        yield drawn
+
+
 def _halves(seed: int) -> Iterator[npt.NDArray[np.uint32]]:
     """Yield without end the 32-bit halves of a seed's words, of which `Generator.integers` makes numbers.
 

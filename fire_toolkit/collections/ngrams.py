@@ -7,6 +7,7 @@ words replace sums over n-grams, and a million captions take tens of bytes a wor
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -91,10 +92,11 @@ def index_texts(texts: Iterable[str]) -> NgramIndex:
 
 def _rows_of_words(texts: Iterable[str]) -> tuple[Ints, npt.NDArray[np.int32], list[str]]:
     """Return where each text's words start, the words' codes, and the distinct words, sorted."""
-    codes: dict[str, int] = {}
+    codes: defaultdict[str, int] = defaultdict()
+    codes.default_factory = codes.__len__
     flat, starts = array("i"), array("q", [0])
     for text in texts:
-        flat.extend([codes.setdefault(word, len(codes)) for word in text.lower().split()])
+        flat.extend(map(codes.__getitem__, text.lower().split()))
         starts.append(len(flat))
     words = sorted(codes)
     position = np.empty(len(words), dtype=np.int32)

@@ -37,7 +37,7 @@ def similarity_blocks(
         n_right = max(1, _VALUES // len(chosen))
         for begin in range(0, len(right), n_right):
             others = right[begin : begin + n_right]
-            cosines = _word_sums(by_word, index, others) / norms[others][:, None]
+            cosines = _summed_rows(by_word, *_words_of(index, others)) / norms[others][:, None]
             places = np.arange(start, start + len(chosen)), np.arange(begin, begin + len(others))
             yield *places, np.minimum(np.round(cosines.T, DIGITS), 1.0)
 
@@ -89,11 +89,11 @@ def _summed_rows(values: Floats, places: Ints, starts: Ints, own: Floats | None 
     return found
 
 
-def _word_sums(by_word: Floats, index: NgramIndex, rows: Ints) -> Floats:
-    """Return rows × columns: the words' scores summed over each row's words."""
+def _words_of(index: NgramIndex, rows: Ints) -> tuple[Ints, Ints]:
+    """Return the words of rows, one row after the other, and where each begins and the last ends."""
     owner, token = expand(index.text_starts, rows)
     starts = np.searchsorted(owner, np.arange(len(rows) + 1))
-    return _summed_rows(by_word, index.text_words[token].astype(np.int64), starts)
+    return index.text_words[token].astype(np.int64), starts
 
 
 def similar_pairs(index: NgramIndex, *, min_similarity: float) -> tuple[Ints, Ints, Floats]:
@@ -124,14 +124,15 @@ def nearest_mean(texts: Sequence[str], others: Sequence[str], *, n_nearest: int)
     rows, compared = np.arange(len(texts)), np.arange(len(texts), len(index))
     norms = text_norms(index)
     means = np.empty(len(texts))
+    step = _KEPT // _N_LEFT
+    parts = (compared[begin : begin + step] for begin in range(0, len(compared), step))
+    words = [(*_words_of(index, part), norms[part]) for part in parts]
     for start in range(0, len(texts), _N_LEFT):
         chosen = rows[start : start + _N_LEFT]
         by_word = _word_scores(index, chosen)
         best: Floats = np.full((len(chosen), min(n_nearest, len(compared))), -1.0)
-        step = max(1, _KEPT // len(chosen))
-        for begin in range(0, len(compared), step):
-            part = compared[begin : begin + step]
-            best = _keep_largest(_word_sums(by_word, index, part), norms[part], best)
+        for places, starts, own_norms in words:
+            best = _keep_largest(_summed_rows(by_word, places, starts), own_norms, best)
         rounded = np.minimum(np.round(best, DIGITS), 1.0)
         means[chosen] = np.ascontiguousarray(rounded.T).mean(axis=0)  # added one after the other
     return means

@@ -73,6 +73,36 @@ def sum_draws(halves: Halves, values: Floats, sums: Floats, n_drawn: int) -> int
 
 
 @_compiled
+def shuffle_down(halves: Halves, n_used: int, drawn: Floats, place: int, least: int) -> tuple[int, int]:
+    """Draw what stands at `place`, and above it down to place 1; the twin is `draws.draw_orders`.
+
+    Args:
+        halves: random bits, see `draws._halves`; the first n_used of them are spent.
+        drawn: the values, drawn below `place`; above `least` nothing is moved, though bits are spent.
+
+    Returns:
+        n_used and the next place, when all halves are spent or all places are drawn.
+    """
+    while place > 0 and n_used < halves.size:
+        mask = 1
+        while mask < place:
+            mask = 2 * mask + 1
+        last = mask >> 1
+        if place >= least:
+            last = max(last, least - 1)
+        is_moved = place >= least
+        while place > last and n_used < halves.size:
+            other = halves[n_used] & mask
+            n_used += 1
+            is_drawn = other <= place
+            if is_moved:
+                other = other if is_drawn else place
+                drawn[place], drawn[other] = drawn[other], drawn[place]
+            place -= is_drawn
+    return n_used, place
+
+
+@_compiled
 def add_flipped(sums: Floats, rows: Floats, key: int) -> None:
     """Add to each of `sums` the rows, each with a random sign; the twin is `resampling._add_flipped`.
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
-from fire_toolkit.draws import check_draws
+from fire_toolkit.draws import check_draws, draw_orders
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.intervals import (
     are_medians,
@@ -20,6 +20,7 @@ from fire_toolkit.inference.intervals import (
     terms_of,
 )
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent, values_of
+from fire_toolkit.inference.resampling import summable
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import solved_at
@@ -276,17 +277,21 @@ def _limits_between(
 def permutation_p(values: Floats, chosen: Sequence[Bools], *, n_resamples: int, seed: int) -> list[float]:
     """Return for each choice the two-sided p of the difference of the means of chosen values and others.
 
-    Who is chosen is drawn anew: all choices share the draws. nan where all, or none, are chosen.
+    Who is chosen is drawn anew: all choices share the draws. Equal sums count, and are told exactly.
+    nan where all, or none, are chosen.
     """
-    rng = np.random.default_rng(seed)
-    centred = values - values.mean()
-    n_chosen = [int(own.sum()) for own in chosen]
-    sums = np.empty((n_resamples, len(chosen)))
-    for draw in sums:
-        drawn = rng.permutation(centred)
-        draw[:] = [drawn[:n].sum() for n in n_chosen]
-    observed = [abs(float(centred[own].sum())) for own in chosen]
-    n_as_far = np.count_nonzero(np.abs(sums) >= np.array(observed) - 1e-9, axis=0)
-    is_defined = [0 < n < len(values) for n in n_chosen]
-    p_values: list[float] = np.where(is_defined, (n_as_far + 1) / (n_resamples + 1), np.nan).tolist()
-    return p_values
+    centred = summable(values[:, None] - values.mean())[:, 0]
+    n_chosen = np.array([int(own.sum()) for own in chosen])
+    is_defined = (n_chosen > 0) & (n_chosen < len(values))
+    ends, end_of = np.unique(n_chosen[is_defined], return_inverse=True)
+    sums = np.empty((n_resamples, len(ends)))
+    if len(ends):
+        orders = draw_orders(centred, least=int(ends[0]), n_resamples=n_resamples, seed=seed)
+        for rest, drawn in zip(sums, orders, strict=True):
+            rest[:] = np.add.reduceat(drawn, ends)[::-1].cumsum()[::-1]
+    sums = centred.sum() - sums[:, end_of]
+    observed = np.array([centred[own].sum() for own in chosen])[is_defined]
+    n_as_far = np.count_nonzero(np.abs(sums) >= np.abs(observed), axis=0)
+    p_values = np.full(len(chosen), np.nan)
+    p_values[is_defined] = (n_as_far + 1) / (n_resamples + 1)
+    return list(p_values.tolist())

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit import kernels
-from fire_toolkit.draws import draw_sums, draw_units
+from fire_toolkit.draws import draw_orders, draw_sums, draw_units
 from fire_toolkit.inference import score_bounds
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.resampling import flipped_sums, summable
@@ -80,6 +80,15 @@ def test_sums_of_columns_are_drawn_alike(both_ways: Both) -> None:
     expected, found = both_ways(lambda: draw_sums(columns, n_resamples=3, seed=4))
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("least", [1, 700])
+def test_orders_are_drawn_alike(both_ways: Both, least: int) -> None:
+    values = np.arange(1500.0)
+    expected, found = both_ways(
+        lambda: np.array([v[least:] for v in draw_orders(values, least=least, n_resamples=80, seed=2)])
+    )
+    np.testing.assert_array_equal(expected, found)
 
 
 @pytest.mark.parametrize("name", ["AP", "AP@30/min", "infAP"])
