@@ -26,7 +26,6 @@ from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.filling import Filling
 
 _CELLS = 1 << 17  # of query × rank, looked at together: a few arrays of them fit into a core's cache
-_NOTHING = int(np.iinfo(np.int64).min)  # in the place of a relevance: no entry
 
 
 def is_bounded(measure: Measure) -> bool:
@@ -60,7 +59,7 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
         assigned independently, means and medians of these are the exact bounds of means and medians.
     """
     low, high = np.full((2, ranking.n_queries), np.nan)
-    if not is_bounded(measure) or (ranking.rank % 1).any():
+    if not is_bounded(measure) or (ranking.rank != np.floor(ranking.rank)).any():
         return low, high
     if measure.condensed:
         deepest = int(ranking.n_retrieved.max(initial=0))
@@ -90,9 +89,7 @@ def _bounds_of_block(ranking: JudgedRanking, measure: Measure, depth: int) -> tu
     high = low.copy()
     if depth and measure.definition.bounds == "ends" and measure.definition.filled is not None:
         first, last = measure.filled(Filling(ranking, is_open, measure.level))
-        high = np.maximum(high, np.where(is_open, first, -np.inf).max(axis=1))
-        low = np.minimum(low, np.where(is_open, last, np.inf).min(axis=1))
-        return low, high
+        return np.minimum(low, last.min(axis=1)), np.maximum(high, first.max(axis=1))
     for is_added in _candidates(is_open, measure):
         values = measure.per_query(_assigned(ranking, is_open, is_added, measure))
         low, high = np.minimum(low, values), np.maximum(high, values)
@@ -124,24 +121,22 @@ def _assigned(ranking: JudgedRanking, is_open: Bools, is_added: Bools, measure: 
 
     The others have an entry only where the measure passes over docs without one.
     """
-    relevance = np.full(is_open.shape, _NOTHING, dtype=np.int64)
-    is_inside = ranking.rank <= is_open.shape[1]
-    inside = np.flatnonzero(is_inside)
-    relevance[ranking.query[inside], ranking.rank[inside].astype(np.int64) - 1] = ranking.relevance[inside]
-    relevance[is_open] = 0 if measure.definition.skips_unjudged else _NOTHING
-    relevance[is_added] = measure.level
-    query, place = np.nonzero(relevance != _NOTHING)
-    outside = np.flatnonzero(~is_inside)
-    all_query = np.concatenate([query, ranking.query[outside]])
-    order = np.argsort(all_query, kind="stable")
-    n_lost = np.count_nonzero(is_open & ~is_added, axis=1) if measure.definition.skips_unjudged else 0
+    depth, skips = is_open.shape[1], measure.definition.skips_unjudged
+    kept = np.ones(ranking.query.size, dtype=bool)
+    inside = np.flatnonzero(ranking.rank <= depth)
+    kept[inside] = ~is_open[ranking.query[inside], ranking.rank[inside].astype(np.int64) - 1]
+    query, place = np.nonzero(is_open if skips else is_added)
+    relevance = np.where(is_added[query, place], measure.level, 0)
+    query = np.concatenate([ranking.query[kept], query])
+    rank = np.concatenate([ranking.rank[kept], place + 1.0])
+    order = np.argsort(query * (rank.max(initial=0) + 1) + rank, kind="stable")
     return replace(
         ranking,
-        query=all_query[order],
-        rank=np.concatenate([place + 1, ranking.rank[outside]])[order],
-        relevance=np.concatenate([relevance[query, place], ranking.relevance[outside]])[order],
+        query=query[order],
+        rank=rank[order],
+        relevance=np.concatenate([ranking.relevance[kept], relevance])[order],
         ideal=_with_added(ranking.ideal, np.count_nonzero(is_added, axis=1), measure.level),
-        n_nonrelevant=ranking.n_nonrelevant + n_lost,
+        n_nonrelevant=ranking.n_nonrelevant + skips * np.count_nonzero(is_open & ~is_added, axis=1),
     )
 
 

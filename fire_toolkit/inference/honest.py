@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
 from fire_toolkit.inference.intervals import (
@@ -21,8 +21,7 @@ from fire_toolkit.inference.intervals import (
     percentiles,
     terms_of,
 )
-from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, own_pairs, silent, values_of
-from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.inference.judged_pairs import PooledPairs, Tell, join_runs, silent, values_of
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.measures.stored_runs import AnyRun
@@ -139,6 +138,7 @@ def scores_with_uncertainty(
     joined = join_runs(runs, original, labels)
     codes = code_clusters(joined.queries, clusters)
     before = joined.label(original)
+    pools = None if sources is None else PooledPairs.of(joined, sources)
     labellings = [before]
     rows: list[dict[str, Any]] = []
     terms: list[Floats] = []
@@ -151,12 +151,11 @@ def scores_with_uncertainty(
         after = joined.label(augmented)
         labellings.append(after)
         for run_id in joined.places:
-            without, pooled = _without_own(joined, run_id, before, after, sources)
-            views = {
-                "original": joined.ranking(run_id, before),
-                "augmented": joined.ranking(run_id, after),
-                "without_own": joined.ranking(run_id, without) if without else None,
-            }
+            qrels = {"original": before, "augmented": after}
+            if pools is not None:
+                qrels["without_own"] = after.reverted(before, pools.own({run_id}))
+            pooled = "" if pools is None else "yes" if run_id in pools.run_ids else "no"
+            views = {name: joined.ranking(run_id, labelling) for name, labelling in qrels.items()}
             values = _score_all(views, parsed)
             terms.append(_terms(values, parsed))
             for measure in parsed:
@@ -173,29 +172,9 @@ def scores_with_uncertainty(
     return Honest(table, (*joined.note_depths(labellings, parsed), *_notes(table, parsed)))
 
 
-def _without_own(
-    joined: JudgedPairs,
-    run_id: str,
-    before: CodedQrels,
-    after: CodedQrels,
-    sources: PoolSources | None,
-) -> tuple[CodedQrels | None, str]:
-    """Return the labelling without what only this run contributed, and whether the run was pooled."""
-    if sources is None:
-        return None, ""
-    own: Bools = own_pairs(joined, sources, {run_id})
-    pooled = "yes" if (sources["run_id"] == run_id).any() else "no"
-    return after.reverted(before, own), pooled
-
-
-def _score_all(
-    views: dict[str, JudgedRanking | None], measures: list[Measure]
-) -> dict[str, dict[str, Floats]]:
+def _score_all(views: dict[str, JudgedRanking], measures: list[Measure]) -> dict[str, dict[str, Floats]]:
     """Return measure → view → the value of each query."""
-    return {
-        measure.name: {name: values_of(view, measure) for name, view in views.items() if view is not None}
-        for measure in measures
-    }
+    return {m.name: {name: values_of(view, m) for name, view in views.items()} for m in measures}
 
 
 def _terms(values: dict[str, dict[str, Floats]], measures: list[Measure]) -> Floats:
@@ -240,8 +219,7 @@ def _exact(values: Floats, confidence: float) -> dict[str, Any]:
     return {"low": low, "high": high, "interval": "exact"}
 
 
-def _scores(ranking: JudgedRanking | None, measure: Measure, values: dict[str, Floats]) -> dict[str, Any]:
-    assert ranking is not None
+def _scores(ranking: JudgedRanking, measure: Measure, values: dict[str, Floats]) -> dict[str, Any]:
     score = {name: measure.aggregate(each) for name, each in values.items()}
     lower, upper = score_bounds(ranking, measure)
     k = measure.depth or max(ranking.worst_rank - 1, 1)  # beyond the top Judged@k reads the top

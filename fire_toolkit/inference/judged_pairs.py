@@ -103,15 +103,32 @@ def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:
     return measure.per_query(measure.view(ranking))
 
 
-def own_pairs(joined: JudgedPairs, sources: PoolSources, members: set[str]) -> Bools:
-    """Return which pairs were pooled by `members` alone.
+@dataclass(frozen=True, eq=False)
+class PooledPairs:
+    """Which runs pooled which pairs of a join: place of the pair and code of the run, row by row.
 
-    Pairs that no run pooled (originals added to the pool, say) are nobody's own.
+    run_ids: the run of each code, whatever it pooled.
     """
-    place = joined.find_rows(sources)
-    is_member = sources["run_id"].isin(members).to_numpy()
-    kept = place >= 0
-    n_pairs = len(joined.pairs)
-    by_members = np.bincount(place[kept & is_member], minlength=n_pairs)
-    by_others = np.bincount(place[kept & ~is_member], minlength=n_pairs)
-    return np.asarray((by_members > 0) & (by_others == 0))
+
+    place: Ints
+    run: Ints
+    run_ids: pd.Index[str]
+    n_pairs: int
+
+    @classmethod
+    def of(cls, joined: JudgedPairs, sources: PoolSources) -> PooledPairs:
+        """Return what the runs of a pool pooled of a join's pairs."""
+        place = joined.find_rows(sources)
+        run, run_ids = pd.factorize(sources["run_id"])
+        return cls(place[place >= 0], run[place >= 0], pd.Index(run_ids), len(joined.pairs))
+
+    def own(self, members: set[str]) -> Bools:
+        """Return which pairs were pooled by `members` alone.
+
+        Pairs that no run pooled (originals added to the pool, say) are nobody's own.
+        """
+        is_member = self.run_ids.isin(members)[self.run]
+        by_members, by_others = (
+            np.bincount(self.place[each], minlength=self.n_pairs) for each in (is_member, ~is_member)
+        )
+        return np.asarray((by_members > 0) & (by_others == 0))

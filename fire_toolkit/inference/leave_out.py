@@ -15,7 +15,7 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import are_medians, of_means, terms_of
-from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, own_pairs, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, join_runs, values_of
 from fire_toolkit.inference.orders import kendall_tau, tau_ap
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
@@ -94,9 +94,10 @@ def leave_out(
     before, after = joined.label(original), joined.label(augmented)
     whole = {run_id: _value(joined, run_id, after, parsed) for run_id in joined.places}
     means = _aggregate(whole, parsed)
+    pooled = PooledPairs.of(joined, sources)
     scores, orders = [], []
     for name, members in _groups(sources, families).items():
-        own = own_pairs(joined, sources, members)
+        own = pooled.own(members)
         without = after.reverted(before, own)
         changed = np.flatnonzero(without.relevance != after.relevance)
         gone = int(np.count_nonzero((after.relevance[changed] >= 1) & (without.relevance[changed] < 1)))

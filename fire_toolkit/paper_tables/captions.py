@@ -239,10 +239,11 @@ def by_similarity(
         raise JoinError(f"similarity: {len(missing):,} of {len(values):,} queries have none "
                         f"({', '.join(missing[:3])}); expected a number for each")  # fmt: skip
     measure = solved_at(k)
+    labellings = {"original": joined.label(original), "augmented": joined.label(augmented)}
     solved = {
-        (run_id, name): values_of(joined.ranking(run_id, joined.label(qrels)), measure) == 1
+        (run_id, name): values_of(joined.ranking(run_id, labelling), measure) == 1
         for run_id in joined.places
-        for name, qrels in (("original", original), ("augmented", augmented))
+        for name, labelling in labellings.items()
     }
     p_values = permutation_p(values, list(solved.values()), n_resamples=n_resamples, seed=seed)
     tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")

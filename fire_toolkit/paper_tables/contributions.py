@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from fire_toolkit.inference.judged_pairs import join_runs, own_pairs, values_of
+from fire_toolkit.inference.judged_pairs import PooledPairs, join_runs, values_of
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.tables import PoolSources, Qrels
@@ -48,9 +48,10 @@ def all_and_new(
     parsed = parse_measures(measures)
     joined = join_runs(runs, original, augmented)
     before, after = joined.label(original), joined.label(augmented)
+    pooled = PooledPairs.of(joined, sources)
     rows = []
     for run_id in joined.places:
-        own = own_pairs(joined, sources, {run_id})
+        own = pooled.own({run_id})
         gained = own & (after.relevance >= 1) & (before.relevance < 1)
         views = [joined.ranking(run_id, each) for each in (before, after, after.reverted(before, own))]
         for measure in parsed:
@@ -58,7 +59,7 @@ def all_and_new(
             rows.append(
                 (
                     run_id,
-                    "yes" if (sources["run_id"] == run_id).any() else "no",
+                    "yes" if run_id in pooled.run_ids else "no",
                     measure.name,
                     original_score,
                     all_score,

@@ -8,7 +8,7 @@ import pytest
 
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference import compare_orders, score_differences, scores_with_uncertainty
-from fire_toolkit.inference.judged_pairs import join_runs, own_pairs
+from fire_toolkit.inference.judged_pairs import PooledPairs, join_runs
 from fire_toolkit.measures import code_qrels, judge_run
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
@@ -155,9 +155,9 @@ def test_who_waits_is_told_what_is_being_worked_on(make_world: MakeWorld) -> Non
 def test_own_pairs_of_a_group_are_those_that_no_other_run_pooled(make_world: MakeWorld) -> None:
     world = make_world(6)
     joined = join_runs(world.runs, world.original, world.labels)
-    both = own_pairs(joined, world.sources, {"r1", "r2"})
-    assert (both >= own_pairs(joined, world.sources, {"r1"})).all()
-    assert own_pairs(joined, world.sources, set(world.run_ids)).sum() == len(world.labels)
+    pooled = PooledPairs.of(joined, world.sources)
+    assert (pooled.own({"r1", "r2"}) >= pooled.own({"r1"})).all()
+    assert pooled.own(set(world.run_ids)).sum() == len(world.labels)
 
 
 def test_a_run_for_another_split_is_refused(make_world: MakeWorld) -> None:
