@@ -7,6 +7,7 @@ the query's index of each entry.
 from __future__ import annotations
 
 from math import frexp, fsum
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -144,6 +145,15 @@ def mean(values: Floats) -> float:
     doubt = values.size**2 * 2.0**-104 * sigma  # what adding the rests can have lost, and more
     low, high = exact + (remainder - doubt), exact + (remainder + doubt)
     return (low if low == high else fsum(values.tolist())) / values.size
+
+
+def wilson_interval(n_right: Floats, n: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Return Wilson's interval of a share (1927); nan where n is 0."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    trials = np.where(n > 0, n, np.nan)
+    middle = (n_right + z**2 / 2) / (trials + z**2)
+    half = z / (trials + z**2) * np.sqrt(n_right * (trials - n_right) / trials + z**2 / 4)
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def share(part: npt.NDArray[Any], whole: npt.NDArray[Any] | float) -> Floats:

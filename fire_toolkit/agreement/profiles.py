@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 
 from fire_toolkit.agreement.specific import NO_GRADE
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Floats, Ints, wilson_interval
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.tables.columns import rows_of_controls
@@ -160,15 +159,6 @@ def _known_labels(judgments: Judgments, votes: Votes, controls: pd.DataFrame | N
     place = {label: code for code, label in enumerate(votes.labels)}
     codes = np.array([place.get(label, len(place)) for label in controls["label"]], dtype=np.int64)
     return np.append(codes, -1)[rows_of_controls(judgments, controls)]
-
-
-def wilson_interval(n_right: Floats, n: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Return Wilson's interval of a share (1927); nan where n is 0."""
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    trials = np.where(n > 0, n, np.nan)
-    middle = (n_right + z**2 / 2) / (trials + z**2)
-    half = z / (trials + z**2) * np.sqrt(n_right * (trials - n_right) / trials + z**2 / 4)
-    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def _durations(judgments: Judgments, annotator: Ints, n_annotators: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from fire_toolkit.arrays import wilson_interval
 from fire_toolkit.errors import UsageError
 
 
@@ -76,19 +77,8 @@ def wilson(n_positive: int, n: int, *, confidence: float = 0.95) -> tuple[float,
         [0.3968, 0.8922]
     """
     check_confidence(confidence)
-    if n == 0:
-        return math.nan, math.nan
-    z, share = normal_quantile((1 + confidence) / 2), n_positive / n
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
-
-
-def normal_quantile(share: float) -> float:
-    """Return the quantile of the standard normal distribution."""
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(share)
+    low, high = wilson_interval(np.array([float(n_positive)]), np.array([float(n)]), confidence)
+    return float(low[0]), float(high[0])
 
 
 def mcnemar(n_better: int, n_worse: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import Ints, are_firsts, starts_of_groups
+from fire_toolkit.arrays import GOLDEN, Ints, are_firsts, mix_bits, starts_of_groups
 from fire_toolkit.formats.runs.matrix import Array
 from fire_toolkit.formats.runs.score_anomalies import CONSTANT_DOCS, FLOOD_DOCS, ScoreAnomalies
 from fire_toolkit.kernels import as_input, load_loops
@@ -175,10 +175,7 @@ def _list_hashes(ranked: Ranked, starts: Ints, depth: int) -> npt.NDArray[np.uin
     """Return a number for each list, the same for lists whose first `depth` are the same."""
     if not len(starts):
         return np.empty(0, dtype=np.uint64)
-    mixed = ranked.doc.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= ranked.score.view(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
-    mixed ^= mixed >> np.uint64(29)
-    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed = mix_bits(ranked.doc.view(np.uint64) * np.uint64(GOLDEN) ^ ranked.score.view(np.uint64))
     mixed[ranked.rank > depth] = 0
     return np.add.reduceat(mixed, starts)
 
