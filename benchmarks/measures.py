@@ -127,7 +127,7 @@ def run_tables(n_queries: int, depth: int) -> None:
     first, ours = cpu_s(score, 9)
     print(f"  first call {first * 1e3:.0f} ms")
     _, without_means = cpu_s(lambda: score_coded(prepared, coded, measures), 9)
-    ids = [prepared.doc, np.repeat(np.arange(n_queries, dtype=np.int32), depth)]
+    ids = [prepared.block.doc, np.repeat(np.arange(n_queries, dtype=np.int32), depth)]
     say(
         "prepared",
         ours,
