@@ -77,7 +77,8 @@ def add(
     rows = accounts.add(wanted)
     keys = ("pseudonym", "email", "password")
     _print(rows, keys, as_json=as_json)
-    say("send each person their address and password safely; they stay in .labelstudio/annotators.csv")
+    say(f"people log in at {accounts.login_url}")
+    say("send each person their e-mail and password safely; they stay in .labelstudio/annotators.csv")
     say_next("push")
 
 

@@ -69,6 +69,12 @@ def labelstudio() -> None:
     "read what answers there. [default: as the last time; first not]",
 )
 @click.option(
+    "--public-url",
+    metavar="URL",
+    help="Where a proxy of yours lets annotators on other machines reach it, as https://labels.example.org; "
+    "an empty one: nowhere. [default: as the last time; first nowhere]",
+)
+@click.option(
     "--program",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -90,14 +96,17 @@ def start(
     media: Path | None,
     postgres: str | None,
     hooks: bool | None,
+    public_url: str | None,
     program: Path | None,
     limit_s: float,
     as_json: bool,
 ) -> None:
     """Start the server, or find the one that runs; on first use install it (about 4 minutes, 1 GB).
 
-    It listens on 127.0.0.1 only and calls nobody. Address, token and the administrator's password
-    are in .labelstudio/connection.json, which only you can read. It runs on when the terminal closes.
+    It listens on 127.0.0.1 only and calls nobody; a proxy with TLS lets annotators on other machines in
+    (--public-url; docs/deploy has the files for Caddy and nginx). Address, token and the administrator's
+    password are in .labelstudio/connection.json, which only you can read. It runs on when the terminal
+    closes.
     """
     place = _server_folder(folder)
     with Progress() as progress:
@@ -109,6 +118,7 @@ def start(
             media=media,
             postgres=postgres,
             hooks=hooks,
+            public_url=public_url,
             limit_s=limit_s,
             report=progress,
         )
@@ -116,8 +126,17 @@ def start(
         click.echo(json.dumps(asdict(status)))
     else:
         say(f"Label Studio {status.version} {'runs already' if status.found else 'runs'} at {status.url}")
+        _say_public(status.public_url)
         say(f"log in as {_admin(place)}; the password is in {place / 'connection.json'}")
     say_next("annotators add A01 A02")
+
+
+def _say_public(url: str) -> None:
+    if not url:
+        return
+    say(f"annotators open {url}, which your proxy must pass on to it")
+    if url.startswith("http:"):
+        say("note: passwords and answers travel unencrypted to it; https:// keeps them from being read")
 
 
 def _admin(folder: Path) -> str:
@@ -156,6 +175,7 @@ def _lines(status: ServerStatus) -> list[str]:
     rows = {
         "state": words.get(status.state, status.state),
         "url": status.url,
+        "public": status.public_url,
         "version": status.version,
         "pid": "" if status.pid is None else str(status.pid),
         "memory": _megabytes(status.memory_bytes),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 import pandas as pd
@@ -31,16 +30,14 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 from fire_toolkit.cli.inputs import Inputs, write_outputs
-from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.server_options import Progress, stored_connection
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
 from fire_toolkit.labelstudio.connection import (
-    CONNECTION_FILE,
-    SERVER_FOLDER,
     URL_VARIABLE,
+    Connection,
     checked_url,
-    read_connection_file,
 )
 from fire_toolkit.media.check import check_media
 from fire_toolkit.media.encode import TARGETS, check_target
@@ -137,14 +134,8 @@ def _read_media(file: Path) -> ShownMedia:
 def known_origin(given: str | None) -> str:
     """Return scheme, host and port of Label Studio as given, else as known here; empty if it is not."""
     url = given or os.environ.get(URL_VARIABLE)
-    workspace = current_workspace()
-    stored = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
-    if not url and stored is not None and stored.exists():
-        url = read_connection_file(stored).url
-    if not url:
-        return ""
-    parts = urlsplit(checked_url(url))
-    return f"{parts.scheme}://{parts.netloc}".lower()
+    found = Connection(checked_url(url), "") if url else stored_connection()
+    return found.page_origin if found else ""
 
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
+from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, checked_url
 from fire_toolkit.labelstudio.media_key import MEDIA_KEY, make_media_key, read_media_key
 from fire_toolkit.media.opaque import opaque_name
@@ -25,8 +26,13 @@ Table = TypeVar("Table", bound="pd.DataFrame")
 
 
 def media_base() -> str:
-    """Return where browsers find the workspace's media ([media] url in fire.toml)."""
-    return checked_url(str(setting_or_default(None, "media", "url")))
+    """Return where browsers find the workspace's media.
+
+    [media] url in fire.toml says so; else `/media` of the server's public address, else this machine's port.
+    """
+    server = stored_connection()
+    public = f"{server.public_url}/media" if server and server.public_url else ""
+    return checked_url(str(setting_or_default(None, "media", "url")) or public or f"http://127.0.0.1:{PORT}")
 
 
 def base_and_port(base_url: str | None, host: str, port: int | None) -> tuple[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 import click
 
@@ -52,7 +53,8 @@ __all__ = ["media"]
 @click.option(
     "--base-url",
     metavar="URL",
-    help="How browsers reach it. [default: [media] url in fire.toml, else http://ADDRESS:PORT]",
+    help="How browsers reach it. [default: [media] url in fire.toml, else /media of the server's "
+    "--public-url, else http://ADDRESS:PORT]",
 )
 @click.option(
     "--write-items",
@@ -105,6 +107,8 @@ def serve(
             parameters = {"base_url": server.base_url}
             write_outputs(write_items, texts, stage="media serve", parameters=parameters, inputs=inputs)
             say_items(write_items, seen.name)
+        if urlsplit(base).hostname not in (None, host, "localhost"):
+            say(f"note: your proxy must pass {base} on to http://{host}:{server.server_port}")
         _say_served(server.base_url, len(served.names), served.n_missing, pages_from, host)
         wait_to_be_stopped()
     say("stopped")

@@ -165,7 +165,7 @@ def push(
         if repair:
             say_repaired(connection, campaign)
         pushed = _push(connection, root, campaign, on_server, changed, rules, sample)
-        say_pushed(pushed, as_json=as_json)
+        say_pushed(pushed, connection, as_json=as_json)
         _note_pushed(root, inputs, [*pushed, *_give_out_by_others(root, campaign, by_others, rules)])
         if sample != 0:
             look_after(pushed, rules, connection)

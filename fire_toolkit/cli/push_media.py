@@ -80,7 +80,7 @@ def look_before(
         reached = refuse_unreachable(
             media,
             rules,
-            server_url=connection.url,
+            connection=connection,
             document_root=document_root(root, connection),
             sample=sample,
             report=meter,

@@ -15,7 +15,7 @@ from fire_toolkit.campaign.progress import judgment_seconds, load_of
 from fire_toolkit.campaign.records import LEDGER_FOLDER, Campaign, Round
 from fire_toolkit.cli.common import drawn, n_of, say, summarise
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import Connection
+from fire_toolkit.labelstudio.connection import Connection, labeling_page
 from fire_toolkit.labelstudio.push import Pushed
 from fire_toolkit.labelstudio.twins import retire_twins
 
@@ -52,8 +52,8 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def say_pushed(pushed: Sequence[Pushed], *, as_json: bool) -> None:
-    """Say what was added and updated, and what was found on the server that should not be."""
+def say_pushed(pushed: Sequence[Pushed], connection: Connection, *, as_json: bool) -> None:
+    """Say what was added and updated, what each annotator opens, and what on the server should not be."""
     counts: dict[str, Any] = {
         "projects": len(pushed),
         "added": sum(p.n_added for p in pushed),
@@ -68,7 +68,10 @@ def say_pushed(pushed: Sequence[Pushed], *, as_json: bool) -> None:
         f"{n_of(counts['added'], 'task')} added, {counts['there']:,} there before{updated}, "
         f"in {n_of(len(pushed), 'project')}"
     )
-    summarise(counts, words, as_json=as_json)
+    pages = {str(entry.queue): labeling_page(connection, entry.project) for entry in pushed}
+    summarise({**counts, "pages": pages}, words, as_json=as_json)
+    for entry in pushed:
+        say(f"{entry.queue.annotator_id} opens {pages[str(entry.queue)]}")
     for entry in pushed:
         for note in _notes(entry):
             say(f"note: project {entry.project} ({entry.queue}): {note}")

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit.cli.common import current_workspace
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER, read_connection
+from fire_toolkit.labelstudio.connection import (
+    CONNECTION_FILE,
+    SERVER_FOLDER,
+    read_connection,
+    read_connection_file,
+)
 
 if TYPE_CHECKING:
     from fire_toolkit.labelstudio.connection import Connection
@@ -38,6 +43,13 @@ def connection_from(url: str | None, token_file: Path | None) -> Connection:
     """Return the connection that the options, the environment or the workspace name."""
     workspace = current_workspace()
     return read_connection(workspace.root if workspace else None, url=url, token_file=token_file)
+
+
+def stored_connection() -> Connection | None:
+    """Return the connection to the workspace's own server, or None if it has none."""
+    workspace = current_workspace()
+    path = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
+    return read_connection_file(path) if path and path.exists() else None
 
 
 def private_folder() -> Path:

@@ -131,7 +131,12 @@ class Accounts:
 
     def invitation_url(self) -> str:
         """Return the address of the sign-up page, where anyone who has it can choose a password."""
-        return f"{self._connection.url}/user/signup/?token={self.invitation()}"
+        return f"{self._connection.page_url}/user/signup/?token={self.invitation()}"
+
+    @property
+    def login_url(self) -> str:
+        """The address at which annotators log in."""
+        return f"{self._connection.page_url}/user/login/"
 
     def _lock(self) -> AbstractContextManager[int]:
         return hold_lock(self._folder / "annotators.lock", wait_s=30, what="another change of annotators")

@@ -16,7 +16,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.annotators import pseudonyms
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection
+from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection, labeling_page
 from fire_toolkit.labelstudio.projects import campaign_projects
 from fire_toolkit.labelstudio.pull import pull_answers
 from fire_toolkit.labelstudio.push import Plan, Pushed, make_queues, plan_push, push_queues
@@ -107,9 +107,8 @@ class LabelStudio:
         numbers = {entry.number for entry in rounds}
         with Api(self._connection) as api:
             found = campaign_projects(api, campaign)
-        address = f"{self._connection.url}/projects/{{}}/data?labeling=1"
         return {
-            queue: address.format(projects[0]["id"])
+            queue: labeling_page(self._connection, int(projects[0]["id"]))
             for queue, projects in found.items()
             if queue.round in numbers
         }

@@ -11,7 +11,7 @@ import os
 import stat
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -36,6 +36,8 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class Connection:
     """A server's address without a trailing slash, and a token (legacy or personal) of an account there.
 
+    public_url: where annotators open it, if that is another address.
+
     Examples:
         >>> Connection("http://127.0.0.1:8080", "secret")
         Connection(url='http://127.0.0.1:8080')
@@ -43,6 +45,18 @@ class Connection:
 
     url: str
     token: str = field(repr=False)
+    public_url: str = field(default="", repr=False)
+
+    @property
+    def page_url(self) -> str:
+        """The address at which annotators open the server."""
+        return self.public_url or self.url
+
+    @property
+    def page_origin(self) -> str:
+        """Scheme, host and port of the pages that annotators open."""
+        parts = urlsplit(self.page_url)
+        return f"{parts.scheme}://{parts.netloc}".lower()
 
     @property
     def is_local(self) -> bool:
@@ -85,7 +99,7 @@ def read_connection(
             f"{path} holds a token for {stored.url}, not for {checked_url(url)}; "
             f"set {TOKEN_VARIABLE} to that server's token, or give --token-file"
         )
-    return Connection(stored.url, checked_token(token)) if token else stored
+    return replace(stored, token=checked_token(token)) if token else stored
 
 
 def _what_is_missing(url: str | None) -> str:
@@ -106,13 +120,14 @@ def read_connection_file(path: Path) -> Connection:
     try:
         content = json.loads(read_secret(path))
         url, token = content["url"], content["token"]
+        public_url = str(content.get("public_url", ""))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError(
             f'{path}: expected {{"url": …, "token": …}}; start the server again, or delete the file'
         ) from None
     if not isinstance(url, str) or not isinstance(token, str):
         raise FormatError(f"{path}: url and token must both be text; start the server again")
-    return Connection(checked_url(url), checked_token(token))
+    return Connection(checked_url(url), checked_token(token), public_url and checked_url(public_url))
 
 
 def read_secret(path: Path) -> str:
@@ -189,6 +204,20 @@ def checked_token(token: str) -> str:
             "Account & Settings in Label Studio"
         )
     return token
+
+
+def authorization(connection: Connection) -> str:
+    """Return the Authorization header that the connection's token makes, of either kind."""
+    client = open_client(connection)
+    try:
+        return str(client._client_wrapper.get_headers().get("Authorization", ""))
+    finally:
+        client._client_wrapper.httpx_client.httpx_client.close()
+
+
+def labeling_page(connection: Connection, project: int) -> str:
+    """Return the address at which an annotator's tasks of a project come one after another."""
+    return f"{connection.page_url}/projects/{project}/data?labeling=1"
 
 
 def open_client(

@@ -37,6 +37,7 @@ class LocalState:
     media: str = ""
     postgres: str = field(default="", repr=False)
     hooks: bool = False
+    public_url: str = ""
 
     @classmethod
     def new(cls) -> LocalState:
@@ -44,9 +45,15 @@ class LocalState:
         return cls("", secrets.token_hex(20), ADMIN, secrets.token_urlsafe(18), 0)
 
     def with_settings(
-        self, *, port: int, media: str, postgres: str | None, hooks: bool | None = None
+        self,
+        *,
+        port: int,
+        media: str,
+        postgres: str | None,
+        hooks: bool | None = None,
+        public_url: str | None = None,
     ) -> LocalState:
-        """Return this state with another port, media folder, database and leave to call (None: the same)."""
+        """Return this state with other settings, each as it was where None is given."""
         return replace(
             self,
             url=f"http://127.0.0.1:{port}",
@@ -54,6 +61,7 @@ class LocalState:
             media=media,
             postgres=self.postgres if postgres is None else postgres,
             hooks=self.hooks if hooks is None else hooks,
+            public_url=self.public_url if public_url is None else public_url,
         )
 
 
@@ -85,7 +93,8 @@ def read_state(folder: Path) -> LocalState | None:
         return None
     try:
         found = json.loads(read_secret(path))
-        found.setdefault("hooks", False)  # earlier versions did not write it
+        earlier = {"hooks": False, "public_url": ""}  # earlier versions did not write these
+        found = earlier | found
         return LocalState(**{each.name: found[each.name] for each in fields(LocalState)})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise FormatError(

@@ -43,7 +43,11 @@ from fire_toolkit.labelstudio.process import (
     memory_bytes,
     read_pid,
 )
-from fire_toolkit.labelstudio.server_environment import database_settings, server_environment
+from fire_toolkit.labelstudio.server_environment import (
+    checked_public_url,
+    database_settings,
+    server_environment,
+)
 from fire_toolkit.workspace.locks import POLL_S, is_locked, open_lock
 
 HOST = "127.0.0.1"
@@ -65,6 +69,7 @@ class ServerStatus:
 
     state: str
     url: str = ""
+    public_url: str = ""
     version: str = ""
     pid: int | None = None
     memory_bytes: int | None = None
@@ -81,6 +86,7 @@ def start_server(
     media: Path | None = None,
     postgres: str | None = None,
     hooks: bool | None = None,
+    public_url: str | None = None,
     limit_s: float = START_LIMIT_S,
     report: Report = lambda words: None,
 ) -> ServerStatus:
@@ -93,6 +99,8 @@ def start_server(
         media: the folder below which the server may serve local files; by default `media` beside `folder`.
         postgres: `postgresql://user:password@host:port/name`; by default SQLite in the folder.
         hooks: whether it may call programs at 127.0.0.1 (webhooks); by default as the last time, first not.
+        public_url: where a proxy makes it reachable to people elsewhere; by default as the last time, first
+            nowhere, as with an empty one.
         limit_s: how long to wait until it is up: about 10 s, with a new PostgreSQL database 2 minutes.
         report: is told what goes on, in words.
 
@@ -104,7 +112,8 @@ def start_server(
     folder = folder.absolute()
     prepare_folder(folder)
     deadline = time.monotonic() + limit_s
-    wanted = _Wanted(port, media.absolute() if media else None, postgres, hooks)
+    public_url = None if public_url is None else checked_public_url(public_url)
+    wanted = _Wanted(port, media.absolute() if media else None, postgres, hooks, public_url)
     for _ in range(_TRIES):
         try:
             return _find_or_start(folder, program, wanted, deadline, report)
@@ -127,6 +136,7 @@ class _Wanted:
     media: Path | None
     postgres: str | None
     hooks: bool | None
+    public_url: str | None
 
 
 def _find_or_start(
@@ -166,6 +176,7 @@ def _check_same(folder: Path, wanted: _Wanted) -> None:
         "--media": (str(wanted.media) if wanted.media else None, state.media),
         "--postgres": (wanted.postgres, state.postgres),
         "--hooks": (wanted.hooks, state.hooks),
+        "--public-url": (wanted.public_url, state.public_url),
     }
     other = [name for name, (asked, there) in given.items() if asked is not None and asked != there]
     if other:
@@ -185,7 +196,13 @@ def _settled(folder: Path, wanted: _Wanted) -> LocalState:
         raise UsageError(
             f"{media}: contains the server's own folder, which must not be served; choose another"
         )
-    return state.with_settings(port=chosen, media=str(media), postgres=wanted.postgres, hooks=wanted.hooks)
+    return state.with_settings(
+        port=chosen,
+        media=str(media),
+        postgres=wanted.postgres,
+        hooks=wanted.hooks,
+        public_url=wanted.public_url,
+    )
 
 
 def _chosen_port(given: int | None, last: int | None) -> int:
@@ -292,7 +309,9 @@ def server_status(folder: Path) -> ServerStatus:
     if state is None or not is_locked(folder / LOCK):
         return ServerStatus("stopped", database=_database(folder, state))
     pid = our_pid(folder)
-    status = ServerStatus("starting", url=state.url, pid=pid, database=_database(folder, state))
+    status = ServerStatus(
+        "starting", url=state.url, public_url=state.public_url, pid=pid, database=_database(folder, state)
+    )
     api = LocalApi(Connection(state.url, state.token))
     if pid is None or listens_on(pid, state.port) is False or not api.is_up():
         return status

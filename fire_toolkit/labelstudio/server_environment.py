@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.labelstudio.connection import checked_url
 from fire_toolkit.labelstudio.local_state import LocalState
 from fire_toolkit.labelstudio.process import quiet_environment
 
@@ -35,9 +36,46 @@ def server_environment(data: Path, state: LocalState) -> dict[str, str]:
         "LOCAL_FILES_SERVING_ENABLED": "true",
         "LOCAL_FILES_DOCUMENT_ROOT": state.media,
         **database_settings(state.postgres),
+        **public_settings(state.public_url),
         **(_HOOKS if state.hooks else {}),
     }
     return quiet_environment(settings)
+
+
+def public_settings(url: str) -> dict[str, str]:
+    """Return Label Studio's settings behind a proxy that people reach at `url`; none for an empty one.
+
+    Django takes forms from pages of another address only where it is told so.
+
+    Examples:
+        >>> public_settings("https://labels.example.org")["CSRF_TRUSTED_ORIGINS"]
+        'https://labels.example.org'
+        >>> public_settings("")
+        {}
+    """
+    if not url:
+        return {}
+    # The cookie against forged forms may travel unencrypted on this machine, where accounts are made.
+    cookies = {"SESSION_COOKIE_SECURE": "1", "CSRF_COOKIE_SECURE": "0"} if url.startswith("https:") else {}
+    return {"CSRF_TRUSTED_ORIGINS": url, **cookies}
+
+
+def checked_public_url(url: str) -> str:
+    """Return the address at which people open a server; empty for none.
+
+    Raises:
+        UsageError: no http(s) address, or one with a path, which Label Studio cannot be served below.
+
+    Examples:
+        >>> checked_public_url("https://labels.example.org/")
+        'https://labels.example.org'
+    """
+    if not url.strip():
+        return ""
+    checked = checked_url(url)
+    if urlsplit(checked).path:
+        raise UsageError(f"--public-url {checked}: has a path; expected scheme and host (and port) alone")
+    return checked.lower()
 
 
 def database_settings(postgres: str) -> dict[str, str]:

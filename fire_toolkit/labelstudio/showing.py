@@ -16,6 +16,7 @@ from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.errors import FireError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
+from fire_toolkit.labelstudio.connection import Connection, authorization
 from fire_toolkit.labelstudio.push import Plan
 from fire_toolkit.media.links import answered, ask_link, open_links
 from fire_toolkit.media.places import is_showable
@@ -53,7 +54,7 @@ def refuse_unreachable(
     media: Mapping[str, str],
     guideline: Guideline,
     *,
-    server_url: str,
+    connection: Connection,
     document_root: Path | None = None,
     sample: int | None = None,
     transport: httpx.BaseTransport | None = None,
@@ -64,7 +65,8 @@ def refuse_unreachable(
     Args:
         media: as `media_to_send` returns them.
         guideline: whose page shows them.
-        server_url: of Label Studio.
+        connection: the server's; its token goes along to media behind the address of its pages, where a
+            proxy may ask who is logged in.
         document_root: where the server's local files start, if that is on this machine.
         sample: ask only so many addresses; None: all.
         transport: stands in for the network.
@@ -73,10 +75,10 @@ def refuse_unreachable(
     Raises:
         FireError: at some of them a browser shows nothing.
     """
-    parts = urlsplit(server_url)
     reached = reach_media(
         [url for url in media if url.lower().startswith(("http://", "https://"))],
-        origin=f"{parts.scheme}://{parts.netloc}".lower(),
+        origin=connection.page_origin,
+        authorization=authorization(connection),
         needs_cors="<Video" in guideline.label_config,
         sample=sample,
         transport=transport,
@@ -120,7 +122,8 @@ def open_items(
     api: Api, projects: Iterable[int], guideline: Guideline, *, transport: httpx.BaseTransport | None = None
 ) -> dict[int, str]:
     """Return what is wrong with the first item of each project, opened as its page does; empty: nothing."""
-    with open_links(transport) as client:
+    own = (api.connection.page_origin, authorization(api.connection))
+    with open_links(transport, own=own) as client:
         return {project: _open_item(api, project, guideline, client) for project in projects}
 
 
@@ -129,7 +132,7 @@ def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Clien
     if not tasks:
         return ""
     url = str(api.shown_data(int(tasks[0]["id"])).get(guideline.media_key, ""))
-    server = api.connection.url
+    server, origin = api.connection.url, api.connection.page_origin
     path = url.removeprefix(server) if url.startswith(f"{server}/") else url
     if path.startswith("/"):
         answer = api.first_byte(path)
@@ -139,7 +142,6 @@ def _open_item(api: Api, project: int, guideline: Guideline, client: httpx.Clien
         url = urljoin(server, answer.headers.get("Location", ""))
     if not url.startswith(("http://", "https://")):
         return f"{url}: the project has no storage that shows it" if url else "its first task has no media"
-    parts = urlsplit(server)
-    link = ask_link(client, url, f"{parts.scheme}://{parts.netloc}".lower())
+    link = ask_link(client, url, origin)
     fault = link.fault or link.mixed or (link.cors if "<Video" in guideline.label_config else "")
     return f"{url.partition('?')[0]} {fault}" if fault else ""

@@ -42,12 +42,36 @@ class Link:
         return self.fault.startswith(_NO_ANSWER)
 
 
-def open_links(transport: httpx.BaseTransport | None = None, *, timeout_s: float = TIMEOUT_S) -> httpx.Client:
-    """Return an HTTP client that follows redirects, as a browser does; no proxy leads to this machine."""
+def open_links(
+    transport: httpx.BaseTransport | None = None,
+    *,
+    own: tuple[str, str] = ("", ""),
+    timeout_s: float = TIMEOUT_S,
+) -> httpx.Client:
+    """Return an HTTP client that follows redirects, as a browser does; no proxy leads to this machine.
+
+    own: an origin, and the Authorization that goes along to it and nowhere else.
+    """
     import httpx
 
+    def identify(request: httpx.Request) -> None:
+        request.headers.pop("Authorization", None)
+        if own[1] and origin_of(request.url) == own[0]:
+            request.headers["Authorization"] = own[1]
+
     direct = {f"all://{host}": None for host in _LOOPBACK if ":" not in host}
-    return httpx.Client(transport=transport, timeout=timeout_s, follow_redirects=True, mounts=direct)
+    return httpx.Client(
+        transport=transport,
+        timeout=timeout_s,
+        follow_redirects=True,
+        mounts=direct,
+        event_hooks={"request": [identify]},
+    )
+
+
+def origin_of(url: httpx.URL) -> str:
+    """Return scheme, host and port of an address, as browsers name it."""
+    return f"{url.scheme}://{url.netloc.decode()}"
 
 
 def ask_link(client: httpx.Client, url: str, origin: str) -> Link:
@@ -135,7 +159,7 @@ def _cors_fault(answers: list[httpx.Response], origin: str) -> str:
         return ""
     asking, before = origin, origin
     for answer in answers:
-        own = f"{answer.url.scheme}://{answer.url.netloc.decode()}"
+        own = origin_of(answer.url)
         if before not in (origin, own):
             asking = "null"  # what a browser calls a page once its request was sent on elsewhere
         allowed = answer.headers.get("Access-Control-Allow-Origin", "")

@@ -40,6 +40,7 @@ def reach_media(
     *,
     origin: str,
     needs_cors: bool,
+    authorization: str = "",
     sample: int | None = None,
     transport: httpx.BaseTransport | None = None,
     report: Callable[[int], None] = lambda n: None,
@@ -49,6 +50,7 @@ def reach_media(
     Args:
         urls: http or https; what follows a `#` is not sent, so that parts of one video are asked for once.
         origin: scheme, host and port of the page.
+        authorization: goes along to addresses of that origin, and to no other.
         needs_cors: whether the page reads the media by a script, as Label Studio's video player does.
         sample: ask only so many, drawn at random with a fixed seed; None: all.
         transport: stands in for the network.
@@ -59,7 +61,10 @@ def reach_media(
     wanted = sorted({url.partition("#")[0] for url in urls})
     if sample is not None and sample < len(wanted):
         wanted = sorted(random.Random(0).sample(wanted, sample))
-    with open_links(transport, timeout_s=TIMEOUT_S) as client, ThreadPoolExecutor(AT_ONCE) as pool:
+    with (
+        open_links(transport, own=(origin, authorization), timeout_s=TIMEOUT_S) as client,
+        ThreadPoolExecutor(AT_ONCE) as pool,
+    ):
         asker = _Asker(client, origin, report)
         found = dict(zip(wanted, pool.map(asker.ask, wanted), strict=True))
     faults = {

@@ -27,7 +27,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "runs": {"files": ["runs/*"], "query_ids": "", "doc_ids": ""},
     "pool": {"depth": 10, "strategy": "depth", "include_originals": False},
-    "media": {"url": "http://127.0.0.1:8790"},
+    "media": {"url": ""},
     "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "seed": 0},
     "import": {"exports": ["exports/*.json", "exports/*.csv"]},
     "agree": {"level": "nominal"},

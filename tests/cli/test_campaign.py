@@ -81,6 +81,10 @@ def test_the_whole_way(server: FakeServer, workspace: Path) -> None:
         "held": 0,
         "duplicates": 0,
         "foreign": 0,
+        "pages": {
+            "1/A02": "http://label-studio.test/projects/1/data?labeling=1",
+            "1/A03": "http://label-studio.test/projects/2/data?labeling=1",
+        },
     }
     assert json.loads(run("push", "--format", "json").stdout)["added"] == 0
 

@@ -107,8 +107,11 @@ class Browser:
 
 
 @contextmanager
-def open_browser(folder: Path) -> Iterator[Browser]:
-    """Yield a browser with an empty profile in `folder`; it and its driver end with the block."""
+def open_browser(folder: Path, *arguments: str) -> Iterator[Browser]:
+    """Yield a browser with an empty profile in `folder`; it and its driver end with the block.
+
+    arguments: of Chromium, after our own.
+    """
     found = programs()
     assert found is not None
     chromium, driver = found
@@ -124,7 +127,7 @@ def open_browser(folder: Path) -> Iterator[Browser]:
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as http:
                 _await_driver(http)
-                session = _new_session(http, chromium, folder / "profile")
+                session = _new_session(http, chromium, folder / "profile", arguments)
                 try:
                     yield Browser(http, session)
                 finally:
@@ -145,8 +148,8 @@ def _await_driver(http: httpx.Client) -> None:
     raise AssertionError("chromedriver does not answer within 20 s")
 
 
-def _new_session(http: httpx.Client, chromium: str, profile: Path) -> str:
-    options = {"binary": chromium, "args": [*_ARGUMENTS, f"--user-data-dir={profile}"]}
+def _new_session(http: httpx.Client, chromium: str, profile: Path, more: tuple[str, ...]) -> str:
+    options = {"binary": chromium, "args": [*_ARGUMENTS, f"--user-data-dir={profile}", *more]}
     wanted = {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}}
     answer = http.post("/session", json={"capabilities": wanted}).json()["value"]
     assert "sessionId" in answer, answer
