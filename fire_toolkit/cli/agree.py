@@ -35,7 +35,7 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, with_control_answers
-from fire_toolkit.cli.options import choice_option, reads
+from fire_toolkit.cli.options import choice_option, exclude_options, reads
 from fire_toolkit.cli.printing import print_table, resampled
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import typed_judgments
@@ -90,6 +90,7 @@ class _Question:
 @click.option("--resamples", "n_resamples", type=click.IntRange(min=1), default=10_000, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the bootstrap.", show_default=True)
 @click.option("--all-rounds", is_flag=True, help="Count answers of later rounds too.")
+@exclude_options
 @choice_option(
     "--show",
     VIEWS,
@@ -134,7 +135,8 @@ def agree(
     print_table(measured, given.form, partial(_drawn, by=by), basis=_basis(table, question))
     is_usual = given.values["judgments"] is None
     if is_usual and by is None and show == "agreement":
-        given.keep(measured, "agree", _parameters(question), place="agreement/agreement.csv")
+        parameters = _parameters(question) | ({"excluded": given.excluded} if given.excluded else {})
+        given.keep(measured, "agree", parameters, place="agreement/agreement.csv")
     own = is_usual and current_workspace()
     say_next("resolve" if own else f"resolve {quote(str(given.needed('judgments')))} --out labels")
 

@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.cli.common import chosen_path, n_of, say, setting_or_default, workspace_path
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.judged_files import judgments_from, known_grades, read_controls
+from fire_toolkit.cli.judged_files import judgments_from, known_grades, leave_out, read_controls
 from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items
 from fire_toolkit.cli.printing import resampled
 from fire_toolkit.cli.run_files import open_runs, read_runs
@@ -81,8 +81,18 @@ class Given(Inputs):
 
     @cached_property
     def judgments(self) -> Judgments:
-        """The judgments; of several answers by one annotator to a pair the latest."""
-        return judgments_from(self.use(self.needed("judgments")))
+        """The judgments without those excluded; of several answers by one annotator to a pair the latest."""
+        return leave_out(judgments_from(self.use(self.needed("judgments"))), self.excluded)
+
+    @cached_property
+    def excluded(self) -> dict[str, str]:
+        """Whose judgments are left out, and why."""
+        names, reasons = (self.values.get(name) or () for name in ("exclude", "reasons"))
+        if len(reasons) == 1:
+            reasons = reasons * max(len(names), 1)
+        if len(names) != len(reasons) or not all(reason.strip() for reason in reasons):
+            raise UsageError("--exclude needs a --reason, one for all or one for each; the manifest keeps it")
+        return dict(zip(names, reasons, strict=True))
 
     @cached_property
     def grades(self) -> Grades:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -117,6 +117,19 @@ def read_controls(path: Path, grades: Grades | None) -> pd.DataFrame:
     return known[["query_id", "doc_id"]].assign(label=known["relevance"].map(labels).astype("str"))
 
 
+def leave_out(judgments: Judgments, excluded: Mapping[str, str]) -> Judgments:
+    """Return the judgments of all annotators but those excluded, and say how many are left out and why."""
+    counts = judgments["annotator_id"].value_counts()
+    for name, reason in excluded.items():
+        if name not in counts.index:
+            raise UsageError(
+                f"--exclude {name}: no judgment is by {name}; annotators: {', '.join(sorted(counts.index))}"
+            )
+        say(f"note: {n_of(int(counts[name]), 'judgment')} of {name} left out: {reason}")
+    kept = judgments[~judgments["annotator_id"].isin(list(excluded))]
+    return Judgments(kept.reset_index(drop=True)) if excluded else judgments
+
+
 def with_control_answers(
     judgments: Judgments, inputs: Inputs, controls: pd.DataFrame, grades: Grades | None
 ) -> Judgments:
@@ -131,6 +144,7 @@ def with_control_answers(
     names = ["query_id", "doc_id", "annotator_id", "label", "created_at"]
     dropped = read_delimited(inputs.use(beside), required=[*names, "reason"])
     answers = dropped.loc[(dropped["reason"] == "control") & dropped["label"].isin(list(grades or {})), names]
+    answers = answers[~answers["annotator_id"].isin(inputs.values.get("exclude") or [])]
     answers = answers.merge(controls[["query_id", "doc_id"]])
     if not len(answers):
         return judgments

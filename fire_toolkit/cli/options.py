@@ -26,7 +26,7 @@ _FILES = {
 }
 # What goes into `Given`, whichever decorator declares it; a command is handed the rest by name.
 _OF_GIVEN = {"runs", "pool_sources", "own_item", "clusters", "resamples", "seed", "pool", "controls"}
-_OF_GIVEN |= {"as_json", "output_format", "out", *_FILES}
+_OF_GIVEN |= {"as_json", "output_format", "out", "exclude", "reasons", *_FILES}
 
 
 def reads(*names: str, **texts: str) -> Callable[[Command], Command]:
@@ -116,6 +116,14 @@ def choice_option(
     names = [option, name] if name else [option]
     kind = click.Choice(choices)
     return click.option(*names, type=kind, default=choices[0], show_default=True, help=text)
+
+
+def exclude_options(command: Command) -> Command:
+    """Add `--exclude` and `--reason`."""
+    why = "Why; kept in the manifest. One for all --exclude, or one for each."
+    who = "Leave out the judgments of an annotator (may be repeated); needs --reason."
+    command = click.option("--reason", "reasons", multiple=True, metavar="TEXT", help=why)(command)
+    return click.option("--exclude", multiple=True, metavar="NAME", help=who)(command)
 
 
 def resampling_options(command: Command) -> Command:

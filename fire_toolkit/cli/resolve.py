@@ -14,7 +14,7 @@ from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, s
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number, pairs_by_votes, with_control_answers
 from fire_toolkit.cli.locking import writes_workspace
-from fire_toolkit.cli.options import choice_option, reads
+from fire_toolkit.cli.options import choice_option, exclude_options, reads
 from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgments
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.guidelines.model import Grades
@@ -60,6 +60,7 @@ from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, ch
 @click.option(
     "--count-unassigned", is_flag=True, help="Answers that were not asked of their annotator are votes too."
 )
+@exclude_options
 @click.option("--next-round", "ask_again", is_flag=True, help="Also write disputes as a pool to ask again.")
 @click.option(
     "--share-judgments",
@@ -114,6 +115,7 @@ def resolve(
         counts["rejected_originals"] = len(pools["rejected"])
     parameters: dict[str, Any] = {"rule": rule} | ({"disputes": end} if end != "unjudged" else {})
     parameters |= {"count_unassigned": True} if count_unassigned else {}
+    parameters |= {"excluded": given.excluded} if given.excluded else {}
     parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
     parameters |= {"share_judgments": sharing} if sharing else {}
     given.write(folder, resolved.tables, "resolve", parameters, counts | resolved.trace)

@@ -212,8 +212,10 @@ class World:
             return
         number = self.chance.choice(sorted(self.server.projects))
         there = {version_of(a) for a in self.server.annotations.values() if a["project"] == number}
-        self.must_count |= there & known_versions(read_ledger(self.root / LEDGER_FOLDER))
-        self.gone |= {name for name, _ in there}
+        ledger = read_ledger(self.root / LEDGER_FOLDER)
+        self.must_count |= there & known_versions(ledger)
+        # What was deleted in it before, and not yet pulled, nobody will ever tell from the rest.
+        self.gone |= set(ledger.loc[ledger["project"] == str(number), "annotation"])
         for task in self.server.tasks_of(number):
             self.server.delete_task(task["id"])
         del self.server.projects[number]
