@@ -35,6 +35,7 @@ FULL = "full"
 VANISHED = "vanished"
 _CARRIER = "carrier.json"
 _MOVES = "moves.csv"
+_PASS_MARK = "qualification.json"
 RETIRED = "retired"
 PAUSED = "paused"
 _ROUND = re.compile(r"round-([1-9][0-9]*)")
@@ -186,6 +187,24 @@ def away(root: Path, state: str) -> set[str]:
     """Return the annotators who are `RETIRED` or `PAUSED` in the campaign."""
     path = root / FOLDER / f"{state}.txt"
     return set(read_text(path).split()) if path.is_file() and path.stat().st_size else set()
+
+
+def read_pass_mark(root: Path) -> tuple[float, int] | None:
+    """Return the share of the training to be right, and how many further tries there are; None: no mark."""
+    path = root / FOLDER / _PASS_MARK
+    if not path.is_file():
+        return None
+    content = parse_json(read_text(path), str(path))
+    try:
+        return float(content["pass_mark"]), int(content["retries"])
+    except (KeyError, TypeError, ValueError):
+        raise FormatError(f"{path}: damaged; set the mark again with `annotators qualify`") from None
+
+
+def write_pass_mark(root: Path, pass_mark: float, retries: int) -> None:
+    """Write down the mark of the training."""
+    content = json.dumps({"pass_mark": pass_mark, "retries": retries}) + "\n"
+    write_files({root / FOLDER / _PASS_MARK: content.encode()})
 
 
 def set_away(root: Path, state: str, names: Iterable[str]) -> None:

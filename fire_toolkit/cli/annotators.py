@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.records import BY_HAND, PAUSED, RETIRED, add_moves, away, set_away
+from fire_toolkit.campaign.records import (
+    BY_HAND,
+    PAUSED,
+    RETIRED,
+    add_moves,
+    away,
+    read_pass_mark,
+    set_away,
+    write_pass_mark,
+)
 from fire_toolkit.cli.campaigns import begun_here, give_out_files
 from fire_toolkit.cli.common import (
     FireGroup,
@@ -29,6 +39,7 @@ from fire_toolkit.cli.hands import (
     is_on_server,
     moved_rounds,
     refuse_strangers,
+    training_of,
 )
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
@@ -206,6 +217,56 @@ def reassign(
         return
     give_out_files()
     say_next("push" if any(entry.carrier != BY_HAND for entry, _ in moved) else "import")
+
+
+@annotators.command()
+@click.option(
+    "--pass-mark",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="How much of the training must be right.",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    help="How often answers can be changed below the mark. [default: 0]",
+)
+@json_option
+@writes_workspace
+def qualify(pass_mark: float | None, retries: int | None, as_json: bool) -> None:
+    """Set the mark that the training must reach, and show who has passed.
+
+    The training is what `push --training` sent; the answers to it are known where --controls has its pairs.
+    `push` sends the rest of a queue once its training is passed. Below the mark annotators can change their
+    answers, as often as --retries says; then they have failed, and their queue stays held back:
+    `annotators reassign` gives it to others.
+    """
+    campaign = begun_campaign()
+    if pass_mark is None and retries is not None:
+        raise click.UsageError("--retries needs --pass-mark")
+    if pass_mark is not None:
+        write_pass_mark(campaign.root, pass_mark, retries or 0)
+    mark = read_pass_mark(campaign.root)
+    if mark is None:
+        raise UsageError("no mark was set; set one with --pass-mark")
+    found = training_of(campaign, mark)
+    if as_json:
+        click.echo(json.dumps([asdict(each) | {"queue": str(each.queue)} for each in found]))
+        return
+    header = ["annotator", "round", "right", "of", "tries", "training"]
+    rows = [
+        [
+            each.queue.annotator_id,
+            *map(str, (each.queue.round, each.n_right, each.n_known, each.n_tries)),
+            each.state,
+        ]
+        for each in found
+    ]
+    click.echo(drawn(rows, header, "table"), nl=False)
+    say(f"the mark is {mark[0]:g}, with {n_of(mark[1], 'further try')}")
+    if any(each.n_known < each.n_tasks for each in found):
+        say("note: not every answer to the training is known; give them all with `push --controls`")
+    say_next("push")
 
 
 def _print(rows: Sequence[Annotator], keys: tuple[str, ...], *, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from fire_toolkit.campaign.moves import Moves, move_tasks
 from fire_toolkit.campaign.progress import left_pairs
+from fire_toolkit.campaign.qualification import Qualification, Trained, training_results
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, PAUSED, QueueName, Round, away
 from fire_toolkit.campaign.rounds import seen_pairs
@@ -110,3 +111,9 @@ def count_moved(moved: Sequence[tuple[Round, Moves]], targets: Sequence[str]) ->
             if name and target:
                 to[target] += 1
     return {"moved": sum(to.values()), "to": to}
+
+
+def training_of(campaign: Begun, mark: tuple[float, int]) -> list[Trained]:
+    """Return how the training of each queue went, by that mark and number of further tries."""
+    rule = Qualification(*mark)
+    return training_results(campaign.rounds, campaign.ledger, rule, grades=campaign.guideline.grades)

@@ -10,7 +10,15 @@ from fire_toolkit.campaign.carrier import Fetched, Report, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import time_now
 from fire_toolkit.campaign.progress import answered_pairs
-from fire_toolkit.campaign.records import Campaign, QueueName, Round, read_marks, write_marks
+from fire_toolkit.campaign.qualification import PASSED, Qualification, training_results
+from fire_toolkit.campaign.records import (
+    Campaign,
+    QueueName,
+    Round,
+    read_marks,
+    read_pass_mark,
+    write_marks,
+)
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.accounts import Accounts
@@ -61,7 +69,10 @@ class LabelStudio:
         ready: is told what each queue lacks before anything is written, and may refuse by raising.
         """
         done = answered_pairs(ledger, rounds)
-        queues = [queue for entry in rounds for queue in make_queues(entry, guideline, done=done)]
+        barred = self._barred(rounds, guideline, ledger)
+        queues = [
+            queue for entry in rounds for queue in make_queues(entry, guideline, done=done, barred=barred)
+        ]
         with Api(self._connection) as api:
             plans = plan_push(api, campaign, queues)
             started = time.monotonic()
@@ -70,6 +81,14 @@ class LabelStudio:
             if time.monotonic() - started > _STILL_TRUE_S:
                 plans = plan_push(api, campaign, queues)
             return list(push_queues(api, campaign, plans, guideline=guideline, report=report))
+
+    def _barred(self, rounds: Sequence[Round], guideline: Guideline, ledger: Ledger) -> set[QueueName]:
+        """Return the queues whose training was not passed, where there is a mark to pass."""
+        mark = read_pass_mark(self._root)
+        if mark is None:
+            return set()
+        found = training_results(rounds, ledger, Qualification(*mark), grades=guideline.grades)
+        return {each.queue for each in found if each.state != PASSED}
 
     def fetch(
         self,

@@ -102,7 +102,13 @@ class Pushed(GivenOut):
     restored: tuple[str, ...] = ()
 
 
-def make_queues(entry: Round, guideline: Guideline, *, done: Collection[tuple[str, str]]) -> list[Queue]:
+def make_queues(
+    entry: Round,
+    guideline: Guideline,
+    *,
+    done: Collection[tuple[str, str]],
+    barred: Collection[QueueName] = (),
+) -> list[Queue]:
     """Return the queues of a round, by annotator.
 
     Args:
@@ -110,6 +116,7 @@ def make_queues(entry: Round, guideline: Guideline, *, done: Collection[tuple[st
         guideline: names the keys of a task's data.
         done: (queue, pair) of every answer so far; while a queue's training is not done, the
             rest of it is held back, so that nobody can begin with it.
+        barred: queues whose training was not passed; the rest of them is held back too.
     """
     contents = tasks_to_json(entry.tasks, guideline).get(1, [])
     by_pair = {content["data"][PAIR_ID]: content for content in contents}
@@ -119,7 +126,7 @@ def make_queues(entry: Round, guideline: Guideline, *, done: Collection[tuple[st
         name = QueueName(entry.number, str(annotator_id))
         ordered = rows.sort_values("position")
         training = ordered.loc[ordered["kind"] == TRAINING, "pair_id"]
-        is_trained = all((str(name), pair) in done for pair in training)
+        is_trained = name not in barred and all((str(name), pair) in done for pair in training)
         pairs = list(ordered["pair_id"] if is_trained else training)
         tasks = tuple(by_pair[pair] for pair in pairs)
         answered = frozenset(pair for pair in pairs if (str(name), pair) in done)
