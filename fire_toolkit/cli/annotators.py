@@ -8,7 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+import pandas as pd
 
+from fire_toolkit.campaign.pay import pay_of
 from fire_toolkit.campaign.records import (
     BY_HAND,
     PAUSED,
@@ -21,8 +23,11 @@ from fire_toolkit.campaign.records import (
 )
 from fire_toolkit.cli.campaigns import begun_here, give_out_files
 from fire_toolkit.cli.common import (
+    DRAWN,
     FireGroup,
     drawn,
+    format_option,
+    formatted,
     json_option,
     n_of,
     say,
@@ -46,6 +51,7 @@ from fire_toolkit.cli.server_options import connection_from, connection_options,
 from fire_toolkit.errors import UsageError
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.annotators import Annotator, read_register
+from fire_toolkit.labelstudio.completion import completion_code, make_completion_key
 
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -267,6 +273,47 @@ def qualify(pass_mark: float | None, retries: int | None, as_json: bool) -> None
     if any(each.n_known < each.n_tasks for each in found):
         say("note: not every answer to the training is known; give them all with `push --controls`")
     say_next("push")
+
+
+@annotators.command()
+@click.option("--hourly", type=click.FloatRange(min=0), required=True, metavar="AMOUNT", help="For an hour.")
+@click.option(
+    "--longest",
+    "longest_s",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="An answer that took longer counts as so long: the page was left open.",
+)
+@format_option
+def pay(hourly: float, longest_s: float, output_format: str) -> None:
+    """Show what annotators have earned, by measured seconds, and the code of who is done.
+
+    Training, controls and skips are work too. Answers without a time count as the annotator's median. Whoever
+    has answered everything in a round has a completion code, as crowd platforms ask for: give it to the
+    person, and check it against what the platform reports. It is made with the workspace's own secret.
+    """
+    campaign = begun_campaign()
+    earned = pay_of(campaign.rounds, campaign.ledger, hourly=hourly, longest_s=longest_s)
+    key = make_completion_key(private_folder())
+    codes = [
+        completion_code(key, name, int(number)) if is_done else ""
+        for name, number, is_done in zip(
+            earned["annotator_id"], earned["round"], earned["is_done"], strict=True
+        )
+    ]
+    earned = earned.drop(columns="is_done").assign(completion_code=pd.array(codes, dtype="str"))
+    if output_format not in DRAWN:
+        click.echo(formatted(earned, output_format), nl=False)
+        return
+    rows = [
+        [name, str(number), *(f"{n:,}" for n in counts), f"{seconds:,.0f}", f"{amount:,.2f}", code]
+        for name, number, *counts, seconds, amount, code in earned.itertuples(index=False, name=None)
+    ]
+    click.echo(drawn(rows, list(earned.columns), output_format), nl=False)
+    total = earned["pay"].sum()
+    say(f"{total:,.2f} in all, at {hourly:,.2f} an hour; longer answers count as {longest_s:g} s")
 
 
 def _print(rows: Sequence[Annotator], keys: tuple[str, ...], *, as_json: bool) -> None:
