@@ -14,7 +14,7 @@ from fire_toolkit.campaign.ledger_rows import KEPT, Origin, answer_rows, gone_ro
 from fire_toolkit.campaign.records import FULL, VANISHED, Campaign, queue_named
 from fire_toolkit.errors import ServerError
 from fire_toolkit.judgments import utc_time
-from fire_toolkit.labelstudio.api import Api, Filter, Json, Task
+from fire_toolkit.labelstudio.api import Api, Filter, Json, Task, status_of
 from fire_toolkit.labelstudio.projects import check_config, own_projects
 from fire_toolkit.labelstudio.sweep import sweep_tasks
 from fire_toolkit.labelstudio.vanished import QUEUE, Vanished, born_at, find_vanished, vanished_words
@@ -226,9 +226,19 @@ def _pull_project(
         looked_at = tasks_seen if since else None
         here = (origin.source, origin.project)
         missing = index.missing(*here, seen=seen, tasks=looked_at, since=project.born)
-        if not missing.empty:
+        if not missing.empty and _is_there(api, project):
             index.append(gone_rows(missing, origin.seen_at))
     return newest
+
+
+def _is_there(api: Api, project: _Project) -> bool:
+    """Whether a project that was read was not deleted meanwhile, so that what it lacks was deleted in it."""
+    try:
+        return born_at(api.project(project.number)) == project.born
+    except ServerError as error:
+        if status_of(error) != 404:
+            raise
+        return False
 
 
 def _task_keys(page: Iterable[Task]) -> Iterable[tuple[str, str]]:

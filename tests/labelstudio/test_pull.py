@@ -613,3 +613,25 @@ def test_answers_of_a_project_whose_number_another_one_has_now_are_kept_too(site
     assert counts(site.pull(server, is_full=True, accepts_loss=True)) == (0, 0, 1, 0)
     assert site.derived().judgments["label"].tolist() == ["irrelevant"]
     assert site.pull(server, is_full=True).notes == ()
+
+
+def test_a_project_that_is_deleted_while_it_is_read_takes_no_answers_along(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = pushed_server()
+    server.answer(task_for(server, "bob"), 3)
+    site.pull(server)
+    number = server.project_of("bob")
+    shown = FakeServer._page
+
+    def page(self: FakeServer, params: dict[str, str]) -> httpx.Response:
+        if int(params["project"]) == number and number in server.projects:
+            for task in server.tasks_of(number):
+                server.delete_task(task["id"])
+            del server.projects[number]
+        return shown(self, params)
+
+    monkeypatch.setattr(FakeServer, "_page", page)
+    assert counts(site.pull(server, is_full=True)) == (0, 0, 0, 0)
+    assert "was deleted, with 1 answer" in site.pull(server).notes[0]
+    assert len(site.derived().judgments) == 1
