@@ -274,15 +274,14 @@ def collections() -> list[Target]:
 def exports() -> list[Target]:
     """Label Studio's exports."""
 
-    from fire_toolkit.campaign.votes import judgments_from_export, parse_export
-    from fire_toolkit.files import read_text
+    from fire_toolkit.campaign.votes import judgments_from_export
+    from fire_toolkit.files import read_bytes
     from fire_toolkit.formats.tables.guideline_files import read_guideline
 
     guideline = read_guideline("caption-relevance-v1")
 
     def read(path: Path) -> object:
-        content = parse_export(read_text(path), where=str(path))
-        return judgments_from_export([(str(path), content)], guideline=guideline)
+        return judgments_from_export([(str(path), read_bytes(path))], guideline=guideline)
 
     folder = GOLDEN / "import-every-kind"
     return [of(f"export {path.name}", path.read_bytes(), read) for path in sorted(folder.glob("*.json"))]

@@ -6,8 +6,9 @@ What counts as a vote is decided in `votes`.
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -63,6 +64,21 @@ class _Fault(Exception):
     """What is wrong with a task, as it follows the task's place in an error."""
 
 
+def parse_export(text: str, *, where: str) -> object:
+    """Return the content of an export file; its shape is checked by `judgments_from_export`.
+
+    Raises:
+        FormatError: not JSON (cut short, say); for CSV and TSV exports the error says what they lose.
+    """
+    try:
+        content: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        if text.lstrip()[:1] not in ("[", "{"):
+            raise FormatError(f"{where}: not JSON; if this is a CSV or TSV export: {LOST}") from None
+        raise FormatError(f"{where}: not JSON ({error}); cut short? export it again") from None
+    return content
+
+
 def read_answers(export: object, *, where: str) -> list[Answer]:
     """Return every annotation and draft in a parsed JSON export, in the file's order.
 
@@ -78,14 +94,19 @@ def read_answers(export: object, *, where: str) -> list[Answer]:
         raise FormatError(
             f"{where}: {_kind(export)}, expected the list of tasks of a Label Studio JSON export"
         )
-    known = _known_pairs(export)
-    answers: list[Answer] = []
-    for number, task in enumerate(export, start=1):
+    return [answer for _, answer in answers_of_tasks(enumerate(export, start=1), where=where)]
+
+
+def answers_of_tasks(tasks: Iterable[tuple[int, object]], *, where: str) -> Iterator[tuple[int, Answer]]:
+    """Yield the answers of parsed tasks, each with its task's number; errors are those of `read_answers`."""
+    numbered = list(tasks)
+    known = _known_pairs([task for _, task in numbered])
+    for number, task in numbered:
         try:
-            answers += _task_answers(task, known)
+            for answer in _task_answers(task, known):
+                yield number, answer
         except _Fault as fault:
             raise FormatError(f"{where}: task {number}{_id_shown(task)}{fault}") from None
-    return answers
 
 
 def _known_pairs(export: list[Any]) -> Mapping[str, tuple[str, str]]:
@@ -221,7 +242,7 @@ def _answer(
         _chosen(label_results, "choices"),
         _chosen(_of(others, FLAGS), "choices") if others else (),
         one_line(*_chosen(_of(others, COMMENT), "text")) if others else "",
-        _origin(label_results),
+        origin_of(_text(label_results[0], "origin") if label_results else ""),
         _controls(results) if others else _ONLY_LABELS[: len(results)],
         _time(record, "created_at"),
         _time(record, "updated_at"),
@@ -259,9 +280,9 @@ def _chosen(results: Sequence[Mapping[str, Any]], key: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts) if len(texts) > 1 else texts)
 
 
-def _origin(label_results: Sequence[Mapping[str, Any]]) -> str:
-    """Return how the label came about; an answer made through the API does not say it."""
-    return (_one_line(_text(label_results[0], "origin")) if label_results else "") or API
+def origin_of(text: str | None) -> str:
+    """Return how a label came about; an answer made through the API does not say it."""
+    return _one_line(text or "") or API
 
 
 def one_line(*texts: str) -> str:

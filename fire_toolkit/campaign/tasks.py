@@ -166,17 +166,13 @@ def _split_of_length(tokens: Sequence[str]) -> Iterator[tuple[str, tuple[str, st
     mixed = np.frombuffer(raw, dtype=np.uint8).reshape(len(tokens), width)
     checks = [raw[start : start + _CHECK_BYTES] for start in range(0, len(raw), width)]
     text = (mixed[:, _CHECK_BYTES:n_bytes] ^ _streams(checks, length)).tobytes()
+    payloads = [text[start : start + length] for start in range(0, len(text), length)]
     is_spelled_once = (mixed[:, n_bytes:] == 0).all(axis=1).tolist()
-    for row, (token, check) in enumerate(zip(tokens, checks, strict=True)):
-        payload = text[row * length : (row + 1) * length]
-        if is_spelled_once[row] and _check(payload) == check:
+    for token, check, payload, is_spelled in zip(tokens, checks, payloads, is_spelled_once, strict=True):
+        if is_spelled and _check(payload) == check:
             query_id, _, doc_id = payload.decode("utf-8", "replace").partition(_SEPARATOR)
-            if (
-                query_id
-                and doc_id
-                and _SEPARATOR not in doc_id
-                and f"{query_id}{_SEPARATOR}{doc_id}".encode() == payload
-            ):
+            is_one = query_id and doc_id and _SEPARATOR not in doc_id
+            if is_one and (payload.isascii() or f"{query_id}{_SEPARATOR}{doc_id}".encode() == payload):
                 yield token, (query_id, doc_id)
 
 

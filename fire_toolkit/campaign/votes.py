@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress
-from operator import itemgetter, not_
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+from pyarrow import compute
 
-from fire_toolkit.campaign.answers import LOST, Answer, one_line, read_answers
-from fire_toolkit.errors import FormatError
-from fire_toolkit.guidelines.model import Grades, Guideline, label_grades
+from fire_toolkit.campaign.answers import Answer, one_line, read_answers
+from fire_toolkit.campaign.exports import (
+    EDITED,
+    Batch,
+    plain_unique_id,
+    read_export,
+    split_answers,
+    vote_table,
+)
+from fire_toolkit.guidelines.model import Guideline, label_grades
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
@@ -28,15 +34,8 @@ DUPLICATE = "duplicate"
 NO_LABEL = "no_label"
 SEVERAL_LABELS = "several_labels"
 
-EDITED = "edited-by-other"
 DELETED = "deleted-"
 
-_WHOLE = ("round", "place", "number")
-_COLUMNS = [*JUDGMENTS.names, "updated_at", "unique_id", "project", *_WHOLE, "kind"]
-_VOTES = pa.schema(
-    (name, pa.int64() if name in _WHOLE else pa.float64() if name == "duration_s" else pa.string())
-    for name in _COLUMNS
-)
 _PERSON, _COPY = (["query_id", "doc_id", name] for name in ("annotator_id", "unique_id"))
 
 
@@ -52,28 +51,14 @@ class ImportResult(_ImportResult, Result):
     __slots__ = ()
 
 
-def parse_export(text: str, *, where: str) -> object:
-    """Return the content of an export file; its shape is checked by `judgments_from_export`.
-
-    Raises:
-        FormatError: not JSON (cut short, say); for CSV and TSV exports the error says what they lose.
-    """
-    try:
-        content: object = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        if text.lstrip()[:1] not in ("[", "{"):
-            raise FormatError(f"{where}: not JSON; if this is a CSV or TSV export: {LOST}") from None
-        raise FormatError(f"{where}: not JSON ({error}); cut short? export it again") from None
-    return content
-
-
 def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: Guideline) -> ImportResult:
     """Return the judgments in Label Studio exports, and every other answer with the reason why it is not one.
 
     Args:
-        exports: for each file its name (for errors) and its parsed JSON: the list of tasks of a JSON
-            export; each is let go before the next is taken. Query and doc are `data.query_id` and
-            `data.doc_id` if both are there, else they come from `data.pair_id`.
+        exports: for each file its name (for errors) and its parsed JSON, or its bytes, which takes a
+            third of the time: the list of tasks of a JSON export; each is let go before the next is taken.
+            Query and doc are `data.query_id` and `data.doc_id` if both are there, else they come from
+            `data.pair_id`.
         guideline: the one whose labeling page was shown.
 
     Returns:
@@ -98,13 +83,15 @@ def judgments_from_export(exports: Iterable[tuple[str, object]], *, guideline: G
         >>> judgments_from_export([("one.json", [])], guideline=rules).judgments.empty
         True
     """
-    result = judgments_from_answers(map(_answers_of, exports), guideline=guideline)
+    result = _judgments_of(map(_batch_of, exports), guideline)
     return result._replace(judgments=Judgments(result.judgments.drop(columns="kind")))
 
 
-def _answers_of(export: tuple[str, object]) -> list[Answer]:
+def _batch_of(export: tuple[str, object]) -> Batch:
     where, content = export
-    return read_answers(content, where=where)
+    if isinstance(content, bytes):
+        return read_export(content, where=where)
+    return split_answers(read_answers(content, where=where))
 
 
 def judgments_from_answers(batches: Iterable[Iterable[Answer]], *, guideline: Guideline) -> ImportResult:
@@ -112,13 +99,17 @@ def judgments_from_answers(batches: Iterable[Iterable[Answer]], *, guideline: Gu
 
     The judgments have one more column, kind: that of their answer.
     """
-    plain, others = _split(batches, guideline.grades)
-    is_contested = _are_contested(plain, others)
+    return _judgments_of(map(split_answers, batches), guideline)
+
+
+def _judgments_of(batches: Iterable[Batch], guideline: Guideline) -> ImportResult:
+    plain, others = _joined(batches)
+    is_contested = _are_contested(plain, others) | ~plain["label"].isin(list(guideline.grades)).to_numpy()
     others += [(row["place"], _answer_of(row)) for row in plain[is_contested].to_dict("records")]
     answers = [answer for _, answer in sorted(others, key=itemgetter(0))]
     votes, reasons = _votes_and_reasons(answers)
     label_grades((vote.labels[0] for vote in votes), guideline)
-    contested = _vote_table(enumerate(votes)).to_pandas()
+    contested = vote_table(enumerate(votes)).to_pandas()
     rows = pd.concat([plain[~is_contested], contested], ignore_index=True).assign(guideline=guideline.name)
     rows = rows[[*JUDGMENTS.names, "round", "guideline", "kind", "updated_at"]]
     del plain, contested
@@ -128,47 +119,17 @@ def judgments_from_answers(batches: Iterable[Iterable[Answer]], *, guideline: Gu
     return ImportResult(judgments, _all_dropped(dropped, superseded), _notes(judgments, guideline))
 
 
-def _split(
-    batches: Iterable[Iterable[Answer]], grades: Grades
-) -> tuple[pd.DataFrame, list[tuple[int, Answer]]]:
-    """Return the plain votes as a table of `_COLUMNS`, and the other answers with their places.
-
-    Nearly all answers are plain votes, which as a table take a fifth of the memory; `place` counts all.
-    """
-    tables = [_vote_table([])]
+def _joined(batches: Iterable[Batch]) -> tuple[pd.DataFrame, list[tuple[int, Answer]]]:
+    """Return the plain votes of all batches, and the other answers with their places among all."""
+    tables = [vote_table([])]
     others: list[tuple[int, Answer]] = []
-    n_read = 0
+    n_places = 0
     for batch in batches:
-        numbered = list(enumerate(batch, start=n_read))
-        n_read += len(numbered)
-        is_plain = [_is_plain(answer, grades) for _, answer in numbered]
-        tables.append(_vote_table(compress(numbered, is_plain)))
-        others += compress(numbered, map(not_, is_plain))
+        place = compute.add(batch.votes["place"], n_places)
+        tables.append(batch.votes.set_column(batch.votes.column_names.index("place"), "place", place))
+        others += [(n_places + place, answer) for place, answer in batch.others]
+        n_places += batch.n_places
     return pa.concat_tables(tables).to_pandas(), others
-
-
-def _is_plain(answer: Answer, grades: Grades) -> bool:
-    """Return whether an answer is one known label by a known account, without flags, with a unique_id."""
-    return (
-        len(answer.labels) == 1
-        and answer.labels[0] in grades
-        and not (answer.flags or answer.is_draft or answer.is_skipped or answer.is_edited)
-        and answer.annotator_id != ""
-        and answer.unique_id != ""
-        and answer.unique_id.isascii()
-    )
-
-
-def _vote_table(votes: Iterable[tuple[int, Answer]]) -> pa.Table:
-    rows = [_vote_row(place, vote) for place, vote in votes]
-    columns = zip(*rows, strict=True) if rows else [()] * len(_COLUMNS)
-    typed = [pa.array(column, kind) for column, kind in zip(columns, _VOTES.types, strict=True)]
-    return pa.table(typed, schema=_VOTES)
-
-
-def _ascii(unique_id: str) -> str:
-    """Return the unique_id of a plain vote; empty, which equals that of no plain vote, for any other."""
-    return unique_id if unique_id.isascii() else ""
 
 
 def _answer_of(row: Mapping[Any, Any]) -> Answer:
@@ -182,7 +143,7 @@ def _are_contested(plain: pd.DataFrame, others: Sequence[tuple[int, Answer]]) ->
     """Return whether each plain vote has a copy, or its annotator another answer to the pair."""
     names = [*_PERSON, "unique_id"]
     rows = [
-        (answer.query_id, answer.doc_id, answer.annotator_id, _ascii(answer.unique_id))
+        (answer.query_id, answer.doc_id, answer.annotator_id, plain_unique_id(answer.unique_id))
         for _, answer in others
     ]
     keys = pd.concat([plain[names], pd.DataFrame(rows, columns=names, dtype="str")])
@@ -252,29 +213,6 @@ def _no_vote(answer: Answer) -> str:
     if len(answer.labels) != 1:
         return SEVERAL_LABELS if answer.labels else NO_LABEL
     return ""
-
-
-def _vote_row(place: int, vote: Answer) -> tuple[object, ...]:
-    """Return a vote's values of `_COLUMNS`."""
-    flags = [one_line(flag).replace(";", ",") for flag in vote.flags]
-    return (
-        vote.query_id,
-        vote.doc_id,
-        vote.annotator_id,
-        vote.labels[0],
-        vote.created_at,
-        vote.duration_s,
-        ";".join([*flags, EDITED] if vote.is_edited else flags),
-        vote.comment,
-        vote.origin,
-        vote.updated_at or vote.created_at,
-        _ascii(vote.unique_id),
-        vote.project,
-        vote.round,
-        place,
-        vote.number,
-        vote.kind,
-    )
 
 
 def dropped_row(answer: Answer, reason: str) -> dict[str, str]:

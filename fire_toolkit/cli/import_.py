@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from fire_toolkit.campaign.votes import judgments_from_export, parse_export
+from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
 from fire_toolkit.cli.common import json_option, named_files, numbers_of, say_next, say_notes
 from fire_toolkit.cli.fetching import derive_judgments, read_files
@@ -20,7 +20,7 @@ from fire_toolkit.cli.judged_files import latest_round, reasons_of
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.options import reads
 from fire_toolkit.errors import UsageError
-from fire_toolkit.files import read_text
+from fire_toolkit.files import read_bytes
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.tables.columns import code_pairs
 
@@ -58,9 +58,9 @@ def import_(given: Given, exports: tuple[str, ...]) -> None:
         say_next("agree")
         return
     rules = given.guideline
-    parsed = ((str(path), parse_export(read_text(given.use(path)), where=str(path))) for path in paths)
+    exported = ((str(path), read_bytes(given.use(path))) for path in paths)
     with _without_collection():
-        result = judgments_from_export(parsed, guideline=rules)
+        result = judgments_from_export(exported, guideline=rules)
     dropped = reasons_of(result.dropped)
     n_judgments, n_pairs = len(result.judgments), len(code_pairs(result.judgments)[1])
     n_annotators = int(result.judgments["annotator_id"].nunique())

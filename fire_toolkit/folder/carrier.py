@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.campaign.answers import round_of
+from fire_toolkit.campaign.answers import parse_export, round_of
 from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
@@ -16,7 +16,7 @@ from fire_toolkit.campaign.moves import batches_of
 from fire_toolkit.campaign.queues import Assignments
 from fire_toolkit.campaign.records import RETIRED, Campaign, QueueName, Round, away, set_away
 from fire_toolkit.campaign.task_json import META, ROUND, task_lines
-from fire_toolkit.campaign.votes import judgments_from_export, parse_export
+from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.folder.owners import Queues, Row, with_owners
