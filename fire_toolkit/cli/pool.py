@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fire_toolkit.cli.common import (
     json_option,
     made_file,
     n_of,
+    relative_path,
     say,
     say_next,
     setting_or_default,
@@ -26,6 +28,7 @@ from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import queries_own_items
+from fire_toolkit.cli.run_files import stem_of
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import (
@@ -39,6 +42,7 @@ from fire_toolkit.tables import Pool, PoolSources
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
+from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
 
 
 @click.command()
@@ -96,22 +100,28 @@ def pool(
     chosen = {"depth": depth, "strategy": strategy, "include_originals": include_originals}
     parameters = {name: setting_or_default(value, "pool", name) for name, value in chosen.items()}
     result, earlier = _pool(given, parameters, judged, previous)
+    told = list(_told_changes(result, earlier))  # by the sources of before, which are written over
     tables = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
     given.write(folder, tables, "pool", parameters, result.counts)
     given.summarise(result.counts, _words(result.counts, parameters))
-    _say_changes(result, earlier)
+    for line in told:
+        say(line)
     _say_next(folder, result.counts)
 
 
 def _pool(
-    given: Given, parameters: Mapping[str, Any], judged: tuple[str, ...] = (), previous: str | None = None
+    given: Given,
+    parameters: Mapping[str, Any],
+    judged: tuple[str, ...] = (),
+    previous: str | None = None,
+    earlier: _Earlier | None = None,
 ) -> tuple[PoolingResult, _Earlier]:
     """Return the pool of the runs given, else of the workspace's, and what was asked before it."""
     own_items, depth = queries_own_items(given), parameters["depth"]
     runs = given.runs_to(depth + 1 if own_items else depth)
     qrels = given.path("qrels")
     originals = read_qrels(given.use(qrels)) if qrels else None
-    earlier = _read_earlier(given, judged, previous)
+    earlier = earlier or _read_earlier(given, judged, previous)
     result = pool_runs(
         runs,
         **parameters,
@@ -124,23 +134,39 @@ def _pool(
     return result, earlier
 
 
-def news_of_runs() -> str | None:
+def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
     """Return which models of the workspace are new, changed or withdrawn since its pool, and what that asks.
 
-    None where nobody was asked yet, or the models bring what they brought.
+    None where nobody was asked yet.
+
+    Args:
+        changed: runs by their names in the pool's manifest, as `changed_runs` returns them.
+        are_all: whether nothing else differs from then; pairs of the other runs are then in the pool.
     """
-    settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
-    result, earlier = _pool(Given(), settings)
-    changes = _changes(result, earlier)
-    news = []
-    for kind, words in (("new", "new model{} {}"), ("changed", "model{} {} changed"),
-                        ("withdrawn", "model{} {} withdrawn")):  # fmt: skip
-        names = [row["run_id"] for row in changes if row["kind"] == kind]
-        if names:
-            news.append(words.format("s" * (len(names) > 1), ", ".join(names)))
-    to_ask = result.counts.get("to_ask", 0)
+    workspace, given = current_workspace(), Given({"runs": ()})
+    earlier = _read_earlier(given, (), None)
+    if workspace is None or earlier.pool is None:
+        return None
+    is_rest_asked = are_all and earlier.is_whole
+    files = [str(relative_path(workspace.root / name)) for name, what in changed.items() if what != GONE]
+    to_ask = 0
+    if files or not is_rest_asked:
+        given.values["runs"] = tuple(files) if is_rest_asked else ()
+        settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
+        to_ask = _pool(given, settings, earlier=earlier)[0].counts.get("to_ask", 0)
     asked = f"{n_of(to_ask, 'pair')} to ask{time_of(to_ask)}" if to_ask else "nothing new to ask"
-    return f"{', '.join(news)}: {asked}" if news else None
+    return f"{_in_words(changed)}: {asked}"
+
+
+def _in_words(changed: Mapping[str, str]) -> str:
+    """Return which models are new, changed or withdrawn, by the names of their files."""
+    said = []
+    for kind, words in ((NEW, "new model{} {}"), (CHANGED, "model{} {} changed"),
+                        (GONE, "model{} {} withdrawn")):  # fmt: skip
+        found = [stem_of(name) for name, what in changed.items() if what == kind]
+        if found:
+            said.append(words.format("s" * (len(found) > 1), ", ".join(found)))
+    return ", ".join(said)
 
 
 def time_of(n_pairs: int) -> str:
@@ -149,7 +175,7 @@ def time_of(n_pairs: int) -> str:
     By the median time of the workspace's judgments and the share of pairs that are judged twice.
     """
     path = made_file("judgments/judgments.csv")
-    table = read_delimited(path) if path else None
+    table = read_delimited(path, only=["duration_s"]) if path else None
     if table is None or "duration_s" not in table.columns:
         return ""
     seconds = pd.to_numeric(table["duration_s"], errors="coerce").median()
@@ -162,12 +188,21 @@ def time_of(n_pairs: int) -> str:
 
 @dataclass(frozen=True)
 class _Earlier:
-    """What was asked before: a pool and its sources, judged pairs, the round that new pairs get."""
+    """What was asked before: a pool and its sources, judged pairs, the round that new pairs get.
+
+    is_whole: whether all pairs of the pool's file were asked.
+    """
 
     pool: Pool | None
-    sources: PoolSources | None
+    sources_file: Path | None
     judged: pd.DataFrame | None
     next_round: int | None
+    is_whole: bool = True
+
+    @cached_property
+    def sources(self) -> PoolSources | None:
+        """Which run brought which pair of the pool."""
+        return read_pool_sources(self.sources_file) if self.sources_file else None
 
 
 def _read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) -> _Earlier:
@@ -185,12 +220,14 @@ def _read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) -
     if file is None or not (previous or (rounds and file.is_file())):
         return _Earlier(None, None, pairs, 1 + max(taken) if taken else None)
     found = read_pool(given.use(file) if previous else file)
+    n_pooled = len(found)
     if not previous:  # what was pooled and never asked is as new as the rest
         is_asked = found["round"].isin(rounds)
         found = found if is_asked.all() else Pool(found[is_asked])
     beside = file.with_name("pool_sources.csv")
-    sources = read_pool_sources(beside) if beside.is_file() else None
-    return _Earlier(found, sources, pairs, 1 + max({*taken, *found["round"].unique().tolist()}, default=0))
+    number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
+    is_whole = len(found) == n_pooled
+    return _Earlier(found, beside if beside.is_file() else None, pairs, number, is_whole)
 
 
 def _changes(result: PoolingResult, earlier: _Earlier) -> list[dict[Any, Any]]:
@@ -212,8 +249,8 @@ def _are_same(before: PoolSources, now: PoolSources) -> bool:
     return before[names].equals(now[names])
 
 
-def _say_changes(result: PoolingResult, earlier: _Earlier) -> None:
-    """Say which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
+def _told_changes(result: PoolingResult, earlier: _Earlier) -> Iterator[str]:
+    """Yield which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
     for row in _changes(result, earlier):
         pairs, before = n_of(row["n_now"], "pair"), row["n_before"]
         words = {
@@ -222,14 +259,15 @@ def _say_changes(result: PoolingResult, earlier: _Earlier) -> None:
             "withdrawn": f"withdrawn; it had pooled {n_of(before, 'pair')}, {row['n_own_before']:,} of them "
             f"alone ({row['n_own_judged']:,} judged, {row['n_own_relevant']:,} relevant)",
         }
-        say(f"{row['run_id']}: {words[row['kind']]}")
+        yield f"{row['run_id']}: {words[row['kind']]}"
     if earlier.sources is None or earlier.judged is None or _are_same(earlier.sources, result.sources):
         return
     pairs_before = earlier.sources[["query_id", "doc_id"]].drop_duplicates()
     is_gone = pair_rows(pairs_before, result.pool) < 0
     n_left = int((is_gone & (pair_rows(pairs_before, earlier.judged) >= 0)).sum())
     if n_left:
-        say(f"{n_of(n_left, 'judged pair')} no longer in the pool; their judgments stay in labels and qrels")
+        left = n_of(n_left, "judged pair")
+        yield f"{left} no longer in the pool; their judgments stay in labels and qrels"
 
 
 def _say_next(folder: Path, counts: dict[str, int]) -> None:

@@ -88,6 +88,11 @@ def _split_name(file: str) -> tuple[str | None, str]:
     return (name, path) if equals and name and "/" not in name and not Path(file).exists() else (None, file)
 
 
+def stem_of(path: str) -> str:
+    """Return what a run is called by its file: the name without its ending."""
+    return Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
+
+
 def _with_own_names(runs: list[_AnyRun], named: Sequence[tuple[str | None, str]]) -> list[_AnyRun]:
     ids = [run_id_of(run) for run in runs]
     own = []
@@ -95,7 +100,7 @@ def _with_own_names(runs: list[_AnyRun], named: Sequence[tuple[str | None, str]]
         if ids.count(run_id) == 1 or name is not None:
             own.append(run)
             continue
-        stem = Path(path).name.removesuffix(".gz").rsplit(".", 1)[0]
+        stem = stem_of(path)
         say(f"note: several files carry the run id {run_id!r}; {path} is called {stem!r} here")
         own.append(renamed(run, stem))
     return own

@@ -10,8 +10,9 @@ import click
 
 from fire_toolkit.cli.common import current_workspace, drawn, json_option, n_of, say, say_next
 from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.rounds import has_campaign
-from fire_toolkit.workspace.stages import StageState, stage_states
+from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
 
 if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
@@ -24,7 +25,7 @@ def status(as_json: bool) -> None:
     workspace = current_workspace()
     if workspace is None:
         raise UsageError("no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`")
-    states = [_with_news(state) for state in stage_states(workspace)]
+    states = [_with_news(state, workspace) for state in stage_states(workspace)]
     if as_json:
         rows = [{"stage": s.stage.name, "state": s.state, "reason": s.reason} for s in states]
         click.echo(json.dumps(rows, ensure_ascii=False))
@@ -89,14 +90,15 @@ def _say_doubled(campaign: Begun) -> None:
         say(f"warning: {each.words}; {each.fix}")
 
 
-def _with_news(state: StageState) -> StageState:
-    """Return the state of a pool that is stale with what its models bring that nobody was asked."""
-    if (state.stage.name, state.state) != ("pool", "stale"):
+def _with_news(state: StageState, workspace: Workspace) -> StageState:
+    """Return the state of a pool whose runs have changed with what they bring that nobody was asked."""
+    runs = changed_runs(state, workspace)
+    if not runs:
         return state
     from fire_toolkit.cli.pool import news_of_runs  # only here, since pandas takes half a second
 
     try:
-        news = news_of_runs()
+        news = news_of_runs(runs, are_all=len(runs) == state.n_reasons)
     except FireError as error:
         news = str(error)
     return replace(state, reason=f"{news} ({state.reason})") if news else state

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.workspace.config import Workspace
@@ -67,17 +67,24 @@ CAMPAIGN = (
 # What stands beside them, or in their place, where files carry rounds of a campaign.
 BY_HAND = Stage("import", "judgments/judgments.csv", False, ("import.exports",), ("ledger/*.parquet",))
 _POOL = "pool/pool.csv"
+NEW, CHANGED, GONE = "is new", "has changed", "is gone"
 _SHOWN = 3
 _Hash = Callable[[Path], str]
 
 
 @dataclass(frozen=True)
 class StageState:
-    """A stage's state (`done`, `stale`, `ready`, `waiting`) and the reason, in words."""
+    """A stage's state (`done`, `stale`, `ready`, `waiting`) and the reason, in words.
+
+    changed: what has become of the inputs of a stale stage: name in its manifest → `NEW`, `CHANGED` or
+    `GONE`; n_reasons: for how many reasons it is stale, these among them.
+    """
 
     stage: Stage
     state: str
     reason: str
+    changed: Mapping[str, str] = field(default_factory=dict)
+    n_reasons: int = 0
 
 
 def stage_states(workspace: Workspace) -> list[StageState]:
@@ -90,6 +97,19 @@ def stage_states(workspace: Workspace) -> list[StageState]:
         return [StageState(stage, *_state(stage, workspace, hash_of)) for stage in stages_of(workspace)]
 
 
+def changed_runs(pool: StageState, workspace: Workspace) -> dict[str, str]:
+    """Return the runs among the changed inputs of the pool, with what has become of each."""
+    if pool.stage.name != "pool":
+        return {}
+    now = {path.relative_to(workspace.root).as_posix() for path in workspace.paths("runs", "files")}
+    patterns = workspace.setting("runs", "files")
+    return {
+        name: what
+        for name, what in pool.changed.items()
+        if name in now or (what == GONE and any(PurePath(name).match(pattern) for pattern in patterns))
+    }
+
+
 def stages_of(workspace: Workspace) -> list[Stage]:
     """Return a workspace's stages in their order; in a campaign its carriers bring the judgments."""
     if not has_campaign(workspace.root):
@@ -100,7 +120,9 @@ def stages_of(workspace: Workspace) -> list[Stage]:
     return [*STAGES[:place], *brought, *STAGES[place + 1 :]]
 
 
-def _state(stage: Stage, workspace: Workspace, hash_of: _Hash) -> tuple[str, str]:
+def _state(
+    stage: Stage, workspace: Workspace, hash_of: _Hash
+) -> tuple[str, str] | tuple[str, str, Mapping[str, str], int]:
     inputs, absent = _inputs(stage, workspace)
     at = manifest_path(workspace.root / stage.out, is_folder=stage.is_folder)
     if stage.name == "tasks":
@@ -114,13 +136,14 @@ def _state(stage: Stage, workspace: Workspace, hash_of: _Hash) -> tuple[str, str
     if stage.name == "tasks" and (told := _tasks_state(manifest, workspace, hash_of)):
         return told
     reasons = _changed_files(manifest, at, workspace, hash_of)
-    reasons += _changed_inputs(manifest, inputs, stage, workspace, hash_of)
+    changed = _changed_inputs(manifest, inputs, stage, workspace, hash_of)
+    reasons += [f"{name} {what}" for name, what in changed.items()]
     reasons += _changed_parameters(manifest, stage, workspace)
     if reasons and stage.name == "tasks" and _has_begun(workspace):
         return "done", f"{_counts(manifest)}; handed out, and since then {_in_words(reasons)}"
     if not reasons and stage.name in ("import", "pull") and (late := _unanswered(manifest, workspace)):
         return "waiting", f"no answer yet to round {late[0]} ({late[1].relative_to(workspace.root)})"
-    return ("stale", _in_words(reasons)) if reasons else ("done", _counts(manifest))
+    return ("stale", _in_words(reasons), changed, len(reasons)) if reasons else ("done", _counts(manifest))
 
 
 def _latest_tasks(workspace: Workspace, first: Path, hash_of: _Hash) -> Path:
@@ -218,18 +241,18 @@ def _changed_files(manifest: Manifest, at: Path, workspace: Workspace, hash_of: 
 
 def _changed_inputs(
     manifest: Manifest, inputs: list[Path], stage: Stage, workspace: Workspace, hash_of: _Hash
-) -> list[str]:
-    now = {path.relative_to(workspace.root).as_posix(): path for path in inputs}
-    reasons = [f"{name} is new" for name in now if name not in manifest.inputs]
+) -> dict[str, str]:
+    now = [path.relative_to(workspace.root).as_posix() for path in inputs]
+    found = {name: NEW for name in now if name not in manifest.inputs}
     for name, wanted in manifest.inputs.items():
         path = workspace.root / name
         if name in stage.recalls:
             continue
         if not path.is_file():
-            reasons.append(f"{name} is gone")
+            found[name] = GONE
         elif hash_of(path) != wanted:
-            reasons.append(f"{name} has changed")
-    return reasons
+            found[name] = CHANGED
+    return found
 
 
 def _changed_parameters(manifest: Manifest, stage: Stage, workspace: Workspace) -> list[str]:

@@ -359,6 +359,31 @@ def test_status_names_what_is_new_and_the_right_next_command(fire: Fire, judged:
     assert "runs/bad.npz" in states(fire)["pool"][1]
 
 
+def test_status_says_of_another_depth_just_that(fire: Fire, judged: Path) -> None:
+    text = (judged / "fire.toml").read_text()
+    (judged / "fire.toml").write_text(text.replace(f"depth = {DEPTH}", "depth = 10", 1))
+    only = f"depth is 10 in fire.toml, was {DEPTH}"
+    assert states(fire)["pool"] == ("stale", only)
+    put_run(judged, "late")
+    asked = top_of("clip") | top_of("frozen")
+    n_new = len(set().union(*(top_of(name, 10) for name in ("clip", "frozen", "late"))) - asked)
+    told = states(fire)["pool"][1]
+    assert told.startswith(f"new model late: {n_new} pairs to ask, about ")
+    assert told.endswith(f" (runs/late.npz is new; {only})")
+
+
+def test_status_counts_pairs_that_wait_in_the_pool_with_those_of_a_later_model(
+    fire: Fire, judged: Path
+) -> None:
+    put_run(judged, "late")
+    fire("pool")  # and no tasks of it
+    shutil.copy(judged / "runs/late.npz", judged / "runs/later.npz")
+    put_other_run(judged, "late", "clip")
+    n_new = len(top_of("late") - top_of("clip") - top_of("frozen"))
+    told = states(fire)["pool"][1]
+    assert told.startswith(f"new model later, model late changed: {n_new} pairs to ask, about ")
+
+
 def test_disputes_and_a_late_model_get_different_rounds(fire: Fire, judged: Path) -> None:
     fire("resolve", "--next-round")
     assert fire("resolve", "--next-round").stderr.endswith(
