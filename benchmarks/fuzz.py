@@ -136,7 +136,7 @@ def tables() -> list[Target]:
         of("pool.csv", POOL, files.read_pool),
         of("pool_sources.csv", "query_id,doc_id,run_id,rank\nq,d,m,1\nq,d,n,2\n", files.read_pool_sources),
         of("pool_sources.csv, runs", "query_id,doc_id,run_id,rank\nq,d,m,1\n", files.read_pooled_runs),
-        of("judgments.csv", PAIRS, files.read_judgments),
+        of("judgments.csv", PAIRS, files.read_judgments),  # by read_judgments_and_repeats
         of("judged.csv", PAIRS, files.read_judged_pairs),
         of("labels.csv", PAIRS, files.read_labels),
         of(
@@ -272,7 +272,7 @@ def collections() -> list[Target]:
 
 
 def exports() -> list[Target]:
-    """Label Studio's exports."""
+    """Label Studio's exports, which `read_export` takes; `read_text` has what is wrong with their bytes."""
 
     from fire_toolkit.campaign.votes import judgments_from_export
     from fire_toolkit.files import read_bytes
