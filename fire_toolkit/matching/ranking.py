@@ -21,6 +21,8 @@ from fire_toolkit.tables import RUN, Run, check_run
 
 _CHUNK_CELLS = 1 << 20
 _COMPILED_DEPTH = 128
+_SORTED_FROM = 2  # cells a row from which on rows are sorted, which takes the same for any number of them
+_COLD_RANKS = 100_000_000  # NumPy looks at some 150 million scores while the loops are loaded
 LEAST_SHARED = 0.5  # a run with fewer of the queries than this share is a run for something else
 
 
@@ -198,11 +200,51 @@ def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes
         rows, columns: of the cells.
         tie_codes: one different integer a column; among equal scores the higher code comes first.
     """
-    loops = compiled(rows.size * scores.shape[1])
+    n_looked_at = min(rows.size, _SORTED_FROM * len(scores)) * scores.shape[1]
+    loops = compiled(n_looked_at, cold=_COLD_RANKS)
     if loops is not None and scores.dtype.kind == "f" and scores.itemsize >= 4:
         inputs = (as_input(scores, scores.dtype.type), as_input(rows, np.int64), as_input(columns, np.int64))
         ranked: tuple[Ints, Ints] = loops.ranks_in_rows(*inputs, as_input(tie_codes, np.int64))
         return ranked
+    if rows.size < _SORTED_FROM * len(scores):
+        return _ranks_by_comparing(scores, rows, columns, tie_codes)
+    rank, n_equal = np.empty(rows.size, dtype=np.int64), np.empty(rows.size, dtype=np.int64)
+    step, by_row = max(1, _CHUNK_CELLS // max(1, scores.shape[1])), np.argsort(rows, kind="stable")
+    for start in range(0, len(scores), step):
+        part = by_row[slice(*np.searchsorted(rows, (start, start + step), sorter=by_row))]
+        cells = rows[part] - start, columns[part]
+        rank[part], n_equal[part] = _ranks_by_sorting(scores[start : start + step], *cells, tie_codes)
+    return rank, n_equal
+
+
+def _ranks_by_sorting(
+    scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints
+) -> tuple[Ints, Ints]:
+    """Return what `ranks_in_rows` does, by each cell's place in its sorted row; tied cells are compared."""
+    ordered, values, n_columns = np.sort(scores, axis=1).ravel(), scores[rows, columns], scores.shape[1]
+    place = _first_places(ordered, rows * n_columns, n_columns, values)
+    rank, n_equal = (rows + 1) * n_columns - place, np.ones(rows.size, dtype=np.int64)
+    is_last = rank == 1
+    tied = np.flatnonzero(~is_last & (ordered[np.where(is_last, place, place + 1)] == values))
+    rank[tied], n_equal[tied] = _ranks_by_comparing(scores, rows[tied], columns[tied], tie_codes)
+    return rank, n_equal
+
+
+def _first_places(
+    ordered: npt.NDArray[Any], starts: Ints, length: int, values: npt.NDArray[Any]
+) -> npt.NDArray[np.int64]:
+    """Return the first place of each value in its ascending stretch of `length`, which holds it."""
+    place, last = starts.copy(), starts + length
+    for step in (1 << bit for bit in reversed(range(length.bit_length()))):
+        probe = np.minimum(place + step, last)
+        np.copyto(place, probe, where=ordered[probe - 1] < values)
+    return place
+
+
+def _ranks_by_comparing(
+    scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints
+) -> tuple[Ints, Ints]:
+    """Return what `ranks_in_rows` does, by a look at the whole row of each cell."""
     rank, n_equal = np.empty(rows.size, dtype=np.int64), np.empty(rows.size, dtype=np.int64)
     step = max(1, _CHUNK_CELLS // max(1, scores.shape[1]))
     for start in range(0, rows.size, step):
