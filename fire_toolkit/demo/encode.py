@@ -29,8 +29,8 @@ def write_clips(world: World, folder: Path, *, frames: Sequence[Frames] | None =
         folder: made if it is not there. Files of the same names are replaced.
         frames: of each clip, in the order of `world.clips`, where they were drawn already.
 
-    All files are replaced as one change (see `storage.write_files`). The same frames give the same
-    bytes with the same encoder.
+    All files are replaced as one change (see `workspace.manifests.write_files`). The same frames give the
+    same bytes with the same encoder.
 
     Raises:
         UsageError: a suffix other than .webm and .webp.

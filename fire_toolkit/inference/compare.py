@@ -51,7 +51,7 @@ def compare_runs(
             is known for some docs only below a gap is compared down to the gap.
         rbo_p: persistence of rank-biased overlap, strictly between 0 and 1; one or several.
         ties: `broken`: `rank` orders all docs; `w`, `a`, `b`: docs of equal score are tied, see
-            `comparison.ties`; the measures' names then say so, as in `RBO_ext(p=0.9,ties=a)@10`. A
+            `tied_lists`; the measures' names then say so, as in `RBO_ext(p=0.9,ties=a)@10`. A
             group that `depth` cuts keeps the docs that stand within it.
         per_query: whether each query's values follow those of `all`.
 

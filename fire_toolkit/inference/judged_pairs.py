@@ -76,7 +76,7 @@ def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.Data
 
     Args:
         runs: Run tables, each of one or more runs; or runs that are read when they are joined, such as
-            `formats.runs.open_run` returns.
+            `formats.runs.read.open_run` returns.
         original: its queries are the universe.
         others: tables with query_id, doc_id and relevance: corrected qrels, labels.
 

@@ -71,12 +71,12 @@ def score_runs(
 
     Args:
         runs: Run tables, each of one or more runs; or runs that are read a block at a time and need not
-            fit in memory, such as `formats.runs.open_run` returns.
+            fit in memory, such as `formats.runs.read.open_run` returns.
         qrels: the original qrels.
         measures: names (see `parse_measure`) or measures; one given twice is scored once.
         augmented: the corrected qrels; its queries must be among those of `qrels`.
         per_query: whether the value of each query is listed below the aggregate.
-        ties: a rule of `measures.ties.TIE_RULES` for docs of equal score, applied under each qrels by
+        ties: a rule of `matching.ties.TIE_RULES` for docs of equal score, applied under each qrels by
             itself; a note then says how many queries a tie could change, and the scores at either end.
             None: the order of the run, without looking for ties.
         doc_order: for `index`: the ids of the collection's docs in their order.

@@ -227,7 +227,7 @@ def check_items(table: pd.DataFrame, *, where: str = "") -> Items:
 def check_run(table: pd.DataFrame, *, where: str = "") -> Run:
     """Return `table` as Run, or raise `TableError` with all that is wrong with it.
 
-    rank: 1..n by score descending, doc id descending (see `ranking`); score: finite. Ids are
+    rank: 1..n by score descending, doc id descending (see `matching.ranking`); score: finite. Ids are
     categories whose categories are sorted strings.
     """
     return Run(check_table(RUN, table, where=where))
@@ -255,7 +255,7 @@ def check_pool_sources(table: pd.DataFrame, *, where: str = "") -> PoolSources:
 def check_tasks(table: pd.DataFrame, *, where: str = "") -> Tasks:
     """Return `table` as Tasks, or raise `TableError` with all that is wrong with it.
 
-    pair_id: see `tasks.pair_id`; batch: 1 for the first judgment of a pair, 2 for the second of
+    pair_id: see `campaign.tasks.pair_id`; batch: 1 for the first judgment of a pair, 2 for the second of
     doubled pairs; position: 1-based place in the batch.
     """
     return Tasks(check_table(TASKS, table, where=where))

@@ -37,7 +37,7 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
     Raises:
         FormatError: there is no such guideline, a file is missing or not TOML or XML, or a key is missing
             or has another type.
-        TableError: the three files do not agree (`guidelines.check_guideline`).
+        TableError: the three files do not agree (`guidelines.model.check_guideline`).
 
     Examples:
         >>> read_guideline("caption-relevance-v1").grades
