@@ -27,7 +27,7 @@ from fire_toolkit.workspace.manifests import write_files
 from fire_toolkit.workspace.rounds import tasks_file
 
 
-def _queue_tasks(entry: Round, queue: Assignments) -> Tasks:
+def queue_tasks(entry: Round, queue: Assignments) -> Tasks:
     """Return the tasks of one annotator's queue, or of a part of it, in its order."""
     contents = entry.tasks.drop(columns="position")
     return Tasks(queue[["pair_id", "position"]].sort_values("position").merge(contents, on="pair_id"))
@@ -51,7 +51,7 @@ def queue_files(
     found = {}
     for batch, rows in batches_of(entry.assignments, entry.moves).items():
         for name in dict.fromkeys(rows["annotator_id"]):
-            queue = _queue_tasks(entry, Assignments(rows[rows["annotator_id"] == name]))
+            queue = queue_tasks(entry, Assignments(rows[rows["annotator_id"] == name]))
             start = f"{stem}.{name}{_suffix(batch)}"
             texts = {
                 f"{start}.json": task_lines(queue, guideline)[1],

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, no_report
 from fire_toolkit.campaign.ledger import Ledger
+from fire_toolkit.campaign.queues import Assignments
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder, queue_tasks
@@ -36,7 +37,8 @@ class SharedDisk:
         given = []
         for entry in rounds:
             for queue, sheet in self._sheets(entry).items():
-                tasks = queue_tasks(entry, queue.annotator_id)
+                is_own = entry.assignments["annotator_id"] == queue.annotator_id
+                tasks = queue_tasks(entry, Assignments(entry.assignments[is_own]))
                 is_new = not sheet.exists()
                 if is_new:
                     write_files({sheet: sheet_of(tasks, guideline)})
