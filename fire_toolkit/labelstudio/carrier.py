@@ -27,7 +27,7 @@ from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection, labeling_page
 from fire_toolkit.labelstudio.projects import campaign_projects
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Plan, Pushed, make_queues, plan_push, push_queues
+from fire_toolkit.labelstudio.push import Plan, Pushed, carry_out, make_queues, plan_push
 from fire_toolkit.labelstudio.withdraw import close_withdrawn
 
 _STILL_TRUE_S = 5.0  # so long after a look at the server its findings are acted upon
@@ -80,7 +80,7 @@ class LabelStudio:
             close_withdrawn(api, campaign, rounds)
             if time.monotonic() - started > _STILL_TRUE_S:
                 plans = plan_push(api, campaign, queues)
-            return list(push_queues(api, campaign, plans, guideline=guideline, report=report))
+            return list(carry_out(api, campaign, plans, guideline=guideline, report=report))
 
     def _barred(self, rounds: Sequence[Round], guideline: Guideline, ledger: Ledger) -> set[QueueName]:
         """Return the queues whose training was not passed, where there is a mark to pass."""
