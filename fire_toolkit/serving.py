@@ -15,11 +15,18 @@ from typing import Self
 
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fire_toolkit.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
+HEADER_S = 10.0  # for a request to arrive whole
+STALLED_S = 1.0  # without a byte taken by the client: the connection may give way to a new one
+MOST = 256  # connections at once; from three quarters of them on, those that stand give way
+_AGAIN_S = 0.25
 _WAITING = 128  # connections that may wait to be taken
+_OWN_FILES = 64
+_BUSY = b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 class LocalServer:
@@ -60,10 +67,89 @@ class _Server(Server):
         await super().shutdown(sockets)
 
 
+class _Connection(H11Protocol):
+    """A connection that no slow client can keep from others.
+
+    A request that does not arrive whole in time ends it. Where there are many connections, a new one takes
+    the place of the one that has waited longest for a request, else for its client to read on; where there
+    are as many as there can be, and all are at work, it is answered 503.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stands_since = self.loop.time()
+        self._await_request()
+        self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._is_at_work():
+            self._end_deadline()
+        else:
+            self._await_request()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._is_at_work():
+            self._stands_since = self.loop.time()
+            if self.conn.trailing_data[0]:
+                self._await_request()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stands_since = self.loop.time()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_deadline()
+        super().connection_lost(exc)
+
+    def _is_at_work(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _await_request(self) -> None:
+        if self._deadline is None and self._is_open():
+            self._deadline = self.loop.call_later(HEADER_S, self.transport.abort)
+
+    def _end_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _make_room(self) -> None:
+        most = _most_connections()
+        there = [each for each in self.connections if isinstance(each, _Connection) and each._is_open()]
+        if len(there) <= most * 3 // 4 or not self._is_open():
+            return
+        idle = [each for each in there if each is not self and not each._is_at_work()]
+        since = self.loop.time() - STALLED_S
+        stalled = [each for each in there if each.flow.write_paused and each._stands_since < since]
+        if found := idle or stalled:
+            min(found, key=lambda each: each._stands_since).transport.abort()
+        elif len(there) > most:
+            self.transport.write(_BUSY)
+            self.transport.close()
+        else:
+            self.loop.call_later(_AGAIN_S, self._make_room)
+
+    def _is_open(self) -> bool:
+        return not self.transport.is_closing()
+
+
+def _most_connections() -> int:
+    """Return how many connections there can be: each may need a file beside its own."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return MOST
+    most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MOST if most_files < 0 else max(1, min(MOST, (most_files - _OWN_FILES) // 2))
+
+
 def _configuration(app: ASGIApp, idle_s: int) -> Config:
     return Config(
         app,
-        http="h11",
+        http=_Connection,
         loop="asyncio",
         ws="none",
         lifespan="off",

@@ -1,0 +1,120 @@
+"""Clients that are slow with their requests, or with reading the answer, keep the media from nobody."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from fire_toolkit import serving
+from fire_toolkit.media.server import MediaServer
+
+PAGE = "http://127.0.0.1:8080"
+HEAD = b"GET /v.mp4 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "v.mp4").write_bytes(bytes(20_000_000))
+    (tmp_path / "items.tsv").write_text("doc_id\tmedia_url\nb\tv.mp4\n")
+    return tmp_path
+
+
+@pytest.fixture
+def port(root: Path) -> Iterator[int]:
+    """The port of `media serve`, a process that may have 256 files and connections open, as on macOS."""
+    if not shutil.which("bash"):
+        pytest.skip("no bash to lower a limit with")
+    words = [sys.executable, "-m", "fire_toolkit", "media", "serve", "items.tsv", "--port", "0"]
+    process = subprocess.Popen(
+        ["bash", "-c", 'ulimit -n 256; exec "$@"', "sh", *words, "--origin", PAGE],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield int(process.stdout.readline().strip().rpartition(":")[2])
+    finally:
+        process.kill()
+        process.communicate(timeout=20)
+
+
+def connected(port: int, sent: bytes) -> socket.socket:
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    found.settimeout(20)
+    found.connect(("127.0.0.1", port))
+    found.sendall(sent)
+    return found
+
+
+def seconds_until_served(port: int) -> float:
+    started = time.monotonic()
+    with httpx.Client(trust_env=False, timeout=30) as client:
+        for _ in range(20):
+            answer = client.get(f"http://127.0.0.1:{port}/v.mp4", headers={"Range": "bytes=0-99999"})
+            if answer.status_code == 206:
+                assert len(answer.content) == 100_000
+                return time.monotonic() - started
+            time.sleep(0.2)
+    raise AssertionError("refused 20 times")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "sent", [HEAD, HEAD + b"\r\n", b""], ids=["no whole request", "reads nothing", "silent"]
+)
+def test_300_slow_clients_starve_nobody(port: int, sent: bytes) -> None:
+    seconds_until_served(port)
+    with ExitStack() as opened:
+        for _ in range(300):
+            opened.enter_context(connected(port, sent))
+        times = [seconds_until_served(port) for _ in range(3)]
+    assert max(times) < 8  # without limits no answer came in 30 s; alone on two cores about 1 s and .1 s
+
+
+def test_a_request_that_does_not_arrive_in_time_ends_its_connection(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "HEADER_S", 0.3)
+    with MediaServer(root, ["v.mp4"], origins=[PAGE], port=0) as server:
+        with connected(server.server_port, b"GET /v.mp4") as slow:
+            assert slow.recv(10) == b""
+        asked = HEAD + b"Range: bytes=0-0\r\n\r\n"
+        with connected(server.server_port, asked) as kept:  # a kept connection may wait for its next request
+            for _ in range(2):
+                answer = b""
+                while not answer.endswith(b"\r\n\r\n\0"):
+                    answer += kept.recv(4096)
+                assert answer.startswith(b"HTTP/1.1 206")
+                time.sleep(0.6)
+                kept.sendall(asked)
+            assert kept.recv(12) == b"HTTP/1.1 206"
+        with connected(server.server_port, asked + b"GET /v.mp4") as slow:
+            started = time.monotonic()
+            while slow.recv(4096):
+                assert time.monotonic() < started + 20
+
+
+def test_where_all_are_at_work_a_new_one_is_told_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "MOST", 4)
+    monkeypatch.setattr(serving, "STALLED_S", 60)
+    with MediaServer(root, ["v.mp4"], origins=[PAGE], port=0) as server, ExitStack() as opened:
+        for _ in range(4):
+            reader = opened.enter_context(connected(server.server_port, HEAD + b"\r\n"))
+            assert reader.recv(15) == b"HTTP/1.1 200 OK"
+        with connected(server.server_port, HEAD + b"\r\n") as refused:
+            assert refused.recv(100).startswith(b"HTTP/1.1 503 Busy")
+        monkeypatch.setattr(serving, "STALLED_S", 0)
+        assert seconds_until_served(server.server_port) < 20
