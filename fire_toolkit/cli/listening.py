@@ -139,7 +139,8 @@ class _Hooks:
                 projects = [int(project["id"]) for projects in found for project in projects]
                 add_hooks(api, projects, self._address, self._listener.secret)
         except ServerError as error:
-            self._is_refused = status_of(error) == 400
+            is_reserved = status_of(error) == 403 and "reserved network" in str(error)
+            self._is_refused = is_reserved or status_of(error) == 400
             advice = _MAY_NOT_CALL if self._is_refused else ""
             self.note(f"no hints: {error}{advice}; pulling by the clock alone")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,12 +14,16 @@ from fire_toolkit.cli.common import current_workspace
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
     SERVER_FOLDER,
+    URL_VARIABLE,
     read_connection,
     read_connection_file,
 )
 
 if TYPE_CHECKING:
     from fire_toolkit.labelstudio.connection import Connection
+
+
+ON_A_SERVER = "or on a server: fire-toolkit labelstudio start, then fire-toolkit push"
 
 
 def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -50,6 +55,13 @@ def stored_connection() -> Connection | None:
     workspace = current_workspace()
     path = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
     return read_connection_file(path) if path and path.exists() else None
+
+
+def knows_server() -> bool:
+    """Whether the environment names a Label Studio, or the workspace here has started one."""
+    workspace = current_workspace()
+    stored = workspace.root / SERVER_FOLDER / CONNECTION_FILE if workspace else None
+    return bool(os.environ.get(URL_VARIABLE)) or (stored is not None and stored.is_file())
 
 
 def private_folder() -> Path:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fire_toolkit.cli.common import current_workspace, drawn, json_option, n_of, say, say_next
+from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.rounds import has_campaign
@@ -25,7 +26,8 @@ def status(as_json: bool) -> None:
     workspace = current_workspace()
     if workspace is None:
         raise UsageError("no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`")
-    states = [_with_news(state, workspace) for state in stage_states(workspace)]
+    found = stage_states(workspace, on_server=knows_server())
+    states = [_with_news(state, workspace) for state in found]
     if as_json:
         rows = [{"stage": s.stage.name, "state": s.state, "reason": s.reason} for s in states]
         click.echo(json.dumps(rows, ensure_ascii=False))
@@ -38,6 +40,8 @@ def status(as_json: bool) -> None:
     waiting = next((s for s in states if s.state == "waiting"), None)
     if waiting and (not following or states.index(waiting) < states.index(following)):
         say(f"waiting: {waiting.stage.name} {waiting.reason}")
+        if waiting.stage.name == "import" and not has_campaign(workspace.root):
+            say(ON_A_SERVER)
     if following:
         say_next(following.stage.name)
     elif not waiting:

@@ -18,6 +18,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.folder.carrier import queue_files
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.matching.own_items import own_items_of, without_own_pairs
@@ -136,7 +137,9 @@ def _say_files(entry: Round, files: Sequence[Path], file: Path) -> None:
 
 def _say_next_of_tasks() -> None:
     campaign = begun_here()
-    if campaign and not campaign.is_by_hand:
+    if not campaign.is_by_hand if campaign else current_workspace() and knows_server():
         say_next("push")
     else:
+        if current_workspace() and not campaign:
+            say(ON_A_SERVER)
         say_next("import", "EXPORT.json --out judgments.csv")

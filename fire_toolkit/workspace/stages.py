@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from fire_toolkit.errors import FireError
@@ -64,6 +64,11 @@ CAMPAIGN = (
     ),
     Stage("pull", "judgments/judgments.csv", False, (), ("ledger/*.parquet",)),
 )
+# The same before it has begun, where a server is known.
+BEFORE_PUSH = (
+    replace(CAMPAIGN[0], needs=("tasks/tasks.json",)),
+    replace(CAMPAIGN[1], needs=("campaign/campaign.json",)),
+)
 # What stands beside them, or in their place, where files carry rounds of a campaign.
 BY_HAND = Stage("import", "judgments/judgments.csv", False, ("import.exports",), ("ledger/*.parquet",))
 _POOL = "pool/pool.csv"
@@ -87,14 +92,15 @@ class StageState:
     n_reasons: int = 0
 
 
-def stage_states(workspace: Workspace) -> list[StageState]:
-    """Return the state of every stage.
+def stage_states(workspace: Workspace, *, on_server: bool = False) -> list[StageState]:
+    """Return the state of every stage; on_server: a server is known that would carry a campaign.
 
     `done`: written, and nothing it was made from has changed; `stale`: something has; `ready`: not
     written, and all it needs is there; `waiting`: something it needs is not there.
     """
+    stages = stages_of(workspace, on_server=on_server)
     with kept_hashes(workspace.root) as hash_of:
-        return [StageState(stage, *_state(stage, workspace, hash_of)) for stage in stages_of(workspace)]
+        return [StageState(stage, *_state(stage, workspace, hash_of)) for stage in stages]
 
 
 def changed_runs(pool: StageState, workspace: Workspace) -> dict[str, str]:
@@ -110,12 +116,15 @@ def changed_runs(pool: StageState, workspace: Workspace) -> dict[str, str]:
     }
 
 
-def stages_of(workspace: Workspace) -> list[Stage]:
+def stages_of(workspace: Workspace, *, on_server: bool = False) -> list[Stage]:
     """Return a workspace's stages in their order; in a campaign its carriers bring the judgments."""
-    if not has_campaign(workspace.root):
-        return list(STAGES)
     begun, by_hand = (find(workspace.root) for find in (campaign_rounds, rounds_by_hand))
     brought = [*(() if begun and begun == by_hand else CAMPAIGN), *((BY_HAND,) if by_hand else ())]
+    if not has_campaign(workspace.root):
+        is_by_hand = not on_server or workspace.paths("import", "exports")
+        brought = [] if is_by_hand else list(BEFORE_PUSH)
+    if not brought:
+        return list(STAGES)
     place = next(number for number, stage in enumerate(STAGES) if stage.name == "import")
     return [*STAGES[:place], *brought, *STAGES[place + 1 :]]
 

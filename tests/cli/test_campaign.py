@@ -436,7 +436,8 @@ def states() -> dict[str, tuple[str, str]]:
 def test_status_knows_what_was_pushed_and_pulled(server: FakeServer, workspace: Path) -> None:
     (workspace / "pool" / "pool.csv").rename(workspace / "pairs.csv")
     run("tasks", "pairs.csv", "--overlap", "0.5")
-    assert "push" not in states()
+    assert states()["push"] == ("ready", "not done yet")
+    assert states()["pull"] == ("waiting", "needs campaign/campaign.json")
     push_all()
     assert states()["push"] == ("done", "tasks 12, projects 2, held 0")
     assert "import" not in states()
@@ -540,10 +541,13 @@ def test_a_hint_brings_the_answers_at_once_and_leaves_no_hook(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("refusal", [400, 403])
 @ended_anywhere
-def test_without_hints_the_clock_brings_the_answers(server: FakeServer, workspace: Path) -> None:
+def test_without_hints_the_clock_brings_the_answers(
+    server: FakeServer, workspace: Path, refusal: int
+) -> None:
     push_all()
-    server.may_call = False
+    server.may_call, server.refusal = False, refusal
 
     def steps() -> None:
         until((workspace / "judgments" / "judgments.csv").is_file)

@@ -53,6 +53,26 @@ def test_the_loop_needs_no_arguments(fire: Fire, workspace: Path) -> None:
     assert "all is done" in fire("status").stderr
 
 
+def test_the_next_command_is_that_of_the_way_the_workspace_goes(
+    fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand while no server is known, on the server once one is; answers in exports/ say by hand."""
+    fire("pool")
+    unknown = ["or on a server: fire-toolkit labelstudio start, then fire-toolkit push"]
+    assert fire("tasks").stderr.splitlines()[-2:] == [*unknown, "next: fire-toolkit import"]
+    assert "next: fire-toolkit push" not in fire("status").stderr
+    assert unknown[0] in fire("status").stderr
+    monkeypatch.setenv("FIRE_LABEL_STUDIO_URL", "http://labels.test")
+    assert fire("tasks").stderr.splitlines()[-1] == "next: fire-toolkit push"
+    assert fire("status").stderr.splitlines()[-1] == "next: fire-toolkit push"
+    monkeypatch.delenv("FIRE_LABEL_STUDIO_URL")
+    (workspace / ".labelstudio").mkdir(exist_ok=True)
+    (workspace / ".labelstudio" / "connection.json").write_text("{}")
+    assert fire("status").stderr.splitlines()[-1] == "next: fire-toolkit push"
+    answer_all(workspace)
+    assert fire("status").stderr.splitlines()[-1] == "next: fire-toolkit import"
+
+
 def test_status_says_what_is_stale_and_why(fire: Fire, workspace: Path) -> None:
     fire("pool")
     (workspace / "runs" / "new.run").write_text("1 Q0 z 1 1 new\n")

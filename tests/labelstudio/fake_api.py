@@ -48,6 +48,7 @@ class FakeServer:
         self.annotations: dict[int, dict[str, Any]] = {}
         self.hooks: dict[int, dict[str, Any]] = {}
         self.may_call = True
+        self.refusal = 400  # as one server was seen to refuse a hook; another did it with 403
         self.users = [1, 2, 3, 4]
         self.faults: list[str] = []
         self.kill_at: int | None = None
@@ -225,7 +226,7 @@ class FakeServer:
 
     def _hook(self, method: str, number: str, body: Any) -> httpx.Response:
         if method == "POST" and not self.may_call:
-            return httpx.Response(400, json={"detail": "URL resolves to a reserved network address"})
+            return httpx.Response(self.refusal, json={"detail": "URL resolves to a reserved network address"})
         if method == "POST":
             self.hooks[len(self.requests)] = {**body, "id": len(self.requests), "organization": 1}
             return httpx.Response(201, json=self.hooks[len(self.requests)])
