@@ -48,7 +48,7 @@ def renewed_rounds(root: Path, rounds: Sequence[Round], rules: Guideline, inputs
 
 def _asked(entry: Round) -> set[str]:
     """Return the pairs that a round asks for a vote."""
-    rows = entry.assignments
+    rows = entry.assignments if entry.drawn is None else entry.drawn
     return set(rows.loc[~rows["kind"].isin([TRAINING, CONTROL]), "pair_id"])
 
 

@@ -41,7 +41,7 @@ def find_doubled(
     n_tasks = {
         QueueName(entry.number, str(name)): int(n)
         for entry in rounds
-        for name, n in entry.assignments["annotator_id"].value_counts().items()
+        for name, n in entry.given["annotator_id"].value_counts().items()
     }
     found: list[Doubled] = []
     for queue, projects in own_projects(listed, campaign).items():

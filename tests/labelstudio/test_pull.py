@@ -30,7 +30,7 @@ from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio import api as api_module
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import make_queues, plan_push, push_queues
+from fire_toolkit.labelstudio.push import make_queues, push_queues
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}
 ROUND = round_of(tasks_of(10, overlap=0.4))
@@ -44,9 +44,8 @@ def pushed_server(entry: Round = ROUND, done: set[tuple[str, str]] | None = None
 
 
 def push(server: FakeServer, entry: Round, done: set[tuple[str, str]]) -> None:
-    api = make_api(server)
-    plans = plan_push(api, CAMPAIGN, make_queues(entry, GUIDELINE, done=done))
-    list(push_queues(api, CAMPAIGN, plans, guideline=GUIDELINE))
+    queues = make_queues(entry, GUIDELINE, done=done)
+    list(push_queues(make_api(server), CAMPAIGN, queues, guideline=GUIDELINE))
 
 
 def task_for(server: FakeServer, name: str, place: int = 0) -> int:
