@@ -33,26 +33,24 @@ from fire_toolkit.scoring.expect import parse_expectation
 @click.command("add-run")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--id", "run_id", metavar="NAME", help="The run's id. [default: the file's own, or its name]")
-@click.option(
-    "--key", metavar="NAME", help="The array, part or run that is meant, where a file holds several."
-)
+@click.option("--key", metavar="NAME", help="Which array, part or run to read, where a file holds several.")
 @reads(
-    query_ids="Ids of a matrix's queries: a line each, or the benchmark's file.",
-    doc_ids="Ids of a matrix's docs: a line each, or the benchmark's file.",
+    query_ids="Ids of a matrix's queries, one a line, or the benchmark's own file.",
+    doc_ids="Ids of a matrix's docs, one a line, or the benchmark's own file.",
     qrels="The original qrels: their positives are kept at any rank.",
-    queries="queries.tsv: their own items, and the members of groups.tsv beside it, are kept at any rank.",
+    queries="The queries: their own items, and the members of groups.tsv beside them, are kept at any rank.",
 )
 @click.option(
     "--orientation",
     type=click.Choice([QUERIES_ROWS, QUERIES_COLUMNS]),
-    help="Of a matrix; needed when it is square, unless --expect tells.",
+    help="Whether rows or columns are queries; needed for a square matrix, unless --expect tells.",
 )
 @click.option(
     "--expect",
     "expected",
     multiple=True,
     metavar="M=VALUE",
-    help="A score that the model's log printed, such as R@1=46.1, which must come out (may be repeated).",
+    help="A score that the model's log printed, such as R@1=46.1; the run must give it (may be repeated).",
 )
 @click.option(
     "--depth",
@@ -60,11 +58,16 @@ from fire_toolkit.scoring.expect import parse_expectation
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="Docs kept of each query.",
+    help="Docs kept for each query.",
 )
-@click.option("--allow", default="", metavar="LIST", help="Some of nan, inf, flood, constant, duplicates.")
+@click.option(
+    "--allow",
+    default="",
+    metavar="LIST",
+    help="Oddities to accept: any of nan, inf, flood, constant, duplicates.",
+)
 @click.option("--embeddings", is_flag=True, help="Two FILEs: query vectors, then doc vectors.")
-@click.option("--similarity", type=click.Choice(SIMILARITY_NAMES), help="Of vectors.")
+@click.option("--similarity", type=click.Choice(SIMILARITY_NAMES), help="How vectors are compared.")
 @click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
 @click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
 @json_option

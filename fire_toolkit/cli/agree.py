@@ -64,7 +64,7 @@ class _Question:
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
 @reads("guideline", controls="For --show profiles: qrels or labels of known pairs.")
 @click.option("--level", type=click.Choice(LEVELS), help="[default: nominal]")
-@click.option("--by", metavar="COLUMN", help="One group for each annotator_id, or each value of a column.")
+@click.option("--by", metavar="COLUMN", help="Group by annotator_id, or by the values of another column.")
 @click.option(
     "--join",
     "joined",
@@ -86,9 +86,11 @@ class _Question:
     type=click.Choice(METHODS),
     help="Add 95% intervals, and the probability that alpha is below .667 and .8.",
 )
-@click.option("--cluster", metavar="COLUMN", help="Draw whole clusters of pairs: query_id, say.")
+@click.option("--cluster", metavar="COLUMN", help="Resample whole clusters of pairs, such as query_id.")
 @click.option("--resamples", "n_resamples", type=click.IntRange(min=1), default=10_000, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the bootstrap.", show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Seed of the bootstrap.", show_default=True
+)
 @click.option("--all-rounds", is_flag=True, help="Count answers of later rounds too.")
 @exclude_options
 @choice_option(

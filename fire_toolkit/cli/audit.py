@@ -35,14 +35,14 @@ from fire_toolkit.tables import Items
     help="Write shared_labels.csv: labels given to every caption of the same text.",
 )
 @click.option(
-    "--train", metavar="FILE", help="Training captions (any collection file): nearness to the queries."
+    "--train", metavar="FILE", help="Training captions (any collection file), to find queries near to them."
 )
 @click.option(
     "--similarity",
     type=click.FloatRange(0.5, 1),
     default=0.9,
     show_default=True,
-    help="Cosine of near duplicates.",
+    help="Cosine from which captions are near duplicates.",
 )
 @click.option("--out", metavar="DIR", help="Folder for findings.csv and one table for each finding.")
 @json_option

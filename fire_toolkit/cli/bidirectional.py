@@ -46,7 +46,7 @@ from fire_toolkit.tables import Run, Scores
     "--folds",
     type=click.IntRange(min=1),
     default=1,
-    help="The mean over so many folds of consecutive items (COCO 1K: 5), in the order of the matrix, or of "
+    help="Average over N folds of consecutive items (COCO 1K: 5), in the order of the matrix, or of "
     "--doc-ids for two runs.",
 )
 @format_option
@@ -57,6 +57,9 @@ def bidirectional(given: Given, qrels2: str | None, item: str, folds: int) -> No
     RUN is a matrix of texts × items, ranked both ways, or two runs: texts to items, items to texts. The
     qrels hold texts and their items, any number of either. R@K is whether any positive stands in the
     top K. Shares are shown times 100, R@Sum is the sum of the six.
+
+    The measures are those that papers print, and are fixed; for others score the run of each direction
+    with `score -m`.
 
     Items are scored by the qrels read the other way round, which needs every text that is ranked to be a
     query of them; --qrels2 gives the items' own.

@@ -205,7 +205,7 @@ def drawn(
 def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--format`."""
     return click.option(
-        "--format", "output_format", type=click.Choice(FORMATS), default="table", help="Form of the output."
+        "--format", "output_format", type=click.Choice(FORMATS), default="table", help="Format of the output."
     )(command)
 
 

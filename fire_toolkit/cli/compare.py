@@ -16,13 +16,13 @@ from fire_toolkit.tables import Comparisons
 
 
 @click.command()
-@reads("runs", "own_item", queries="queries.tsv: the queries' own items.")
+@reads("runs", "own_item", queries="The queries, with their own items.")
 @click.option(
     "--depth",
     "depths",
     type=click.IntRange(min=1),
     multiple=True,
-    help="Compare the top docs down to here (may be repeated). [default: 10]",
+    help="Compare the docs down to this rank (may be repeated). [default: 10]",
 )
 @click.option(
     "--rbo-p",
@@ -36,7 +36,7 @@ from fire_toolkit.tables import Comparisons
     [BROKEN, *VARIANTS],
     "Docs of equal score: in rank order, or tied (variants of Corsi and Urbano 2024).",
 )
-@click.option("--per-query", is_flag=True, help="Also the value of each query.")
+@click.option("--per-query", is_flag=True, help="Also give the value of each query.")
 @format_option
 @out_option
 def compare(
@@ -44,7 +44,9 @@ def compare(
 ) -> None:
     """Compare the rankings of two runs or more, pair by pair: overlap and rank-biased overlap.
 
-    Values are means over the queries that both runs have, from 0 (disjoint) to 1 (the same).
+    Values are means over the queries that both runs have, from 0 (disjoint) to 1 (the same). The measures
+    are fixed: overlap and average overlap at each --depth, and RBO (truncated, extrapolated, least and
+    residual) for each --rbo-p. No qrels are needed; `difference -m` compares the scores of runs.
     """
     depths = depths or (int(setting_or_default(None, "compare", "depth")),)
     persistences = persistences or (float(setting_or_default(None, "compare", "rbo_p")),)

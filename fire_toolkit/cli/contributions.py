@@ -19,7 +19,8 @@ from fire_toolkit.inference import contributions as count
 def contributions(given: Given, show: str) -> None:
     """Count the pairs that each run pooled, those that it alone pooled, and how they were judged.
 
-    Original positives that were confirmed are counted apart from new positives.
+    Original positives that were confirmed are counted apart from new positives. What a run's own pairs
+    change in the scores of a measure, `reusability -m` and `report table4 -m` say.
     """
     sources, labels = given.sources, given.labels
     with Progress(f"what became of {n_of(len(sources), 'row')} of pool sources"):

@@ -23,11 +23,11 @@ from fire_toolkit.tables import check_pool
     "qrels",
     "augmented",
     "own_item",
-    judgments="Earlier judgments: what one took, and how many a pair.",
+    judgments="Earlier judgments: how long one takes, and how many a pair gets.",
 )
 @measure_option
 @format_option
-@click.option("--out", metavar="FILE", help="Write the pairs to judge as a pool, for `tasks`.")
+@click.option("--out", metavar="FILE", help="Also write the pairs to judge as a pool, for `tasks`.")
 def coverage(given: Given, measures: tuple[str, ...]) -> None:
     """Measure how much of a new run is judged, how far its scores can move, and what the rest would cost."""
     seconds, labels = _cost(given)

@@ -26,7 +26,7 @@ def fire_release(given: Given, file: str) -> None:
     """Read the judgments of FIRE's release (its JSON) into tables of a collection.
 
     Its text keys become the ids of all captions with that text; disagreements are kept as disputes;
-    what is outside of the collection is listed in outside.csv.
+    what lies outside the collection is listed in outside.csv.
     """
     folder = given.out(None)
     queries, items = given.queries, given.items_if_any

@@ -34,22 +34,22 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     labels="What `resolve` wrote: labels.csv, or its folder. [default: the workspace's]",
     qrels="The original qrels: rejected originals can be asked again.",
 )
-@click.option("--budget", type=click.IntRange(min=0), metavar="N", help="At most so many pairs.")
+@click.option("--budget", type=click.IntRange(min=0), metavar="N", help="Ask at most N pairs.")
 @click.option(
     "--ask",
     multiple=True,
     type=click.Choice(STRATA),
-    help="What is asked. [default: with --budget all, in this order; else dispute and escalated]",
+    help="What to ask. [default: with --budget all, in this order; else dispute and escalated]",
 )
 @click.option(
     "--random-share",
     type=click.FloatRange(0, 1),
-    help=f"Of the other pairs with one judgment, for agreement. [default: {RANDOM_SHARE}]",
+    help=f"Share of the other pairs with one judgment to ask too, for agreement. [default: {RANDOM_SHARE}]",
 )
 @click.option(
     "--low-posterior",
     type=click.FloatRange(0, 1),
-    help="Labels that a model (dawid-skene, weighted) is less sure of are asked again. "
+    help="Ask again about labels that a model (dawid-skene, weighted) is less sure of than this. "
     f"[default: {LOW_POSTERIOR}]",
 )
 @click.option(
@@ -59,7 +59,9 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     metavar="NAME",
     help="In a campaign: who can be asked. [default: its annotators who are neither retired nor paused]",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Of the random order and the queues. [default: 0]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Seed of the random order and of the queues. [default: 0]"
+)
 @click.option("--guideline", metavar="NAME", help="The guideline judged by, as for `resolve`.")
 @click.option("--out", metavar="DIR", help="Folder for pool.csv, plan.csv. [default: plan/round-N]")
 @click.option("--dry-run", is_flag=True, help="Show the plan and who would judge how much; write nothing.")
@@ -79,7 +81,7 @@ def next_round(
     Each pair is asked once more, in this order, up to the budget: disputes; pairs only escalated; original
     positives that the labels reject; positives of one judgment; labels of a low posterior; a random share
     of the rest. pool.csv has the stratum of each pair and the probability with which it was drawn, by which
-    `agree --join` weighs it. Shown is what each stratum holds, costs and is expected to buy.
+    `agree --join` weighs it. The table shows what each stratum holds, costs and is expected to change.
 
     Where `push` or `tasks --annotators` has begun a campaign, the pairs become its next round: those that
     wait for an answer are left out, nobody gets a pair twice, and the answers are marked (columns round and

@@ -14,14 +14,14 @@ from fire_toolkit.matching.own_items import RULES
 Command = Callable[..., Any]
 
 _FILES = {
-    "query_ids": "Ids of a matrix's rows: a line each, or the benchmark's file.",
-    "doc_ids": "Ids of a matrix's columns: a line each, or the benchmark's file.",
+    "query_ids": "Ids of a matrix's rows, one a line, or the benchmark's own file.",
+    "doc_ids": "Ids of a matrix's columns, one a line, or the benchmark's own file.",
     "qrels": "The original qrels; their queries count.",
     "augmented": "The augmented qrels, as `augment` writes them.",
-    "labels": "labels.csv, or the folder that holds it.",
-    "judgments": "judgments.csv.",
-    "queries": "queries.tsv: the captions, their own items.",
-    "items": "Items: CSV or TSV with doc_id and media_url.",
+    "labels": "The labels: labels.csv, or its folder.",
+    "judgments": "The judgments (judgments.csv).",
+    "queries": "The queries: a table with query_id, text and, where they have own items, reference.",
+    "items": "The items: a table with doc_id and media_url.",
     "guideline": "The guideline judged by. Without it: the default's labels, or numbers as their own grades.",
 }
 # What goes into `Given`, whichever decorator declares it; a command is handed the rest by name.
@@ -60,7 +60,7 @@ def _option(name: str, text: str | None) -> Callable[[Command], Command]:
     if name == "own_item":
         return own_item_option
     if name == "pool_sources":
-        return _pool_sources_option(text or "pool_sources.csv, or the folder that holds it.")
+        return _pool_sources_option(text or "Which run pooled which pair: pool_sources.csv, or its folder.")
     metavar = "NAME" if name == "guideline" else "FILE"
     return click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=text or _FILES[name])
 
@@ -105,7 +105,7 @@ def measure_option(command: Command) -> Command:
     """Add `--measure`."""
     return click.option(
         "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
-        help="Such as C@10 (may be repeated).",
+        help="A measure, such as C@10 (may be repeated).",
     )(command)  # fmt: skip
 
 
@@ -130,15 +130,17 @@ def resampling_options(command: Command) -> Command:
     """Add what bootstraps and tests need."""
     for decorate in (
         click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers."),
-        click.option("--resamples", default=10_000, show_default=True, help="How many resamples are drawn."),
+        click.option("--resamples", default=10_000, show_default=True, help="Number of resamples."),
         click.option(
-            "--queries", metavar="FILE", help="queries.tsv: own items, and columns that options name."
+            "--queries",
+            metavar="FILE",
+            help="The queries, with own items and the columns that other options name.",
         ),
         click.option(
             "--cluster",
             "clusters",
             metavar="COLUMN",
-            help="Resample whole clusters: a column of the queries.",
+            help="Resample whole clusters, named by this column of the queries.",
         ),
     ):
         command = decorate(command)

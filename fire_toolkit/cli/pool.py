@@ -49,7 +49,7 @@ from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
 @reads(
     "runs",
     qrels="Original qrels: their queries are pooled, their positives marked.",
-    queries="queries.tsv: own items (column reference) are not pooled.",
+    queries="The queries: their own items (column reference) are not pooled.",
 )
 @click.option("--depth", type=click.IntRange(min=1), help="Docs taken from each run and query. [default: 10]")
 @click.option(
@@ -72,8 +72,8 @@ from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
 @click.option(
     "--previous",
     metavar="POOL",
-    help="An earlier pool that people were asked: its pairs keep their round, the others get the next. "
-    "[default: the workspace's, once it was asked]",
+    help="An earlier pool whose pairs were handed out: they keep their round, the others get the next. "
+    "[default: the workspace's, once it was handed out]",
 )
 @click.option("--out", metavar="DIR", help="Folder for pool.csv, pool_sources.csv and manifest.json.")
 @json_option

@@ -41,7 +41,7 @@ def report() -> None:
 
 
 @report.command()
-@click.option("--resamples", default=10_000, show_default=True, help="How many resamples are drawn.")
+@click.option("--resamples", default=10_000, show_default=True, help="Number of resamples.")
 @format_option
 @click.pass_context
 def summary(ctx: click.Context, resamples: int, output_format: str) -> None:
@@ -75,7 +75,7 @@ def table1(given: Given, measures: tuple[str, ...], transpose: bool) -> None:
 
 @report.command()
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
-@reads("pool_sources", queries="queries.tsv with the column of --by.")
+@reads("pool_sources", queries="The queries, with the column of --by.")
 @click.option("--guideline", metavar="NAME", help="The guideline judged by.")
 @click.option(
     "--by", "dataset", metavar="COLUMN", help="Also a row for each value of this column of the queries."

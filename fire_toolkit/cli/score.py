@@ -40,7 +40,7 @@ from fire_toolkit.tables import Run
 @click.command()
 @reads(
     *("runs", "qrels", "augmented", "own_item"),
-    labels="For --honest: labels.csv, or the folder that holds it.",
+    labels="For --honest: labels.csv, or its folder.",
     pool_sources="pool_sources.csv, or the pool's folder: marks runs that fed no pool; for --honest, who "
     "found what.",
 )
@@ -56,8 +56,8 @@ from fire_toolkit.tables import Run
     metavar="FILE",
     help="Rank the docs of each query's group alone, without the query's reference: groups.tsv.",
 )
-@click.option("--by", metavar="COLUMN", help="A score for each value of a column of the queries.")
-@click.option("--per-query", is_flag=True, help="Also the value of each query.")
+@click.option("--by", metavar="COLUMN", help="Give a score for each value of a column of the queries.")
+@click.option("--per-query", is_flag=True, help="Also give the value of each query.")
 @click.option("--honest", is_flag=True, help="Show each score with intervals, bounds, Judged@k and more.")
 @click.option(
     "--policy",
@@ -73,8 +73,8 @@ from fire_toolkit.tables import Run
 @click.option(
     "--curves",
     metavar="FILE",
-    help="Also write precision at eleven levels of recall, and P, R, CG, nCG, DCG, nDCG, DCG_J and nDCG_J at "
-    "the ranks 1 to 100, as CSV.",
+    help="Also write curves as CSV, whatever -m names: precision at eleven levels of recall, and P, R, CG, "
+    "nCG, DCG, nDCG, DCG_J and nDCG_J at the ranks 1 to 100.",
 )
 def score(
     given: Given,
