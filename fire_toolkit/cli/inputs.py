@@ -137,19 +137,6 @@ class Inputs:
         summarise(counts, words, as_json=bool(self.values.get("as_json")))
 
 
-def write_outputs(
-    out: Path,
-    contents: Mapping[str, pd.DataFrame | str | bytes],
-    *,
-    stage: str,
-    parameters: Mapping[str, Any],
-    inputs: Inputs,
-    counts: Mapping[str, Any] | None = None,
-) -> None:
-    """Write a stage's files as `Inputs.write` does."""
-    inputs.write(out, contents, stage, parameters, counts)
-
-
 def _spelling(name: str) -> str:
     """Return how the running command spells a parameter: as an option, or the word for an argument."""
     known = {param.name: param for param in click.get_current_context().command.params}
@@ -179,14 +166,3 @@ def _as_text(name: str, content: pd.DataFrame | str | bytes) -> str | bytes:
     if not name.endswith((".csv", ".tsv")):
         return trec_qrels_text(Qrels(content))
     return delimited_bytes(content, delimiter="\t" if name.endswith(".tsv") else ",")
-
-
-def write_table(
-    out: str | Path, table: pd.DataFrame, *, stage: str, parameters: Mapping[str, Any], inputs: Inputs
-) -> None:
-    """Write a long table as CSV, with its manifest; nan is written as `nan`."""
-    from fire_toolkit.formats.tables.delimited import delimited_bytes
-
-    out = Path(out)
-    contents = {out.name: delimited_bytes(table, nan="nan")}
-    write_outputs(out, contents, stage=stage, parameters=parameters, inputs=inputs)

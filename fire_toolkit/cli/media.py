@@ -29,7 +29,7 @@ from fire_toolkit.cli.common import (
     summarise,
     workspace_path,
 )
-from fire_toolkit.cli.inputs import Inputs, write_outputs
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.server_options import Progress, stored_connection
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -233,12 +233,7 @@ _WORDS = {
 @media.command()
 @media_arguments
 @click.option(
-    "--to",
-    "codec",
-    type=click.Choice(list(TARGETS)),
-    default="h264",
-    show_default=True,
-    help="Which codec.",
+    "--to", "codec", type=click.Choice(list(TARGETS)), default="h264", show_default=True, help="Which codec."
 )
 @click.option(
     "--out",
@@ -274,7 +269,7 @@ def transcode(
     counts = done.counts
     texts = {file.name: seen.as_text(done.items)}
     parameters = {"to": str(target)}
-    write_outputs(file, texts, stage="media transcode", parameters=parameters, inputs=inputs)
+    inputs.write(file, texts, "media transcode", parameters)
     for url, reason in zip(done.files["media_url"], done.files["reason"], strict=True):
         if reason:
             say(f"{url}: {reason}")

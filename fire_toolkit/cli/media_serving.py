@@ -10,7 +10,7 @@ import click
 
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, summarise
-from fire_toolkit.cli.inputs import Inputs, write_outputs
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.media import (
     ShownMedia,
     known_origin,
@@ -105,7 +105,7 @@ def serve(
             moved = served.items_at(seen.items, server.base_url, naming.addresses(served.names))
             texts = {write_items.name: seen.as_text(moved)}
             parameters = {"base_url": server.base_url}
-            write_outputs(write_items, texts, stage="media serve", parameters=parameters, inputs=inputs)
+            inputs.write(write_items, texts, "media serve", parameters)
             say_items(write_items, seen.name)
         if urlsplit(base).hostname not in (None, host, "localhost"):
             say(f"note: your proxy must pass {base} on to http://{host}:{server.server_port}")
@@ -194,7 +194,7 @@ def _write_local_items(
     moved = Items(seen.items.assign(media_url=[urls.get(url, url) for url in seen.items["media_url"]]))
     texts = {path.name: seen.as_text(moved)}
     parameters = {"document_root": str(document_root)}
-    write_outputs(path, texts, stage="media local-storage", parameters=parameters, inputs=inputs)
+    inputs.write(path, texts, "media local-storage", parameters)
     say(f"{n_of(len(urls), 'file')} with the addresses that Label Studio gives them: {path}")
     say_items(path, seen.name)
 

@@ -34,7 +34,7 @@ from fire_toolkit.cli.common import (
     say_next,
     setting_or_default,
 )
-from fire_toolkit.cli.inputs import Inputs, write_outputs
+from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.meter import Meter, workspace_root
@@ -339,4 +339,4 @@ def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None
         "projects": len(pushed),
         "held": sum(entry.n_held for entry in pushed),
     }
-    write_outputs(relative_path(folder), {}, stage="push", parameters={}, inputs=inputs, counts=counts)
+    inputs.write(relative_path(folder), {}, "push", {}, counts)
