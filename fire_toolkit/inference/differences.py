@@ -9,19 +9,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Floats, Ints, mean
+from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.binomial import mcnemar
 from fire_toolkit.inference.intervals import (
     are_medians,
     bootstrap_means,
+    centres,
     cluster_sums,
     code_clusters,
     is_share_of_queries,
     of_means,
     percentiles,
+    terms_of,
 )
-from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent
 from fire_toolkit.inference.resampling import flipped_sums, summable
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
@@ -141,32 +143,30 @@ def score_differences(
     draws = _draw(values, codes, parsed, n_resamples, seed)
     scores = _aggregated(
         {
-            name: {run_id: _centre(own, parsed) for run_id, own in each.items()}
+            name: {run_id: centres(own, parsed) for run_id, own in each.items()}
             for name, each in values.items()
         },
         parsed,
     )
     rows: list[dict[str, Any]] = []
-    for name in values:
+    for name, by_run in values.items():
+        tested: dict[tuple[str, str], tuple[Floats, ...]] = {}
         for run_a, run_b in combinations(joined.places, 2):
             tell(f"{name}: {run_a} and {run_b}")
-            sides = {"value_a": run_a, "value_b": run_b}
-            difference = values[name][run_a] - values[name][run_b]
-            p_values = sign_flip_p(difference, clusters=codes, n_resamples=n_resamples, seed=seed)
-            low, high = percentiles(draws[name][run_a] - draws[name][run_b], confidence=confidence)
-            for place, measure in enumerate(parsed):
+            limits = percentiles(draws[name][run_a] - draws[name][run_b], confidence=confidence)
+            flips: Any = {"clusters": codes, "n_resamples": n_resamples, "seed": seed}
+            tested[run_a, run_b] = (*limits, sign_flip_p(by_run[run_a] - by_run[run_b], **flips))
+        for place, measure in enumerate(parsed):
+            for (run_a, run_b), (low, high, p_values) in tested.items():
                 row: dict[str, Any] = {"qrels": name, "measure": measure.name, "run_a": run_a, "run_b": run_b}
                 row |= {"pooled_a": pooled[run_a], "pooled_b": pooled[run_b]}
                 row |= {"low": low[place], "high": high[place], "p_randomisation": p_values[place]}
-                pair = (values[name][run_a][:, place], values[name][run_b][:, place])
-                row |= {side: scores[name][run_id][0, place] for side, run_id in sides.items()}
+                row |= {"value_a": scores[name][run_a][0, place], "value_b": scores[name][run_b][0, place]}
                 row["difference"] = row["value_a"] - row["value_b"]
+                pair = (by_run[run_a][:, place], by_run[run_b][:, place])
                 rows.append(row | _describe(pair, measure, is_exact=name != "delta" and codes is None))
     table = pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).astype(DIFFERENCE_COLUMNS)
-    table["order"] = table["measure"].map({m.name: place for place, m in enumerate(parsed)})
-    table["block"] = table["qrels"].map({name: place for place, name in enumerate(values)})
-    table = table.sort_values(["block", "order"], kind="stable").drop(columns=["block", "order"])
-    table = _corrected(table.reset_index(drop=True), family)
+    table = _corrected(table, family)
     on_depths = joined.note_depths(labellings.values(), parsed)
     return Differences(table, (*on_depths, *_notes(table, parsed)))
 
@@ -177,10 +177,7 @@ def _values(
     """Return qrels → run → the terms of each score (queries, measures); gains are their differences."""
     values = {
         name: {
-            run_id: np.column_stack(
-                [m.terms(values_of(joined.ranking(run_id, labelling), m)) for m in measures]
-            )
-            for run_id in joined.places
+            run_id: terms_of(joined.values(run_id, labelling, measures), measures) for run_id in joined.places
         }
         for name, labelling in labellings.items()
     }
@@ -207,12 +204,6 @@ def _draw(
     for (name, run_id), part in zip(keys, parts, strict=True):
         drawn[name][run_id] = part
     return _aggregated(drawn, measures)
-
-
-def _centre(terms: Floats, measures: list[Measure]) -> Floats:
-    """Return the mean, rounded once, or the median of each column, as one row."""
-    columns = zip(terms.T, measures, strict=True)
-    return np.array([[np.median(c) if m.definition.aggregate == "median" else mean(c) for c, m in columns]])
 
 
 def _aggregated(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.arrays import Bools, Floats, Ints, mean
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference.binomial import check_confidence, clopper_pearson
 from fire_toolkit.inference.resampling import Resampled, bootstrap, summable
@@ -67,6 +67,12 @@ def terms_of(values: Floats, measures: Sequence[Measure | None]) -> Floats:
     """Return values, a column for each measure, as what means are taken of; None is a plain mean."""
     columns = zip(values.T, measures, strict=True)
     return np.column_stack([column if m is None else m.terms(column) for column, m in columns])
+
+
+def centres(terms: Floats, measures: Sequence[Measure | None]) -> Floats:
+    """Return the mean, rounded once, or the median of each column of `terms_of`, as one row."""
+    columns = zip(terms.T, are_medians(measures), strict=True)
+    return np.array([[np.median(column) if is_median else mean(column) for column, is_median in columns]])
 
 
 def of_means(means: Floats, measures: Sequence[Measure | None]) -> Floats:

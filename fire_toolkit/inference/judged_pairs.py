@@ -63,6 +63,11 @@ class JudgedPairs(CodedQrels):
         kept = relevance != ABSENT
         return run.take(kept, relevance=relevance[kept], **labelling.facts(run.relevance[kept]))
 
+    def values(self, run_id: str, labelling: CodedQrels, measures: Sequence[Measure]) -> Floats:
+        """Return a run's values by that labelling, (n_queries, n_measures)."""
+        ranking = self.ranking(run_id, labelling)
+        return np.column_stack([values_of(ranking, measure) for measure in measures])
+
     def note_depths(self, labellings: Iterable[CodedQrels], measures: Sequence[Measure]) -> tuple[str, ...]:
         """Return the note on measures that read deeper than the runs were ranked, if there is one."""
         known = list(labellings)

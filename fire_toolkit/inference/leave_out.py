@@ -15,7 +15,7 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import are_medians, of_means, terms_of
-from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, join_runs, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, join_runs
 from fire_toolkit.inference.orders import kendall_tau, tau_ap
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
@@ -92,7 +92,7 @@ def leave_out(
     parsed = parse_measures(measures)
     joined = join_runs(runs, original, augmented)
     before, after = joined.label(original), joined.label(augmented)
-    whole = {run_id: _value(joined, run_id, after, parsed) for run_id in joined.places}
+    whole = {run_id: joined.values(run_id, after, parsed) for run_id in joined.places}
     means = _aggregate(whole, parsed)
     pooled = PooledPairs.of(joined, sources)
     scores, orders = [], []
@@ -131,11 +131,6 @@ def _groups(sources: PoolSources, families: Mapping[str, str] | None) -> dict[st
     return groups
 
 
-def _value(joined: JudgedPairs, run_id: str, labelling: CodedQrels, measures: list[Measure]) -> Floats:
-    ranking = joined.ranking(run_id, labelling)
-    return np.column_stack([values_of(ranking, measure) for measure in measures])
-
-
 def _value_again(
     joined: JudgedPairs,
     whole: Mapping[str, Floats],
@@ -149,7 +144,7 @@ def _value_again(
     for run_id, old in whole.items():
         values[run_id] = old.copy()
         if len(queries):
-            values[run_id][queries] = _value(part, run_id, labelling, measures)
+            values[run_id][queries] = part.values(run_id, labelling, measures)
     return values
 
 

@@ -12,9 +12,15 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference.intervals import are_medians, bootstrap_means, code_clusters, of_means, terms_of
-from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent, values_of
-from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.inference.intervals import (
+    are_medians,
+    bootstrap_means,
+    centres,
+    code_clusters,
+    of_means,
+    terms_of,
+)
+from fire_toolkit.inference.judged_pairs import Tell, join_runs, silent
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
@@ -99,11 +105,12 @@ def compare_orders(
     if len(joined.places) < 2:
         raise UsageError(f"found {len(joined.places)} run; expected two or more to order")
     labels_of = {name: joined.label(qrels) for name, qrels in labellings.items()}
-    values = _values(joined, labels_of, parsed)  # queries × (labelling, measure, run)
     shape = (len(labellings), len(parsed), len(joined.places))
+    by_run = [[joined.values(run_id, own, parsed) for run_id in joined.places] for own in labels_of.values()]
+    columns = np.transpose(by_run, (2, 0, 3, 1)).reshape(len(joined.queries), -1)
     of_column = [measure for measure in parsed for _ in joined.places] * len(labellings)
-    values, is_median = terms_of(values, of_column), are_medians(of_column)
-    means = of_means(_aggregate(values, is_median)[None], of_column).reshape(shape)
+    values, is_median = terms_of(columns, of_column), are_medians(of_column)
+    means = of_means(centres(values, of_column), of_column).reshape(shape)
     codes = code_clusters(joined.queries, clusters)
     tell(f"{n_resamples:,} resamples of {shape[2]} runs under {shape[0]} qrels")
     draws = bootstrap_means(values, clusters=codes, is_median=is_median, n_resamples=n_resamples, seed=seed)
@@ -127,27 +134,6 @@ def compare_orders(
         pd.DataFrame(swaps),
         (*joined.note_depths(labels_of.values(), parsed), *_notes(len(joined.places))),
     )
-
-
-def _values(joined: JudgedPairs, labellings: Mapping[str, CodedQrels], measures: list[Measure]) -> Floats:
-    rankings = {
-        name: {run_id: joined.ranking(run_id, labelling) for run_id in joined.places}
-        for name, labelling in labellings.items()
-    }
-    return np.column_stack(
-        [
-            values_of(ranking, measure)
-            for by_run in rankings.values()
-            for measure in measures
-            for ranking in by_run.values()
-        ]
-    )
-
-
-def _aggregate(values: Floats, is_median: Bools) -> Floats:
-    """Return the mean, rounded once, or the median of each column."""
-    means = np.array([math.fsum(column) / len(column) for column in values.T])
-    return np.where(is_median, np.median(values, axis=0), means)
 
 
 def _scores(means: Floats, names: list[str], measures: list[Measure], run_ids: list[str]) -> pd.DataFrame:
