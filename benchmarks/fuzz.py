@@ -154,7 +154,7 @@ def tables() -> list[Target]:
 def records() -> list[Target]:
     """Settings, manifests, tasks, and the records of a campaign."""
 
-    from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_rounds
+    from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_pass_mark, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
     from fire_toolkit.folder.sheets import read_sheet
     from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -197,6 +197,12 @@ def records() -> list[Target]:
             read_guideline("caption-relevance-v1"),
         ),
         Target("campaign.json", "campaign/campaign.json", campaign.encode(), read_campaign),
+        Target(
+            "qualification.json",
+            "campaign/qualification.json",
+            b'{"pass_mark": 0.8, "retries": 1}',
+            read_pass_mark,
+        ),
         Target("pulled.json", "campaign/pulled.json", b'{"7": "2026-01-01T00:00:00Z"}', read_marks),
         Target("transcoded", RECORD, record.encode(), read_record),
         *(Target(path, path, raw, lambda folder: read_guideline(folder / "g"), parts) for path, raw in parts),

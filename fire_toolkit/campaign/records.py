@@ -196,9 +196,12 @@ def read_pass_mark(root: Path) -> tuple[float, int] | None:
         return None
     content = parse_json(read_text(path), str(path))
     try:
-        return float(content["pass_mark"]), int(content["retries"])
-    except (KeyError, TypeError, ValueError):
-        raise FormatError(f"{path}: damaged; set the mark again with `annotators qualify`") from None
+        pass_mark, retries = float(content["pass_mark"]), int(content["retries"])
+    except (KeyError, TypeError, ValueError, OverflowError):
+        pass_mark, retries = -1.0, 0
+    if not 0 <= pass_mark <= 1 or retries < 0:
+        raise FormatError(f"{path}: damaged; set the mark again with `annotators qualify`")
+    return pass_mark, retries
 
 
 def write_pass_mark(root: Path, pass_mark: float, retries: int) -> None:
