@@ -223,7 +223,7 @@ def measure_coverage(n_trials: int = 500) -> None:
         drawn = simulated_votes(np.random.default_rng(1), 300_000, design, whole=False)
         truth = {name: measure(whole, name, "nominal")[0] for name in STATISTICS}
         truth["resolved"] = measure(drawn, "resolved", "nominal")[0]
-        for n_captions in (100, 400):
+        for n_captions in (20, 50, 100, 400):
             held: Counter[tuple[str, str]] = Counter()
             for seed in range(n_trials):
                 votes = simulated_votes(np.random.default_rng(seed + 10), n_captions, design, whole=False)

@@ -21,6 +21,7 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from fire_toolkit.agreement import agreement as _agreement
     from fire_toolkit.agreement import agreement_intervals as agreement_intervals
+    from fire_toolkit.agreement import agreement_summary as agreement_summary
     from fire_toolkit.agreement import annotator_matrix as annotator_matrix
     from fire_toolkit.agreement import annotator_profiles as annotator_profiles
     from fire_toolkit.agreement import krippendorff_alpha as krippendorff_alpha
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "agreement": (
         "agreement_intervals",
+        "agreement_summary",
         "annotator_matrix",
         "annotator_profiles",
         "krippendorff_alpha",

@@ -15,6 +15,7 @@ _VOTE = ["annotator_id", "query_id", "doc_id"]
 _ANSWERS = TableSpec("judgments", JUDGMENTS.columns, (), extra=True)
 
 _IN_FORM = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z")
+_SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4}\b")
 SUPERSEDED = "superseded"
 
 
@@ -56,11 +57,6 @@ def latest_judgments(
     return Judgments(ordered(checked.drop(index=earlier), JUDGMENTS.order)), _superseded(checked.loc[earlier])
 
 
-def repeated_answers(judgments: Judgments, superseded: Dropped) -> pd.DataFrame:
-    """Return each superseded answer with the answer of its annotator that counts, in label_now."""
-    return superseded.merge(judgments[[*_VOTE, "label"]], on=_VOTE, suffixes=("", "_now"))
-
-
 def utc_time(text: str) -> str | None:
     """Return a time in this toolkit's form (UTC, microseconds, `Z`); None if it is not a time.
 
@@ -80,13 +76,31 @@ def utc_time(text: str) -> str | None:
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
+def describe_bad_time(text: str) -> str:
+    """Return what is expected in the place of a text that is no time, and what it looks like.
+
+    Examples:
+        >>> describe_bad_time("3/14/2026 10:00")
+        'a US date, or one with the day first; expected a time as in ISO 8601 (2026-03-14T10:00:00Z)'
+    """
+    found = "a US date, or one with the day first; " if _SLASHED.match(text.strip()) else ""
+    return f"{found}expected a time as in ISO 8601 (2026-03-14T10:00:00Z)"
+
+
+def unreadable_times(judgments: pd.DataFrame) -> list[str]:
+    """Return the texts in created_at that are no times, in the order of the rows."""
+    given = judgments.loc[judgments["created_at"].fillna("") != "", "created_at"]
+    parsed = pd.to_datetime(given, utc=True, format="ISO8601", errors="coerce")
+    return given[parsed.isna()].tolist()
+
+
 def _times(contested: pd.DataFrame, time: str, where: str) -> list[str]:
     """Return comparable times of rows; empty where there is none."""
     found: list[str] = []
     for row, text in zip(contested.index, contested[time], strict=True):
         moment = utc_time(text) if text else ""
         if moment is None:
-            raise TableError(f"{where}: row {row + 1}: {time} is {text!r}, expected a time as in ISO 8601")
+            raise TableError(f"{where}: row {row + 1}: {time} is {text!r}, {describe_bad_time(text)}")
         found.append(moment)
     return found
 

@@ -56,4 +56,11 @@ def explain_undefined(votes: Votes, level: str) -> str:
     return f"every judgment on pairs with two judgments says {what}: there is nothing to disagree about"
 
 
-ALPHA = Statistic(explain_undefined, sum_coincidences, has_levels=True, plain=compute_by_package)
+ALPHA = Statistic(
+    explain_undefined,
+    sum_coincidences,
+    has_levels=True,
+    is_coefficient=True,
+    plain=compute_by_package,
+    title="Krippendorff's alpha",
+)

@@ -10,6 +10,7 @@ import pandas as pd
 from fire_toolkit.agreement.cohen import cohen_kappas
 from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
 from fire_toolkit.agreement.confusions import annotator_confusions
+from fire_toolkit.agreement.marginals import holm, stuart_maxwell
 from fire_toolkit.agreement.statistic import NO_PAIR, grade_counts, grade_labels
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.arrays import Floats, Ints
@@ -111,8 +112,11 @@ def annotator_matrix(
         min_shared: with fewer shared pairs nothing is said of two annotators; 1 or more.
 
     Returns:
-        Columns annotator_a, annotator_b (the lower id first), n_shared, percent_agreement, cohen_kappa,
-        note (why a value is nan). One row for each two annotators who share a pair, by ids.
+        Columns annotator_a, annotator_b (the lower id first), n_shared, percent_agreement, cohen_kappa;
+        positive_rate_a, positive_rate_b (share of positive votes of each on the shared pairs, nan without
+        grades); stuart_maxwell, p_value (whether they use labels equally often, see `stuart_maxwell`),
+        p_holm (p for all rows at once, Holm 1979); note (why a value is nan). One
+        row for each two annotators who share a pair, by ids.
 
     Raises:
         UsageError: min_shared is below 1; otherwise as `krippendorff_alpha`.
@@ -130,11 +134,16 @@ def annotator_matrix(
     if min_shared < 1:
         raise UsageError(f"min_shared is {min_shared}; expected 1 or more")
     judgments = judgments if all_rounds else first_round(judgments)
-    confusions = annotator_confusions(code_votes(judgments, grades=grades))
+    votes = code_votes(judgments, grades=grades)
+    confusions = annotator_confusions(votes)
     names = np.asarray(pd.factorize(judgments["annotator_id"])[1], dtype=object)
     two = np.stack([names[confusions.a], names[confusions.b]], axis=1).astype(object)
     two.sort(axis=1)
     told = confusions.n_shared >= min_shared
+    shares = _positive_shares(confusions.tables, votes.grades)
+    flipped = names[confusions.a] > names[confusions.b]
+    tests = [stuart_maxwell(table) for table in confusions.tables]
+    statistic, p_value = np.array(tests, dtype=np.float64).reshape(-1, 2).T
     kappa = np.where(told, cohen_kappas(confusions.tables.astype(np.float64)), np.nan)
     few = f"cannot be told: fewer than {min_shared} shared pairs"
     same = "both gave one and the same label throughout, so kappa is undefined"
@@ -145,6 +154,18 @@ def annotator_matrix(
         "n_shared": confusions.n_shared.astype(np.int64),
         "percent_agreement": np.where(told, confusions.agreeing, np.nan),
         "cohen_kappa": kappa,
+        "positive_rate_a": np.where(told, np.where(flipped, shares[1], shares[0]), np.nan),
+        "positive_rate_b": np.where(told, np.where(flipped, shares[0], shares[1]), np.nan),
+        "stuart_maxwell": np.where(told, statistic, np.nan),
+        "p_value": np.where(told, p_value, np.nan),
+        "p_holm": holm(np.where(told, p_value, np.nan)),
         "note": pd.array(note.astype(object), dtype="str"),
     }
     return pd.DataFrame(columns).sort_values(["annotator_a", "annotator_b"], ignore_index=True)
+
+
+def _positive_shares(tables: Ints, grades: Floats) -> tuple[Floats, Floats]:
+    """Return the share of positive votes (grade 1 or more) of the two annotators of each table."""
+    positive = np.where(np.isnan(grades), np.nan, grades >= 1)
+    n = tables.sum(axis=(1, 2))
+    return tables.sum(axis=2) @ positive / n, tables.sum(axis=1) @ positive / n

@@ -21,4 +21,6 @@ def explain_undefined(votes: Votes, level: str) -> str:
     return no_pair(votes, level) or (ONE_LABEL if len(votes.labels) < 2 else "")
 
 
-BRENNAN_PREDIGER = Statistic(explain_undefined, sum_for_brennan_prediger)
+BRENNAN_PREDIGER = Statistic(
+    explain_undefined, sum_for_brennan_prediger, is_coefficient=True, title="Brennan–Prediger"
+)

@@ -58,5 +58,13 @@ def agreement_weights(values: Floats, level: str) -> Floats:
     return np.asarray(1 - distance / distance.max())
 
 
-GWET_AC1 = Statistic(lambda votes, level: explain_undefined(votes, "nominal"), sum_for_ac1, of_all=True)
-GWET_AC2 = Statistic(explain_undefined, sum_for_ac2, has_levels=True, of_all=True)
+GWET_AC1 = Statistic(
+    lambda votes, level: explain_undefined(votes, "nominal"),
+    sum_for_ac1,
+    of_all=True,
+    is_coefficient=True,
+    title="Gwet's AC1",
+)
+GWET_AC2 = Statistic(
+    explain_undefined, sum_for_ac2, has_levels=True, of_all=True, is_coefficient=True, title="Gwet's AC2"
+)

@@ -9,10 +9,11 @@ from statistics import NormalDist
 
 import numpy as np
 
+from fire_toolkit.agreement.bands import normal_at_least, reached_band
 from fire_toolkit.agreement.pairwise import leave_out
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.sample import Sample, is_evenly_drawn, measure
-from fire_toolkit.agreement.statistic import TablesValue
+from fire_toolkit.agreement.statistic import TablesValue, at_level
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.draws import draw_kinds
@@ -32,7 +33,9 @@ class Interval:
     value: weighted if pairs were; low, high: its interval; below_667, below_800: the probability that
     alpha is below .667 and below .8, the customary bounds for tentative and for firm conclusions, nan
     for other statistics; n_resampled: how many pairs (or clusters) were drawn from; n_undefined:
-    resamples without a value, left out; note: why a number is nan, or what to beware of.
+    resamples without a value, left out; note: why a number is nan, or what to beware of;
+    standard_error: of the value, nan without an interval; band, band_probability: of a coefficient beyond
+    chance the highest of Landis and Koch's bands that it reaches with probability .95, see `bands`.
     """
 
     value: float
@@ -43,6 +46,9 @@ class Interval:
     n_resampled: int
     n_undefined: int
     note: str
+    standard_error: float = math.nan
+    band: str = ""
+    band_probability: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -122,17 +128,31 @@ def _check_arguments(method: str, n_resamples: int, confidence: float) -> None:
         raise UsageError(f"confidence is {confidence}; expected a number strictly between 0 and 1")
 
 
-def interval_of(votes: Votes, statistic: str, *, level: str, resampling: Resampling) -> Interval:
-    """Return the named statistic of `votes` with its interval, by their weights and clusters."""
-    value, note = measure(votes, statistic, level)
+def interval_of(
+    votes: Votes,
+    statistic: str,
+    *,
+    level: str,
+    resampling: Resampling,
+    measured: tuple[float, str] | None = None,
+    by_cluster: bool = True,
+) -> Interval:
+    """Return the named statistic of `votes` with its interval, by their weights and clusters.
+
+    by_cluster: draw clusters where the votes have them, else pairs; measured: what `measure` returns of it,
+    where that is known.
+    """
+    value, note = measured or measure(votes, statistic, level)
     if math.isnan(value):
         return _no_interval(value, 0, note)
-    of_two = STATISTICS[statistic].of_two
-    if of_two is not None:
-        return _interval_of_two(votes, value, statistic, of_two, resampling)
-    sample = Sample.of(votes, statistic, level)
+    definition = STATISTICS[statistic]
+    if definition.of_two is not None:
+        graded = at_level(votes, definition, level)
+        return _interval_of_two(graded, value, statistic, definition.of_two, resampling)
+    sample = Sample.of(votes, statistic, level, by_cluster=by_cluster)
     if sample.n_drawn.sum() < 2:
-        what = "pair has two judgments" if votes.cluster is None else "cluster has pairs with two judgments"
+        by_pair = votes.cluster is None or not by_cluster
+        what = "pair has two judgments" if by_pair else "cluster has pairs with two judgments"
         return _no_interval(value, 1, f"only one {what}")
     if resampling.method == "jackknife":
         return _jackknife(sample, value, resampling.confidence)
@@ -152,7 +172,10 @@ def _bootstrap(sample: Sample, value: float, n_resamples: int, confidence: float
     if n_undefined:
         note = f"{n_undefined} of {n_resamples} resamples have no {sample.words} and are left out"
     below = _below(sample.statistic, lambda bound: float((defined < bound).mean()))
-    return Interval(value, float(low), float(high), *below, n_units, n_undefined, note)
+    band = _band(sample.statistic, lambda bound: float((defined >= bound).mean()))
+    return Interval(
+        value, float(low), float(high), *below, n_units, n_undefined, note, float(defined.std()), *band
+    )
 
 
 def _below(statistic: str, chance: Callable[[float], float]) -> tuple[float, float]:
@@ -160,10 +183,14 @@ def _below(statistic: str, chance: Callable[[float], float]) -> tuple[float, flo
     return (chance(0.667), chance(0.8)) if statistic == "alpha" else (math.nan, math.nan)
 
 
+def _band(statistic: str, at_least: Callable[[float], float]) -> tuple[str, float]:
+    """Return the band that a coefficient beyond chance reaches; none of other statistics."""
+    return reached_band(at_least) if STATISTICS[statistic].is_coefficient else ("", math.nan)
+
+
 def _jackknife(sample: Sample, value: float, confidence: float) -> Interval:
     """Each unit left out once; kinds that occur n times count n times."""
-    left = sample.values(sample.n_drawn - np.eye(len(sample.n_drawn)))
-    return _of_left_out(left, sample.n_drawn, value, sample.statistic, confidence)
+    return _of_left_out(sample.values_left_out, sample.n_drawn, value, sample.statistic, confidence)
 
 
 def _interval_of_two(
@@ -194,7 +221,9 @@ def _of_left_out(left: Floats, n_drawn: Ints, value: float, statistic: str, conf
     if error == 0:
         note = "leaving a pair out changes nothing"
         below = _below(statistic, lambda bound: float(value < bound))
-        return Interval(value, value, value, *below, n_units, 0, note)
+        band = _band(statistic, lambda bound: float(value >= bound))
+        return Interval(value, value, value, *below, n_units, 0, note, 0.0, *band)
     normal = NormalDist(value, error)
     low, high = normal.inv_cdf((1 - confidence) / 2), min(1.0, normal.inv_cdf((1 + confidence) / 2))
-    return Interval(value, low, high, *_below(statistic, normal.cdf), n_units, 0, "")
+    band = _band(statistic, normal_at_least(value, error))
+    return Interval(value, low, high, *_below(statistic, normal.cdf), n_units, 0, "", error, *band)

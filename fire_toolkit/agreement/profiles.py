@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.specific import NO_GRADE
+from fire_toolkit.agreement.times import answer_times
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.arrays import Floats, Ints, wilson_interval
 from fire_toolkit.errors import UsageError
@@ -64,7 +65,7 @@ def annotator_profiles(
     names = pd.factorize(judgments["annotator_id"])[1]
     columns: dict[str, Any] = {"annotator_id": np.asarray(names, dtype=object)}
     columns |= _own(votes, len(names))
-    columns |= _beside_peers(votes, _times(judgments), len(names), min_pairs)
+    columns |= _beside_peers(votes, answer_times(judgments), len(names), min_pairs)
     columns |= _on_controls(judgments, votes, controls, len(names), confidence)
     columns |= _durations(judgments, votes.annotator, len(names))
     columns["note"] = np.array(_notes(columns, votes, min_pairs), dtype=object)
@@ -113,12 +114,6 @@ def _beside_peers(votes: Votes, times: Floats, n_annotators: int, min_pairs: int
         "peer_agreement": _means(agreeing, annotator, n_annotators, min_pairs),
         "drift": halves[0] - halves[1],
     }
-
-
-def _times(judgments: Judgments) -> Floats:
-    """Return created_at in seconds, nan where there is none or it is no time."""
-    created = pd.to_datetime(judgments["created_at"], utc=True, format="ISO8601", errors="coerce")
-    return np.asarray((created - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=np.float64)
 
 
 def _later_half(times: Floats, annotator: Ints) -> Ints:

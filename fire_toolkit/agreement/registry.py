@@ -12,7 +12,10 @@ from fire_toolkit.agreement.prevalence import PREVALENCE, PREVALENCE_PAIRABLE, R
 from fire_toolkit.agreement.scott import SCOTT_PI
 from fire_toolkit.agreement.specific import NEGATIVE_AGREEMENT, POSITIVE_AGREEMENT
 from fire_toolkit.agreement.statistic import Statistic, Sums
+from fire_toolkit.agreement.weighted_kappa import COHEN_LINEAR, COHEN_QUADRATIC
 from fire_toolkit.plugins import Registry
+
+DEFAULTS = ("alpha", "percent_agreement", "positive_agreement", "prevalence")
 
 STATISTICS: Registry[Statistic] = Registry(
     "statistics", "statistic", Statistic, returns={"reason": str, "sums": Sums}
@@ -23,6 +26,8 @@ for _name, _statistic in {
     "positive_agreement": POSITIVE_AGREEMENT,
     "negative_agreement": NEGATIVE_AGREEMENT,
     "cohen_kappa": COHEN_KAPPA,
+    "cohen_kappa_linear": COHEN_LINEAR,
+    "cohen_kappa_quadratic": COHEN_QUADRATIC,
     "scott_pi": SCOTT_PI,
     "fleiss_kappa": FLEISS_KAPPA,
     "gwet_ac1": GWET_AC1,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fire_toolkit.agreement.coincidence import count_patterns
 from fire_toolkit.agreement.pairwise import pairwise_mean
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.statistic import Statistic
+from fire_toolkit.agreement.statistic import Statistic, at_level
 from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.arrays import Floats, Ints
 
@@ -24,10 +24,10 @@ def measure(votes: Votes, statistic: str, level: str) -> tuple[float, str]:
     if reason:
         return math.nan, reason
     if definition.of_two is not None:
-        return pairwise_mean(votes, definition.of_two)
+        return pairwise_mean(at_level(votes, definition, level), definition.of_two)
     if definition.plain is not None and is_evenly_drawn(votes):
         return definition.plain(votes, level), ""
-    value = Sample.of(votes, statistic, level).total_value
+    value = Sample.of(votes, statistic, level, by_cluster=False).total_value
     return value, "its sums give no value" if math.isnan(value) else ""
 
 
@@ -47,14 +47,17 @@ class Sample:
     statistic: str
 
     @classmethod
-    def of(cls, votes: Votes, statistic: str, level: str) -> Sample:
-        """Return what can be drawn: patterns of counts with one weight, or clusters; how often each is."""
+    def of(cls, votes: Votes, statistic: str, level: str, *, by_cluster: bool = True) -> Sample:
+        """Return what can be drawn: patterns of counts with one weight, or clusters; how often each is.
+
+        by_cluster: draw clusters where the votes have them.
+        """
         definition = STATISTICS[statistic]
         assert definition.sums is not None
         kept, weights = _weigh_pairs(votes, definition)
         patterns = count_patterns(votes.all_counts[kept])
         sums = definition.sums(patterns.counts, votes, level)
-        if votes.clusters is None:
+        if votes.clusters is None or not by_cluster:
             columns, n_drawn = _by_kind(sums.columns, patterns.place, weights[kept])
         else:
             columns, n_drawn = _by_cluster(sums.columns[patterns.place], weights[kept], votes.clusters[kept])
@@ -68,6 +71,11 @@ class Sample:
     def total_value(self) -> float:
         """The statistic of all pairs."""
         return float(self.values(self.n_drawn[None].astype(np.float64))[0])
+
+    @property
+    def values_left_out(self) -> Floats:
+        """The statistic without one pair (or cluster) of each kind."""
+        return self.value(self.n_drawn @ self.columns - self.columns)
 
     @property
     def words(self) -> str:
@@ -91,8 +99,9 @@ def _by_kind(columns: Floats, place: Ints, weights: Floats) -> tuple[Floats, Int
 
 def _by_cluster(columns: Floats, weights: Floats, clusters: Ints) -> tuple[Floats, Ints]:
     """Return the distinct weighted sums of clusters, and how many clusters have each."""
-    codes, group = np.unique(clusters, return_inverse=True)
-    sums = np.zeros((len(codes), columns.shape[1]))
-    np.add.at(sums, group, weights[:, None] * columns)
+    sums = np.stack(
+        [np.bincount(clusters, weights * column) for column in columns.T], axis=1, dtype=np.float64
+    )
+    sums = sums[np.bincount(clusters) > 0]
     _, first, n_drawn = np.unique(sums.round(10), axis=0, return_index=True, return_counts=True)
     return sums[first], n_drawn

@@ -40,5 +40,9 @@ def _why_none(votes: Votes, *, positive: bool) -> str:
     return f"no judgment on pairs with two judgments is {'positive' if positive else 'negative'}"
 
 
-POSITIVE_AGREEMENT = Statistic(lambda votes, level: _why_none(votes, positive=True), sum_positive)
-NEGATIVE_AGREEMENT = Statistic(lambda votes, level: _why_none(votes, positive=False), sum_negative)
+POSITIVE_AGREEMENT = Statistic(
+    lambda votes, level: _why_none(votes, positive=True), sum_positive, title="Agreement on positives"
+)
+NEGATIVE_AGREEMENT = Statistic(
+    lambda votes, level: _why_none(votes, positive=False), sum_negative, title="Agreement on negatives"
+)

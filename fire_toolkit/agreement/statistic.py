@@ -8,7 +8,7 @@ pattern of counts was drawn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,11 +41,14 @@ class Statistic:
 
     reason: votes and level → why it is undefined, or an empty text. Its definition is one of two: sums,
     of counts (patterns × labels), votes and level; or of_two, the value of two annotators' table of votes
-    (... × labels × labels), of which the mean over every two is taken. has_levels: whether the level of
+    (... × labels × labels; of one that has_levels, values ascending), of which the mean over every two is
+    taken. has_levels: whether the level of
     measurement changes it; otherwise it is nominal. of_all: whether pairs with a single vote enter, too.
     Where second judgments were drawn unevenly they do not, since who has a second vote then depends on what
     the first one said: pairable pairs stand for all, by their weights, unless it is not is_weighted.
-    plain: what computes the value instead of the sums where pairs have no weights.
+    is_coefficient: whether it is agreement beyond chance, for which Landis and Koch named bands.
+    title: what a paper's table calls it. plain: what computes the value instead of the sums where pairs
+    have no weights.
     """
 
     reason: Callable[[Votes, str], str]
@@ -54,6 +57,8 @@ class Statistic:
     has_levels: bool = False
     of_all: bool = False
     is_weighted: bool = True
+    is_coefficient: bool = False
+    title: str = ""
     plain: Callable[[Votes, str], float] | None = None
 
     def __post_init__(self) -> None:
@@ -110,6 +115,15 @@ def grade_counts(counts: Ints, votes: Votes, level: str) -> tuple[Ints, Floats]:
     """Return counts of pairs × the values of `level`, and the values ascending."""
     place, domain = grade_labels(votes, level)
     return counts @ (place[:, None] == np.arange(len(domain))).astype(np.int64), domain
+
+
+def at_level(votes: Votes, statistic: Statistic, level: str) -> Votes:
+    """Return votes for values of `level` in the place of labels, where the statistic takes account of it."""
+    if not statistic.has_levels or level == "nominal":
+        return votes
+    place, domain = grade_labels(votes, level)
+    value = np.where(votes.value >= 0, np.append(place, -1)[votes.value], -1)
+    return replace(votes, value=value, labels=tuple(f"{grade:g}" for grade in domain), grades=domain)
 
 
 def grade_labels(votes: Votes, level: str) -> tuple[Ints, Floats]:

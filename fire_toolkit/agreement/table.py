@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
-from fire_toolkit.agreement.registry import STATISTICS
+from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.sample import measure
+from fire_toolkit.agreement.times import DERIVED, add_times
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
@@ -24,8 +25,12 @@ INTERVAL_COLUMNS = {
     "below_800": "float64",
     "n_resampled": "int64",
     "interval_note": "str",
+    "band": "str",
+    "band_probability": "float64",
 }
 INCLUSION = "inclusion_probability"
+# Columns that differ within a pair: a group holds all answers on the pairs with a vote of the group.
+OF_ANSWERS = ("annotator_id", *DERIVED)
 ALPHA_BOUNDS = "the bounds .667 and .8 are customary for alpha alone"
 # Measured by benchmarks/agreement.py --coverage, for captions of ten pairs, three of them judged twice.
 TOO_NARROW = (
@@ -89,7 +94,7 @@ def krippendorff_alpha(
         >>> round(krippendorff_alpha(judgments).value, 4)
         0.4444
     """
-    ((_, votes),) = _measured(judgments, grades, level, None, ["alpha"], inclusion, None, all_rounds)
+    ((_, _, votes),) = _measured(judgments, grades, level, None, ["alpha"], inclusion, None, all_rounds)
     return measure_agreement(votes, "alpha", level=level)
 
 
@@ -99,7 +104,7 @@ def agreement(
     grades: Grades | None = None,
     level: str = "nominal",
     by: str | None = None,
-    statistics: Sequence[str] = ("alpha", "percent_agreement"),
+    statistics: Sequence[str] = DEFAULTS,
     inclusion: str | None = INCLUSION,
     all_rounds: bool = False,
 ) -> Agreement:
@@ -138,13 +143,16 @@ def agreement(
         ...     "query_id": "q", "doc_id": ["a", "a", "b", "b", "c", "c"],
         ...     "annotator_id": ["u", "v"] * 3, "label": ["1", "1", "0", "0", "1", "0"]}))
         >>> agreement(judgments)[["group", "statistic", "value", "n_pairable"]].round(4)
-          group          statistic   value  n_pairable
-        0   all              alpha  0.4444           3
-        1   all  percent_agreement  0.6667           3
+          group           statistic   value  n_pairable
+        0   all               alpha  0.4444           3
+        1   all   percent_agreement  0.6667           3
+        2   all  positive_agreement  0.6667           3
+        3   all          prevalence  0.5000           3
     """
+    measured = _measured(judgments, grades, level, by, statistics, inclusion, None, all_rounds)
     rows = [
-        (*key, *astuple(measure_agreement(votes, key[1], level=level)))
-        for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, None, all_rounds)
+        (group, name, level_of(name, level), *astuple(measure_agreement(votes, name, level=level)))
+        for group, name, votes in measured
     ]
     return Agreement(pd.DataFrame(rows, columns=list(AGREEMENT.names)).astype(AGREEMENT.dtypes))
 
@@ -155,7 +163,7 @@ def agreement_intervals(
     grades: Grades | None = None,
     level: str = "nominal",
     by: str | None = None,
-    statistics: Sequence[str] = ("alpha", "percent_agreement"),
+    statistics: Sequence[str] = DEFAULTS,
     inclusion: str | None = INCLUSION,
     cluster: str | None = None,
     all_rounds: bool = False,
@@ -171,8 +179,9 @@ def agreement_intervals(
         cluster, method, n_resamples, confidence, seed: as in `alpha_interval`.
 
     Returns:
-        The columns and rows of `agreement`; then low, high, below_667, below_800, n_resampled and
-        interval_note (see `Interval`). Pairs with one vote are drawn too where they enter the value.
+        The columns and rows of `agreement`; then low, high, below_667, below_800, n_resampled,
+        interval_note, band and band_probability (see `Interval`). Pairs with one vote are drawn too where
+        they enter the value.
 
     Raises:
         UsageError, TableError: as `agreement` and `alpha_interval`.
@@ -191,16 +200,40 @@ def agreement_intervals(
     resampling = Resampling(method, n_resamples, confidence, seed)
     counted = judgments if all_rounds else first_round(judgments)
     caution = _warn_of_captions(counted) if cluster is None else ""
-    rows = [
-        (
-            *key,
-            *astuple(measure_agreement(votes, key[1], level=level)),
-            *_beside(interval_of(votes, key[1], level=level, resampling=resampling), caution),
+    rows = _measured(judgments, grades, level, by, statistics, inclusion, cluster, all_rounds)
+    return interval_rows(rows, level=level, resampling=resampling, caution=caution)
+
+
+def interval_rows(
+    rows: Iterable[tuple[str, str, Votes]],
+    *,
+    level: str,
+    resampling: Resampling,
+    caution: str,
+    bounds: str = ALPHA_BOUNDS,
+    by_cluster: bool = True,
+) -> pd.DataFrame:
+    """Return the columns of `agreement_intervals`, a row for each group and statistic of some votes.
+
+    by_cluster: as in `interval_of`; caution, bounds: notes on all intervals, and on those of statistics
+    other than alpha.
+    """
+    found = []
+    for group, name, votes in rows:
+        measured = measure(votes, name, level)
+        coefficient = _with_numbers(votes, *measured)
+        interval = interval_of(
+            votes, name, level=level, resampling=resampling, measured=measured, by_cluster=by_cluster
         )
-        for key, votes in _measured(judgments, grades, level, by, statistics, inclusion, cluster, all_rounds)
-    ]
+        key = (group, name, level_of(name, level))
+        found.append((*key, *astuple(coefficient), *_beside(interval, caution, bounds)))
     columns = AGREEMENT.dtypes | INTERVAL_COLUMNS
-    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    return pd.DataFrame(found, columns=list(columns)).astype(columns)
+
+
+def level_of(statistic: str, level: str) -> str:
+    """Return the level of measurement that a statistic takes account of."""
+    return level if STATISTICS[statistic].has_levels else "nominal"
 
 
 def _warn_of_captions(judgments: Judgments) -> str:
@@ -210,13 +243,14 @@ def _warn_of_captions(judgments: Judgments) -> str:
     return TOO_NARROW.format(n_each) if n_each >= 2 else ""
 
 
-def _beside(interval: Interval, caution: str) -> tuple[float, float, float, float, int, str]:
+def _beside(interval: Interval, caution: str, bounds: str) -> tuple[object, ...]:
     """Return what stands in INTERVAL_COLUMNS."""
     numbers = (interval.low, interval.high, interval.below_667, interval.below_800)
-    without = [] if math.isnan(interval.low) or not math.isnan(interval.below_667) else [ALPHA_BOUNDS]
+    band = (interval.band, interval.band_probability)
+    without = [] if math.isnan(interval.low) or not math.isnan(interval.below_667) else [bounds]
     cautions = [] if math.isnan(interval.low) else [caution]
     note = "; ".join(part for part in (interval.note, *without, *cautions) if part)
-    return (*numbers, interval.n_resampled, note)
+    return (*numbers, interval.n_resampled, note, *band)
 
 
 def _measured(
@@ -228,11 +262,12 @@ def _measured(
     inclusion: str | None,
     cluster: str | None,
     all_rounds: bool,
-) -> Iterator[tuple[tuple[str, str, str], Votes]]:
-    """Yield group, statistic and level shown of each row of the table, and the votes behind it."""
+) -> Iterator[tuple[str, str, Votes]]:
+    """Yield group and statistic of each row of the table, and the votes behind it."""
     judgments = judgments if all_rounds else first_round(judgments)
-    if inclusion == INCLUSION and (INCLUSION not in judgments or judgments[INCLUSION].isna().all()):
-        inclusion = None
+    inclusion = usable_inclusion(judgments, inclusion)
+    if by in DERIVED and by not in judgments.columns:
+        judgments = add_times(judgments)
     if by is not None and by not in judgments.columns:
         raise UsageError(f"judgments have no column {by!r}; found {', '.join(judgments.columns)}")
     for name in statistics:
@@ -240,12 +275,22 @@ def _measured(
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
     for group, members in [("all", votes)] if by is None else _groups(votes, judgments, by):
         for name in statistics:
-            yield (group, name, level if STATISTICS[name].has_levels else "nominal"), members
+            yield group, name, members
+
+
+def usable_inclusion(judgments: Judgments, inclusion: str | None) -> str | None:
+    """Return the column of inclusion probabilities; None where it is the usual one and is not known."""
+    is_unknown = INCLUSION not in judgments or judgments[INCLUSION].isna().all()
+    return None if inclusion == INCLUSION and is_unknown else inclusion
 
 
 def measure_agreement(votes: Votes, statistic: str, *, level: str) -> Coefficient:
     """Return the named statistic of `votes`, weighted if they are, with the numbers behind it."""
-    value, reason = measure(votes, statistic, level)
+    return _with_numbers(votes, *measure(votes, statistic, level))
+
+
+def _with_numbers(votes: Votes, value: float, reason: str) -> Coefficient:
+    """Return a value and its note with the numbers behind it."""
     notes = [reason]
     n_left = votes.n_without_vote
     if n_left:
@@ -259,8 +304,5 @@ def _groups(votes: Votes, judgments: Judgments, by: str) -> Iterator[tuple[str, 
     if (codes < 0).any():
         yield "", votes.select(codes < 0)
     for code, value in enumerate(values):
-        if by == "annotator_id":
-            own = votes.annotator[np.flatnonzero(codes == code)[0]]
-            yield str(value), votes.of_annotator(int(own))
-        else:
-            yield str(value), votes.select(codes == code)
+        own = np.asarray(codes == code)
+        yield str(value), votes.on_pairs_of(own) if by in OF_ANSWERS else votes.select(own)

@@ -89,13 +89,12 @@ class Votes:
     @cached_property
     def _first_rows(self) -> Ints:
         """A row of each of `units`."""
-        units, first = np.unique(self.unit, return_index=True)
-        return np.asarray(first[np.searchsorted(units, self.units)], dtype=np.int64)
+        return first_rows(self.unit)[self.units]
 
     @property
     def n_annotators(self) -> int:
         """How many annotators cast a vote."""
-        return len(np.unique(self.annotator[self.value >= 0]))
+        return int((np.bincount(self.annotator[self.value >= 0]) > 0).sum())
 
     @property
     def n_without_vote(self) -> int:
@@ -113,9 +112,9 @@ class Votes:
             cluster=None if self.cluster is None else self.cluster[rows],
         )
 
-    def of_annotator(self, annotator: int) -> Votes:
-        """Return all answers on the pairs that `annotator` voted on."""
-        own = self.unit[(self.annotator == annotator) & (self.value >= 0)]
+    def on_pairs_of(self, rows: npt.NDArray[np.bool_]) -> Votes:
+        """Return all answers on the pairs on which one of `rows` is a vote."""
+        own = self.unit[rows & (self.value >= 0)]
         return self.select(are_among(own, self.unit.max(initial=-1) + 1)[self.unit])
 
 
@@ -164,13 +163,20 @@ def code_votes(
     return votes
 
 
+def first_rows(codes: Ints) -> Ints:
+    """Return the first row with each code from 0 on; a code that no row has gets any."""
+    first = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    return first
+
+
 def _of_pairs(judgments: Judgments, votes: Votes, column: str) -> Ints:
     """Return the code of `column`'s value for each answer, after a look that it is one for each pair."""
     codes = np.asarray(pd.factorize(judgments[column], use_na_sentinel=False)[0], dtype=np.int64)
-    _, first, place = np.unique(votes.unit, return_index=True, return_inverse=True)
-    varied = np.flatnonzero(codes != codes[first][place])
+    first = first_rows(votes.unit)
+    varied = np.flatnonzero(codes != codes[first[votes.unit]])
     if len(varied):
-        row = int(first[place[varied[0]]])
+        row = int(first[votes.unit[varied[0]]])
         pair = f"{judgments['query_id'].iloc[row]} {judgments['doc_id'].iloc[row]}"
         raise TableError(
             f"judgments: {column} differs within {len(np.unique(votes.unit[varied]))} pairs ({pair}); "

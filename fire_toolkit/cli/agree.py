@@ -13,38 +13,46 @@ import pandas as pd
 
 from fire_toolkit.agreement import (
     STATISTICS,
+    AgreementSummary,
     agreement,
+    agreement_by_question,
     agreement_intervals,
+    agreement_summary,
     annotator_matrix,
     annotator_profiles,
+    caption_disagreement,
     first_round,
     join_columns,
     leave_one_out,
+    self_consistency,
 )
 from fire_toolkit.agreement.intervals import METHODS
+from fire_toolkit.agreement.registry import DEFAULTS
+from fire_toolkit.agreement.times import DERIVED
 from fire_toolkit.agreement.votes import LEVELS
+from fire_toolkit.cli.agreement_text import draw_agreement
 from fire_toolkit.cli.common import (
     current_workspace,
-    drawn,
     format_option,
     n_of,
     say,
     say_next,
-    say_notes,
     setting_or_default,
 )
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of, with_control_answers
+from fire_toolkit.cli.judged_files import grades_of, pairs_by_votes, with_control_answers
 from fire_toolkit.cli.options import choice_option, exclude_options, reads
 from fire_toolkit.cli.printing import print_table, resampled
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.table_files import typed_judgments
+from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats, typed_judgments
 from fire_toolkit.guidelines.model import Grades
-from fire_toolkit.tables import Judgments
+from fire_toolkit.judgments import SUPERSEDED, describe_bad_time, unreadable_times
+from fire_toolkit.tables import Dropped, Judgments, check_dropped
 from fire_toolkit.tables.columns import code_pairs
 
 INCLUSION = "inclusion_probability"
-VIEWS = ("agreement", "leave-one-out", "matrix", "profiles")
+VIEWS = ("agreement", "leave-one-out", "matrix", "profiles", "consistency", "captions", "questions")
+ON_TIMES = (*DERIVED, "profiles")
 
 
 @dataclass(frozen=True)
@@ -59,12 +67,22 @@ class _Question:
     n_resamples: int
     seed: int
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether neither groups nor a way to have intervals is asked for."""
+        return self.by is None and self.intervals is None
+
 
 @click.command()
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
 @reads("guideline", controls="For --show profiles: qrels or labels of known pairs.")
 @click.option("--level", type=click.Choice(LEVELS), help="[default: nominal]")
-@click.option("--by", metavar="COLUMN", help="Group by annotator_id, or by the values of another column.")
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="Group by annotator_id, or by the values of another column; from created_at also day, batch (each "
+    "annotator's first, second ... hundred answers) and position (in a sitting).",
+)
 @click.option(
     "--join",
     "joined",
@@ -79,12 +97,14 @@ class _Question:
     "statistics",
     multiple=True,
     metavar="NAME",
-    help="Such as cohen_kappa, or `all` (may be repeated). [default: alpha, percent_agreement]",
+    help="Such as cohen_kappa, or `all` (may be repeated). [default: alpha, percent_agreement, "
+    "positive_agreement, prevalence]",
 )
 @click.option(
     "--intervals",
-    type=click.Choice(METHODS),
-    help="Add 95% intervals, and the probability that alpha is below .667 and .8.",
+    type=click.Choice([*METHODS, "none"]),
+    help="95% intervals, and the probability that alpha is below .667 and .8. [default: jackknife, by "
+    "caption where captions have two pairs or more; none with --by or --measure]",
 )
 @click.option("--cluster", metavar="COLUMN", help="Resample whole clusters of pairs, such as query_id.")
 @click.option("--resamples", "n_resamples", type=click.IntRange(min=1), default=10_000, show_default=True)
@@ -96,8 +116,9 @@ class _Question:
 @choice_option(
     "--show",
     VIEWS,
-    "Agreement; alpha without each annotator; every two annotators on the pairs they share; each "
-    "annotator beside peers and on --controls.",
+    "Agreement; alpha without each annotator; every two annotators on the pairs they share, with a test "
+    "of bias; each annotator beside peers and on --controls; how often annotators repeat their own answer; "
+    "captions by disagreement; agreement on the label, on escalating and on each flag.",
 )
 @format_option
 def agree(
@@ -121,20 +142,29 @@ def agree(
     """
     if given.values["controls"] and show != "profiles":
         raise click.UsageError("--controls needs --show profiles")
-    if cluster and not intervals:
+    if cluster and intervals not in METHODS:
         raise click.UsageError("--cluster needs --intervals")
     grades = grades_of(given.judgments, given.values["guideline"])
     table = _designed(given.judgments, all_rounds=all_rounds)
     for file in joined:
         table = _joined(table, given.use(file), by)
+    _say_bad_times(table, by, show)
     level = str(setting_or_default(level, "agree", "level"))
+    if INCLUSION in table.columns and table[INCLUSION].notna().any() and show == "agreement":
+        say(f"note: pairs weigh the inverse of their {INCLUSION}")
     seed = given.values["seed"]
     question = _Question(level, by, _named(statistics), intervals, cluster, n_resamples, seed)
+    summary = None
     if show != "agreement":
         measured = _seen(show, table, grades, question, given)
+    elif question.is_plain and not statistics:
+        summary = agreement_summary(table, grades=grades, level=level, all_rounds=True)
+        measured = summary.table
     else:
         measured = _measured(table, grades, question)
-    print_table(measured, given.form, partial(_drawn, by=by), basis=_basis(table, question))
+    groups = "question" if show == "questions" else by
+    draw = partial(draw_agreement, by=groups, is_summary=summary is not None)
+    print_table(measured, given.form, draw, basis=_basis(table, question, summary))
     is_usual = given.values["judgments"] is None
     if is_usual and by is None and show == "agreement":
         parameters = _parameters(question) | ({"excluded": given.excluded} if given.excluded else {})
@@ -146,7 +176,7 @@ def agree(
 def _named(statistics: tuple[str, ...]) -> tuple[str, ...]:
     names = tuple(name for text in statistics for name in text.split(",") if name)
     if not names:
-        return ("alpha", "percent_agreement")
+        return DEFAULTS
     return tuple(STATISTICS) if "all" in names else tuple(dict.fromkeys(names))
 
 
@@ -174,18 +204,14 @@ def _joined(judgments: Judgments, file: Path, by: str | None) -> Judgments:
 
 
 def _measured(judgments: Judgments, grades: Grades | None, question: _Question) -> pd.DataFrame:
-    weighted = INCLUSION in judgments.columns and judgments[INCLUSION].notna().any()
-    if weighted:
-        say(f"note: pairs weigh the inverse of their {INCLUSION}")
     common: dict[str, Any] = {
         "grades": grades,
         "level": question.level,
         "by": question.by,
         "statistics": question.statistics,
-        "inclusion": INCLUSION if weighted else None,
         "all_rounds": True,  # those that do not count were left out before columns were joined
     }
-    if question.intervals is None:
+    if question.intervals in (None, "none"):
         return agreement(judgments, **common)
     return agreement_intervals(
         judgments,
@@ -203,74 +229,66 @@ def _seen(
     controls = given.controls(grades)
     if controls is not None:
         judgments = with_control_answers(judgments, given, controls, grades)
-    if question.by or question.statistics != _named(()) or question.intervals:
+    if not question.is_plain or question.statistics != DEFAULTS:
         raise click.UsageError(f"--show {view} is a table of its own: without --by, --measure, --intervals")
     if view == "leave-one-out":
         return leave_one_out(judgments, grades=grades, level=question.level, all_rounds=True)
+    if view == "consistency":
+        return self_consistency(judgments, _repeats(given), grades=grades)
+    if view == "captions":
+        return caption_disagreement(judgments, grades=grades, all_rounds=True)
+    if view == "questions":
+        return agreement_by_question(judgments, grades=grades, level=question.level, all_rounds=True)
     if view == "matrix":
         return annotator_matrix(judgments, grades=grades, all_rounds=True)
     return annotator_profiles(judgments, grades=grades, controls=controls, all_rounds=True)
 
 
-def _drawn(measured: pd.DataFrame, output_format: str, by: str | None) -> str:
-    """Return the rows as a table; what their notes say is said beside it, each note once."""
-    for name in ("note", "interval_note"):
-        if name in measured.columns:
-            say_notes(_notes(measured, name))
-            measured = measured.drop(columns=name)
-    if "statistic" in measured.columns:
-        measured = _for_people(measured, by)
-    rows = [[_cell(value) for value in row] for row in measured.itertuples(index=False)]
-    return drawn(rows, list(measured.columns), output_format)
+def _say_bad_times(judgments: Judgments, by: str | None, view: str) -> None:
+    """Name the times that cannot be read, where something is made of times."""
+    bad = unreadable_times(judgments) if by in ON_TIMES or view in ON_TIMES else []
+    if bad:
+        say(
+            f"warning: created_at of {n_of(len(bad), 'answer')} is no time and counts as missing: "
+            f"{bad[0]!r}, {describe_bad_time(bad[0])}"
+        )
 
 
-def _notes(measured: pd.DataFrame, column: str) -> list[str]:
-    """Return each note of the column once, behind the rows that it is of where it is not of all."""
-    keys = [name for name in measured.columns if name in ("group", "statistic") or "annotator_" in name]
-    notes = []
-    for note, own in measured[measured[column] != ""].groupby(column, sort=False):
-        by = [key for key in keys if len(own) == measured[key].isin(own[key]).sum()][-1:] or keys
-        names = [" ".join(map(str, row)).removeprefix("all ") for row in own[by].drop_duplicates().to_numpy()]
-        notes.append(str(note) if len(own) == len(measured) else f"{', '.join(names)}: {note}")
-    return notes
+def _repeats(given: Given) -> Dropped:
+    """Return the earlier answers of annotators: those of the file, and of a campaign's dropped.csv."""
+    path = given.needed("judgments")
+    superseded = read_judgments_and_repeats(given.use(path))[1]
+    beside = path.with_name("dropped.csv")
+    if not beside.is_file():
+        return superseded
+    dropped = read_delimited(given.use(beside), required=list(superseded.columns))
+    own = dropped.loc[dropped["reason"] == SUPERSEDED, list(superseded.columns)]
+    say(f"note: {n_of(len(own), 'earlier answer')} read from {beside}")
+    return check_dropped(pd.concat([superseded, own], ignore_index=True))
 
 
-def _for_people(measured: pd.DataFrame, by: str | None) -> pd.DataFrame:
-    """Return the statistics with headings in words, and an interval in one column."""
-    names = {"group": by or "group", "statistic": "measure", "n_units": "pairs",
-             "n_pairable": "judged twice+", "n_annotators": "annotators", "below_667": "P(< .667)",
-             "below_800": "P(< .8)", "n_resampled": "resampled"}  # fmt: skip
-    shown = measured.drop(columns=[] if by else "group")
-    if "low" in shown.columns:
-        limits = zip(shown["low"], shown["high"], strict=True)
-        interval = [f"{low:.4f} to {high:.4f}" if low == low else "nan" for low, high in limits]
-        shown.insert(list(shown.columns).index("value") + 1, "95%", interval)
-        shown = shown.drop(columns=["low", "high"])
-    return shown.rename(columns=names)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return value if isinstance(value, str) else f"{value:,}"
-
-
-def _basis(judgments: Judgments, question: _Question) -> str:
+def _basis(judgments: Judgments, question: _Question, summary: AgreementSummary | None) -> str:
     """Return what the table rests on, in words."""
-    n_pairs = len(code_pairs(judgments)[1])
+    n_pairs = len(code_pairs(judgments)[1]) if summary is None else sum(summary.n_pairs_by_votes)
     n_annotators = judgments["annotator_id"].nunique()
     parts = [
         f"{n_of(len(judgments), 'judgment')} of {n_of(n_pairs, 'pair')} by {n_of(n_annotators, 'annotator')}"
     ]
-    if question.intervals == "bootstrap":
+    if summary is not None:
+        parts.append(f"votes: {pairs_by_votes(summary.n_pairs_by_votes)}")
+        parts.append(f"jackknife of {'captions' if summary.cluster else 'pairs'}")
+        if summary.design_effect == summary.design_effect:
+            parts.append(f"design effect of captions on alpha {summary.design_effect:.2f}")
+    elif question.intervals == "bootstrap":
         units = f"clusters ({question.cluster})" if question.cluster else "pairs"
         parts.append(resampled(question.n_resamples, question.seed, units))
-    elif question.intervals:
+    elif question.intervals == "jackknife":
         parts.append(f"jackknife of {question.cluster or 'pairs'}")
     return "; ".join(parts)
 
 
 def _parameters(question: _Question) -> dict[str, Any]:
     names = ["level", "statistics"]
-    names += ["intervals", "cluster", "n_resamples", "seed"] if question.intervals else []
+    has_intervals = question.intervals not in (None, "none")
+    names += ["intervals", "cluster", "n_resamples", "seed"] if has_intervals else []
     return {name: getattr(question, name) for name in names}

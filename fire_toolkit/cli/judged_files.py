@@ -16,8 +16,8 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats
 from fire_toolkit.guidelines.model import Grades, choose_grades
-from fire_toolkit.judgments import latest_judgments, repeated_answers
-from fire_toolkit.tables import Dropped, Judgments
+from fire_toolkit.judgments import latest_judgments
+from fire_toolkit.tables import Dropped, Judgments, repeated_answers
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.rounds import next_round_number
 

@@ -324,6 +324,12 @@ def first_round(judgments: Judgments) -> Judgments:
     return Judgments(asked.reset_index(drop=True))
 
 
+def repeated_answers(judgments: Judgments, superseded: Dropped) -> pd.DataFrame:
+    """Return each superseded answer that has one of its annotator in its place, whose label is label_now."""
+    key = list(JUDGMENTS.key)
+    return superseded.merge(judgments[[*key, "label"]], on=key, suffixes=("", "_now"))
+
+
 def check_dropped(table: pd.DataFrame, *, where: str = "") -> Dropped:
     """Return `table` as Dropped, or raise `TableError` with all that is wrong with it.
 

@@ -215,8 +215,11 @@ def test_perfect_agreement_says_that_its_interval_is_a_point() -> None:
     answers = ["11"] * 50 + ["00"] * 50
     bootstrap = alpha_interval(doubled(answers), n_resamples=100)
     jackknife = alpha_interval(doubled(answers), method="jackknife")
-    assert bootstrap == Interval(1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "every resample gives the same alpha")
-    assert jackknife == Interval(1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "leaving a pair out changes nothing")
+    sure = (0.0, "almost perfect", 1.0)
+    assert bootstrap == Interval(
+        1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "every resample gives the same alpha", *sure
+    )
+    assert jackknife == Interval(1.0, 1.0, 1.0, 0.0, 0.0, 100, 0, "leaving a pair out changes nothing", *sure)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 from fire_toolkit.agreement import STATISTICS
+from fire_toolkit.agreement.registry import DEFAULTS
 
 Fire = Callable[..., Result]
 AGREE = ("agree", "--format", "csv")
@@ -53,9 +54,10 @@ def test_every_statistic_can_be_asked_for(fire: Fire) -> None:
 @pytest.mark.parametrize("method", ["bootstrap", "jackknife"])
 def test_intervals_stand_after_the_columns_of_the_contract(fire: Fire, folder: Path, method: str) -> None:
     write(folder, two_annotators(80))
-    plain = rows(fire(*AGREE, "many.csv").stdout)
+    plain = rows(fire(*AGREE, "many.csv", "--intervals", "none").stdout)
     table = rows(fire(*AGREE, "many.csv", "--intervals", method).stdout)
-    added = ["low", "high", "below_667", "below_800", "n_resampled", "interval_note"]
+    added = ["low", "high", "below_667", "below_800", "n_resampled", "interval_note", "band",
+             "band_probability"]  # fmt: skip
     assert list(table[0]) == CONTRACT + added
     assert plain == [{name: row[name] for name in CONTRACT} for row in table]
     assert all(float(row["low"]) < float(row["value"]) < float(row["high"]) for row in table)
@@ -71,13 +73,44 @@ def test_agree_prints_a_table_and_says_each_note_once(fire: Fire, folder: Path) 
     found = fire("agree", "many.csv", "--intervals", "jackknife", "--by", "annotator_id")
     header, _, *lines = found.stdout.splitlines()
     assert header.split()[:5] == ["annotator_id", "measure", "level", "value", "95%"]
-    assert len(lines) == 6
-    assert found.stderr.count("note: cy: ") == 1
+    assert len(lines) == 12
+    assert found.stderr.count("note: cy alpha, cy percent_agreement, cy positive_agreement: ") == 1
     assert found.stderr.count("customary for alpha alone") == 1
     assert "rests on: 162 judgments of 80 pairs by 3 annotators; jackknife of pairs" in found.stderr
     assert "note" not in found.stdout
     paper = fire("agree", "many.csv", "--format", "latex")
-    assert paper.stdout.endswith("% rests on: 162 judgments of 80 pairs by 3 annotators\n")
+    assert (
+        "\n% rests on: 162 judgments of 80 pairs by 3 annotators; votes: 80 pairs, 80 with 2" in paper.stdout
+    )
+
+
+def test_by_default_agreement_stands_with_its_intervals_and_what_it_rests_on(
+    fire: Fire, folder: Path
+) -> None:
+    write(folder, [*two_annotators(80), ("q9", "single", "ann", "relevant")])
+    found = fire("agree", "many.csv")
+    header, _, *lines = found.stdout.splitlines()
+    assert header.split() == ["measure", "value", "95%", "Landis–Koch"]
+    assert [line.split()[0] for line in lines] == list(DEFAULTS)
+    assert max(map(len, found.stdout.splitlines())) <= 80
+    assert (
+        "rests on: 161 judgments of 81 pairs by 2 annotators; votes: 81 pairs, 1 with 1, 80 with 2; "
+        "jackknife of captions; design effect of captions on alpha " in found.stderr
+    )
+    assert "fewer than 100 captions" in found.stderr
+
+
+def test_a_table_for_a_paper_has_words_for_statistics_and_notes_as_comments(fire: Fire, folder: Path) -> None:
+    write(folder, [*two_annotators(80), ("q0", "d0", "cy", "ambiguous")])
+    text = fire("agree", "many.csv", "--format", "latex").stdout
+    assert "Krippendorff's alpha" in text
+    assert "Agreement on positives" in text
+    assert text.startswith("% note: ")
+    body = "".join(line + "\n" for line in text.splitlines() if not line.startswith("%"))
+    assert body.startswith("\\begin{tabular}")
+    assert "_" not in body
+    assert "95\\%" in body
+    assert "[0." in body
 
 
 def test_only_first_answers_count_unless_all_rounds_are_asked_for(fire: Fire, folder: Path) -> None:
@@ -215,7 +248,9 @@ def test_odd_judgments_have_their_word(fire: Fire, folder: Path, answers: str, c
 
 def test_judgments_by_another_guideline_are_refused(fire: Fire, folder: Path) -> None:
     (folder / "other.csv").write_text(HEADER + "1,a,ann,yes\n1,a,bob,no\n")
-    assert "nan" not in fire(*AGREE, "other.csv").stdout
+    plain = rows(fire(*AGREE, "other.csv").stdout)
+    assert [row["value"] == "nan" for row in plain] == [False, False, True, True]
+    assert "labels have no grades" in plain[3]["note"]
     told = fire(*AGREE, "other.csv", "--guideline", "caption-relevance-v1", code=1).stderr
     assert "caption-relevance-v1" in told
     assert "'no'" in told or "'yes'" in told
@@ -238,3 +273,46 @@ def test_another_guideline_than_the_one_judged_by_is_said(fire: Fire, folder: Pa
     write(folder, two_annotators(10), guideline=["rules-v1"] * 20)
     told = fire(*AGREE, "many.csv", "--guideline", "caption-relevance-v1")
     assert "note: judged by guideline rules-v1, graded by caption-relevance-v1" in told.stderr
+
+
+def test_times_that_are_none_are_named_where_something_is_made_of_them(fire: Fire, folder: Path) -> None:
+    answers = two_annotators(4)
+    write(folder, answers, created_at=["2026-03-01T10:00:00Z"] * 6 + ["3/14/2026 10:00"] * 2)
+    for words in (("--by", "day"), ("--show", "profiles")):
+        told = fire(*AGREE, "many.csv", *words).stderr
+        assert (
+            "warning: created_at of 2 answers is no time and counts as missing: '3/14/2026 10:00', a US"
+            in told
+        )
+    assert "warning" not in fire(*AGREE, "many.csv").stderr
+    groups = {row["group"] for row in rows(fire(*AGREE, "many.csv", "--by", "day").stdout)}
+    assert groups == {"", "2026-03-01"}
+    write(folder, [answers[0]] * 2, created_at=["3/14/2026", "3/15/2026"])
+    assert "row 1: created_at is '3/14/2026', a US date" in fire(*AGREE, "many.csv", code=1).stderr
+
+
+def test_repeats_captions_and_questions_are_views_of_their_own(fire: Fire, folder: Path) -> None:
+    answers = [*two_annotators(40), ("q1", "d1", "ann", "irrelevant")]
+    write(folder, answers, flags=["sensitive" if n % 3 == 0 else "" for n in range(81)])
+    (folder / "dropped.csv").write_text(
+        "query_id,doc_id,annotator_id,label,reason,detail,created_at\n"
+        "q2,d2,bob,irrelevant,superseded,,\nq3,d3,bob,relevant,edited,,\n"
+    )
+    repeats = rows(fire(*AGREE, "many.csv", "--show", "consistency").stdout)
+    # ann changed her mind on d1; bob's d2 was the same; an edit is no repeat
+    assert [(row["annotator_id"], row["n_repeats"], row["n_same"]) for row in repeats] == [
+        ("(all)", "2", "1"), ("ann", "1", "0"), ("bob", "1", "1")
+    ]  # fmt: skip
+    captions = rows(fire(*AGREE, "many.csv", "--show", "captions").stdout)
+    assert sorted(row["query_id"] for row in captions) == [f"q{n}" for n in range(10)]
+    assert captions[0]["n_split"] >= captions[-1]["n_split"]
+    questions = rows(fire(*AGREE, "many.csv", "--show", "questions").stdout)
+    assert list(dict.fromkeys(row["group"] for row in questions)) == ["label", "flag sensitive"]
+    assert fire("agree", "many.csv", "--show", "questions").stdout.split()[0] == "question"
+
+
+def test_only_the_captions_that_disagree_most_are_drawn(fire: Fire, folder: Path) -> None:
+    write(folder, [(f"q{n:02d}", "d", name, "relevant") for n in range(30) for name in ("ann", "bob")])
+    found = fire("agree", "many.csv", "--show", "captions")
+    assert len(found.stdout.splitlines()) == 2 + 20
+    assert "the first 20 of 30 captions; --format csv has all" in found.stderr

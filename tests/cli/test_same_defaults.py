@@ -61,9 +61,9 @@ def both(function: Callable[..., Any], measures: list[str] | None = None, **more
 
 
 PAIRS: dict[str, tuple[tuple[str, ...], Callable[[], Any]]] = {
-    "agree": (("agree", "judgments.csv"), lambda: fire.agreement_table(judgments())),
+    "agree": (("agree", "judgments.csv"), lambda: fire.agreement_summary(judgments()).table),
     "agree, all rounds": (
-        ("agree", "judgments.csv", "--all-rounds"),
+        ("agree", "judgments.csv", "--all-rounds", "--intervals", "none"),
         lambda: fire.agreement_table(judgments(), all_rounds=True),
     ),
     "intervals": (

@@ -1,0 +1,121 @@
+"""What is said of agreement when nothing else is asked: four numbers, their intervals, what they rest on."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.registry import DEFAULTS
+from fire_toolkit.agreement.sample import is_evenly_drawn
+from fire_toolkit.agreement.table import INCLUSION, interval_rows, usable_inclusion
+from fire_toolkit.agreement.votes import Grades, Votes, code_votes
+from fire_toolkit.results import Result
+from fire_toolkit.tables import Judgments, first_round
+
+CAPTION = "query_id"
+METHOD = Resampling("jackknife")
+# Measured by benchmarks/agreement.py --coverage, for captions of ten pairs.
+ENOUGH_CAPTIONS, ENOUGH_UNEVEN = 100, 400
+FEW_CAPTIONS = (
+    "fewer than 100 captions: such 95% intervals held the truth in .91 to .96 of simulated samples of 50 "
+    "captions, and in .87 to .95 of 20"
+)
+FEW_UNEVEN = (
+    "fewer than 400 captions, and pairs unevenly drawn: such 95% intervals held the truth in .91 to .95 of "
+    "simulated samples of 100 captions, in .83 to .95 of 50, and in .70 to .95 of 20"
+)
+
+
+class _AgreementSummary(NamedTuple):
+    table: pd.DataFrame
+    n_pairs_by_votes: tuple[int, ...]
+    cluster: str
+    design_effect: float
+
+
+class AgreementSummary(_AgreementSummary, Result):
+    """Agreement with intervals, and what it rests on.
+
+    table: as `agreement_intervals` returns it; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
+    cluster: `query_id` where the intervals leave out captions whole, empty where they leave out pairs;
+    design_effect: how many times larger the variance of alpha is by captions than by pairs, nan without.
+    """
+
+    __slots__ = ()
+
+
+def agreement_summary(
+    judgments: Judgments,
+    *,
+    grades: Grades | None = None,
+    level: str = "nominal",
+    inclusion: str | None = INCLUSION,
+    all_rounds: bool = False,
+) -> AgreementSummary:
+    """Return alpha, percent agreement, agreement on positives and prevalence, with what they rest on.
+
+    Args:
+        judgments, grades, level, inclusion, all_rounds: as in `agreement`.
+
+    Returns:
+        An `AgreementSummary`. Intervals are by the jackknife: captions (query_id) are left out whole where
+        they have two pairs or more on average, since pairs of a caption are alike, else pairs.
+
+    Raises:
+        UsageError, TableError: as `agreement`.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": [f"q{n % 8}" for n in range(40) for _ in "uv"],
+        ...     "doc_id": [f"d{n:02d}" for n in range(40) for _ in "uv"],
+        ...     "annotator_id": ["u", "v"] * 40,
+        ...     "label": (["1", "1"] * 4 + ["0", "0"] * 5 + ["1", "0"]) * 4}))
+        >>> summary = agreement_summary(judgments)
+        >>> summary.table[["statistic", "value", "low", "high", "n_resampled"]].round(3)
+                    statistic  value    low   high  n_resampled
+        0               alpha  0.801  0.656  0.945            8
+        1   percent_agreement  0.900  0.826  0.974            8
+        2  positive_agreement  0.889  0.816  0.962            8
+        3          prevalence  0.450  0.413  0.487            8
+        >>> summary.n_pairs_by_votes, summary.cluster, round(summary.design_effect, 2)
+        ((0, 0, 40), 'query_id', 0.59)
+    """
+    judgments = judgments if all_rounds else first_round(judgments)
+    inclusion = usable_inclusion(judgments, inclusion)
+    votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=CAPTION)
+    n_captions = judgments[CAPTION].nunique()
+    is_clustered = len(votes.units) >= 2 * max(n_captions, 1)
+    table = interval_rows(
+        [("all", name, votes) for name in DEFAULTS],
+        level=level,
+        resampling=METHOD,
+        caution=_warn_of_few(votes, n_captions),
+        bounds="",
+        by_cluster=is_clustered,
+    )
+    n_answered = int(votes.unit.max(initial=-1)) + 1
+    by_votes = np.bincount(votes.all_counts.sum(axis=1), minlength=2)
+    by_votes[0] = n_answered - len(votes.units)
+    effect = _design_effect(votes, level) if is_clustered else math.nan
+    return AgreementSummary(table, tuple(map(int, by_votes)), CAPTION if is_clustered else "", effect)
+
+
+def _warn_of_few(votes: Votes, n_captions: int) -> str:
+    """Return what to beware of where intervals rest on few captions; else nothing."""
+    if not is_evenly_drawn(votes):
+        return FEW_UNEVEN if n_captions < ENOUGH_UNEVEN else ""
+    return FEW_CAPTIONS if n_captions < ENOUGH_CAPTIONS else ""
+
+
+def _design_effect(votes: Votes, level: str) -> float:
+    """Return the variance of alpha by clusters over that by pairs (Kish 1965), nan where either is none."""
+    by_cluster, by_pair = (
+        interval_of(votes, "alpha", level=level, resampling=METHOD, by_cluster=whole).standard_error
+        for whole in (True, False)
+    )
+    return (by_cluster / by_pair) ** 2 if by_pair > 0 else math.nan

@@ -1,0 +1,87 @@
+"""How tables of agreement are drawn for people: headings in words, an interval in one column, notes once."""
+
+from __future__ import annotations
+
+import click
+import pandas as pd
+
+from fire_toolkit.agreement.registry import STATISTICS
+from fire_toolkit.cli.common import drawn, say, say_notes
+
+# What is one number for all rows stands in the words below the table.
+_SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
+MOST_CAPTIONS = 20
+_MORE = ("below_667", "below_800", "n_resampled")
+
+
+def draw_agreement(measured: pd.DataFrame, output_format: str, *, by: str | None, is_summary: bool) -> str:
+    """Return rows of agreement, or of another view, as a table; their notes are said beside it, each once.
+
+    by: the column that groups; is_summary: leave out the chances of alpha below its customary bounds, and
+    what was resampled.
+    """
+    if "n_split" in measured.columns and len(measured) > MOST_CAPTIONS:
+        say(f"note: the first {MOST_CAPTIONS} of {len(measured):,} captions; --format csv has all")
+        measured = measured.head(MOST_CAPTIONS)
+    measured = _say_notes_of(measured, output_format)
+    if "statistic" in measured.columns:
+        measured = measured.drop(columns=list(_MORE)) if is_summary else measured
+        measured = _in_words(measured, by, is_paper=output_format != "table")
+    rows = [[_cell(value) for value in row] for row in measured.itertuples(index=False)]
+    return drawn(rows, list(measured.columns), output_format)
+
+
+def _say_notes_of(measured: pd.DataFrame, output_format: str) -> pd.DataFrame:
+    """Say the notes, in LaTeX as comments above the table; return the table without them."""
+    for name in ("note", "interval_note"):
+        if name in measured.columns:
+            notes = _notes(measured, name)
+            if output_format == "latex":
+                click.echo("".join(f"% note: {note}\n" for note in notes), nl=False)
+            else:
+                say_notes(notes)
+            measured = measured.drop(columns=name)
+    return measured
+
+
+def _notes(measured: pd.DataFrame, column: str) -> list[str]:
+    """Return each note of the column once, behind the rows that it is of where it is not of all."""
+    keys = [name for name in measured.columns if name in ("group", "statistic") or "annotator_" in name]
+    notes = []
+    for note, own in measured[measured[column] != ""].groupby(column, sort=False):
+        by = [key for key in keys if len(own) == measured[key].isin(own[key]).sum()][-1:] or keys
+        names = [" ".join(map(str, row)).removeprefix("all ") for row in own[by].drop_duplicates().to_numpy()]
+        notes.append(str(note) if len(own) == len(measured) else f"{', '.join(names)}: {note}")
+    return notes
+
+
+def _in_words(measured: pd.DataFrame, by: str | None, *, is_paper: bool) -> pd.DataFrame:
+    """Return the statistics with headings in words, and an interval and a band in one column each."""
+    names = {"group": by or "group", "statistic": "measure", "n_units": "pairs",
+             "n_pairable": "judged twice+", "n_annotators": "annotators", "below_667": "P(< .667)",
+             "below_800": "P(< .8)", "n_resampled": "resampled", "band": "Landis–Koch"}  # fmt: skip
+    shown = measured.drop(columns=_alike(measured)) if by is None else measured
+    if is_paper:
+        titles = [STATISTICS[name].title or name for name in shown["statistic"]]
+        shown = shown.assign(statistic=titles)
+    if "low" in shown.columns:
+        form = "[{:.3f}, {:.3f}]" if is_paper else "{:.4f} to {:.4f}"
+        limits = zip(shown["low"], shown["high"], strict=True)
+        interval = [form.format(low, high) if low == low else "nan" for low, high in limits]
+        shown.insert(list(shown.columns).index("value") + 1, "95%", interval)
+        bands = zip(shown["band"], shown["band_probability"], strict=True)
+        shown = shown.assign(band=[f"{band} ({chance:.2f})" if band else "" for band, chance in bands])
+        shown = shown.drop(columns=["low", "high", "band_probability"])
+    return shown.rename(columns=names)
+
+
+def _alike(measured: pd.DataFrame) -> list[str]:
+    """Return the columns to leave out where there are no groups: the group, and what is said below."""
+    known = [name for name in _SAID_BELOW if name in measured.columns]
+    return ["group", *(name for name in known if measured[name].nunique() == 1)]
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return value if isinstance(value, str) else f"{value:,}"

@@ -1,0 +1,99 @@
+import math
+
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.agreement import agreement, agreement_intervals, agreement_summary
+from fire_toolkit.agreement.summary import FEW_CAPTIONS, FEW_UNEVEN
+from fire_toolkit.tables import Judgments, check_judgments
+
+
+def campaign(n_captions: int, n_docs: int, *, doubled: float = 0.5, seed: int = 0) -> Judgments:
+    """Two annotators; captions differ in how hard they are; not all pairs are judged twice."""
+    draw = np.random.default_rng(seed)
+    rows = []
+    for caption in range(n_captions):
+        error = draw.uniform(0, 0.5)
+        for doc in range(n_docs):
+            relevant = draw.random() < 0.3
+            for rater in "uv" if draw.random() < doubled else "u":
+                label = relevant ^ (draw.random() < error * (rater == "v"))
+                rows.append((f"q{caption:03d}", f"d{doc}", rater, "01"[int(label)]))
+    names = ["query_id", "doc_id", "annotator_id", "label"]
+    return check_judgments(pd.DataFrame(rows, columns=names))
+
+
+def alpha_of(judgments: pd.DataFrame) -> float:
+    """Alpha by the package, from counts made here."""
+    counts = judgments.groupby(["query_id", "doc_id"])["label"].value_counts().unstack(fill_value=0)
+    counts = counts[counts.sum(axis=1) >= 2].to_numpy(dtype=np.int64)
+    return float(krippendorff.alpha(value_counts=counts, level_of_measurement="nominal"))
+
+
+def jackknife_error(judgments: pd.DataFrame, names: list[str]) -> float:
+    """Standard error of alpha by leaving out each group of rows with a pair judged twice."""
+    size = judgments.groupby(["query_id", "doc_id"])["label"].transform("size")
+    paired = judgments[size >= 2]
+    parts = paired.groupby(names).indices.values()
+    values = [alpha_of(paired.drop(index=paired.index[rows])) for rows in parts]
+    n = len(values)
+    return math.sqrt((n - 1) / n * sum((value - np.mean(values)) ** 2 for value in values))
+
+
+def test_intervals_leave_out_captions_and_the_design_effect_compares_with_pairs() -> None:
+    judgments = campaign(40, 8)
+    summary = agreement_summary(judgments)
+    alpha = summary.table.iloc[0]
+    by_caption = jackknife_error(judgments, ["query_id"])
+    by_pair = jackknife_error(judgments, ["query_id", "doc_id"])
+    assert alpha["value"] == pytest.approx(alpha_of(judgments))
+    assert alpha["high"] - alpha["value"] == pytest.approx(1.959964 * by_caption, rel=1e-5)
+    assert summary.cluster == "query_id"
+    assert summary.design_effect == pytest.approx((by_caption / by_pair) ** 2)
+    assert summary.design_effect > 1.2
+
+
+def test_the_values_are_those_of_agreement() -> None:
+    judgments = campaign(30, 5)
+    table = agreement_summary(judgments).table
+    plain = agreement(judgments)
+    pd.testing.assert_frame_equal(plain, table[list(plain.columns)])
+    assert list(table["statistic"]) == ["alpha", "percent_agreement", "positive_agreement", "prevalence"]
+    clustered = agreement_intervals(judgments, method="jackknife", cluster="query_id")
+    numbers = ["low", "high", "below_667", "n_resampled", "band", "band_probability"]
+    pd.testing.assert_frame_equal(clustered[numbers], table[numbers])
+
+
+def test_pairs_are_left_out_where_captions_have_fewer_than_two() -> None:
+    judgments = campaign(120, 1, doubled=0.8)
+    summary = agreement_summary(judgments)
+    assert (summary.cluster, math.isnan(summary.design_effect)) == ("", True)
+    plain = agreement_intervals(judgments, method="jackknife")
+    pd.testing.assert_frame_equal(plain[["low", "high"]], summary.table[["low", "high"]])
+
+
+def test_pairs_are_counted_by_their_votes_and_escalations_are_none() -> None:
+    given = {"a": "101", "b": "?", "c": "1?", "d": "11"}
+    names = {"0": "irrelevant", "1": "relevant", "?": "ambiguous"}
+    rows = [(doc, "uvw"[n], names[label]) for doc, said in given.items() for n, label in enumerate(said)]
+    table = pd.DataFrame(rows, columns=["doc_id", "annotator_id", "label"]).assign(query_id="q")
+    summary = agreement_summary(check_judgments(table))
+    assert summary.n_pairs_by_votes == (1, 1, 1, 1)
+    assert "2 answers without a vote left out" in summary.table.loc[0, "note"]
+
+
+def test_few_captions_are_said_beside_each_interval() -> None:
+    uneven = campaign(100, 4)
+    chance = np.where(uneven["doc_id"] == "d0", 1.0, 0.5)
+    told = agreement_summary(check_judgments(uneven.assign(inclusion_probability=chance)))
+    assert set(told.table["interval_note"]) == {FEW_UNEVEN}
+    assert set(agreement_summary(campaign(99, 4)).table["interval_note"]) == {FEW_CAPTIONS}
+    assert set(agreement_summary(campaign(100, 4)).table["interval_note"]) == {""}
+
+
+def test_no_judgments_are_told_as_such() -> None:
+    summary = agreement_summary(campaign(0, 1))
+    assert summary.table["value"].isna().all()
+    assert summary.n_pairs_by_votes == (0, 0)
