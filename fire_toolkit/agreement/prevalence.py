@@ -45,12 +45,12 @@ PREVALENCE = Statistic(
     lambda votes, level: no_vote(votes, level) or _no_grade(votes),
     sum_positives,
     of_all=True,
-    title="Positive votes",
+    title="Share of positive votes",
 )
 PREVALENCE_PAIRABLE = Statistic(
     lambda votes, level: no_pair(votes, level) or _no_grade(votes),
     sum_positives,
-    title="Positive votes, pairs judged twice",
+    title="Share of positive votes, pairs judged twice",
 )
 UNANIMOUS = Statistic(no_pair, sum_unanimous, title="Pairs judged twice with one label")
 RESOLVED = Statistic(no_vote, sum_resolved, of_all=True, is_weighted=False, title="Pairs with a label")

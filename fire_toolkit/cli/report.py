@@ -19,7 +19,7 @@ from fire_toolkit.cli.common import (
     transpose_option,
 )
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import measure_option, reads
+from fire_toolkit.cli.options import choice_option, measure_option, reads
 from fire_toolkit.cli.printing import Draw, print_table, resampled, shown_as
 from fire_toolkit.cli.score import score
 from fire_toolkit.cli.server_options import Progress
@@ -30,6 +30,7 @@ from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.measures.defaults import FIRST, PAPER
 from fire_toolkit.paper_tables import all_and_new, by_length, by_similarity, describe_data
 from fire_toolkit.paper_tables import saturation as saturated
+from fire_toolkit.paper_tables.methods import blanks_of, drawn_paragraph, methods_paragraphs
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.tables import first_round
@@ -49,6 +50,26 @@ def summary(ctx: click.Context, resamples: int, output_format: str) -> None:
     if current_workspace() is None:
         raise UsageError("no fire.toml in this folder or above it; outside a workspace use `score --honest`")
     ctx.invoke(score, honest=True, resamples=resamples, output_format=output_format)
+
+
+@report.command()
+@choice_option("--format", ("text", "latex"), "Form of the output.")
+def methods(format: str) -> None:  # noqa: A002
+    """Write the paragraphs on methods and agreement for a paper, from the workspace's files.
+
+    What a data paper's checklist asks and no file knows stands in [study] of fire.toml: recruitment,
+    qualification, pay, consent, ethics. What is missing is printed as a blank with its name.
+    """
+    from fire_toolkit.cli.methods_facts import workspace_facts
+
+    workspace = current_workspace()
+    if workspace is None:
+        raise UsageError("no fire.toml in this folder or above it, so nothing is known of the study")
+    paragraphs = methods_paragraphs(workspace_facts(workspace, Given({})))
+    click.echo("\n\n".join(drawn_paragraph(title, text, format) for title, text in paragraphs))
+    blanks = blanks_of(paragraphs)
+    if blanks:
+        say(f"blanks: {', '.join(blanks)}; [study] in fire.toml has a key for each that no file can know")
 
 
 def _print(table: pd.DataFrame, given: Given, draw: Draw, *basis: str) -> None:

@@ -35,6 +35,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "augment": {"policy": "union"},
     "score": {"measures": ["C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10"]},
     "compare": {"depth": 10, "rbo_p": 0.9},
+    "study": dict.fromkeys(("recruitment", "qualification", "pay", "consent", "ethics"), ""),
 }
 
 MAY_LACK = {("collection", "items")}

@@ -1,0 +1,235 @@
+"""The paragraphs of a data paper on how labels were made and how far annotators agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fire_toolkit.agreement.registry import STATISTICS
+from fire_toolkit.agreement.summary import AgreementSummary
+
+# What no file can know: the keys of [study] in fire.toml, and what a checklist asks under that name.
+STUDY = {
+    "recruitment": "who the annotators are and how they were recruited",
+    "qualification": "training, and the test that annotators passed",
+    "pay": "what they were paid, and for which time",
+    "consent": "what they were told and agreed to",
+    "ethics": "the review that approved the study, or why none was needed",
+}
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """What is known of a study; what is not known is None or empty, and is printed as a blank by its name.
+
+    study: the texts of [study]; pool: counts and parameters of the pool's manifest; question, answers: of the
+    guideline; judgments: counts of judgments, pairs, annotators, the days, seconds (quartiles) and hours;
+    dropped: answers left out, by reason; n_later: answers of later rounds or unasked for; asked: tasks in
+    queues by kind; agreement: of the first answers; labels_by, augmented: counts and parameters of `resolve`
+    and `augment`.
+    """
+
+    study: Mapping[str, str] = field(default_factory=dict)
+    pool: Mapping[str, Any] | None = None
+    guideline: str = ""
+    question: str = ""
+    answers: Sequence[str] = ()
+    judgments: Mapping[str, Any] | None = None
+    dropped: Mapping[str, int] | None = None
+    n_later: int = 0
+    asked: Mapping[str, int] | None = None
+    agreement: AgreementSummary | None = None
+    labels_by: Mapping[str, Any] | None = None
+    augmented: Mapping[str, Any] | None = None
+
+
+def blank(name: str) -> str:
+    """Return what stands where nothing is known.
+
+    Examples:
+        >>> blank("pay")
+        '[pay: not stated]'
+    """
+    return f"[{name}: not stated]"
+
+
+def methods_paragraphs(facts: MethodFacts) -> list[tuple[str, str]]:
+    """Return title and text of each paragraph, in the order of a paper.
+
+    Examples:
+        >>> title, text = methods_paragraphs(MethodFacts(study={"recruitment": "They are students"}))[1]
+        >>> title, text[:44]
+        ('Annotators', 'They are students. [qualification: not state')
+    """
+    parts = {
+        "Pool": _pool(facts),
+        "Annotators": _annotators(facts),
+        "Procedure": _procedure(facts),
+        "Exclusions": _exclusions(facts),
+        "Agreement": _agreement(facts),
+        "Labels": _labels(facts),
+    }
+    return [(title, " ".join(sentences)) for title, sentences in parts.items()]
+
+
+def blanks_of(paragraphs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the names of the blanks in paragraphs, in their order.
+
+    Examples:
+        >>> blanks_of([("Annotators", f"{blank('pay')} They agreed. {blank('ethics')}")])
+        ['pay', 'ethics']
+    """
+    found = []
+    for _, text in paragraphs:
+        found += [part.split(": not stated]")[0] for part in text.split("[")[1:] if ": not stated]" in part]
+    return found
+
+
+_LATEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "“": "``",
+    "”": "''",
+}
+
+
+def drawn_paragraph(title: str, text: str, form: str) -> str:
+    """Return a paragraph as plain text, or for LaTeX, with its special characters escaped.
+
+    Examples:
+        >>> print(drawn_paragraph("Pay", "100% of $12", "latex"))
+        \\paragraph{Pay} 100\\% of \\$12
+    """
+    if form == "latex":
+        return f"\\paragraph{{{title}}} {''.join(_LATEX.get(char, char) for char in text)}"
+    return f"{title}. {text}"
+
+
+def _pool(facts: MethodFacts) -> Iterator[str]:
+    if facts.pool is None:
+        yield blank("pool")
+        return
+    n = facts.pool
+    yield (
+        f"Pairs were pooled from the top {n['depth']} of {n['runs']:,} runs: {n['pairs']:,} pairs of "
+        f"{n['queries']:,} queries."
+    )
+    if "originals_in_pool" in n:
+        yield f"{n['originals_in_pool']:,} of {n['originals']:,} original positives are among them."
+
+
+def _annotators(facts: MethodFacts) -> Iterator[str]:
+    for name in STUDY:
+        text = facts.study.get(name, "").strip()
+        yield blank(name) if not text else text if text.endswith((".", "!", "?")) else f"{text}."
+    if facts.judgments is None:
+        yield blank("judgments")
+        return
+    n = facts.judgments
+    yield f"{n['annotators']:,} annotators gave {n['judgments']:,} judgments of {n['pairs']:,} pairs."
+    if n.get("days"):
+        first, last = n["days"]
+        yield f"They worked on one day, {first}." if first == last else f"They worked from {first} to {last}."
+    else:
+        yield blank("dates")
+    if n.get("seconds"):
+        low, middle, high = n["seconds"]
+        yield (
+            f"A judgment took {middle:.1f} seconds in the median (quartiles {low:.1f} and {high:.1f}), "
+            f"{n['hours']:,.1f} hours in all."
+        )
+    else:
+        yield blank("time")
+
+
+def _procedure(facts: MethodFacts) -> Iterator[str]:
+    if facts.question:
+        answers = ", ".join(facts.answers)
+        yield f"By guideline {facts.guideline} they answered “{facts.question}” with one of: {answers}."
+    else:
+        yield blank("guideline")
+    if facts.asked:
+        yield "They saw the caption and the item, and neither models, ranks nor which item is the original."
+        n = facts.asked
+        yield (
+            f"{n.get('overlap', 0):,} pairs were assigned to a second annotator by design, "
+            f"{n.get('adjudication', 0):,} were asked again in later rounds."
+        )
+        if n.get("training") or n.get("control"):
+            yield (
+                f"Queues held {n.get('training', 0):,} training tasks and {n.get('control', 0):,} controls, "
+                "pairs of known answer, which are no votes."
+            )
+    if facts.agreement is None:
+        yield blank("overlap")
+        return
+    by_votes = facts.agreement.n_pairs_by_votes
+    several = sum(by_votes[2:])
+    yield (
+        f"Among first answers {by_votes[1]:,} pairs have one vote and {several:,} two or more "
+        f"({several / max(sum(by_votes), 1):.1%})."
+    )
+
+
+def _exclusions(facts: MethodFacts) -> Iterator[str]:
+    if facts.dropped is None:
+        yield blank("exclusions")
+    elif facts.dropped:
+        counted = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in facts.dropped.items())
+        yield f"Of the answers {sum(facts.dropped.values()):,} are no votes: {counted}."
+    else:
+        yield "No answer was left out."
+    if facts.n_later:
+        yield (
+            f"{facts.n_later:,} answers of later rounds, or not asked of their annotator, do not enter the "
+            "agreement."
+        )
+
+
+def _agreement(facts: MethodFacts) -> Iterator[str]:
+    if facts.agreement is None:
+        yield blank("agreement")
+        return
+    for row in facts.agreement.table.to_dict("records"):
+        name = STATISTICS[str(row["statistic"])].title
+        if row["value"] != row["value"]:
+            yield f"{name} is undefined: {row['note']}."
+            continue
+        limits = "" if row["low"] != row["low"] else f" [{row['low']:.3f}, {row['high']:.3f}]"
+        band = f" ({row['band']} by Landis and Koch with probability {row['band_probability']:.2f})"
+        yield f"{name} is {row['value']:.3f}{limits}{band if row['band'] else ''}."
+    units = "captions" if facts.agreement.cluster else "pairs"
+    yield f"Intervals are 95% by the jackknife of {units}."
+    if facts.agreement.design_effect == facts.agreement.design_effect:
+        yield f"The design effect of captions on alpha is {facts.agreement.design_effect:.2f}."
+
+
+def _labels(facts: MethodFacts) -> Iterator[str]:
+    if facts.labels_by is None:
+        yield blank("rule")
+        yield blank("disputes")
+    else:
+        n = facts.labels_by
+        yield (
+            f"Labels are by rule {n['rule']}: {n['labels']:,} pairs have a label, {n['disputes']:,} are in "
+            "dispute."
+        )
+        other = sum(n["against_majority"][name] for name in ("other", "gained", "lost"))
+        yield f"{other:,} pairs come out otherwise than by a plain majority."
+        if n.get("on_controls"):
+            known = n["on_controls"]
+            yield f"It is right on {known['n_right']:,} of {known['n_labelled']:,} controls that it labels."
+    if facts.augmented is None:
+        yield blank("policy")
+        return
+    n = facts.augmented
+    yield (
+        f"Joined to the original qrels under policy {n['policy']}, {n['new']:,} pairs are new positives, "
+        f"{n['confirmed']:,} original positives are confirmed and {n['rejected']:,} rejected."
+    )
+    if n.get("queries_without_positive"):
+        yield f"{len(n['queries_without_positive']):,} queries lost their only positive."

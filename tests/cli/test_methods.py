@@ -1,0 +1,75 @@
+"""`report methods`: the paragraphs of a paper from a workspace's files."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+
+
+@pytest.fixture
+def workspace(fire: Fire, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    fire("init", "work")
+    root = folder / "work"
+    for name in ("clip.run", "ssb.run"):
+        (folder / name).rename(root / "runs" / name)
+    (folder / "qrels.txt").rename(root / "collection" / "qrels.txt")
+    (folder / "queries.tsv").rename(root / "collection" / "queries.tsv")
+    monkeypatch.chdir(root)
+    return root
+
+
+def answer_all(root: Path) -> int:
+    """Two people answer every task, the second one skips the first; return how many tasks there are."""
+    tasks = json.loads((root / "tasks/tasks.json").read_text())
+    for person, n_skipped in ((1, 0), (2, 1)):
+        answered = []
+        for n, task in enumerate(tasks, 1):
+            label = "relevant" if (n + person) % 3 else "irrelevant"
+            result = [{"from_name": "relevance", "type": "choices", "value": {"choices": [label]}}]
+            moment = f"2026-0{person}-01T00:00:0{n % 10}Z"
+            annotation = {"id": 100 * person + n, "completed_by": person, "result": result, "lead_time": 4.0}
+            annotation |= {"created_at": moment, "updated_at": moment, "was_cancelled": n <= n_skipped}
+            answered.append({**task, "id": n, "annotations": [annotation]})
+        (root / f"exports/{person}.json").write_text(json.dumps(answered))
+    return len(tasks)
+
+
+def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, workspace: Path) -> None:
+    text = (workspace / "fire.toml").read_text()
+    (workspace / "fire.toml").write_text(text.replace('pay = ""', 'pay = "Paid 14 & more an hour"'))
+    fire("pool")
+    fire("tasks")
+    n = answer_all(workspace)
+    for command in ("import", "resolve", "augment"):
+        fire(command)
+    found = fire("report", "methods")
+    pairs = json.loads((workspace / "pool/manifest.json").read_text())["counts"]["pairs"]
+    assert f"from the top 10 of 2 runs: {pairs:,} pairs of 2 queries" in found.stdout
+    assert f"2 annotators gave {2 * n - 1} judgments of {n} pairs" in found.stdout
+    assert "They worked from 2026-01-01 to 2026-02-01." in found.stdout
+    assert "4.0 seconds in the median" in found.stdout
+    assert f"1 pairs have one vote and {n - 1} two or more" in found.stdout
+    assert "Of the answers 1 are no votes: 1 skipped." in found.stdout
+    assert "Krippendorff's alpha is " in found.stdout
+    assert "Share of positive votes is 0." in found.stdout
+    assert "Labels are by rule fire" in found.stdout
+    assert "under policy union" in found.stdout
+    assert "[recruitment: not stated]" in found.stdout
+    assert "blanks: recruitment, qualification, consent, ethics;" in found.stderr
+    paper = fire("report", "methods", "--format", "latex").stdout
+    assert paper.count("\\paragraph{") == 6
+    assert "Paid 14 \\& more an hour." in paper
+
+
+def test_a_workspace_in_which_nothing_was_done_has_blanks(fire: Fire, workspace: Path) -> None:
+    found = fire("report", "methods")
+    for name in ("pool", "judgments", "exclusions", "agreement", "rule", "policy"):
+        assert f"[{name}: not stated]" in found.stdout
+
+
+def test_without_a_workspace_nothing_is_known(fire: Fire) -> None:
+    assert "no fire.toml" in fire("report", "methods", code=1).stderr

@@ -1,0 +1,55 @@
+from fire_toolkit.paper_tables.methods import (
+    STUDY,
+    MethodFacts,
+    blanks_of,
+    drawn_paragraph,
+    methods_paragraphs,
+)
+from fire_toolkit.workspace.config import SETTINGS
+
+
+def test_what_is_not_known_is_a_blank_with_its_name() -> None:
+    paragraphs = methods_paragraphs(MethodFacts())
+    titles = ["Pool", "Annotators", "Procedure", "Exclusions", "Agreement", "Labels"]
+    assert [title for title, _ in paragraphs] == titles
+    own = ["judgments", "guideline", "overlap", "exclusions", "agreement", "rule", "disputes", "policy"]
+    assert blanks_of(paragraphs) == ["pool", *STUDY, *own]
+
+
+def test_the_workspace_has_a_setting_for_each_thing_that_no_file_knows() -> None:
+    assert dict.fromkeys(STUDY, "") == SETTINGS["study"]
+
+
+def test_what_is_known_is_said() -> None:
+    facts = MethodFacts(
+        study={"pay": "14 EUR an hour", "consent": "They agreed in writing."},
+        dropped={"skipped": 3, "no_label": 1200},
+        n_later=7,
+        labels_by={
+            "rule": "fire",
+            "labels": 1500,
+            "disputes": 20,
+            "against_majority": {"same": 1490, "other": 4, "gained": 5, "lost": 6},
+        },
+        augmented={
+            "policy": "override",
+            "new": 9,
+            "confirmed": 8,
+            "rejected": 2,
+            "queries_without_positive": ["q"],
+        },
+    )
+    text = dict(methods_paragraphs(facts))
+    assert "14 EUR an hour. They agreed in writing. [ethics: not stated]" in text["Annotators"]
+    assert text["Exclusions"].startswith("Of the answers 1,203 are no votes: 3 skipped, 1,200 no label. 7 ")
+    assert "rule fire: 1,500 pairs have a label, 20 are in dispute. 15 pairs come out" in text["Labels"]
+    assert "under policy override, 9 pairs are new positives, 8 original positives" in text["Labels"]
+    assert "1 queries lost their only positive" in text["Labels"]
+
+
+def test_special_characters_are_escaped_for_latex() -> None:
+    found = drawn_paragraph("Pay", "5% & $3_a {b} #1 a\\b ~ ^ <x> “q”", "latex")
+    assert found == (
+        r"\paragraph{Pay} 5\% \& \$3\_a \{b\} \#1 a\textbackslash{}b \textasciitilde{} "
+        r"\textasciicircum{} \textless{}x\textgreater{} ``q''"
+    )
