@@ -3,9 +3,10 @@
 681,000 labels by 100 annotators on 579,000 pairs, 102,000 of them judged twice. Peers: index resampling
 with the package krippendorff, and crowd-kit, if a Python that has it is named (with pandas and
 scikit-learn; its text models are not needed). With --coverage, how often a 95% interval of each statistic
-holds the truth, for even and uneven draws of second judgments, by pairs and by captions.
+holds the truth, for even and uneven draws of second judgments, by pairs and by captions. With --rules and the
+folder of TREC 2011's crowd labels, how often crowd-kit's models and ours are right where NIST judged.
 
-Usage: python benchmarks/agreement.py [--coverage] [CROWDKIT_PYTHON]
+Usage: python benchmarks/agreement.py [--coverage] [--rules TREC2011_CROWD_FOLDER] [CROWDKIT_PYTHON]
 """
 
 import subprocess
@@ -57,6 +58,36 @@ for n in (2, 22):
     start = time.process_time()
     DawidSkene(n_iter=n, tol=-1).fit(votes)
     print(time.process_time() - start)
+"""
+
+
+# Prints of each of crowd-kit's models how many of the known pairs without tied votes it labels right.
+CROWDKIT_RULES = """
+import importlib.util, pathlib, sys, types
+from importlib import import_module
+import pandas as pd
+root = pathlib.Path(importlib.util.find_spec("crowdkit").submodule_search_locations[0])
+for name in ("crowdkit", "crowdkit.aggregation", "crowdkit.aggregation.classification"):
+    module = types.ModuleType(name)
+    module.__path__ = [str(root.joinpath(*name.split(".")[1:]))]
+    sys.modules[name] = module
+folder = pathlib.Path(sys.argv[1])
+votes = pd.read_csv(folder / "trec11_vuurens.labels.csv", dtype={"worker": str})[["task", "worker", "label"]]
+gold = pd.read_csv(folder / "trec11_vuurens.gold.csv").set_index("task")["gold"] > 0
+share = votes.groupby("task")["label"].mean()
+gold = gold[gold.index.isin(share[share != 0.5].index)].astype(int)
+for module, name, options in (
+    ("majority_vote", "MajorityVote", {}),
+    ("dawid_skene", "DawidSkene", {"n_iter": 200, "tol": 1e-9}),
+    ("dawid_skene", "OneCoinDawidSkene", {"n_iter": 100, "tol": 1e-5}),
+    ("mace", "MACE", {"random_state": 0}),
+    ("mace", "MACE", {"random_state": 0, "method": "em"}),
+    ("glad", "GLAD", {"silent": True}),
+):
+    model = getattr(import_module("crowdkit.aggregation.classification." + module), name)(**options)
+    labels = model.fit(votes).labels_.astype(int)
+    right = int((labels[gold.index] == gold).sum())
+    print(f"  crowd-kit {name} {options}: {right} of {len(gold)}, {labels.mean():.3f} positive")
 """
 
 
@@ -236,9 +267,23 @@ def measure_coverage(n_trials: int = 500) -> None:
                 print(f"{title:<24} {n_captions} captions  {name:<20} {truth[name]:.3f}  {shares}")
 
 
+def measure_rules(folder: Path, python: str | None) -> None:
+    """Print how often each rule, and each of crowd-kit's models, is right where NIST judged."""
+    print("Labels of crowd workers beside NIST's, pairs without tied votes", flush=True)
+    example = Path(__file__).resolve().parent.parent / "examples" / "trec2011_crowd.py"
+    subprocess.run([sys.executable, example, folder], check=True)
+    if python is not None:
+        subprocess.run([python, "-W", "ignore", "-c", CROWDKIT_RULES, folder], check=True)
+
+
 def main() -> None:
     """Measure."""
     words = sys.argv[1:]
+    if "--rules" in words:
+        place = words.index("--rules")
+        folder = Path(words[place + 1])
+        del words[place : place + 2]
+        measure_rules(folder, words[-1] if words and not words[-1].startswith("--") else None)
     if "--coverage" in words:
         measure_coverage()
         words.remove("--coverage")
