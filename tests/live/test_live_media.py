@@ -144,3 +144,34 @@ def test_a_changed_address_reaches_tasks_without_answer_and_no_others(
     assert f"1 of them were answered already ({FAY}: q3 v3)" in said
     with site.server.as_admin() as http:
         assert {task["data"]["video"] for task in _tasks(http, project)} == {f"{old}?v=2"}
+
+
+def test_two_pushes_at_once_make_one_project_each_and_a_copy_is_retired(
+    site: Site,  # noqa: F811
+) -> None:
+    site.make_tasks(40, overlap=0.5)
+    words = [sys.executable, "-m", "fire_toolkit", "push", "--annotator", EVE, "--annotator", FAY]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    both = [
+        subprocess.Popen(words, cwd=site.root, env=environ, stderr=subprocess.PIPE, text=True) for _ in "12"
+    ]
+    said = [process.communicate(timeout=300)[1] for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert sum("60 tasks added, 0 there before" in words for words in said) == 1, said
+    assert sum("0 tasks added, 60 there before" in words for words in said) == 1, said
+    for project in site.projects().values():
+        assert set(site.keys(project).values()) == {1}
+
+    project = site.projects()[f"1/{EVE}"]
+    with site.server.as_admin() as http:
+        found = http.get(f"/api/projects/{project}/").raise_for_status().json()
+        copy = {name: found[name] for name in ("title", "description", "label_config")}
+        twin = http.post("/api/projects/", json=copy).raise_for_status().json()["id"]
+    doubled = f"queue 1/{EVE} has 2 projects: {project} (0 answers), {twin} (0 answers)"
+    assert doubled in site.run("status").output
+    assert doubled in site.run("doctor", code=3).output
+    assert f"retired: projects {twin}, copies without answers" in site.run("push", "--repair").output
+    assert "has 2 projects" not in site.run("status").output
+    with site.server.as_admin() as http:
+        assert "Do not judge here" in http.get(f"/api/projects/{twin}/").json()["title"]
+        http.delete(f"/api/projects/{twin}/").raise_for_status()
