@@ -109,6 +109,7 @@ class World:
         self.has_deleted = False
         self.must_count: Versions = set()
         self.gone: set[str] = set()
+        self.given: dict[int, set[str]] = {}
 
     def _handle(self, request: httpx.Request) -> httpx.Response:
         operator = threading.current_thread()
@@ -181,7 +182,8 @@ class World:
         task = self.chance.choice(sorted(offered, key=lambda task: task["id"]))
         person = server.projects[task["project"]]["description"].split()[-1]
         label = self.chance.choice(["relevant", "irrelevant", "ambiguous", None])
-        server.answer(task["id"], PEOPLE[person], label)
+        number = server.answer(task["id"], PEOPLE[person], label)
+        self.given.setdefault(task["project"], set()).add(server.annotations[number]["unique_id"])
         if self.chance.random() < 0.1:
             server.lose_time(task["id"])
 
@@ -212,10 +214,9 @@ class World:
             return
         number = self.chance.choice(sorted(self.server.projects))
         there = {version_of(a) for a in self.server.annotations.values() if a["project"] == number}
-        ledger = read_ledger(self.root / LEDGER_FOLDER)
-        self.must_count |= there & known_versions(ledger)
+        self.must_count |= there & known_versions(read_ledger(self.root / LEDGER_FOLDER))
         # What was deleted in it before, and not yet pulled, nobody will ever tell from the rest.
-        self.gone |= set(ledger.loc[ledger["project"] == str(number), "annotation"])
+        self.gone |= self.given.pop(number, set())
         for task in self.server.tasks_of(number):
             self.server.delete_task(task["id"])
         del self.server.projects[number]
