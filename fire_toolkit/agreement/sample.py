@@ -92,6 +92,8 @@ def _weigh_pairs(votes: Votes, definition: Statistic) -> tuple[npt.NDArray[np.bo
 
 def _by_kind(columns: Floats, place: Ints, weights: Floats) -> tuple[Floats, Ints]:
     """Return the weighted columns of each pattern with one weight, and how many pairs are of it."""
+    if len(weights) and (weights == weights[0]).all():
+        return weights[0] * columns, np.bincount(place).astype(np.int64)
     strata, stratum = np.unique(weights, return_inverse=True)
     kinds, n_drawn = np.unique(place * len(strata) + stratum, return_counts=True)
     return strata[kinds % len(strata)][:, None] * columns[kinds // len(strata)], n_drawn

@@ -199,3 +199,19 @@ def test_clusters_drawn_unevenly_say_how_often_intervals_of_two_annotators_hold(
         judgments = pairs(ANSWERS * 9, p=[chance, *[1.0] * 89])
         row = agreement_intervals(judgments, statistics=[name], inclusion="p", cluster="query_id").iloc[0]
         assert ("held the truth in .88" in row["interval_note"]) == warned
+
+
+def test_weighted_label_shares_by_hand() -> None:
+    # Doubled at chance 1: six pairs 11 and four 10; at chance .1: nine pairs 00 and one 01; 90 single zeros.
+    given = [("11", 1.0)] * 6 + [("10", 1.0)] * 4 + [("00", 0.1)] * 9 + [("01", 0.1)] + [("0", 0.1)] * 90
+    rows = [("q", f"d{unit:03d}", "uv"[place], label, chance)
+            for unit, (labels, chance) in enumerate(given) for place, label in enumerate(labels)]  # fmt: skip
+    names = ["query_id", "doc_id", "annotator_id", "label", "inclusion_probability"]
+    judgments = check_judgments(pd.DataFrame(rows, columns=names))
+    found = agreement(judgments, statistics=["fleiss_kappa", "gwet_ac1", "prevalence", "percent_agreement"])
+    agreeing = (6 + 9 * 10) / (10 + 10 * 10)
+    share = (6 + 4 / 2 + 10 / 2) / (10 + 10 * 10)
+    by_chance, by_gwet = share**2 + (1 - share) ** 2, 2 * share * (1 - share)
+    assert found["value"].tolist() == pytest.approx(
+        [(agreeing - by_chance) / (1 - by_chance), (agreeing - by_gwet) / (1 - by_gwet), share, agreeing]
+    )
