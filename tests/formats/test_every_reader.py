@@ -80,6 +80,7 @@ SEEDS: dict[str, bytes] = {
     "table_files.read_items": b"doc_id,media_url\nd,x.mp4\n",
     "table_files.read_judged_pairs": PAIRS.encode(),
     "table_files.read_judgments": PAIRS.encode(),
+    "table_files.read_judgments_and_repeats": PAIRS.encode(),
     "table_files.read_labels": PAIRS.encode(),
     "table_files.read_pool": PAIRS.encode(),
     "table_files.read_pool_sources": b"query_id,doc_id,run_id,rank\nq,d,m,1\n",

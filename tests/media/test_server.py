@@ -50,7 +50,7 @@ def server(root: Path, refusals: list[str]) -> Iterator[MediaServer]:
 
 @pytest.fixture
 def client(server: MediaServer) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.base_url, trust_env=False, timeout=20) as client:
+    with httpx.Client(base_url=server.base_url, trust_env=False, timeout=60) as client:
         yield client
 
 
@@ -322,7 +322,7 @@ def test_the_command_serves_until_it_is_stopped(root: Path, sign: signal.Signals
                 time.sleep(0.05)
         assert answer.content == BIG[:4]
         process.send_signal(sign)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 0
