@@ -16,6 +16,8 @@ from fire_toolkit.tables import Judgments, first_round
 N_RESAMPLES = 2000
 LEAST_AGREEMENT = 0.7
 MIN_PAIRS = 10
+LEAST_ALPHA = 0.667  # Krippendorff (2004): below it even tentative conclusions are not to be drawn
+_MIN_PAIRS_OF_ALPHA = 50
 _MIN_ALIKE = 20  # answers, all the same, before that is worth a look
 _BY_CHANCE = 0.01
 _FAST_SHARE = 0.5
@@ -25,8 +27,8 @@ class LiveQuality(NamedTuple):
     """What `live_quality` returns.
 
     alpha: of the first answers so far; prevalence: the share of positives among them; n_pairable: pairs with
-    two of them; people: a row for each annotator; alarms: columns annotator_id, alarm (`fast`, `one_answer`,
-    `agreement`) and words.
+    two of them; people: a row for each annotator; alarms: columns annotator_id (`all` for the campaign),
+    alarm (`alpha`, `fast`, `one_answer`, `agreement`) and words.
     """
 
     alpha: Interval
@@ -58,7 +60,8 @@ def live_quality(
         peer_positive_rate, peer_agreement, duration_s_q50), shared_duration_s and peer_duration_s (medians on
         the pairs that others judged too, own and others'), n_timed (answers whose time and item's length are
         known) and n_faster (of these, how many took less than the item lasts).
-        Alarms: more than half of 10 or more timed answers were faster than their item; 20 or more votes all
+        Alarms: the whole interval of alpha, from 50 pairs on, lies below .667; more than half of 10 or more
+        timed answers were faster than their item; 20 or more votes all
         the same, where that has a chance below .01 by the shares of all others' votes; agreement with peers
         on 10 pairs or more below `least_agreement`. An alarm is a reason to look, not a verdict.
 
@@ -83,11 +86,19 @@ def live_quality(
         people.set_index("annotator_id").join(_paces(judgments, votes)).join(_faster(judgments, lengths_s))
     )
     people = people.reset_index().astype(dict.fromkeys(["n_timed", "n_faster"], "int64"))
-    rows = list(_alarms(people, judgments, votes, least_agreement))
+    n_pairable = int(votes.is_pairable.sum())
+    rows = [*_low_alpha(interval, n_pairable), *_alarms(people, judgments, votes, least_agreement)]
     alarms = pd.DataFrame(rows, columns=["annotator_id", "alarm", "words"], dtype="str")
-    return LiveQuality(
-        interval, measure(votes, "prevalence", level)[0], int(votes.is_pairable.sum()), people, alarms
-    )
+    return LiveQuality(interval, measure(votes, "prevalence", level)[0], n_pairable, people, alarms)
+
+
+def _low_alpha(interval: Interval, n_pairable: int) -> Iterator[tuple[str, str, str]]:
+    """Yield an alarm where people agree little beyond chance, which few positives hide in shares."""
+    if n_pairable >= _MIN_PAIRS_OF_ALPHA and interval.high < LEAST_ALPHA:
+        words = (
+            f"alpha is at most {interval.high:.2f} (95%), below {LEAST_ALPHA}: little agreement beyond chance"
+        )
+        yield "all", "alpha", words
 
 
 def _paces(judgments: Judgments, votes: Votes) -> pd.DataFrame:

@@ -84,6 +84,19 @@ def test_little_agreement_is_an_alarm_below_the_bound(bound: float, names: list[
     assert found.alarms["annotator_id"].tolist() == names
 
 
+@pytest.mark.parametrize(("n_pairs", "alarms"), [(49, []), (60, [["all", "alpha"]])])
+def test_agreement_by_chance_is_an_alarm_though_few_positives_make_it_look_good(
+    n_pairs: int, alarms: list[list[str]]
+) -> None:
+    ann, bob = (["irrelevant"] * n_pairs for _ in range(2))
+    ann[::20], bob[5::20] = ["relevant"] * len(ann[::20]), ["relevant"] * len(bob[5::20])
+    found = live_quality(judged({"ann": ann, "bob": bob}), grades=GRADES)
+    assert found.people["peer_agreement"].min() >= 0.85
+    assert found.alarms[["annotator_id", "alarm"]].to_numpy().tolist() == alarms
+    good = live_quality(judged({"ann": ann, "bob": ann}), grades=GRADES)
+    assert good.alarms.empty
+
+
 def test_nothing_judged_is_no_row_and_no_alpha() -> None:
     found = live_quality(judged({}), grades=GRADES)
     assert (len(found.people), len(found.alarms), found.n_pairable) == (0, 0, 0)
