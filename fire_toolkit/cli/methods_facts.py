@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,10 @@ def workspace_facts(workspace: Workspace, given: Given) -> MethodFacts:
     }
     path = root / "judgments/judgments.csv"
     if path.is_file():
-        facts |= _of_judgments(judgments_from(given.use(path)), path.with_name("dropped.csv"), given)
+        excluded = (facts["labels_by"] or {}).get("excluded", {})
+        facts |= _of_judgments(
+            judgments_from(given.use(path)), excluded, path.with_name("dropped.csv"), given
+        )
     return MethodFacts(**facts)
 
 
@@ -56,8 +59,12 @@ def _asked(root: Path) -> Mapping[str, int] | None:
     return Counter(kind for entry in rounds for kind in entry.assignments["kind"]) if rounds else None
 
 
-def _of_judgments(judgments: Judgments, dropped: Path, given: Given) -> dict[str, Any]:
-    first = first_round(judgments)
+def _of_judgments(
+    judgments: Judgments, excluded: Collection[str], dropped: Path, given: Given
+) -> dict[str, Any]:
+    """Return what judgments say; those of annotators whom `resolve` left out are counted, and no more."""
+    kept = judgments[~judgments["annotator_id"].isin(list(excluded))]
+    first = first_round(Judgments(kept.reset_index(drop=True)))
     seconds = judgments["duration_s"].dropna()
     moments = pd.to_datetime(judgments["created_at"], utc=True, format="ISO8601", errors="coerce").dropna()
     counts: dict[str, Any] = {
@@ -74,6 +81,6 @@ def _of_judgments(judgments: Judgments, dropped: Path, given: Given) -> dict[str
     return {
         "judgments": counts,
         "dropped": None if reasons is None else dict(sorted(Counter(reasons).items())),
-        "n_later": len(judgments) - len(first),
+        "n_later": len(kept) - len(first),
         "agreement": agreement_summary(first, grades=grades_of(first, None), all_rounds=True),
     }

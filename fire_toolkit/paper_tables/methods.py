@@ -181,7 +181,10 @@ def _exclusions(facts: MethodFacts) -> Iterator[str]:
     elif facts.dropped:
         counted = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in facts.dropped.items())
         yield f"Of the answers {sum(facts.dropped.values()):,} are no votes: {counted}."
-    else:
+    excluded = (facts.labels_by or {}).get("excluded", {})
+    for name, reason in excluded.items():
+        yield f"The answers of {name} enter neither agreement nor labels ({reason})."
+    if facts.dropped == {} and not excluded:
         yield "No answer was left out."
     if facts.n_later:
         yield (

@@ -58,6 +58,13 @@ def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, works
     assert "Share of positive votes is 0." in found.stdout
     assert "Labels are by rule fire" in found.stdout
     assert "under policy union" in found.stdout
+    assert "enter neither" not in found.stdout
+
+    fire("resolve", "--exclude", "2", "--reason", "failed the controls")
+    without = fire("report", "methods").stdout
+    assert "The answers of 2 enter neither agreement nor labels (failed the controls)." in without
+    assert f"2 annotators gave {2 * n - 1} judgments of {n} pairs" in without
+    assert f"{n} pairs have one vote and 0 two or more" in without
     assert "[recruitment: not stated]" in found.stdout
     assert "blanks: recruitment, qualification, consent, ethics;" in found.stderr
     paper = fire("report", "methods", "--format", "latex").stdout
