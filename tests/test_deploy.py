@@ -16,7 +16,7 @@ import yaml
 
 from fire_toolkit.labelstudio.local_state import LocalState
 from fire_toolkit.labelstudio.server_environment import database_settings, public_settings, server_environment
-from fire_toolkit.media.server import PORT
+from fire_toolkit.media.places import PORT
 
 DEPLOY = Path(__file__).resolve().parents[1] / "docs" / "deploy"
 

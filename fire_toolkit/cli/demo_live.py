@@ -69,7 +69,8 @@ def _label_studio(ctx: click.Context) -> Iterator[None]:
 @contextmanager
 def _media() -> Iterator[MediaServer]:
     """Serve the clips in the background, at the address that the tasks hold if there are tasks."""
-    from fire_toolkit.media.server import PORT, MediaServer, served_files
+    from fire_toolkit.media.places import PORT
+    from fire_toolkit.media.server import MediaServer, served_files
 
     items = read_items(ITEMS)
     known = urlsplit(read_items(SERVED)["media_url"][0]).port if SERVED.is_file() else None

@@ -14,14 +14,12 @@ from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER, checked_url
 from fire_toolkit.labelstudio.media_key import MEDIA_KEY, make_media_key, read_media_key
 from fire_toolkit.media.opaque import opaque_name
-from fire_toolkit.media.places import place_of
+from fire_toolkit.media.places import LOOPBACK_HOSTS, PORT, place_of
 from fire_toolkit.workspace.rounds import handed_out
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PORT = 8790
-_LOOPBACK = ("127.0.0.1", "localhost")
 Table = TypeVar("Table", bound="pd.DataFrame")
 
 
@@ -42,8 +40,8 @@ def base_and_port(base_url: str | None, host: str, port: int | None) -> tuple[st
     """
     base = checked_url(base_url) if base_url else media_base()
     parts = urlsplit(base)
-    is_here = parts.hostname in _LOOPBACK
-    if not base_url and is_here and (port is not None or host not in _LOOPBACK):
+    is_here = parts.hostname in LOOPBACK_HOSTS
+    if not base_url and is_here and (port is not None or host not in LOOPBACK_HOSTS):
         base = ""
     return base, (parts.port if is_here and parts.port else PORT) if port is None else port
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import urlsplit
 
+from fire_toolkit.media.places import LOOPBACK_HOSTS
 from fire_toolkit.media.playable import MediaFacts
 from fire_toolkit.media.probe import image_format, probe_stream
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 TIMEOUT_S = 20.0
 _BLOCK_BYTES = 262_144
 _MAX_BYTES = 64_000_000
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _NO_ANSWER = "does not answer"
 _NO_PARTS = "does not answer parts (Range): no seeking"
 _NO_MEDIA = ("text/html", "text/plain", "application/json", "application/xml", "text/xml")
@@ -59,7 +59,7 @@ def open_links(
         if own[1] and origin_of(request.url) == own[0]:
             request.headers["Authorization"] = own[1]
 
-    direct = {f"all://{host}": None for host in _LOOPBACK if ":" not in host}
+    direct = {f"all://{host}": None for host in LOOPBACK_HOSTS if ":" not in host}
     return httpx.Client(
         transport=transport,
         timeout=timeout_s,
@@ -172,7 +172,7 @@ def _cors_fault(answers: list[httpx.Response], origin: str) -> str:
 
 def _mixed_fault(url: str, origin: str) -> str:
     parts = urlsplit(url)
-    if urlsplit(origin).scheme == "https" and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
+    if urlsplit(origin).scheme == "https" and parts.scheme == "http" and parts.hostname not in LOOPBACK_HOSTS:
         return "http on a page that came by https: browsers block it"
     return ""
 

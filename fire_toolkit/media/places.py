@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
 
+PORT = 8790  # of `media serve`
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _OF_LABEL_STUDIO = ("/data/local-files/", "/data/upload/")
 _BUCKETS = ("s3://", "s3s://", "gs://", "gcs://", "azure-blob://", "azure_blob://")

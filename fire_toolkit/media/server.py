@@ -18,11 +18,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.media.places import place_of
+from fire_toolkit.media.places import PORT, place_of
 from fire_toolkit.serving import LOOPBACK, LocalServer
 from fire_toolkit.tables import Items, check_items
 
-PORT = 8790
 _IDLE_S = 300
 _ASKED_WITH = ("Range", "If-Range", "If-None-Match")
 _READABLE = ("Accept-Ranges", "Content-Length", "Content-Range", "ETag")
