@@ -1,0 +1,1 @@
+"""Plans before judging: power, cost, and what designs are expected to get wrong, by simulation."""

@@ -1,0 +1,86 @@
+"""How many queries tell a difference."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
+from fire_toolkit.planning.power import (
+    mcnemar_least,
+    mcnemar_power,
+    mcnemar_queries,
+    paired_t_least,
+    paired_t_power,
+    paired_t_queries,
+)
+
+
+# n = [z√p_d + z√(p_d − Δ²)]² / Δ² at 80% power and 5% two-sided, worked out apart from this project.
+@pytest.mark.parametrize(
+    ("share", "queries"),
+    [
+        (0.1, [7847, 1960, 870, 312]),
+        (0.2, [15696, 3923, 1742, 626]),
+        (0.3, [23545, 5885, 2614, 940]),
+    ],
+)
+def test_queries_that_mcnemar_needs(share: float, queries: list[int]) -> None:
+    assert queries == [mcnemar_queries(points / 100, share_differing=share) for points in (1, 2, 3, 5)]
+
+
+# Sakai, 10.1007/s10791-015-9273-z: 80% power, 5% two-sided.
+def test_queries_that_a_paired_t_test_needs() -> None:
+    assert [paired_t_queries(effect) for effect in (0.2, 0.3, 0.5, 0.8)] == [199, 90, 34, 15]
+
+
+# Numbers of scipy 1.17.
+@pytest.mark.parametrize(
+    ("freedom", "t", "shift", "expected"),
+    [
+        (1, 1.0, 0.5, 0.59274773644),
+        (9, 1.96, 3.0, 0.159784411151),
+        (133, -2.5, 0.5, 0.00153288616571),
+        (133, 5.0, 3.0, 0.971545869712),
+        (27762, 1.96, 3.0, 0.14917420752),
+        (2, -2.5, 0.0, 0.0648058601108),
+        (9, 1.0, 0.0, 0.828281801931),
+    ],
+)
+def test_t_equals_scipy(freedom: int, t: float, shift: float, expected: float) -> None:
+    assert noncentral_t_cdf(t, freedom, shift) == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "expected"),
+    [(1, 12.70620474), (2, 4.30265273), (9, 2.262157163), (132, 1.978098842), (27762, 1.960049439)],
+)
+def test_quantiles_of_t_equal_scipys(freedom: int, expected: float) -> None:
+    assert t_quantile(0.975, freedom) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_least_difference_has_the_power_asked_for() -> None:
+    least = mcnemar_least(1332, share_differing=0.25, level=0.005)
+    assert mcnemar_power(1332, least, share_differing=0.25, level=0.005) == pytest.approx(0.8, abs=1e-6)
+    assert math.isnan(mcnemar_least(5, share_differing=0.1))
+    effect = paired_t_least(40, level=0.01)
+    assert paired_t_power(40, effect, level=0.01) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_mcnemars_power_is_that_of_simulated_tests() -> None:
+    rng = np.random.default_rng(3)
+    n, share, difference = 800, 0.2, 0.04
+    better, worse = (share + difference) / 2, (share - difference) / 2
+    drawn = rng.multinomial(n, [better, worse, 1 - share], size=20_000)
+    z = (drawn[:, 0] - drawn[:, 1]) / np.sqrt(drawn[:, 0] + drawn[:, 1])
+    assert mcnemar_power(n, difference, share_differing=share) == pytest.approx(
+        np.mean(np.abs(z) > 1.959964), abs=0.015
+    )
+
+
+def test_impossible_shares_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"difference 0\.3 and share of queries that differ 0\.1"):
+        mcnemar_queries(0.3, share_differing=0.1)
+    with pytest.raises(UsageError, match="difference 0, expected above 0"):
+        mcnemar_queries(0, share_differing=0.1)
