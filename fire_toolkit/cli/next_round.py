@@ -34,7 +34,12 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     labels="What `resolve` wrote: labels.csv, or its folder. [default: the workspace's]",
     qrels="The original qrels: rejected originals can be asked again.",
 )
-@click.option("--budget", type=click.IntRange(min=0), metavar="N", help="Ask at most N pairs.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="At most N answers, those to the disputes that this round creates included.",
+)
 @click.option(
     "--ask",
     multiple=True,
@@ -80,8 +85,10 @@ def next_round(
 
     Each pair is asked once more, in this order, up to the budget: disputes; pairs only escalated; original
     positives that the labels reject; positives of one judgment; labels of a low posterior; a random share
-    of the rest. pool.csv has the stratum of each pair and the probability with which it was drawn, by which
-    `agree --join` weighs it. The table shows what each stratum holds, costs and is expected to change.
+    of the rest. Of a budget the random share is set aside first, and an answer for each dispute that the
+    round is expected to create; what is left over goes to more pairs at random. pool.csv has the stratum of
+    each pair and the probability with which it was drawn, by which `agree --join` weighs it. The table shows
+    what each stratum holds, costs and is expected to change.
 
     Where `push` or `tasks --annotators` has begun a campaign, the pairs become its next round: those that
     wait for an answer are left out, nobody gets a pair twice, and the answers are marked (columns round and
@@ -176,6 +183,7 @@ def _show(
     n_waiting = len(waiting_pairs(campaign.rounds, campaign.ledger, campaign.retired)) if campaign else 0
     if as_json:
         counts: dict[str, Any] = {"round": number, "pairs": len(planned.pool), "waiting": n_waiting}
+        counts |= {"kept": planned.kept, "unused": planned.unused}
         plan = json.loads(formatted(planned.strata, "json"))
         click.echo(json.dumps({**counts, "annotators": loads, "plan": plan}, ensure_ascii=False))
         return
@@ -198,6 +206,10 @@ def _say_cost(planned: RoundPlan, number: int) -> None:
     hours = f", about {minutes:.0f} minutes" if minutes < 90 else f", about {minutes / 60:,.1f} hours"
     hours = "" if math.isnan(minutes) else hours
     say(f"round {number}: {n_of(n_asked, 'pair')} to ask again{hours}")
+    if planned.kept:
+        say(f"{planned.kept:,} of the budget kept for the disputes that this round is expected to create")
+    if planned.unused:
+        say(f"{planned.unused:,} of the budget unused: what is asked here holds no more pairs")
 
 
 def _warn_of_chosen_pairs(planned: RoundPlan) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import ESCALATED
 from fire_toolkit.resolution.vote_table import Grades, VoteTable, count_votes
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool, first_round
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, pair_rows
 
 _Table = TypeVar("_Table", Labels, Disputes)
 
@@ -24,12 +25,16 @@ STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "l
 DOUBTED_BY = ("posterior", "weight_share")
 STRATUM_COLUMNS = ["stratum", "n_pairs", "n_asked", "inclusion_probability", "expected_changes", "note"]
 NO_DOUBLED = "no pair has two votes, so nothing is known of how often a second one differs"
+ENOUGH_ORIGINALS = 10
+MOST_RESERVED = 0.1
 
 
 class _RoundPlan(NamedTuple):
     pool: Pool
     strata: pd.DataFrame
     seconds: float
+    kept: int
+    unused: int
 
 
 class RoundPlan(_RoundPlan, Result):
@@ -37,7 +42,8 @@ class RoundPlan(_RoundPlan, Result):
 
     pool: with columns stratum and inclusion_probability; strata: columns stratum, n_pairs (how many there
     are), n_asked, inclusion_probability, expected_changes (labels gained or contradicted), note (what this
-    rests on, or why it is nan); seconds: median time of an answer, nan if unknown.
+    rests on, or why it is nan); seconds: median time of an answer, nan if unknown; kept: how many of the
+    budget are kept for the disputes that this round is expected to create; unused: how many nothing claims.
     """
 
     __slots__ = ()
@@ -45,13 +51,22 @@ class RoundPlan(_RoundPlan, Result):
 
 @dataclass(frozen=True)
 class _Stratum:
-    """Pairs with a column chance, that asking one changes something; share: how many of them are wanted."""
+    """Pairs in the order in which they are asked, and how many of them are wanted.
+
+    pairs: with columns chance (that asking one changes something) and thirds (disputes that it is expected
+    to create); is_even: drawn at random, so that each has the same chance of being asked.
+    """
 
     name: str
     pairs: pd.DataFrame
+    wanted: int
     note: str = ""
-    share: float = 1.0
-    is_ordered: bool = False
+    is_even: bool = True
+
+    @property
+    def cost(self) -> float:
+        """Answers that a pair is expected to take: one, and a third one where it makes a dispute."""
+        return 1.0 + float(self.pairs["thirds"].fillna(0).sum()) / max(len(self.pairs), 1)
 
 
 def plan_round(
@@ -76,6 +91,10 @@ def plan_round(
     `low_posterior`, the least sure first; and of the other pairs with one judgment a random share, for
     agreement. Within a stratum the order is random but for the model's.
 
+    Of a budget the random share is set aside first (at most a tenth of the budget); so is an answer for
+    each dispute that the pairs asked are expected to create. What the strata leave goes to further pairs
+    with one judgment: the least sure ones by the model, where there is one, else at random.
+
     Args:
         judgments: what the labels were made of.
         labels, disputes: of `resolve`.
@@ -83,7 +102,8 @@ def plan_round(
         ask: which of `STRATA` are asked; the others are counted alone.
         original: the benchmark's qrels, for rejected originals; None: no such stratum.
         waiting: pairs (query_id, doc_id) that have been asked and wait for an answer: left out.
-        budget: how many pairs at most, 0 or more; None: all.
+        budget: how many answers at most, those to the disputes of this round included, 0 or more; None:
+            all that is wanted, and nothing is kept.
         random_share: of the other pairs with one judgment, in [0, 1].
         low_posterior: in [0, 1]; of labels by a model of annotators, or by `weighted`.
         seed: of the random order, 0 or more.
@@ -94,7 +114,8 @@ def plan_round(
         where the stratum is asked whole or from its least sure end. Pairs with one judgment that are
         asked by these chances make an even sample when they weigh their inverse. expected_changes is
         n_asked times how often, on pairs with two votes of their first round, another vote differs from a
-        positive (or a negative) one; of disputes all; of a model 1 − posterior.
+        positive (or a negative) one; of rejected originals how often that is so of a negative vote on an
+        original, where 10 or more doubled originals have one; of disputes all; of a model 1 − posterior.
 
     Raises:
         UsageError: an argument out of its range.
@@ -113,26 +134,30 @@ def plan_round(
     _check_arguments(ask, budget, random_share, low_posterior, seed, round)
     if waiting is not None:
         labels, disputes = _without(labels, waiting), _without(disputes, waiting)
+    votes = count_votes(first_round(judgments), grades=grades)
     rejected = None if original is None else rejected_originals(labels, original, round=round)
-    changes = _changes(count_votes(first_round(judgments), grades=grades))
-    left = len(labels) + len(disputes) if budget is None else budget
+    of_rejected = _changes_of_rejected(votes, original)
     draw = np.random.default_rng(seed)
+    strata = [
+        replace(stratum, pairs=stratum.pairs.iloc[draw.permutation(len(stratum.pairs))])
+        if stratum.is_even
+        else stratum
+        for stratum in _strata(
+            labels, disputes, rejected, _changes(votes), of_rejected, low_posterior, random_share
+        )
+    ]
+    numbers, kept, unused = _shared_out(strata, ask, budget)
     asked, rows = [], []
-    for stratum in _strata(labels, disputes, rejected, changes, low_posterior, random_share):
-        pairs = stratum.pairs
-        if not stratum.is_ordered:
-            pairs = pairs.iloc[draw.permutation(len(pairs))]
-        share = stratum.share if stratum.name in ask else 0.0
-        chosen = pairs.iloc[: min(math.ceil(share * len(pairs) - 1e-9), left)]
-        left -= len(chosen)
-        chance = float(share > 0) if stratum.is_ordered or not len(pairs) else len(chosen) / len(pairs)
+    for stratum, n_asked in zip(strata, numbers, strict=True):
+        chosen, n_pairs = stratum.pairs.iloc[:n_asked], len(stratum.pairs)
+        chance = n_asked / n_pairs if stratum.is_even and n_pairs else float(n_asked > 0)
         asked.append(chosen[PAIR].assign(stratum=stratum.name, inclusion_probability=chance))
         bought = float(chosen["chance"].sum(skipna=False))
-        rows.append((stratum.name, len(pairs), len(chosen), chance, bought, stratum.note))
+        rows.append((stratum.name, n_pairs, n_asked, chance, bought, stratum.note))
     durations = judgments["duration_s"].dropna()
     seconds = float(durations.median()) if len(durations) else math.nan
     pool = check_pool(pd.concat(asked).assign(round=round))
-    return RoundPlan(pool, pd.DataFrame(rows, columns=STRATUM_COLUMNS), seconds)
+    return RoundPlan(pool, pd.DataFrame(rows, columns=STRATUM_COLUMNS), seconds, kept, unused)
 
 
 def _check_arguments(
@@ -157,11 +182,41 @@ def _check_arguments(
         raise UsageError(f"round is {number}; expected 1 or more")
 
 
-def _changes(votes: VoteTable) -> tuple[float, float]:
+def _shared_out(
+    strata: Sequence[_Stratum], ask: Collection[str], budget: int | None
+) -> tuple[list[int], int, int]:
+    """Return how many pairs of each stratum to ask, and how much of the budget is kept and unused."""
+    numbers = [0] * len(strata)
+    if budget is None:
+        return [each.wanted if each.name in ask else 0 for each in strata], 0, 0
+    left = float(budget)
+
+    def take(place: int, most: int, part: float) -> None:
+        nonlocal left
+        each = strata[place]
+        more = min(most - numbers[place], int(part / each.cost + 1e-9)) if each.name in ask else 0
+        numbers[place] += more
+        left -= more * each.cost
+
+    random = len(strata) - 1
+    take(random, strata[random].wanted, MOST_RESERVED * budget)
+    for place, each in enumerate(strata):
+        take(place, each.wanted, left)
+    take(random, len(strata[random].pairs), left)
+    rest = budget - sum(numbers)
+    is_short = any(n < each.wanted for n, each in zip(numbers, strata, strict=True) if each.name in ask)
+    is_short |= "random" in ask and numbers[random] < len(strata[random].pairs)
+    thirds = sum(n * (each.cost - 1) for n, each in zip(numbers, strata, strict=True))
+    kept = rest if is_short else min(rest, math.ceil(thirds - 1e-9))
+    return numbers, kept, rest - kept
+
+
+def _changes(votes: VoteTable, is_counted: Bools | None = None) -> tuple[float, float]:
     """Return the chance that another vote is on the other side of a negative one, and of a positive one."""
     is_positive = votes.is_vote & (votes.relevance >= 1)
-    n = votes.n_votes
-    positive = votes.by_label[:, is_positive].sum(axis=1)
+    rows = slice(None) if is_counted is None else is_counted
+    n = votes.n_votes[rows]
+    positive = votes.by_label[rows][:, is_positive].sum(axis=1)
     found = []
     for each in (n - positive, positive):
         possible = (each * (n - 1)).sum()
@@ -169,35 +224,59 @@ def _changes(votes: VoteTable) -> tuple[float, float]:
     return found[0], found[1]
 
 
+def _changes_of_rejected(votes: VoteTable, original: Qrels | None) -> tuple[float, str]:
+    """Return the chance that another vote on a rejected original is positive, and what that rests on."""
+    plain = _changes(votes)[0]
+    if original is None or math.isnan(plain):
+        return plain, _noted(plain)
+    positives = original[original["relevance"] >= 1]
+    is_original = pair_rows(votes.pairs, positives) >= 0
+    is_positive = votes.is_vote & (votes.relevance >= 1)
+    is_doubted = votes.by_label[:, is_positive].sum(axis=1) < votes.n_votes
+    n_known = int((is_original & is_doubted & (votes.n_votes > 1)).sum())
+    if n_known < ENOUGH_ORIGINALS:
+        few = f"that of all doubled pairs; only {n_known} doubled originals have a negative vote"
+        return plain, f"{_noted(plain)} ({few})"
+    chance = _changes(votes, is_original)[0]
+    return chance, f"{_noted(chance)} (that of {n_known:,} doubled originals with a negative vote)"
+
+
 def _strata(
     labels: Labels,
     disputes: Disputes,
     rejected: Pool | None,
     changes: tuple[float, float],
+    of_rejected: tuple[float, str],
     low_posterior: float,
     random_share: float,
 ) -> Iterator[_Stratum]:
     """Yield the strata in their order; a pair is in the first that holds it."""
     of_negative, of_positive = changes
     only_escalated = disputes["reason"] == ESCALATED
-    yield _Stratum("dispute", disputes.loc[~only_escalated, PAIR].assign(chance=1.0))
-    yield _Stratum("escalated", disputes.loc[only_escalated, PAIR].assign(chance=1.0))
+    yield _whole("dispute", disputes[~only_escalated].assign(n_judgments=0), 1.0)
+    yield _whole("escalated", disputes[only_escalated].assign(n_judgments=0), 1.0)
     open_labels = labels
     if rejected is not None:
-        yield _Stratum("rejected_original", rejected[PAIR].assign(chance=of_negative), _noted(of_negative))
-        open_labels = _without(open_labels, rejected)
+        open_labels = _without(labels, rejected)
+        yield _whole("rejected_original", labels.merge(rejected[PAIR], on=PAIR), *of_rejected)
     single = open_labels["n_judgments"] == 1
     unverified = single & (open_labels["relevance"] >= 1)
-    positives = open_labels.loc[unverified, PAIR].assign(chance=of_positive)
-    yield _Stratum("unverified_positive", positives, _noted(of_positive))
+    yield _whole("unverified_positive", open_labels[unverified], of_positive, _noted(of_positive))
     known = [open_labels[name] for name in DOUBTED_BY if name in open_labels.columns]
     support = known[0] if known else pd.Series(1.0, index=open_labels.index)
     unsure = ~unverified & (support < low_posterior)
-    doubted = open_labels[PAIR].assign(support=support, chance=1 - support)[unsure]
-    doubted = doubted.sort_values(["support", *PAIR])
-    yield _Stratum("low_posterior", doubted, "by the model's own posterior", is_ordered=True)
-    others = open_labels.loc[single & ~unverified & ~unsure, PAIR].assign(chance=of_negative)
-    yield _Stratum("random", others, _noted(of_negative), share=random_share)
+    doubted = open_labels.assign(support=support)[unsure].sort_values(["support", *PAIR])
+    by_model = _whole("low_posterior", doubted, 1 - doubted["support"], "by the model's own posterior")
+    yield replace(by_model, is_even=False)
+    others = _whole("random", open_labels[single & ~unverified & ~unsure], of_negative, _noted(of_negative))
+    yield replace(others, wanted=math.ceil(random_share * others.wanted - 1e-9))
+
+
+def _whole(name: str, pairs: pd.DataFrame, chance: float | pd.Series, note: str = "") -> _Stratum:
+    """Return the stratum that is asked whole; a second answer that differs from the first is a dispute."""
+    found = pairs[PAIR].assign(chance=chance)
+    found["thirds"] = found["chance"].where((pairs["n_judgments"] == 1).fillna(False).to_numpy(dtype=bool), 0)
+    return _Stratum(name, found, len(pairs), note)
 
 
 def _noted(chance: float) -> str:

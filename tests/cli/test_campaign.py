@@ -260,10 +260,11 @@ def test_a_plan_says_what_the_next_round_asks(server: FakeServer, workspace: Pat
     run("resolve")
     words = ("next-round", "--random-share", "1", "--budget", "6", "--annotator", "A04", "--format", "json")
     asked = json.loads(run(*words).stdout)
-    assert (asked["round"], asked["pairs"], asked["annotators"]) == (2, 6, {"A04": 6})
+    assert (asked["round"], asked["pairs"], asked["annotators"]) == (2, 5, {"A04": 5})
+    assert (asked["kept"], asked["unused"]) == (1, 0)  # one dispute to come
     planned = read_delimited(workspace / "plan" / "round-2" / "pool.csv")
-    assert (len(planned), set(planned["round"])) == (6, {"2"})
-    assert len(read_delimited(workspace / "campaign" / "round-2" / "tasks.csv")) == 6
+    assert (len(planned), set(planned["round"])) == (5, {"2"})
+    assert len(read_delimited(workspace / "campaign" / "round-2" / "tasks.csv")) == 5
 
 
 def test_training_is_done_first(server: FakeServer, workspace: Path) -> None:

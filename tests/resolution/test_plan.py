@@ -72,7 +72,8 @@ def test_without_the_original_qrels_no_original_is_rejected() -> None:
 def test_a_budget_is_spent_from_the_front(budget: int) -> None:
     plan = planned(original=positives("rejected"), budget=budget, random_share=1.0)
     asked = [n_asked for _, n_asked in strata(plan).values()]
-    assert sum(asked) == min(budget, 44) == len(plan.pool)
+    assert sum(asked) == len(plan.pool)
+    assert sum(asked) + plan.kept + plan.unused == budget
     short = [had > got for had, got in strata(plan).values()]
     begun_short = np.cumsum(short) > 0
     assert all(got == 0 for got, after in zip(asked[1:], begun_short[:-1], strict=True) if after)
@@ -205,3 +206,54 @@ def test_pairs_that_wait_for_an_answer_are_left_out_and_not_counted() -> None:
     plan = plan_round(judgments, *resolved, grades=GRADES, random_share=1, waiting=waiting)
     assert list(plan.pool["doc_id"]) == ["b"]
     assert plan.strata["n_pairs"].sum() == 1
+
+
+def test_the_random_share_is_set_aside_before_positives_take_the_budget() -> None:
+    votes = {f"y{n:04d}": ["yes"] for n in range(300)} | {f"n{n:04d}": ["no"] for n in range(1000)}
+    plan = planned(votes, budget=100)
+    # 2% of 1,000 would be 20, and a tenth of the budget is 10
+    assert (strata(plan)["unverified_positive"][1], strata(plan)["random"][1]) == (90, 10)
+    assert set(plan.pool.loc[plan.pool["stratum"] == "random", "inclusion_probability"]) == {0.01}
+    assert (plan.kept, plan.unused) == (0, 0)
+
+
+def test_what_nobody_claims_goes_to_more_pairs_at_random_and_the_rest_is_said() -> None:
+    votes = {f"y{n:04d}": ["yes"] for n in range(50)} | {f"n{n:04d}": ["no"] for n in range(1000)}
+    assert strata(planned(votes, budget=600))["random"] == (1000, 550)
+    over = planned(votes, budget=2000)
+    assert (strata(over)["random"][1], over.kept, over.unused) == (1000, 0, 950)
+    only = planned(votes, budget=600, ask=["unverified_positive"])
+    assert (len(only.pool), only.unused) == (50, 550)
+
+
+def test_an_answer_is_kept_for_each_dispute_that_the_round_creates() -> None:
+    # 100 splits of 3 votes: of 100 x 2 x 2 + 900 x 2 negatives beside another vote, 200 meet a positive
+    votes = {f"n{n:04d}": ["no"] for n in range(3000)} | {f"d{n:03d}": ["no"] * 2 for n in range(900)}
+    votes |= {f"s{n:03d}": ["no", "yes", "no"] for n in range(100)}
+    plan = planned(votes, budget=500, ask=["random"], random_share=1.0)
+    chance = 200 / (100 * 4 + 900 * 2)
+    n_asked = strata(plan)["random"][1]
+    assert n_asked + plan.kept == 500
+    assert n_asked * chance == pytest.approx(plan.kept, abs=1 + chance)
+    assert plan.strata.set_index("stratum").loc["random", "expected_changes"] == pytest.approx(
+        n_asked * chance
+    )
+
+
+def test_rejected_originals_change_as_often_as_doubled_originals_do() -> None:
+    # two votes each on 20 originals, 8 of them split: a negative vote meets a positive in 8 of 16
+    originals = {
+        f"o{n:02d}": ["no", "yes"] if n < 8 else ["no", "no"] if n < 12 else ["yes"] * 2 for n in range(20)
+    }
+    votes = (
+        originals | {f"r{n:02d}": ["no"] for n in range(30)} | {f"d{n:03d}": ["no"] * 2 for n in range(300)}
+    )
+    known = positives(*originals, *(f"r{n:02d}" for n in range(30)))
+    row = planned(votes, original=known).strata.set_index("stratum").loc["rejected_original"]
+    assert (row["n_pairs"], row["expected_changes"]) == (34, 17.0)
+    assert row["note"].endswith("0.500 (that of 12 doubled originals with a negative vote)")
+    few = (
+        planned(votes, original=positives("o00", "r00")).strata.set_index("stratum").loc["rejected_original"]
+    )
+    assert few["expected_changes"] == pytest.approx(8 / 616)
+    assert few["note"].endswith("(that of all doubled pairs; only 1 doubled originals have a negative vote)")
