@@ -109,7 +109,7 @@ SHEET = (
 )
 POOL = (
     "query_id,doc_id,best_rank,n_runs,is_control,round,stratum,inclusion_probability,design,seed\n"
-    "q1,d1,1,2,False,1,,1.0,certain,0\nq2,d2,,,True,1,s,0.5,srs,7\n"
+    "q1,d1,1,2,False,1,,1.0,certain,0\nq2,d2,,,True,1,s,0.5,srs,0\n"
 )
 
 ROUND = {
@@ -135,6 +135,11 @@ def tables() -> list[Target]:
         of("items.tsv", "doc_id\tmedia_url\tstart_s\tend_s\nd\tx.mp4\t0.5\t2\n", files.read_items),
         of("pool.csv", POOL, files.read_pool),
         of("pool_sources.csv", "query_id,doc_id,run_id,rank\nq,d,m,1\nq,d,n,2\n", files.read_pool_sources),
+        of(
+            "query_design.csv",
+            "query_id,depth,is_sampled,inclusion_probability,seed\nq,10,False,.5,0\nr,50,True,.5,0\n",
+            files.read_query_design,
+        ),
         of("pool_sources.csv, runs", "query_id,doc_id,run_id,rank\nq,d,m,1\n", files.read_pooled_runs),
         of("judgments.csv", PAIRS, files.read_judgments),  # by read_judgments_and_repeats
         of("judged.csv", PAIRS, files.read_judged_pairs),

@@ -39,7 +39,7 @@ MADE_BY = {
 SPECS: dict[str, TableSpec] = {
     name: getattr(tables, re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()) for name in MADE_BY
 }
-_DTYPES = {"coded_id": "category", "int": "i", "float": "f", "bool": "b"}
+_DTYPES = {"coded_id": "category", "int": "i", "float": "f", "probability": "f", "bool": "b"}
 
 
 def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:

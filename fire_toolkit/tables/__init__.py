@@ -15,6 +15,10 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.designs import QUERY_DESIGN as QUERY_DESIGN
+from fire_toolkit.tables.designs import SAMPLED, SEED, check_one_design
+from fire_toolkit.tables.designs import QueryDesign as QueryDesign
+from fire_toolkit.tables.designs import check_query_design as check_query_design
 
 Queries = NewType("Queries", pd.DataFrame)
 Items = NewType("Items", pd.DataFrame)
@@ -82,6 +86,8 @@ POOL = TableSpec(
         Column("is_original", "bool", optional=True, missing=True, default=pd.NA),
         Column("round", "int", optional=True, minimum=1, default=1),
         Column("is_judged", "bool", rare=True),
+        *SAMPLED,
+        SEED,
     ),
     ("query_id", "doc_id"),
     extra=True,
@@ -154,7 +160,7 @@ QRELS = TableSpec(
         *_ids("query_id", "doc_id"),
         Column("relevance", "int"),
         Column("source", "text", optional=True, missing=True, default="original"),
-        Column("stratum", "text", rare=True, missing=True),
+        *SAMPLED,
     ),
     ("query_id", "doc_id"),
 )
@@ -239,9 +245,10 @@ def check_pool(table: pd.DataFrame, *, where: str = "") -> Pool:
     best_rank: over the runs that pooled the pair, missing for an original no run found;
     n_runs: how many pooled it; is_original: missing when no original qrels were given; round: in which
     the pair was or is first asked, from 1; is_judged: where earlier judgments were known when it was
-    pooled. Further columns are kept (stratum, inclusion_probability).
+    pooled. Of a sample: stratum, the part of the pool that was drawn with one chance;
+    inclusion_probability, that chance; seed, of the draw. Further columns are kept.
     """
-    return Pool(check_table(POOL, table, where=where))
+    return Pool(check_one_design(check_table(POOL, table, where=where), where=where or POOL.name))
 
 
 def check_pool_sources(table: pd.DataFrame, *, where: str = "") -> PoolSources:
@@ -362,9 +369,10 @@ def check_qrels(table: pd.DataFrame, *, where: str = "") -> Qrels:
 
     relevance: grade, positive from 1; below 0: pooled, not judged; source: original, confirmed,
     new, rejected, irrelevant. A column stratum stays where there is one: the part of the pool that the
-    pair belongs to, of which all, or a random sample, was judged; missing: a part of its own.
+    pair belongs to, of which all, or a random sample, was judged; missing: a part of its own; and beside
+    it inclusion_probability, the chance with which its pairs were drawn.
     """
-    return Qrels(check_table(QRELS, table, where=where))
+    return Qrels(check_one_design(check_table(QRELS, table, where=where), where=where or QRELS.name))
 
 
 def check_changes(table: pd.DataFrame, *, where: str = "") -> Changes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +29,7 @@ from fire_toolkit.tables.columns import (
 
 Series = Any  # a pandas.Series; its element type changes while a column is checked
 
-Kind = Literal["id", "coded_id", "text", "int", "float", "bool"]
+Kind = Literal["id", "coded_id", "text", "int", "float", "probability", "bool"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Column:
     `coded_id` is an id held as a pandas category whose categories are sorted strings, so that the
     order of codes is the order of ids. `optional` columns are filled with `default` when absent;
     `missing` allows missing values (empty in CSV); `minimum` is inclusive; `finite` forbids NaN
-    and infinities in floats. A column that is `rare` is optional and stays away when absent.
+    and infinities in floats. `probability`: a float above 0 and up to 1. A column that is `rare` is
+    optional and stays away when absent.
     """
 
     name: str
@@ -73,7 +74,7 @@ class TableSpec:
     @property
     def dtypes(self) -> dict[str, str]:
         """Return the dtype of each column that is always there, for a table made row by row."""
-        plain = {"int": "int64", "float": "float64", "bool": "bool"}
+        plain = {"int": "int64", "float": "float64", "probability": "float64", "bool": "bool"}
         return {column.name: plain.get(column.kind, "str") for column in self.columns if not column.rare}
 
 
@@ -148,6 +149,8 @@ def _of_kind(column: Column, values: Series, problems: list[str], coded: dict[st
         return _text(column, values, problems)
     if column.kind == "bool":
         return _booleans(column, values, problems)
+    if column.kind == "probability":
+        return _probabilities(column, values, problems)
     return _numbers(column, values, problems)
 
 
@@ -265,6 +268,14 @@ def _without_unused(coded: Any) -> Any:
         if not is_used[:-1].all():
             is_used[coded.codes[start : start + (1 << 18)]] = True  # a missing value's code is -1
     return coded if is_used[:-1].all() else coded.remove_unused_categories()
+
+
+def _probabilities(column: Column, values: Series, problems: list[str]) -> Series:
+    numbers = _numbers(replace(column, kind="float"), values, problems)
+    if not problems:
+        is_out = ~((numbers > 0) & (numbers <= 1) | numbers.isna())
+        _say(problems, column, "is no probability above 0 and up to 1", is_out, values)
+    return numbers
 
 
 def _is_plain(column: Column, values: Series) -> bool:

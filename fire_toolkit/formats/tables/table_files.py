@@ -20,6 +20,7 @@ from fire_toolkit.tables import (
     LABELS,
     POOL,
     POOL_SOURCES,
+    QUERY_DESIGN,
     Dropped,
     Items,
     Judgments,
@@ -27,11 +28,13 @@ from fire_toolkit.tables import (
     Pool,
     PoolSources,
     Queries,
+    QueryDesign,
     check_items,
     check_labels,
     check_pool,
     check_pool_sources,
     check_queries,
+    check_query_design,
 )
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.columns import PAIR, pairs_once
@@ -139,6 +142,22 @@ def read_pooled_runs(path: str | Path) -> set[str]:
     """
     found = distinct_ids(without_mark(read_bytes(path)), "run_id", required=POOL_SOURCES.names)
     return set(read_pool_sources(path)["run_id"].unique()) if found is None else found
+
+
+def read_query_design(path: str | Path) -> QueryDesign:
+    """Return which queries were drawn to be judged deep: `query_design.csv`, or the folder that holds it.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "query_design.csv"
+        >>> _ = file.write_text("query_id,depth,is_sampled,inclusion_probability,seed\\nq,50,True,1,0\\n")
+        >>> read_query_design(file)
+          query_id  depth  is_sampled  inclusion_probability  seed
+        0        q     50        True                    1.0     0
+    """
+    file = Path(path) / "query_design.csv" if Path(path).is_dir() else path
+    return check_query_design(_read(file, QUERY_DESIGN), where=str(file))
 
 
 def read_labels(path: str | Path) -> Labels:

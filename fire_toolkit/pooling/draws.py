@@ -1,0 +1,59 @@
+"""A number in [0, 1) for each id or pair and a seed: the same wherever and with whatever else it is drawn.
+
+What is drawn below a rate r is drawn below every greater rate too, so a larger sample contains the smaller
+one, and a model that comes later redraws nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.arrays import GOLDEN, Floats, Ints, mix_bits
+
+_Words = npt.NDArray[np.uint64]
+
+
+def draw_ids(ids: Sequence[str], *, seed: int) -> Floats:
+    """Return a number in [0, 1) for each id, from the id and the seed alone.
+
+    Args:
+        ids: each once.
+        seed: 0 or more.
+
+    Examples:
+        >>> draw_ids(["q1", "q2"], seed=0).round(4), draw_ids(["q2"], seed=0).round(4)
+        (array([0.0334, 0.4843]), array([0.4843]))
+    """
+    return _as_shares(mix_bits(_words(ids) + _step(seed)))
+
+
+def draw_pairs(
+    query_ids: Sequence[str], doc_ids: Sequence[str], query: Ints, doc: Ints, *, seed: int
+) -> Floats:
+    """Return a number in [0, 1) for each pair, from its two ids and the seed alone.
+
+    Args:
+        query_ids, doc_ids: each id once.
+        query, doc: of each pair the place of its ids among these.
+        seed: 0 or more.
+    """
+    queries = mix_bits(_words(query_ids) + _step(seed))
+    return _as_shares(mix_bits(queries[query] ^ _words(doc_ids)[doc]))
+
+
+def _words(ids: Sequence[str]) -> _Words:
+    """Return 64 bits of the sha256 of each id."""
+    digests = b"".join([hashlib.sha256(name.encode()).digest()[:8] for name in ids])
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
+
+
+def _step(seed: int) -> np.uint64:
+    return np.uint64((seed + 1) * GOLDEN % 2**64)
+
+
+def _as_shares(words: _Words) -> Floats:
+    return np.asarray((words >> np.uint64(11)) * 2.0**-53, dtype=np.float64)

@@ -1,0 +1,96 @@
+"""What a sample was drawn by: the queries judged deep, and the strata of pairs; one design in a table."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+import pandas as pd
+
+from fire_toolkit.errors import TableError
+from fire_toolkit.tables.checks import Column, TableSpec, check_table
+
+QueryDesign = NewType("QueryDesign", pd.DataFrame)
+
+SHALLOW, DEEP, ORIGINAL = "shallow", "deep", "original"
+
+# Of each judged pair: the part of the pool that it belongs to, the chance with which it was drawn, the draw.
+SAMPLED = (
+    Column("stratum", "text", rare=True, missing=True),
+    Column("inclusion_probability", "probability", rare=True, missing=True),
+)
+SEED = Column("seed", "int", rare=True, minimum=0)
+
+QUERY_DESIGN = TableSpec(
+    "query design",
+    (
+        Column("query_id", "id"),
+        Column("depth", "int", minimum=0),
+        Column("is_sampled", "bool"),
+        Column("inclusion_probability", "probability"),
+        Column("seed", "int", minimum=0),
+    ),
+    ("query_id",),
+    as_given=True,
+)
+
+
+def check_query_design(table: pd.DataFrame, *, where: str = "") -> QueryDesign:
+    """Return `table` as QueryDesign, or raise `TableError` with all that is wrong with it.
+
+    depth: the deepest rank of the runs down to which the query is judged, 0: its originals alone;
+    is_sampled: whether it belongs to the random sample of queries that is judged deep;
+    inclusion_probability: of a query in that sample, the same for all; seed: of the draw. Rows keep the
+    order given: it is the order of the qrels.
+
+    Examples:
+        >>> check_query_design(pd.DataFrame({
+        ...     "query_id": ["q", "r"], "depth": [10, 50], "is_sampled": [False, True],
+        ...     "inclusion_probability": [0.5, 0.4], "seed": 0}))
+        Traceback (most recent call last):
+        fire_toolkit.errors.TableError: query design: inclusion_probability 0.4 and 0.5, expected one; a \
+sample of two designs gives no estimate
+    """
+    checked = check_table(QUERY_DESIGN, table, where=where)
+    where = where or QUERY_DESIGN.name
+    for name in ("seed", "inclusion_probability"):
+        _refuse_several(checked[name], name, where)
+    is_sampled = checked["is_sampled"].to_numpy(dtype=bool)
+    for kind, chosen in (("sampled", is_sampled), ("other", ~is_sampled)):
+        _refuse_several(checked.loc[chosen, "depth"], f"depth of the {kind} queries", where)
+    if is_sampled.any() and not is_sampled.all():
+        deep, other = (checked.loc[chosen, "depth"].iloc[0] for chosen in (is_sampled, ~is_sampled))
+        if deep <= other:
+            raise TableError(
+                f"{where}: queries of the sample are judged to depth {deep}, the others to {other}; expected "
+                "a greater depth in the sample"
+            )
+    return QueryDesign(checked)
+
+
+def check_one_design(table: pd.DataFrame, *, where: str) -> pd.DataFrame:
+    """Return pairs with strata as they are, or raise `TableError` where they were drawn by two designs.
+
+    A stratum has one inclusion probability, and a table one seed.
+
+    Examples:
+        >>> pairs = pd.DataFrame({"stratum": ["11:50", "11:50"], "inclusion_probability": [0.1, 0.2]})
+        >>> check_one_design(pairs, where="qrels.csv")
+        Traceback (most recent call last):
+        fire_toolkit.errors.TableError: qrels.csv: stratum 11:50: inclusion_probability 0.1 and 0.2, \
+expected one; a sample of two designs gives no estimate
+    """
+    if "seed" in table.columns:
+        _refuse_several(table["seed"], "seed", where)
+    if {"stratum", "inclusion_probability"} <= set(table.columns):
+        of_strata = table.loc[table["stratum"] != "", ["stratum", "inclusion_probability"]].drop_duplicates()
+        for stratum in of_strata.loc[of_strata["stratum"].duplicated(), "stratum"].head(1):
+            chances = of_strata.loc[of_strata["stratum"] == stratum, "inclusion_probability"]
+            _refuse_several(chances, "inclusion_probability", f"{where}: stratum {stratum}")
+    return table
+
+
+def _refuse_several(values: pd.Series, name: str, where: str) -> None:
+    found = sorted(values.drop_duplicates().tolist())
+    if len(found) > 1:
+        shown = " and ".join(map(str, found[:2])) + (", …" if len(found) > 2 else "")
+        raise TableError(f"{where}: {name} {shown}, expected one; a sample of two designs gives no estimate")

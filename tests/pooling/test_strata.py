@@ -1,0 +1,88 @@
+"""Strata of ranks and deep queries: what is drawn, how often, and that it is the same draw."""
+
+import numpy as np
+import pytest
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.pooling.deep_queries import design_queries, draw_queries
+from fire_toolkit.pooling.draws import draw_ids, draw_pairs
+from fire_toolkit.pooling.strata import parse_strata, place_in_strata, rates_of
+
+NAMES = [f"q{n}" for n in range(1332)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "'', expected from:to:rate such as 11:50:.1"),
+        ("1:10", "'1:10', expected from:to:rate"),
+        ("1:10:1;11:50:.1", "expected from:to:rate"),
+        ("1:10:x", "'1:10:x', expected from:to:rate"),
+        ("1:10:-1", "'1:10:-1', expected from:to:rate"),
+        ("2:10:1", "2:10:1 begins at rank 2, expected 1, the first rank"),
+        ("1:10:1,10:50:.1", "10:50:.1 begins at rank 10, expected 11, the rank after the stratum before it"),
+        ("1:10:1,12:50:.1", "12:50:.1 begins at rank 12, expected 11"),
+        ("1:10:1,11:5:.1", "11:5:.1 ends at rank 5, expected 11 or more"),
+        ("1:10:1,11:50:0", "11:50:0 has the rate 0, expected one above 0 and up to 1"),
+        ("1:10:1.5", "1:10:1.5 has the rate 1.5"),
+    ],
+)
+def test_malformed_strata_are_refused_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_strata(text)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_rank_belongs_to_the_stratum_that_names_it() -> None:
+    strata = parse_strata("1:3:1, 4:10:.25")
+    place = place_in_strata(strata, np.array([1, 3, 4, 10, 11]))
+    assert rates_of(strata, place).tolist() == [1, 1, 0.25, 0.25, 0]
+
+
+def test_a_pair_is_drawn_as_often_as_its_rate_says_whatever_it_is_drawn_with() -> None:
+    # 1,332² pairs: five standard deviations of the share below .1 are .0011
+    query, doc = (part.ravel() for part in np.indices((1332, 1332)))
+    drawn = draw_pairs(NAMES, NAMES, query, doc, seed=0)
+    assert 0 <= drawn.min() < drawn.max() < 1
+    assert (drawn < 0.1).mean() == pytest.approx(0.1, abs=0.0011)
+    by_query = (drawn < 0.1).reshape(1332, 1332).sum(axis=1)
+    assert by_query.std() == pytest.approx((1332 * 0.1 * 0.9) ** 0.5, rel=0.1)  # as independent draws
+    alone = draw_pairs(["q7"], ["q1331"], np.array([0]), np.array([0]), seed=0)
+    assert alone[0] == drawn.reshape(1332, 1332)[7, 1331]
+    assert draw_pairs(["q7"], ["q1331"], np.array([0]), np.array([0]), seed=1)[0] != alone[0]
+
+
+def test_a_draw_is_the_same_on_every_machine() -> None:
+    # sha256 of the id, first 8 bytes, little endian; SplitMix64 of it plus (seed + 1) steps; in whole numbers
+    import hashlib
+
+    word = int.from_bytes(hashlib.sha256(b"q7").digest()[:8], "little")
+    state = (word + 3 * 0x9E3779B97F4A7C15) % 2**64
+    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    state = (state ^ (state >> 27)) * 0x94D049BB133111EB % 2**64
+    assert draw_ids(["q7"], seed=2)[0] == ((state ^ (state >> 31)) >> 11) / 2**53
+
+
+def test_a_tenth_of_the_queries_is_drawn_never_below_forty_and_a_larger_sample_contains_the_smaller() -> None:
+    assert [int(draw_queries(NAMES[:n], share=0.1).sum()) for n in (1332, 1000, 401, 399, 40, 12)] == [
+        *(134, 100, 41),
+        *(40, 40, 12),
+    ]
+    tenth, fifth = draw_queries(NAMES, share=0.1, seed=3), draw_queries(NAMES, share=0.2, seed=3)
+    assert not (tenth & ~fifth).any()
+    assert (tenth != draw_queries(NAMES, share=0.1, seed=4)).any()
+    assert draw_queries(NAMES[::-1], share=0.1, seed=3)[::-1].tolist() == tenth.tolist()
+    over_seeds = sum(draw_queries(NAMES[:100], share=0.5, seed=seed) for seed in range(400)) / 400
+    assert np.abs(over_seeds - 0.5).max() < 0.125  # 5 standard deviations of 400 draws
+
+
+def test_a_design_says_how_deep_each_query_is_judged() -> None:
+    design = design_queries(NAMES, share=0.1, depth=0, deep=50, seed=3)
+    assert design["query_id"].tolist() == NAMES
+    drawn = draw_queries(NAMES, share=0.1, seed=3)
+    assert design["depth"].tolist() == np.where(drawn, 50, 0).tolist()
+    assert design["inclusion_probability"].unique().tolist() == [134 / 1332]
+    for wrong in ({"share": 0.0}, {"share": 1.5}, {"deep": 10}, {"seed": -1}):
+        with pytest.raises(UsageError, match=", expected "):
+            design_queries(NAMES, **({"share": 0.1, "depth": 10, "deep": 50} | wrong))  # type: ignore[arg-type]
