@@ -32,7 +32,7 @@ from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.guidelines.label_config import config_sha256
+from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.annotators import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
@@ -110,13 +110,18 @@ def begun_here() -> Begun | None:
 
 
 def campaign_of(root: Path, rules: Guideline, *, is_shared: bool = False) -> Campaign:
-    """Return the workspace's campaign, or a new one (not yet written)."""
+    """Return the workspace's campaign, or a new one (not yet written).
+
+    A campaign keeps the page that it began with when the guideline's page has come to look different.
+    """
     found = read_campaign(root)
     digest = config_sha256(rules.label_config)
     if found is None:
         key = uuid.uuid4().hex[:12]
         return Campaign(key, rules.name, rules.sha256, digest, rules.label_config, is_shared)
-    if found.guideline != rules.name or found.config_sha256 != digest:
+    pages = (parse_label_config(page) for page in (rules.label_config, found.label_config))
+    is_same = found.config_sha256 == digest or next(pages).asks_as(next(pages))
+    if found.guideline != rules.name or not is_same:
         raise UsageError(
             f"the campaign began with another labeling page (guideline {found.guideline}, now {rules.name}); "
             "answers to two pages cannot be mixed: use that guideline, or another workspace"

@@ -138,6 +138,7 @@ def push(
     rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
     begun = read_rounds(root)
     campaign = campaign_of(root, rules, is_shared=is_shared)
+    rules = replace(rules, label_config=campaign.label_config)
     inputs = Inputs()
     names_inputs = bool(annotators or training or controls)
     entries = [

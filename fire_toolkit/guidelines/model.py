@@ -120,6 +120,14 @@ class LabelConfig:
         """The keys of a task's data that the page shows, sorted."""
         return tuple(sorted(value[1:] for _, value in self.objects.values() if value.startswith("$")))
 
+    def asks_as(self, other: LabelConfig) -> bool:
+        """Whether two pages ask the same and take the same answers, however they look."""
+        mine, theirs = (
+            (page.headers, page.choices, page.controls, page.variables, tuple(page.objects))
+            for page in (self, other)
+        )
+        return mine == theirs
+
 
 def check_guideline(guideline: Guideline, config: LabelConfig, *, where: str = "") -> None:
     """Raise `TableError` unless labels.toml, label_config.xml and guideline.md say the same.
@@ -130,10 +138,10 @@ def check_guideline(guideline: Guideline, config: LabelConfig, *, where: str = "
         where: what the guideline is called in an error; by default its name.
 
     The labels: at least two with grades, rising; names and hotkeys without white space, none twice.
-    The page: the question as a heading; `$caption` in a text named caption; the item in an object named
-    after its kind; choices `relevance` (single, required) and `flags` (multiple) about the item, with
-    the labels', flags' names and hotkeys; a text area `comment`. The text: the title as its heading, the
-    question, a table row that starts with `hotkey` and `name` in code font for each label and
+    The page: the question as a heading; `$caption` in a text named caption; the item in an object (or
+    a HyperText) named after its kind; choices `relevance` (single, required) and `flags` (multiple) about
+    the item, with the labels', flags' names and hotkeys; a text area `comment`. The text: the title as its
+    heading, the question, a table row that starts with `hotkey` and `name` in code font for each label and
     flag, and nothing else in code font.
     """
     problems = [
@@ -165,10 +173,13 @@ def _config_problems(guideline: Guideline, config: LabelConfig) -> Iterator[str]
     kind = guideline.item_kind
     if guideline.question not in config.headers:
         yield f"{page} has no Header {guideline.question!r}"
-    for name, expected in ((CAPTION, ("Text", "$caption")), (kind, (kind.title(), f"${kind}"))):
-        if config.objects.get(name) != expected:
+    for name, tags, value in (
+        (CAPTION, ("Text",), "$caption"),
+        (kind, (kind.title(), "HyperText"), f"${kind}"),
+    ):
+        if config.objects.get(name) not in [(tag, value) for tag in tags]:
             found = config.objects.get(name, "no such object")
-            yield f"{page}: {name} is {found}, expected a {expected[0]} of {expected[1]}"
+            yield f"{page}: {name} is {found}, expected a {' or '.join(tags)} of {value}"
     labels = {label.name: label.hotkey for label in guideline.labels}
     flags = {flag.name: flag.hotkey for flag in guideline.flags}
     for name, hotkeys in ((RELEVANCE, labels), (FLAGS, flags)):

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     import httpx
     from label_studio_sdk import LabelStudio
 
+# What submits an answer. Never the key of the answer itself: going back would show one and keep another.
+SUBMIT_KEYS = "space,ctrl+enter"
+_HOTKEYS = {"annotation:annotation:submit": {"key": SUBMIT_KEYS, "active": True}}
 _HIDDEN = "Deleted"
 _CSRF = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _COMPLAINT = re.compile(r'class="field_errors">\s*<li>(.*?)</li>', re.DOTALL)
@@ -195,8 +198,9 @@ class Accounts:
             answer = browser.post(
                 path, params=params, data=form, headers={"Referer": f"{self._connection.url}{path}"}
             )
-        if answer.status_code == 302:
-            return
+            if answer.status_code == 302:
+                self._let_space_submit(browser)
+                return
         words = "; ".join(unescape(text).strip() for text in _COMPLAINT.findall(answer.text))
         if answer.status_code == 200 and "already exists" in words:
             return  # made before; the register finds it by its e-mail
@@ -204,6 +208,11 @@ class Accounts:
             f"POST {self._connection.url}{path}: {row.pseudonym} was not accepted ({answer.status_code}"
             f"{': ' + words if words else ''}); see `fire-toolkit doctor`"
         )
+
+    def _let_space_submit(self, browser: httpx.Client) -> None:
+        """Set the new account's key; a server that cannot do so leaves it at Ctrl+Enter."""
+        headers = {"X-CSRFToken": browser.cookies.get("csrftoken", ""), "Referer": self._connection.url}
+        browser.patch("/api/current-user/hotkeys/", json={"custom_hotkeys": _HOTKEYS}, headers=headers)
 
 
 def _csrf(page: httpx.Response) -> str:

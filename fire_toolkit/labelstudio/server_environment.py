@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.labelstudio.accounts import SUBMIT_KEYS
 from fire_toolkit.labelstudio.connection import checked_url
 from fire_toolkit.labelstudio.local_state import LocalState
 from fire_toolkit.labelstudio.process import quiet_environment
@@ -33,6 +35,7 @@ def server_environment(data: Path, state: LocalState) -> dict[str, str]:
         # SQLite's write-ahead log, under the one name by which Label Studio switches it on. With 12 people
         # answering during an import it halves the time of all and lets the import through.
         "AZURE_MOUNT_FIX": "true",
+        "EDITOR_KEYMAP": json.dumps({"annotation:submit": {"key": SUBMIT_KEYS}}),
         "LOCAL_FILES_SERVING_ENABLED": "true",
         "LOCAL_FILES_DOCUMENT_ROOT": state.media,
         **database_settings(state.postgres),

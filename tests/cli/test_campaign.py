@@ -29,6 +29,7 @@ from fake_api import TOKEN, FakeServer
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.cli import listening, main
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.labelstudio.hooks import HintListener, hook_path
 
 
@@ -251,6 +252,27 @@ def test_other_tasks_or_annotators_do_not_mix_with_a_round_that_has_begun(
         "began with another labeling page"
         in run("push", "--guideline", "caption-image-relevance-v1", code=1).output
     )
+
+
+def test_a_campaign_keeps_the_page_that_it_began_with(server: FakeServer, workspace: Path) -> None:
+    push_all()
+    record = workspace / "campaign" / "campaign.json"
+    begun = json.loads(record.read_text())
+    earlier = re.sub(r"<Style>.*</Style>", "", begun["label_config"], flags=re.DOTALL)
+    earlier = re.sub(
+        r"<HyperText.*</HyperText>", '<Video name="video" value="$video"/>', earlier, flags=re.DOTALL
+    )
+    begun |= {"label_config": earlier, "config_sha256": config_sha256(earlier)}
+    record.write_text(json.dumps(begun))
+    for project in server.projects.values():
+        project["label_config"] = earlier
+    del server.projects[max(server.projects)]
+    assert "6 tasks added" in run("push", "--check-media", "0").stderr
+    assert {project["label_config"] for project in server.projects.values()} == {earlier}
+    begun["label_config"] = earlier.replace('value="ambiguous"', 'value="unclear"')
+    begun["config_sha256"] = config_sha256(begun["label_config"])
+    record.write_text(json.dumps(begun))
+    assert "began with another labeling page" in run("push", code=1).output
 
 
 def test_a_plan_says_what_the_next_round_asks(server: FakeServer, workspace: Path) -> None:

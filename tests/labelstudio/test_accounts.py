@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -25,6 +26,7 @@ class Server:
         self.users = {1: "admin@localhost"}
         self.passwords: dict[str, str] = {}
         self.calls: list[str] = []
+        self.keys: list[object] = []
         self.fail: Callable[[httpx.Request], httpx.Response | None] = lambda request: None
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -43,6 +45,10 @@ class Server:
             return httpx.Response(200, text=PAGE, headers={"set-cookie": "csrftoken=K"})
         if call == "POST /user/signup/":
             return self.sign_up(request)
+        if call == "PATCH /api/current-user/hotkeys/":
+            assert request.headers["x-csrftoken"] == "K"
+            self.keys.append(json.loads(request.content)["custom_hotkeys"])
+            return httpx.Response(200, json={})
         if request.method == "DELETE" and request.url.path.startswith("/api/organizations/4/memberships/"):
             return self.end(int(request.url.path.strip("/").rsplit("/", 1)[1]))
         raise AssertionError(call)
@@ -89,6 +95,11 @@ def test_added_accounts_can_log_in_with_what_is_shown(accounts: Accounts, server
     ]
     assert {row.email: row.password for row in rows} == server.passwords
     assert all(len(row.password) >= 12 for row in rows)
+
+
+def test_space_submits_in_a_new_account(accounts: Accounts, server: Server) -> None:
+    accounts.add([("B1", "")])
+    assert server.keys == [{"annotation:annotation:submit": {"key": "space,ctrl+enter", "active": True}}]
 
 
 def test_adding_twice_makes_no_second_account(accounts: Accounts, server: Server) -> None:

@@ -429,7 +429,9 @@ def test_a_changed_page_stops_the_pull_before_anything_is_read(site: Site) -> No
     server.answer(task_for(server, "ann"), 2)
     project = server.projects[server.project_of("bob")]
     project["label_config"] = project["label_config"].replace("$video", "$clip")
-    with pytest.raises(ServerError, match=r'gone: <Video .*value="\$video">; new: <Video .*value="\$clip">'):
+    with pytest.raises(
+        ServerError, match=r'gone: <HyperText .*value="\$video">; new: <HyperText .*value="\$clip">'
+    ):
         site.pull(server)
     assert len(read_ledger(site.folder)) == 0
 

@@ -238,6 +238,7 @@ def test_the_server_listens_on_the_loopback_and_calls_nobody(folder: Path) -> No
     assert environ["LABEL_STUDIO_COLLECT_ANALYTICS"] == "false"
     assert (environ["SENTRY_DSN"], environ["FRONTEND_SENTRY_DSN"]) == ("", "")
     assert environ["LABEL_STUDIO_DISABLE_SIGNUP_WITHOUT_LINK"] == "true"
+    assert environ["LABEL_STUDIO_EDITOR_KEYMAP"] == '{"annotation:submit": {"key": "space,ctrl+enter"}}'
 
 
 def test_nothing_of_our_environment_steers_the_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

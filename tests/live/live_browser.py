@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-CONTROL, ENTER, SPACE = "\ue009", "\ue007", " "
+ALT, CONTROL, ENTER, SPACE = "\ue00a", "\ue009", "\ue007", " "
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of an element in WebDriver's JSON
 
 # Nothing but this machine can be reached from the browser, whatever the page asks for.
@@ -81,6 +81,12 @@ class Browser:
         down = [{"type": "keyDown", "value": key} for key in keys]
         up = [{"type": "keyUp", "value": key} for key in reversed(keys)]
         self._call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": down + up}]})
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page a size in pixels, without the window's frame."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": size}
+        self._call("POST", "/goog/cdp/execute", command)
 
     def screenshot(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

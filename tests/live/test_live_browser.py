@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_browser import CONTROL, ENTER, SPACE, Browser, open_browser
+from live_browser import ALT, CONTROL, ENTER, SPACE, Browser, open_browser
 from live_server import LiveServer
 
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -15,7 +15,16 @@ from fire_toolkit.formats.tables.guideline_files import read_guideline
 VIDEO = "let v = document.querySelector('video'); return v && v[arguments[0]]"
 FROM_1_S = "#t=1,1.5"
 SUBMIT = "[data-testid='bottombar-submit-button']"
-PLAY = "[data-testid='playback-button:play']"
+# The answers and the comment lie above the bar at the bottom, the caption and the video above them.
+ALL_SEEN = """
+let box = selector => document.querySelector(selector).getBoundingClientRect();
+let bar = box("[data-testid='bottombar-submit-button']").top;
+let inputs = [...document.querySelectorAll('.judge label, .judge input')];
+let ends = inputs.map(e => e.getBoundingClientRect().bottom);
+let video = box('video');
+return box('.judge .caption').top >= 0 && video.height >= 150 && video.bottom <= box('.judge label').top
+    && Math.max(...ends) <= bar
+"""
 
 
 @pytest.fixture
@@ -51,20 +60,26 @@ def test_an_annotator_sees_the_video_play_and_answers_by_keys(
 ) -> None:
     person = live_server.annotator("W01")
     with open_browser(tmp_path) as browser:
+        browser.resize(1366, 625)
         log_in(browser, live_server.connection.url, person.email, person.password)
         browser.open(f"{live_server.connection.url}/projects/{project}/data?labeling=1")
         shows_task(browser, 0)
         plays(browser)
+        for width, height in ((800, 600), (1366, 625)):
+            browser.resize(width, height)
+            browser.wait_for(f"all within {width} × {height}", lambda: browser.run(ALL_SEEN))
+            browser.screenshot(artefacts / f"labeling-{width}.png")
         assert is_disabled(browser, SUBMIT)
+        browser.press(SPACE)  # nothing is chosen, so nothing is sent
         browser.press("1")
         browser.wait_for("an answer can be sent", lambda: not is_disabled(browser, SUBMIT))
         browser.screenshot(artefacts / "labeling.png")
-        browser.press(CONTROL, ENTER)
+        browser.press(SPACE)
         shows_task(browser, 1)
-        assert browser.run(VIDEO, "currentTime") == 1.0
-        browser.click(PLAY)
         browser.wait_for("the part's end", lambda: browser.run(VIDEO, "currentTime") >= 1.5)
         browser.wait_for("a pause there", lambda: browser.run(VIDEO, "paused"))
+        browser.press(ALT, "i")
+        browser.wait_for_element("details[open]")
         browser.press("2")
         browser.wait_for("an answer can be sent", lambda: not is_disabled(browser, SUBMIT))
         browser.press(CONTROL, ENTER)
@@ -99,14 +114,15 @@ def shows_task(browser: Browser, number: int) -> None:
     """Wait until a task is there as a whole: its caption, its video, and the keys of its page."""
     browser.wait_for(f"task {number}", lambda: f"caption {number}" in text(browser), seconds=60)
     browser.wait_for("the video's data", lambda: (browser.run(VIDEO, "readyState") or 0) >= 3)
-    browser.wait_for_element(PLAY)
     browser.wait_for("an unanswered page", lambda: is_disabled(browser, SUBMIT))
 
 
 def plays(browser: Browser) -> None:
-    browser.click(PLAY)
+    """Wait until the video goes on by itself, muted and in a loop."""
+    assert browser.run(VIDEO, "loop")
+    assert browser.run(VIDEO, "muted")
     start = browser.run(VIDEO, "currentTime")
-    browser.wait_for("the video's time going on", lambda: browser.run(VIDEO, "currentTime") > start + 0.3)
+    browser.wait_for("the video's time going on", lambda: browser.run(VIDEO, "currentTime") != start)
     assert browser.run("return document.querySelector('video').error") is None
 
 
