@@ -211,7 +211,7 @@ class Accounts:
 
     def _let_space_submit(self, browser: httpx.Client) -> None:
         """Set the new account's key; a server that cannot do so leaves it at Ctrl+Enter."""
-        headers = {"X-CSRFToken": browser.cookies.get("csrftoken", ""), "Referer": self._connection.url}
+        headers = {"X-CSRFToken": browser.cookies.get("csrftoken") or "", "Referer": self._connection.url}
         browser.patch("/api/current-user/hotkeys/", json={"custom_hotkeys": _HOTKEYS}, headers=headers)
 
 
