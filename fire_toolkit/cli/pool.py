@@ -38,6 +38,7 @@ from fire_toolkit.formats.tables.table_files import (
     read_pool_sources,
 )
 from fire_toolkit.pooling import PoolingResult, pool_runs, source_changes
+from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.tables import Pool, PoolSources
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.config import SETTINGS
@@ -49,18 +50,22 @@ from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
 @reads(
     "runs",
     qrels="Original qrels: their queries are pooled, their positives marked.",
+    labels="What `resolve` wrote, for a strategy that reads labels. [default: the workspace's]",
     queries="The queries: their own items (column reference) are not pooled.",
 )
 @click.option("--depth", type=click.IntRange(min=1), help="Docs taken from each run and query. [default: 10]")
 @click.option(
     "--strategy",
     metavar="NAME",
-    help="Which of these are pooled: all (depth), or as a plug-in's strategy chooses. [default: depth]",
+    help="Which of these are pooled: all (depth), or the first in the order of 'rrf(k=60)', 'rbp(p=.95)' or "
+    "combmnz, or as a plug-in's strategy chooses. [default: depth]",
 )
+@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs in all.")
+@click.option("--per-query", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs a query.")
 @click.option(
     "--include-originals/--no-include-originals",
     default=None,
-    help="Also pool original positives that no run found.",
+    help="Also pool original positives that no run found, or the strategy left out; beyond the budget.",
 )
 @click.option(
     "--judged",
@@ -82,6 +87,8 @@ def pool(
     given: Given,
     depth: int | None,
     strategy: str | None,
+    budget: int | None,
+    per_query: int | None,
     include_originals: bool | None,
     judged: tuple[str, ...],
     previous: str | None,
@@ -97,11 +104,13 @@ def pool(
     only what is new.
     """
     folder = given.out("pool")
-    chosen = {"depth": depth, "strategy": strategy, "include_originals": include_originals}
+    chosen = {"depth": depth, "strategy": strategy, "budget": budget, "per_query": per_query}
+    chosen |= {"include_originals": include_originals}
     parameters = {name: setting_or_default(value, "pool", name) for name, value in chosen.items()}
     result, earlier = _pool(given, parameters, judged, previous)
     told = list(_told_changes(result, earlier))  # by the sources of before, which are written over
     tables = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
+    tables |= {"stops.csv": result.stops} if len(result.stops) else {}
     given.write(folder, tables, "pool", parameters, result.counts)
     given.summarise(result.counts, _words(result.counts, parameters))
     for line in told:
@@ -121,11 +130,13 @@ def _pool(
     runs = given.runs_to(depth + 1 if own_items else depth)
     qrels = given.path("qrels")
     originals = read_qrels(given.use(qrels)) if qrels else None
+    labels = given.found("labels") if parse_strategy(parameters["strategy"]).reads_labels else None
     earlier = earlier or _read_earlier(given, judged, previous)
     result = pool_runs(
         runs,
-        **parameters,
+        **{**parameters, **{name: parameters[name] or None for name in ("budget", "per_query")}},
         originals=originals,
+        labels=read_labels(given.use(labels)) if labels else None,
         judged=earlier.judged,
         previous=earlier.pool,
         round_number=earlier.next_round,
@@ -296,6 +307,9 @@ def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:
         words.append(f"{counts['extra_queries']:,} queries that the qrels do not have left out")
     if counts.get("own_items"):
         words.append(f"{n_of(counts['own_items'], 'pair')} of a query and its own item left out")
+    stopped = {name[8:]: n for name, n in counts.items() if name.startswith("stopped_")}
+    if stopped:
+        words.append("stopped by " + ", ".join(f"{why} {n_of(n, 'query')}" for why, n in stopped.items()))
     if "to_ask" in counts:
         n_asked = counts["to_ask"]
         waiting = counts["pairs"] - counts["judged_before"] - n_asked

@@ -1,54 +1,159 @@
-"""The pooling strategies by name: a new one is a file and a line here, or comes from a plug-in.
-
-A strategy is handed the runs by id, each cut at the pool's depth, with the queries of the original qrels
-and without queries' own items. It returns, by the same ids, the rows that are pooled of each; a run that it
-leaves out brings nothing. It is pure: the same runs, the same rows.
-"""
+"""The pooling strategies by name: a new one is a file and a line here, or comes from a plug-in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fire_toolkit.errors import PluginError
+from fire_toolkit.arrays import count_by_query
+from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.plugins import Registry
-from fire_toolkit.tables import Run
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
+from fire_toolkit.pooling.combmnz import combmnz
+from fire_toolkit.pooling.depth import depth
+from fire_toolkit.pooling.rbp import rbp
+from fire_toolkit.pooling.rrf import rrf
 
-Runs = Mapping[str, Run]
-Strategy = Callable[[Runs], Runs]
+STRATEGIES: Registry[Strategy] = Registry("pooling", "pooling strategy", Strategy, returns={"choose": Choice})
+for _name, _strategy in {
+    "depth": Strategy(depth),
+    "rrf": Strategy(rrf),
+    "rbp": Strategy(rbp),
+    "combmnz": Strategy(combmnz),
+}.items():
+    STRATEGIES.add(_name, _strategy)
+
+_SPELLING = re.compile(r"(?P<name>[\w-]+)(\((?P<inner>.*)\)|:(?P<rest>.+))?", re.DOTALL)
+_NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
+_OWN = ("query_id", "doc_id", "best_rank", "n_runs", "is_original", "round", "is_judged")
+_KINDS = {int: "a whole number", float: "a number", str: "text"}
 
 
-def every_doc(runs: Runs) -> Runs:
-    """Pool all that is in the top of any run: depth-K pooling."""
-    return runs
+class Chosen(NamedTuple):
+    """A strategy as it was typed, with its parameters filled in."""
+
+    name: str
+    choose: Callable[[Candidates, Budget], Choice]
+    reads_labels: bool
+    parameters: dict[str, Any]
 
 
-STRATEGIES: Registry[Strategy] = Registry("pooling", "pooling strategy", returns={"": Mapping})
-STRATEGIES.add("depth", every_doc)
+def parse_strategy(text: str) -> Chosen:
+    """Return the strategy that a text names: `depth`, `rrf(k=60)`, `rrf(60)`.
 
-
-def pooled_rows(runs: dict[str, Run], strategy: str) -> dict[str, Run]:
-    """Return the rows of `runs` that a strategy pools, each run's in its own order.
+    What has no name is the first parameter, commas and all. `rrf:60` is read as `rrf(60)`, which a shell
+    would want in quotes.
 
     Raises:
-        UsageError: there is no such strategy.
-        PluginError: it returned a run or a pair that it was not handed, or one twice.
+        UsageError: no such strategy or parameter, a value of another type, or one that is missing.
+
+    Examples:
+        >>> parse_strategy("rrf(k=20)").parameters, parse_strategy("rbp").parameters
+        ({'k': 20}, {'p': 0.95})
+        >>> parse_strategy("rrf(n=20)")
+        Traceback (most recent call last):
+        fire_toolkit.errors.UsageError: strategy rrf(n=20): no parameter is called 'n'; rrf takes k
     """
-    found = STRATEGIES.named(strategy)(runs)
-    if found is runs:
-        return runs
-    if strange := sorted(set(found) - set(runs)):
-        raise PluginError(f"pooling strategy {strategy}: returned run {strange[0]!r}, which is none")
-    return {run_id: _rows_of(run, found.get(run_id), strategy) for run_id, run in runs.items()}
+    found = _SPELLING.fullmatch(text.strip())
+    if not found:
+        raise UsageError(f"strategy {text!r}: expected a name, or one with parameters, as in rrf(k=60)")
+    name = found["name"]
+    strategy = STRATEGIES.named(name)
+    taken = {each.name: each for each in _own_parameters(strategy)}
+    given = _arguments(found["inner"] or found["rest"] or "", list(taken), text)
+    unknown = [each for each in given if each not in taken]
+    if unknown:
+        takes = f"takes {', '.join(taken)}" if taken else "takes none"
+        raise UsageError(f"strategy {text}: no parameter is called {unknown[0]!r}; {name} {takes}")
+    values = {each: _value(taken[each], value, text) for each, value in given.items()}
+    missing = [each for each, one in taken.items() if each not in values and one.default is one.empty]
+    if missing:
+        raise UsageError(f"strategy {text}: {missing[0]} is missing, expected {name}({missing[0]}=…)")
+    filled = {each: one.default for each, one in taken.items() if each not in values} | values
+    return Chosen(name, partial(strategy.choose, **values), strategy.reads_labels, filled)
 
 
-def _rows_of(run: Run, chosen: Run | None, strategy: str) -> Run:
-    if chosen is None:
-        return Run(run.iloc[:0])
-    pairs = chosen[["query_id", "doc_id"]].astype("str").reset_index(drop=True)
-    rows = pair_rows(pairs, run[["query_id", "doc_id"]].astype("str").reset_index(drop=True))
-    if (rows < 0).any() or len(np.unique(rows)) < len(rows):
-        raise PluginError(f"pooling strategy {strategy}: returned a pair twice, or one not of the run")
-    return Run(run.iloc[np.sort(rows)])
+def _own_parameters(strategy: Strategy) -> list[inspect.Parameter]:
+    """Return the parameters of a strategy beyond its candidates and budget."""
+    parameters = inspect.signature(strategy.choose, eval_str=True).parameters.values()
+    return [each for each in parameters if each.kind is each.KEYWORD_ONLY]
+
+
+def _arguments(text: str, names: list[str], whole: str) -> dict[str, str]:
+    """Return what was typed for each parameter; parts without a name are the first one's."""
+    unnamed: list[str] = []
+    given: dict[str, str] = {}
+    for part in text.split(",") if text.strip() else []:
+        if not (named := _NAMED.fullmatch(part)):
+            unnamed.append(part.strip())
+        elif named[1] in given:
+            raise UsageError(f"strategy {whole}: {named[1]} is given twice")
+        else:
+            given[named[1]] = named[2]
+    if unnamed and (not names or names[0] in given):
+        raise UsageError(f"strategy {whole}: found {unnamed[0]!r}, expected NAME=VALUE")
+    return ({names[0]: ",".join(unnamed)} if unnamed else {}) | given
+
+
+def _value(parameter: inspect.Parameter, text: str, whole: str) -> Any:
+    kind = type(parameter.default) if parameter.default is not parameter.empty else parameter.annotation
+    kind = kind if kind in _KINDS else str
+    try:
+        return kind(text)
+    except ValueError:
+        raise UsageError(f"strategy {whole}: {parameter.name} is {text!r}, expected {_KINDS[kind]}") from None
+
+
+def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:
+    """Return what a strategy pools of the candidates, in the order of pairs.
+
+    Raises:
+        UsageError: the strategy cannot do with this budget.
+        PluginError: it returned a pair twice or one that is none, more than the budget, or columns or stops
+            that do not fit.
+    """
+    try:
+        found = chosen.choose(candidates, budget)
+    except UsageError as error:
+        raise UsageError(f"strategy {chosen.name}: {error}") from None
+    pairs = np.asarray(found.pairs)
+    if wrong := _fault(found, pairs, candidates, budget):
+        raise PluginError(f"pooling strategy {chosen.name}: returned {wrong}")
+    order = np.argsort(pairs, kind="stable")
+    columns = {name: np.asarray(values)[order] for name, values in found.columns.items()}
+    return Choice(pairs[order].astype(np.int64), columns, found.stops)
+
+
+def _fault(found: Choice, pairs: Any, candidates: Candidates, budget: Budget) -> str:
+    """Return what is wrong with a choice, in words; empty where nothing is."""
+    if pairs.ndim != 1 or (len(pairs) and pairs.dtype.kind not in "iu"):
+        return f"pairs of type {pairs.dtype}, expected places of pairs"
+    pairs = pairs.astype(np.int64)
+    if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(candidates.starts)):
+        return f"place {int(pairs.min() if pairs.min() < 0 else pairs.max())}, which is no pair's"
+    if len(np.unique(pairs)) < len(pairs):
+        return "a pair twice"
+    if budget.in_all is not None and len(pairs) > budget.in_all:
+        return f"{len(pairs):,} pairs, more than the budget of {budget.in_all:,}"
+    most = int(count_by_query(candidates.query[pairs].astype(np.int64), 1).max(initial=0))
+    if budget.per_query is not None and most > budget.per_query:
+        return f"{most:,} pairs of a query, more than {budget.per_query:,}"
+    for name, values in found.columns.items():
+        if name in _OWN:
+            return f"a column {name}, which the pool has already"
+        if len(values) != len(pairs):
+            return f"{len(values):,} values of {name} for {len(pairs):,} pairs"
+    if len(found.stops) not in (0, len(candidates.query_ids)):
+        return f"{len(found.stops):,} stops for {len(candidates.query_ids):,} queries"
+    return ""
+
+
+def counts_of_stops(reasons: Any) -> dict[str, int]:
+    """Return how many queries stopped for each reason, by name."""
+    return dict(sorted(Counter(map(str, reasons)).items()))

@@ -26,7 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "qrels": "collection/qrels.txt",
     },
     "runs": {"files": ["runs/*"], "query_ids": "", "doc_ids": ""},
-    "pool": {"depth": 10, "strategy": "depth", "include_originals": False},
+    "pool": {"depth": 10, "strategy": "depth", "budget": 0, "per_query": 0, "include_originals": False},
     "media": {"url": ""},
     "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "seed": 0},
     "import": {"exports": ["exports/*.json", "exports/*.csv"]},

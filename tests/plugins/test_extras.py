@@ -202,13 +202,18 @@ def test_a_pooling_strategy_pools_what_it_chooses(commands: Commands, tmp_path: 
     both = [
         ["pool", *RUNS, "--depth", "5", "--qrels", "qrels.txt", "--out", str(whole)],
         ["pool", *RUNS, "--depth", "5", "--qrels", "qrels.txt", "--strategy", "twice", "--out", str(chosen)],
+        ["pool", *RUNS, "--strategy", "twice(runs=3)", "--out", str(tmp_path / "thrice")],
+        ["pool", *RUNS, "--strategy", "twice", "--budget", "100", "--out", str(tmp_path / "none")],
     ]
     found = commands(both)
-    assert [each.code for each in found] == [0, 0], found
+    assert [each.code for each in found] == [0, 0, 0, 1], found
+    assert found[3].stderr == "error: strategy twice: takes no budget: it pools what the runs agree on\n"
+    assert not (tmp_path / "none").exists()
     assert "at depth 5, chosen by twice" in found[1].stderr
     rows = [line.split(",") for line in (whole / "pool.csv").read_text().splitlines()]
     n_runs = rows[0].index("n_runs")
-    expected = [rows[0], *(row for row in rows[1:] if int(row[n_runs]) >= 2)]
+    shared = [[*row, "2"] for row in rows[1:] if int(row[n_runs]) >= 2]
+    expected = [[*rows[0], "runs_wanted"], *shared]
     assert expected == [line.split(",") for line in (chosen / "pool.csv").read_text().splitlines()]
     assert json.loads((chosen / "manifest.json").read_text())["parameters"]["strategy"] == "twice"
 

@@ -1,17 +1,13 @@
 """Depth-K pooling: the union of the top K, each pair once, and where it came from."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fire_toolkit.errors import JoinError, PluginError, TableError, UsageError
+from fire_toolkit.errors import JoinError, TableError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs, source_changes
-from fire_toolkit.pooling.registry import STRATEGIES
 from fire_toolkit.tables import Qrels, Run, check_pool, check_qrels
 
 
@@ -179,65 +175,3 @@ def test_arguments_out_of_range_are_refused() -> None:
         pool_runs([CLIP], include_originals=True)
     with pytest.raises(UsageError, match="no run given"):
         pool_runs([])
-
-
-def of_both(runs: Mapping[str, Run]) -> dict[str, Run]:
-    """Pool what the first two runs both rank first."""
-    pairs = [
-        set(run.loc[run["rank"] == 1, ["query_id", "doc_id"]].itertuples(index=False))
-        for run in runs.values()
-    ]
-    shared = pairs[0] & pairs[1]
-    return {
-        run_id: Run(run[[pair in shared for pair in run[["query_id", "doc_id"]].itertuples(index=False)]])
-        for run_id, run in runs.items()
-    }
-
-
-def test_a_strategy_chooses_among_the_top_of_each_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(STRATEGIES.built_in, "of_both", of_both)
-    pool, sources, counts = pool_runs([CLIP, SSB], depth=2, strategy="of_both")
-    assert list(pool[["query_id", "doc_id", "best_rank", "n_runs"]].itertuples(False, None)) == [
-        ("2", "x", 1, 2)
-    ]
-    assert list(sources[["run_id", "rank"]].itertuples(False, None)) == [("clip", 1), ("ssb", 1)]
-    assert (counts["runs"], counts["pairs"]) == (2, 1)
-
-
-def test_a_strategy_sees_neither_own_items_nor_other_queries(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[pd.DataFrame] = []
-    monkeypatch.setitem(STRATEGIES.built_in, "look", lambda runs: seen.extend(runs.values()) or dict(runs))
-    originals = qrels({("1", "a"): 1, ("2", "x"): 1})
-    looked = pool_runs([CLIP, SSB], depth=2, strategy="look", originals=originals, own_items={"1": "c"})
-    plain = pool_runs([CLIP, SSB], depth=2, originals=originals, own_items={"1": "c"})
-    pd.testing.assert_frame_equal(plain.pool, looked.pool)
-    pd.testing.assert_frame_equal(plain.sources, looked.sources)
-    assert plain.counts == looked.counts
-    pairs = {pair for run in seen for pair in run[["query_id", "doc_id"]].itertuples(index=False, name=None)}
-    assert pairs == {("1", "a"), ("1", "b"), ("1", "d"), ("1", "e"), ("2", "x"), ("2", "y"), ("2", "w")}
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (lambda runs: {"other": runs["clip"]}, "returned run 'other', which is none"),
-        (
-            lambda runs: {"clip": pd.concat([runs["clip"]] * 2)},
-            "returned a pair twice, or one not of the run",
-        ),
-        (lambda runs: {"clip": runs["ssb"]}, "returned a pair twice, or one not of the run"),
-    ],
-)
-def test_a_strategy_cannot_pool_what_no_run_brought(
-    wrong: Any, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(STRATEGIES.built_in, "wrong", wrong)
-    with pytest.raises(PluginError, match=said):
-        pool_runs([CLIP, SSB], depth=2, strategy="wrong")
-
-
-def test_a_strategy_may_pool_nothing_and_an_unknown_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(STRATEGIES.built_in, "nothing", lambda runs: {})
-    assert len(pool_runs([CLIP, SSB], strategy="nothing").pool) == 0
-    with pytest.raises(UsageError, match="pooling strategy 'rrf' is unknown; expected one of depth, nothing"):
-        pool_runs([CLIP, SSB], strategy="rrf")

@@ -1,19 +1,17 @@
-"""A pool for a small budget: what two runs agree on."""
+"""A pool for a small budget: what several runs agree on."""
 
-from collections.abc import Mapping
+import numpy as np
 
-import pandas as pd
-
-from fire_toolkit.tables import Run
-
-PAIR = ["query_id", "doc_id"]
+from fire_toolkit.errors import UsageError
+from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
 
 
-def twice(runs: Mapping[str, Run]) -> dict[str, Run]:
-    """Return of each run the docs that stand in the top of two runs or more."""
-    pairs = pd.concat([run[PAIR].astype("str") for run in runs.values()])
-    shared = pd.MultiIndex.from_frame(pairs[pairs.duplicated()])
-    return {
-        run_id: Run(run[pd.MultiIndex.from_frame(run[PAIR].astype("str")).isin(shared)])
-        for run_id, run in runs.items()
-    }
+def choose(candidates: Candidates, budget: Budget, *, runs: int = 2) -> Choice:
+    """Return the pairs in the top of so many runs."""
+    if budget != Budget():
+        raise UsageError("takes no budget: it pools what the runs agree on")
+    is_shared = candidates.n_runs >= runs
+    return Choice(np.flatnonzero(is_shared), {"runs_wanted": np.full(is_shared.sum(), runs)})
+
+
+TWICE = Strategy(choose)

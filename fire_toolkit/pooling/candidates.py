@@ -1,0 +1,197 @@
+"""What a strategy chooses from, the docs in the top of the runs as codes, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, find_pairs, starts_of_groups
+from fire_toolkit.tables import Labels, Run
+from fire_toolkit.tables.columns import PAIR, packed_codes, sorted_union
+
+_NOTHING: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
+
+
+class Budget(NamedTuple):
+    """How many pairs may be pooled, in all and of one query; None: no limit."""
+
+    in_all: int | None = None
+    per_query: int | None = None
+
+
+class Choice(NamedTuple):
+    """What a strategy pools.
+
+    pairs: places among the candidates' pairs, each once, in any order. columns: further columns of the pool
+    (stratum, inclusion_probability, design_class, …), with a value for each of `pairs`. stops: why it took
+    no more of a query, in a word, with a value for each of `query_ids`; empty where it does not say.
+    """
+
+    pairs: Ints
+    columns: Mapping[str, npt.NDArray[Any]] = _NOTHING
+    stops: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A way to pool.
+
+    choose: a pure function of `Candidates` and `Budget`, which it keeps to; its keyword parameters are the
+    strategy's own, and have a default of type int, float or str, or an annotation where they must be given.
+    reads_labels: whether it reads the answers so far; pooled again, it goes on from them.
+    """
+
+    choose: Callable[..., Choice]
+    reads_labels: bool = False
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of each pair before it is pooled.
+
+    is_original: an original positive; is_asked: somebody was asked; is_judged: somebody answered; relevance:
+    of its label, −1 where it has none; n_agree: the votes for that label, 0 where it has none.
+    """
+
+    is_original: Bools
+    is_asked: Bools
+    is_judged: Bools
+    relevance: Ints
+    n_agree: Ints
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Every pair in the top of any run, and the entries of the runs that brought it.
+
+    An entry is one doc of one run's list. Entries stand by query, doc and run; pairs by query and doc. Codes
+    follow the sorted ids, so that a higher doc code is a higher doc id.
+
+    Attributes:
+        query_ids, doc_ids, run_ids: sorted; some queries and docs may have no entry.
+        entry_query, entry_doc, run: codes of each entry.
+        rank, score: of each entry; depth: the deepest rank that was read.
+        query, doc: codes of each pair; pair: the place of each entry's pair; starts: its first entry.
+        known: what is known of each pair.
+    """
+
+    query_ids: pd.Index[str]
+    doc_ids: pd.Index[str]
+    run_ids: pd.Index[str]
+    entry_query: Codes
+    entry_doc: Codes
+    run: Codes
+    rank: Ints
+    depth: int
+    known: Known = field(repr=False)
+    scores: tuple[Sequence[Floats], Ints] = field(repr=False)
+
+    @cached_property
+    def score(self) -> Floats:
+        """The score of each entry."""
+        parts, order = self.scores
+        return np.asarray(np.concatenate(parts)[order], dtype=np.float64)
+
+    @cached_property
+    def starts(self) -> Ints:
+        """The first entry of each pair."""
+        return starts_of_groups(self.entry_query, self.entry_doc)
+
+    @cached_property
+    def query(self) -> Codes:
+        """The query of each pair."""
+        return self.entry_query[self.starts]
+
+    @cached_property
+    def doc(self) -> Codes:
+        """The doc of each pair."""
+        return self.entry_doc[self.starts]
+
+    @cached_property
+    def n_runs(self) -> Ints:
+        """How many runs brought each pair."""
+        return np.diff(self.starts, append=len(self.rank))
+
+    @cached_property
+    def pair(self) -> Ints:
+        """The pair of each entry."""
+        return np.repeat(np.arange(len(self.starts)), self.n_runs)
+
+    @cached_property
+    def best_rank(self) -> Ints:
+        """The best rank of each pair over the runs."""
+        return np.minimum.reduceat(self.rank, self.starts) if len(self.starts) else self.rank
+
+    @cached_property
+    def n_pairs(self) -> Ints:
+        """How many pairs each of `query_ids` has."""
+        return count_by_query(self.query.astype(np.int64), len(self.query_ids))
+
+    def places_of(self, pairs: pd.DataFrame) -> Ints:
+        """Return for each row (query_id, doc_id) its place among the pairs, −1 where it is none of them."""
+        query = self.query_ids.get_indexer(pd.Index(pairs["query_id"]))
+        doc = self.doc_ids.get_indexer(pd.Index(pairs["doc_id"]))
+        n_docs = max(len(self.doc_ids), 1)
+        own = self.query.astype(np.int64) * n_docs + self.doc
+        is_there = (query >= 0) & (doc >= 0)
+        keys = np.where(is_there, query * n_docs + doc, 0)
+        return np.where(is_there, find_pairs(keys, own, len(self.query_ids) * n_docs), -1)
+
+
+def candidates_of(tops: Mapping[str, Run], depth: int) -> Candidates:
+    """Return the candidates in runs by id, each cut at `depth`; nothing is known of them yet."""
+    tops = dict(sorted(tops.items()))
+    (query, query_ids), (doc, doc_ids) = (_codes_among([run[name] for run in tops.values()]) for name in PAIR)
+    run = np.repeat(np.arange(len(tops), dtype=np.int32), [len(each) for each in tops.values()])
+    keys = [query, doc, run]
+    packed = packed_codes(keys)
+    order = np.lexsort(keys[::-1]) if packed is None else np.argsort(packed, kind="stable")
+    rank = np.concatenate([each["rank"].to_numpy() for each in tops.values()])
+    scores = [each["score"].to_numpy() for each in tops.values()]
+    run_ids = pd.Index(list(tops), dtype="str")
+    nothing = Known(*(np.empty(0, dtype=kind) for kind in (bool, bool, bool, np.int64, np.int64)))
+    entries = (query[order], doc[order], run[order], rank[order])
+    return Candidates(query_ids, doc_ids, run_ids, *entries, depth, nothing, (scores, order))
+
+
+def known_of(
+    candidates: Candidates,
+    *,
+    positives: pd.DataFrame | None,
+    asked: Sequence[pd.DataFrame] = (),
+    judged: pd.DataFrame | None = None,
+    labels: Labels | None = None,
+) -> Known:
+    """Return what is known of each pair; all tables but labels have query_id and doc_id."""
+
+    def marked(tables: Sequence[pd.DataFrame | None]) -> Bools:
+        is_there = np.zeros(len(candidates.starts), dtype=bool)
+        for table in tables:
+            places = np.empty(0, dtype=np.int64) if table is None else candidates.places_of(table)
+            is_there[places[places >= 0]] = True
+        return is_there
+
+    relevance = np.full(len(candidates.starts), -1)
+    n_agree = np.zeros(len(candidates.starts), dtype=np.int64)
+    if labels is not None:
+        places = candidates.places_of(labels)
+        found = places >= 0
+        relevance[places[found]] = labels["relevance"].to_numpy()[found]
+        votes = labels["n_agree"].fillna(1) if "n_agree" in labels.columns else pd.Series(1, labels.index)
+        n_agree[places[found]] = votes.to_numpy(dtype=np.int64)[found]
+    is_judged = marked([judged, labels])
+    return Known(marked([positives]), marked(asked) | is_judged, is_judged, relevance, n_agree)
+
+
+def _codes_among(columns: Sequence[pd.Series]) -> tuple[Codes, pd.Index[str]]:
+    """Return the codes of columns of categories, one after the other, among all their categories, sorted."""
+    ids = sorted_union([column.cat.categories for column in columns])
+    places = [ids.get_indexer(column.cat.categories).astype(np.int32)[column.cat.codes] for column in columns]
+    return np.concatenate(places), ids

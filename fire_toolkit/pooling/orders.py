@@ -1,0 +1,120 @@
+"""The best pairs of each query by a fused score, within a budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fire_toolkit.arrays import Floats, Ints, rows_of_lists, starts_of_lists
+from fire_toolkit.errors import UsageError
+from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
+
+ALL, PER_QUERY, BUDGET = "all_docs", "per_query", "budget"  # why no more of a query is pooled
+_ENTRIES = 1 << 22  # of the runs, added up together
+
+
+def best_by(score: npt.NDArray[Any], candidates: Candidates, budget: Budget) -> Choice:
+    """Return the best pairs of each query by score, ties by doc id descending, within a budget.
+
+    A budget in all is shared evenly: the largest equal number of pairs that it pays for (a query that has
+    fewer takes them all), and the rest of it to the best next pairs of all queries, by score; ties by doc
+    id, then query id, descending.
+
+    Args:
+        score: of each pair.
+
+    Raises:
+        UsageError: there is no budget, or one that leaves queries without a pair.
+    """
+    if budget == Budget():
+        raise UsageError(
+            "puts the pairs in an order and needs a budget to stop at: --per-query N or --budget N (without "
+            "one the pool would be that of depth)"
+        )
+    wanted, most, left = shares_of(candidates.n_pairs, budget)
+    order, place = _best_first(score, candidates, most)
+    query = candidates.query[order]
+    following = order[(wanted[query] <= place) & (place < most[query])]
+    keys = [-each[following].astype(np.int64) for each in (candidates.query, candidates.doc)]
+    more = following[np.lexsort([*keys, -score[following]])][:left]
+    taken = wanted + np.bincount(candidates.query[more], minlength=len(wanted))
+    pairs = np.concatenate([order[place < wanted[query]], more])
+    return Choice(pairs, stops=stops_of(candidates, budget, taken))
+
+
+def shares_of(n_pairs: Ints, budget: Budget) -> tuple[Ints, Ints, int]:
+    """Return how many pairs each query gets of a budget that is shared evenly, and how the rest is given.
+
+    Args:
+        n_pairs: that each query has.
+
+    Returns:
+        How many pairs each query gets at least, and at most when it gets one of the rest; the size of the
+        rest.
+
+    Raises:
+        UsageError: the budget is smaller than the number of queries that have any.
+
+    Examples:
+        >>> shares_of(np.array([5, 1, 9]), Budget(in_all=8))
+        (array([3, 1, 3]), array([4, 1, 4]), 1)
+    """
+    most = n_pairs if budget.per_query is None else np.minimum(n_pairs, budget.per_query)
+    if budget.in_all is None or budget.in_all >= most.sum():
+        return most, most, 0
+    n_queries = int((n_pairs > 0).sum())
+    if budget.in_all < n_queries:
+        raise UsageError(
+            f"a budget of {budget.in_all:,} leaves some of the {n_queries:,} queries without a pair, "
+            f"expected {n_queries:,} or more (or runs and qrels of fewer queries)"
+        )
+    low, high = 1, int(most.max())  # low is paid for, high is not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if np.minimum(most, middle).sum() <= budget.in_all else (low, middle)
+    wanted = np.minimum(most, low)
+    return wanted, np.minimum(most, low + 1), budget.in_all - int(wanted.sum())
+
+
+def stops_of(candidates: Candidates, budget: Budget, taken: Ints) -> list[str]:
+    """Return why no more pairs of each query were taken."""
+    is_full = np.zeros(len(taken), dtype=bool) if budget.per_query is None else taken >= budget.per_query
+    is_whole = taken >= candidates.n_pairs
+    return list(np.where(is_whole, ALL, np.where(is_full, PER_QUERY, BUDGET)).tolist())
+
+
+def _best_first(score: npt.NDArray[Any], candidates: Candidates, wanted: Ints) -> tuple[Ints, Ints]:
+    """Return the best pairs of each query, at least as many as wanted, best first, and their places in it."""
+    bounds = starts_of_lists(candidates.n_pairs)
+    is_near = np.ones(len(score), dtype=bool)
+    for query in np.flatnonzero(wanted < candidates.n_pairs):
+        own = slice(bounds[query], bounds[query + 1])
+        n_below = candidates.n_pairs[query] - wanted[query]
+        is_near[own] = score[own] >= np.partition(score[own], n_below)[n_below] if wanted[query] else False
+    near = np.flatnonzero(is_near)
+    query, doc = candidates.query[near], candidates.doc[near]
+    order = near[np.lexsort([-doc.astype(np.int64), -score[near], query])]
+    return order, rows_of_lists(0, np.bincount(query, minlength=len(wanted)))
+
+
+def sum_by_rank(candidates: Candidates, weights: Floats) -> Floats:
+    """Return the sum of `weights[rank - 1]` over the runs that brought each pair.
+
+    It is added from the best rank to the worst, so that pairs at the same ranks have the same sum, whichever
+    runs ranked them.
+    """
+    total = np.empty(len(candidates.starts))
+    bounds = np.append(candidates.starts, len(candidates.rank))
+    first = 0
+    while first < len(total):
+        last = max(first + 1, int(np.searchsorted(bounds, bounds[first] + _ENTRIES, side="right")) - 1)
+        own = slice(bounds[first], bounds[last])
+        place = candidates.rank[own] - 1
+        small = place.astype(np.uint16) if len(weights) <= 1 << 16 else place  # sorted in linear time
+        order = np.argsort(small, kind="stable")
+        pair = np.repeat(np.arange(last - first), np.diff(bounds[first : last + 1]))
+        total[first:last] = np.bincount(pair[order], weights[place[order]], minlength=last - first)
+        first = last
+    return total

@@ -1,0 +1,311 @@
+"""Pooling: the pairs that a strategy chooses among the tops of the runs, and where each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from fire_toolkit.arrays import are_among, count_by_query, starts_of_groups
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.matching.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
+from fire_toolkit.matching.ranking import split_runs, top
+from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, candidates_of, known_of
+from fire_toolkit.pooling.registry import Chosen, choose, counts_of_stops, parse_strategy
+from fire_toolkit.results import Result
+from fire_toolkit.tables import Labels, Pool, PoolSources, Qrels, Queries, Run, check_pool
+from fire_toolkit.tables.checks import Column, TableSpec, check_table
+from fire_toolkit.tables.columns import PAIR, listed, pair_rows, pairs_once
+
+_ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
+_NEVER = np.iinfo(np.int64).max
+
+
+class _PoolingResult(NamedTuple):
+    pool: Pool
+    sources: PoolSources
+    counts: dict[str, int]
+    stops: pd.DataFrame
+
+
+class PoolingResult(_PoolingResult, Result):
+    """A pool, where each pair came from, what was counted on the way, and why no more was pooled.
+
+    counts: name → number. stops: for each query that any run has, query_id, n_pairs (pooled by the strategy)
+    and reason: `all_docs` (no doc of the tops is left), `per_query` or `budget` (it is used up), or what
+    else the strategy calls it; without rows where the strategy does not say, as `depth` without a budget.
+    """
+
+    __slots__ = ()
+
+
+def pool_runs(
+    runs: Run | Sequence[Run],
+    *,
+    depth: int = 10,
+    strategy: str = "depth",
+    budget: int | None = None,
+    per_query: int | None = None,
+    originals: Qrels | None = None,
+    include_originals: bool = False,
+    labels: Labels | None = None,
+    judged: pd.DataFrame | None = None,
+    previous: Pool | None = None,
+    round_number: int | None = None,
+    own_items: Queries | OwnItems | None = None,
+) -> PoolingResult:
+    """Return what a strategy pools of the top `depth` docs of every query over `runs`, each pair once.
+
+    A pair's round is the one in which it was first asked. Where a pool was asked before and a run comes
+    later, pool all runs again: pairs known from `previous` and `judged` keep their round, the others get
+    the next one.
+
+    Args:
+        runs: one Run table or several; every run id once.
+        depth: docs taken from each run and query, 1 or more.
+        strategy: which of these are pooled, by a name in `registry.STRATEGIES` with its parameters, as in
+            `rrf(k=60)`; `depth`: all.
+        budget: the most pairs in all, 1 or more; None: no limit.
+        per_query: the most pairs of a query, 1 or more; None: no limit.
+        originals: the original qrels: their queries are the universe (a run's other queries are left
+            out and counted), and their positives (relevance ≥ 1) are marked `is_original`.
+        include_originals: also pool the original positives that are not chosen, beyond the budget; those
+            that no run found have best_rank missing and n_runs 0.
+        labels: the labels so far, for a strategy that reads them.
+        judged: pairs judged before (query_id, doc_id, and round, 1 where there is no such column); where
+            any are given the pool has a column `is_judged`.
+        previous: a pool that was asked before.
+        round_number: the round of pairs that are in neither; without it the round after the latest of
+            both, 1 where nothing is known.
+        own_items: the queries, whose column `reference` names the item that each starts from, or query id
+            → doc id. Nobody is asked about it: it is left out of every list first, so that `depth` other
+            docs are pooled, and ranks are those without it.
+
+    Returns:
+        The pool and its sources, each ordered by query_id and doc_id. Without `originals`, `is_original`
+        is missing. Where anything was asked before, counts say how many of the pairs are judged
+        (judged_before) and in neither table (to_ask), and the pool's latest round.
+
+    Raises:
+        UsageError: depth or a budget below 1, no run, no such strategy, a strategy that cannot do with the
+            budget or reads labels where none are given of what is judged, or include_originals without
+            originals.
+        PluginError: a strategy returned what is not in the runs, or more than the budget.
+        JoinError: a run has no query in common with the original qrels or with the other runs.
+
+    Examples:
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> scored = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b", "c"], "score": [3, 2, 1]})
+        >>> clip = rank_run(scored.assign(run_id="clip"))
+        >>> ssb = rank_run(scored.assign(run_id="ssb", score=[1, 2, 3]))
+        >>> pool_runs([clip, ssb], depth=2).pool[["doc_id", "best_rank", "n_runs"]]
+          doc_id  best_rank  n_runs
+        0      a          1       1
+        1      b          2       2
+        2      c          1       1
+    """
+    chosen = parse_strategy(strategy)
+    _check_numbers(depth=depth, budget=budget, per_query=per_query)
+    if include_originals and originals is None:
+        raise UsageError("original positives can be pooled only when the original qrels are given")
+    _check_labels(chosen, labels, judged)
+    by_id = split_runs(runs)
+    own_items = None if own_items is None else own_items_of(own_items)
+    if not by_id:
+        raise UsageError("no run given, expected at least one")
+    queries = {run_id: set(listed(run["query_id"].cat.categories)) for run_id, run in by_id.items()}
+    universe = None if originals is None else set(listed(originals["query_id"]))
+    _check_same_queries(queries, universe)
+    extra = set() if universe is None else set().union(*queries.values()) - universe
+    counts = {"runs": len(by_id), "extra_queries": len(extra)}
+    positives = None if originals is None else originals.loc[originals["relevance"] >= 1, PAIR]
+    if own_items:
+        counts["own_items"] = _count_own(_candidates(by_id, depth, universe), own_items)
+        by_id = {run_id: drop_own_items(run, own_items) for run_id, run in by_id.items()}
+        positives = None if positives is None else without_own_pairs(positives, own_items)
+    asked = [table for table in (previous, judged) if table is not None and len(table)]
+    candidates = _candidates(by_id, depth, universe)
+    if chosen.name != "depth":  # which needs to know nothing
+        answers = labels if chosen.reads_labels else None
+        known = known_of(candidates, positives=positives, asked=asked, judged=judged, labels=answers)
+        candidates = replace(candidates, known=known)
+    choice = choose(candidates, Budget(budget, per_query), chosen)
+    pooled, pairs = _chosen(candidates, choice, positives if include_originals else None)
+    if positives is not None:
+        pairs = _with_originals(pairs, positives, include_originals)
+        counts["originals"] = len(positives)
+        counts["originals_in_pool"] = int(pairs["is_original"].sum())
+    counts |= {"judged_before": 0, "pairs": len(pairs), "queries": int(pairs["query_id"].nunique())}
+    counts |= _mark_asked(pairs, asked, judged, round_number)
+    stops = _stops(candidates, choice)
+    counts |= {f"stopped_{reason}": n for reason, n in counts_of_stops(stops["reason"]).items()}
+    return PoolingResult(check_pool(pairs), PoolSources(_as_text(pooled)), counts, stops)
+
+
+def _check_numbers(**numbers: int | None) -> None:
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise UsageError(f"{name} {number}, expected 1 or more")
+
+
+def _check_labels(chosen: Chosen, labels: Labels | None, judged: pd.DataFrame | None) -> None:
+    if chosen.reads_labels and labels is None and judged is not None and len(judged):
+        raise UsageError(
+            f"strategy {chosen.name} reads labels, and none are given of the {len(judged):,} judged pairs; "
+            "resolve the judgments first, or name the labels"
+        )
+
+
+def _candidates(by_id: dict[str, Run], depth: int, universe: set[str] | None) -> Candidates:
+    tops = {run_id: top(run, depth) for run_id, run in by_id.items()}
+    if universe is not None:
+        tops = {run_id: _of_queries(run, universe) for run_id, run in tops.items()}
+    return candidates_of(tops, depth)
+
+
+def _chosen(
+    candidates: Candidates, choice: Choice, added: pd.DataFrame | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the sources and the pairs of a choice, and of pairs that are added to it where a run has them.
+
+    Ids of the sources are categories of all ids, sorted.
+    """
+    is_chosen = are_among(choice.pairs, len(candidates.starts))
+    if added is not None:
+        places = candidates.places_of(added)
+        is_chosen[places[places >= 0]] = True
+    is_kept = slice(None) if is_chosen.all() else np.repeat(is_chosen, candidates.n_runs)
+    sources = _sources(candidates, is_kept)
+    pairs = _pairs_of(sources)
+    for name, values in choice.columns.items():
+        column = pd.Series(values, index=choice.pairs).reindex(np.flatnonzero(is_chosen))
+        pairs[name] = column.array
+    return sources, pairs
+
+
+def _sources(candidates: Candidates, is_kept: Any) -> pd.DataFrame:
+    ids = {
+        "query_id": (candidates.entry_query, candidates.query_ids),
+        "doc_id": (candidates.entry_doc, candidates.doc_ids),
+        "run_id": (candidates.run, candidates.run_ids),
+    }
+    columns: dict[str, Any] = {
+        name: pd.Categorical.from_codes(codes[is_kept], categories, validate=False)
+        for name, (codes, categories) in ids.items()
+    }
+    return pd.DataFrame(columns | {"rank": candidates.rank[is_kept]}, copy=False)
+
+
+def _stops(candidates: Candidates, choice: Choice) -> pd.DataFrame:
+    """Return how many pairs of each query were chosen and why no more, for the queries that any run has."""
+    n_chosen = count_by_query(candidates.query[choice.pairs].astype(np.int64), len(candidates.query_ids))
+    table = pd.DataFrame({"query_id": candidates.query_ids, "n_pairs": n_chosen})
+    reasons = pd.Series(list(choice.stops) or [""] * len(table), dtype="str")
+    is_told = (candidates.n_pairs > 0) & bool(len(choice.stops))
+    return table.assign(reason=reasons)[is_told].reset_index(drop=True)
+
+
+def _of_queries(run: Run, universe: set[str]) -> Run:
+    ids = run["query_id"].cat
+    is_known = np.array([query in universe for query in listed(ids.categories)], dtype=bool)
+    return run if is_known.all() else Run(run[is_known[ids.codes]])
+
+
+def _as_text(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with its categories as text."""
+    coded = [name for name in table.columns if isinstance(table[name].dtype, pd.CategoricalDtype)]
+    return table.assign(**{name: _text_of(table[name]) for name in coded})
+
+
+def _text_of(column: pd.Series) -> Any:
+    texts = pa.array(column.cat.categories.array, pa.large_string())
+    return pd.array(texts.take(pa.array(column.cat.codes.to_numpy())), dtype="str")
+
+
+def _pairs_of(pooled: pd.DataFrame) -> pd.DataFrame:
+    """Return the pairs of ordered sources, each once, with their best rank and their number of runs."""
+    starts = starts_of_groups(*(pooled[name].cat.codes.to_numpy() for name in PAIR))
+    rank = pooled["rank"].to_numpy()
+    best_rank = np.minimum.reduceat(rank, starts) if len(starts) else rank
+    n_runs = np.diff(starts, append=len(pooled))
+    return _as_text(pooled[PAIR].iloc[starts].reset_index(drop=True)).assign(
+        best_rank=best_rank, n_runs=n_runs
+    )
+
+
+def _count_own(candidates: Candidates, own_items: OwnItems) -> int:
+    """Return how many pairs of a query and its own item stand in the tops."""
+    pairs = _pairs_of(_sources(candidates, slice(None)))[PAIR]
+    return len(pairs) - len(without_own_pairs(pairs, own_items))
+
+
+def _check_same_queries(queries: dict[str, set[str]], universe: set[str] | None) -> None:
+    """Raise JoinError for a run none of whose queries is among the qrels', or among another run's."""
+    for run_id, own in queries.items():
+        if universe is not None and own.isdisjoint(universe):
+            raise JoinError(
+                f"run {run_id!r} has none of the {len(universe)} queries of the original qrels (its first: "
+                f"{min(own)!r}, theirs: {min(universe)!r}); is it a run for another collection?"
+            )
+        others = [found for other, found in queries.items() if other != run_id and found]
+        if others and all(own.isdisjoint(found) for found in others):
+            raise JoinError(
+                f"run {run_id!r} has no query in common with the other runs (its first: {min(own)!r}, "
+                f"theirs: {min(map(min, others))!r}); is it a run for another collection?"
+            )
+
+
+def _with_originals(pairs: pd.DataFrame, positives: pd.DataFrame, include: bool) -> pd.DataFrame:
+    rows = pair_rows(positives, pairs)
+    marked = pairs.assign(is_original=are_among(rows[rows >= 0], len(pairs)))
+    if not include or (rows >= 0).all():
+        return marked
+    missed = positives.loc[rows < 0, PAIR].assign(best_rank=np.nan, n_runs=0, is_original=True)
+    return pd.concat([marked, missed], ignore_index=True)
+
+
+def _mark_asked(
+    pairs: pd.DataFrame,
+    asked: Sequence[pd.DataFrame],
+    judged: pd.DataFrame | None,
+    round_number: int | None,
+) -> dict[str, int]:
+    """Give pairs their rounds and say which are judged; return what was counted."""
+    counts = {}
+    number = round_number or 1 + (_latest_round(asked) if asked else 0)
+    first = _first_rounds(pairs, asked)
+    if asked:
+        counts["to_ask"] = int((first == _NEVER).sum())
+        counts["round"] = number if counts["to_ask"] else int(first.max(initial=1))
+    pairs["round"] = np.where(first == _NEVER, number, first)
+    if judged is not None and len(judged):
+        pairs["is_judged"] = pair_rows(pairs, judged) >= 0
+        counts["judged_before"] = int(pairs["is_judged"].sum())
+    return counts
+
+
+def _first_rounds(pairs: pd.DataFrame, asked: Sequence[pd.DataFrame]) -> npt.NDArray[np.int64]:
+    """Return the first round of each pair in the tables asked, `_NEVER` where it is in none of them."""
+    first = np.full(len(pairs), _NEVER)
+    for table in asked:
+        rows = pair_rows(table, pairs)
+        np.minimum.at(first, rows[rows >= 0], _rounds_of(table)[rows >= 0])
+    return first
+
+
+def _latest_round(asked: Sequence[pd.DataFrame]) -> int:
+    """Return the latest of the rounds in which pairs were first asked."""
+    rounds = [table[PAIR].assign(round=_rounds_of(table)) for table in asked]
+    return int(pairs_once(pd.concat(rounds, ignore_index=True), "round")["round"].max())
+
+
+def _rounds_of(table: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """Return the round of each pair, 1 where the table has no rounds."""
+    if "round" not in table.columns:
+        return np.ones(len(table), dtype=np.int64)
+    return check_table(_ROUNDS, table[["round"]])["round"].to_numpy()

@@ -1,0 +1,282 @@
+"""Strategies and budgets, beside oracles in a few lines of Python that share no code with them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fire_toolkit.errors import PluginError, UsageError
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.pooling import pool_runs
+from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
+from fire_toolkit.pooling.registry import STRATEGIES
+from fire_toolkit.tables import Qrels, Run, check_qrels
+
+Lists = Mapping[str, Mapping[str, Mapping[str, float]]]  # run → query → doc → score
+Pair = tuple[str, str]
+
+
+def runs_of(lists: Lists) -> list[Run]:
+    return [
+        rank_run(
+            pd.DataFrame(
+                [(name, query, doc, score) for query, docs in own.items() for doc, score in docs.items()],
+                columns=["run_id", "query_id", "doc_id", "score"],
+            )
+        )
+        for name, own in lists.items()
+    ]
+
+
+def qrels(pairs: Mapping[Pair, int]) -> Qrels:
+    rows = [(query, doc, relevance) for (query, doc), relevance in pairs.items()]
+    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+
+
+def pooled(table: pd.DataFrame) -> set[Pair]:
+    return set(zip(table["query_id"], table["doc_id"], strict=True))
+
+
+# Oracles: the fused score of each pair, in fractions, from the lists as they were written.
+def ranked(lists: Lists, depth: int) -> list[tuple[Pair, int, Fraction]]:
+    """Pair, rank and normalised score of each entry of the tops."""
+    found = []
+    for own in lists.values():
+        for query, docs in own.items():
+            best = sorted(docs, key=lambda doc, d=docs: (d[doc], doc), reverse=True)[:depth]  # type: ignore[misc]
+            low, high = Fraction(docs[best[-1]]), Fraction(docs[best[0]])
+            for rank, doc in enumerate(best, 1):
+                share = (Fraction(docs[doc]) - low) / (high - low) if high > low else Fraction(1)
+                found.append(((query, doc), rank, share))
+    return found
+
+
+def fused(lists: Lists, depth: int, strategy: str) -> dict[Pair, Fraction]:
+    parts: dict[Pair, list[tuple[int, Fraction]]] = defaultdict(list)
+    for pair, rank, share in ranked(lists, depth):
+        parts[pair].append((rank, share))
+    score = {
+        "depth": lambda own: Fraction(-min(rank for rank, _ in own)),
+        "rrf(k=3)": lambda own: sum(Fraction(1, 3 + rank) for rank, _ in own),
+        "rbp(p=.5)": lambda own: sum(Fraction(1, 2**rank) for rank, _ in own),
+        "combmnz": lambda own: len(own) * sum(share for _, share in own),
+    }[strategy]
+    return {pair: score(own) for pair, own in parts.items()}
+
+
+def expected_pool(score: Mapping[Pair, Fraction], budget: int | None, per_query: int | None) -> set[Pair]:
+    """Round by round, each query's next best; the round that the budget does not pay for, by score."""
+    by_query: dict[str, list[Pair]] = defaultdict(list)
+    for pair in sorted(score, key=lambda pair: (score[pair], pair[1]), reverse=True):
+        by_query[pair[0]].append(pair)
+    taken: list[Pair] = []
+    for place in range(per_query or len(score)):
+        offered = [own[place] for own in by_query.values() if place < len(own)]
+        offered.sort(key=lambda pair: (score[pair], pair[1], pair[0]), reverse=True)
+        taken += offered[: None if budget is None else max(budget - len(taken), 0)]
+    return set(taken)
+
+
+scores = st.sampled_from([0.0, 0.25, 0.5, 1.0, 4.0])
+docs = st.dictionaries(st.sampled_from("abcdefg"), scores, min_size=1)
+queries = st.dictionaries(st.sampled_from("123"), docs, min_size=1).map(lambda own: {"0": {"z": 1.0}} | own)
+worlds = st.lists(queries, min_size=1, max_size=3).map(lambda lists: dict(zip("nmo", lists, strict=False)))
+ORDERS = ["depth", "rrf(k=3)", "rbp(p=.5)", "combmnz"]
+
+
+@settings(max_examples=40)
+@given(worlds, st.sampled_from(ORDERS), st.integers(1, 5), st.integers(4, 20), st.integers(1, 4))
+def test_an_order_pools_its_best_within_the_budget(
+    lists: Lists, strategy: str, depth: int, budget: int, per_query: int
+) -> None:
+    score = fused(lists, depth, strategy)
+    for limits in ((budget, None), (None, per_query), (budget, per_query)):
+        options: dict[str, Any] = {"depth": depth, "budget": limits[0], "per_query": limits[1]}
+        result = pool_runs(runs_of(lists), strategy=strategy, **options)
+        assert expected_pool(score, *limits) == pooled(result.pool), limits
+        for query, n_pairs, reason in result.stops.itertuples(index=False):
+            n_own = sum(pair[0] == query for pair in score)
+            assert n_pairs == (result.pool["query_id"] == query).sum()
+            assert reason == (
+                "all_docs" if n_pairs == n_own else "per_query" if n_pairs == limits[1] else "budget"
+            )
+        assert set(result.stops["query_id"]) == {query for query, _ in score}
+
+
+@settings(max_examples=15)
+@given(worlds, st.sampled_from(ORDERS))
+def test_the_order_of_runs_and_what_is_pooled_say_the_same(lists: Lists, strategy: str) -> None:
+    """The sources are those of the whole pool, restricted to the pairs that were chosen."""
+    first = pool_runs(runs_of(lists), strategy=strategy, budget=4)
+    again = pool_runs(runs_of(lists)[::-1], strategy=strategy, budget=4)
+    whole = pool_runs(runs_of(lists))
+    pd.testing.assert_frame_equal(first.pool, again.pool)
+    pd.testing.assert_frame_equal(first.stops, again.stops)
+    chosen = pd.MultiIndex.from_tuples(sorted(pooled(first.pool)), names=["query_id", "doc_id"])
+    for table, all_rows in ((first.sources, whole.sources), (first.pool, whole.pool)):
+        is_chosen = pd.MultiIndex.from_frame(all_rows[["query_id", "doc_id"]]).isin(chosen)
+        pd.testing.assert_frame_equal(all_rows[is_chosen].reset_index(drop=True), table)
+
+
+def test_a_hundred_runs_in_any_order_have_equal_sums() -> None:
+    """Sums of 1/(60 + rank) in floats depend on the order of addition; ties must not."""
+    names = [f"m{n:03}" for n in range(100)]
+    places = np.random.default_rng(0).permutation(100)
+    lists = {
+        name: {"q": {f"d{doc:03}": -float((doc + place) % 100) for doc in range(100)}}
+        for name, place in zip(names, places, strict=True)
+    }  # each doc stands once at each rank, so that all are tied
+    pool = pool_runs(runs_of(lists), depth=100, strategy="rrf", per_query=10).pool
+    assert pool["doc_id"].tolist() == [f"d{doc:03}" for doc in range(90, 100)]
+
+
+ONE = {"m": {"1": {"a": 3.0, "b": 2.0, "c": 1.0}, "2": {"x": 1.0}}, "n": {"1": {"c": 1.0}, "2": {"x": 2.0}}}
+
+
+def test_originals_left_out_are_added_with_their_runs_and_ranks() -> None:
+    originals = qrels({("1", "c"): 1, ("1", "nowhere"): 1, ("2", "x"): 1})
+    options: dict[str, Any] = {"strategy": "depth", "per_query": 1, "originals": originals}
+    pool = pool_runs(runs_of({"m": ONE["m"]}), include_originals=True, **options).pool
+    assert pool[["doc_id", "best_rank", "n_runs"]].fillna(0).values.tolist() == [
+        ["a", 1, 1],
+        ["c", 3, 1],
+        ["nowhere", 0, 0],
+        ["x", 1, 1],
+    ]
+    assert pooled(pool_runs(runs_of({"m": ONE["m"]}), **options).pool) == {("1", "a"), ("2", "x")}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "said"),
+    [
+        ("rrf(k=-1)", "strategy rrf: k is -1, expected 0 or more"),
+        ("rrf(k=ten)", "strategy rrf(k=ten): k is 'ten', expected a whole number"),
+        ("rrf(p=.5)", "strategy rrf(p=.5): no parameter is called 'p'; rrf takes k"),
+        ("rrf(k=1,k=2)", "strategy rrf(k=1,k=2): k is given twice"),
+        ("rrf(k=1,2)", "strategy rrf(k=1,2): found '2', expected NAME=VALUE"),
+        ("combmnz(3)", "strategy combmnz(3): found '3', expected NAME=VALUE"),
+        ("rbp(p=1)", "strategy rbp: p is 1, expected a number between 0 and 1"),
+        ("rbp(p=nan)", "strategy rbp: p is nan, expected a number between 0 and 1"),
+        ("rrf(k=1", "strategy 'rrf(k=1': expected a name, or one with parameters, as in rrf(k=60)"),
+        ("rff", "pooling strategy 'rff' is unknown; expected one of depth, rrf, rbp, combmnz"),
+    ],
+)
+def test_a_strategy_that_cannot_be_is_refused_in_one_line(strategy: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        pool_runs(runs_of(ONE), strategy=strategy, per_query=1)
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"budget": 0}, "budget 0, expected 1 or more"),
+        ({"per_query": -1}, "per_query -1, expected 1 or more"),
+        (
+            {"budget": 1},
+            "strategy rrf: a budget of 1 leaves some of the 2 queries without a pair, ",
+        ),
+        ({}, "strategy rrf: puts the pairs in an order and needs a budget to stop at: --per-query N or"),
+    ],
+)
+def test_a_budget_that_cannot_be_is_refused(options: dict[str, int], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        pool_runs(runs_of(ONE), strategy="rrf", **options)  # type: ignore[arg-type]
+
+
+def test_one_strategy_is_spelled_in_several_ways() -> None:
+    pools = [
+        pool_runs(runs_of(ONE), strategy=text, per_query=1).pool
+        for text in ("rrf(k=0)", "rrf(0)", "rrf:0", "rrf:k=0", "rrf( k = 0 )")
+    ]
+    for pool in pools[1:]:
+        pd.testing.assert_frame_equal(pools[0], pool)
+    assert pooled(pools[0]) == {("1", "c"), ("2", "x")}  # c: 1/3 + 1/1
+
+
+# Strategies from outside.
+def test_a_strategy_sees_what_the_runs_and_tables_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Candidates] = []
+
+    def look(candidates: Candidates, budget: Budget, *, note: str) -> Choice:
+        seen.append(candidates)
+        pairs = np.arange(len(candidates.starts))[::-1]
+        return Choice(pairs, {"stratum": np.array([f"{note}{place}" for place in pairs])})
+
+    monkeypatch.setitem(STRATEGIES.built_in, "look", Strategy(look, reads_labels=True))
+    labels = pd.DataFrame({"query_id": ["1", "9"], "doc_id": ["b", "b"], "relevance": [2, 1], "n_agree": 3})
+    judged = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["b", "d"]})
+    previous = pool_runs(runs_of({"m": ONE["m"]}), depth=2).pool
+    result = pool_runs(
+        runs_of(ONE | {"own": {"1": {"d": 1.0, "z": 0.0}, "7": {"d": 1.0}}}),
+        depth=2,
+        strategy="look(s)",
+        originals=qrels({("1", "c"): 1, ("2", "y"): 1}),
+        own_items={"1": "a"},
+        judged=judged,
+        previous=previous,
+        labels=labels,  # type: ignore[arg-type]
+    )
+    [found] = seen
+    pairs = [(found.query_ids[q], found.doc_ids[d]) for q, d in zip(found.query, found.doc, strict=True)]
+    assert pairs == [("1", "b"), ("1", "c"), ("1", "d"), ("1", "z"), ("2", "x")]
+    assert found.n_runs.tolist() == [1, 2, 1, 1, 2]
+    assert found.best_rank.tolist() == [1, 1, 1, 2, 1]
+    assert found.score.tolist() == [2.0, 1.0, 1.0, 1.0, 0.0, 1.0, 2.0]
+    known = found.known
+    assert known.is_original.tolist() == [False, True, False, False, False]
+    assert known.is_asked.tolist() == [True, False, True, False, True]
+    assert known.is_judged.tolist() == [True, False, True, False, False]
+    assert known.relevance.tolist() == [2, -1, -1, -1, -1]
+    assert known.n_agree.tolist() == [3, 0, 0, 0, 0]
+    assert result.pool["stratum"].tolist() == ["s0", "s1", "s2", "s3", "s4"]
+    assert len(result.stops) == 0
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (Choice(np.array([0, 0])), "returned a pair twice"),
+        (Choice(np.array([4])), "returned place 4, which is no pair's"),
+        (Choice(np.array([-1])), "returned place -1, which is no pair's"),
+        (Choice(np.array([0.5])), "returned pairs of type float64, expected places of pairs"),
+        (Choice(np.arange(3)), "returned 3 pairs of a query, more than 2"),
+        (Choice(np.arange(4)), "returned 4 pairs, more than the budget of 3"),
+        (Choice(np.array([0]), {"round": np.array([1])}), "returned a column round, which the pool has"),
+        (Choice(np.array([0]), {"stratum": np.array([])}), "returned 0 values of stratum for 1 pairs"),
+        (Choice(np.array([0]), stops=("done",)), "returned 1 stops for 2 queries"),
+        (runs_of, "returned a function, expected Choice"),
+    ],
+)
+def test_a_strategy_that_goes_wrong_is_named(found: Any, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = Strategy(lambda candidates, budget: found)
+    if found is runs_of:
+        wrong = STRATEGIES._checked(wrong, "wrong", "pooling strategy wrong")
+    monkeypatch.setitem(STRATEGIES.built_in, "wrong", wrong)
+    with pytest.raises(PluginError, match=said):
+        pool_runs(runs_of(ONE), strategy="wrong", budget=3, per_query=2)
+
+
+def test_a_strategy_may_pool_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = Strategy(lambda candidates, budget: Choice(np.empty(0, dtype=np.int64)))
+    monkeypatch.setitem(STRATEGIES.built_in, "nothing", nothing)
+    assert len(pool_runs(runs_of(ONE), strategy="nothing").pool) == 0
+
+
+def test_judged_pairs_without_labels_are_refused_where_labels_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading = Strategy(lambda candidates, budget: Choice(np.empty(0, dtype=np.int64)), reads_labels=True)
+    monkeypatch.setitem(STRATEGIES.built_in, "reading", reading)
+    judged = pd.DataFrame({"query_id": ["1"], "doc_id": ["a"]})
+    with pytest.raises(UsageError, match="strategy reading reads labels, and none are given of the 1 judged"):
+        pool_runs(runs_of(ONE), strategy="reading", judged=judged)
