@@ -58,7 +58,7 @@ from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
     "--strategy",
     metavar="NAME",
     help="Which of these are pooled: all (depth), or the first in the order of 'rrf(k=60)', 'rbp(p=.95)' or "
-    "combmnz, or as a plug-in's strategy chooses. [default: depth]",
+    "combmnz, or in rounds (move-to-front); see docs/pools.md. [default: depth]",
 )
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs in all.")
 @click.option("--per-query", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs a query.")

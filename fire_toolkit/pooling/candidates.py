@@ -12,7 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Codes, Floats, Ints, count_by_query, find_pairs, starts_of_groups
+from fire_toolkit.arrays import (
+    Bools,
+    Codes,
+    Floats,
+    Ints,
+    count_by_query,
+    find_pairs,
+    starts_of_groups,
+    starts_of_lists,
+)
 from fire_toolkit.tables import Labels, Run
 from fire_toolkit.tables.columns import PAIR, packed_codes, sorted_union
 
@@ -91,7 +100,7 @@ class Candidates:
     rank: Ints
     depth: int
     known: Known = field(repr=False)
-    scores: tuple[Sequence[Floats], Ints] = field(repr=False)
+    scores: tuple[Sequence[Floats], Ints] = field(repr=False)  # run after run; entry → its place there
 
     @cached_property
     def score(self) -> Floats:
@@ -133,6 +142,17 @@ class Candidates:
     def n_pairs(self) -> Ints:
         """How many pairs each of `query_ids` has."""
         return count_by_query(self.query.astype(np.int64), len(self.query_ids))
+
+    @cached_property
+    def lists(self) -> tuple[Ints, Ints]:
+        """The pairs of each list in rank order, list after list by run and query, and where each begins.
+
+        The list of run r and query q begins at `starts[r * len(query_ids) + q]`.
+        """
+        pairs = np.empty(len(self.rank), dtype=np.int64)
+        pairs[self.scores[1]] = self.pair
+        lists = self.run.astype(np.int64) * len(self.query_ids) + self.entry_query
+        return pairs, starts_of_lists(count_by_query(lists, len(self.run_ids) * len(self.query_ids)))
 
     def places_of(self, pairs: pd.DataFrame) -> Ints:
         """Return for each row (query_id, doc_id) its place among the pairs, −1 where it is none of them."""

@@ -44,38 +44,47 @@ def best_by(score: npt.NDArray[Any], candidates: Candidates, budget: Budget) -> 
     return Choice(pairs, stops=stops_of(candidates, budget, taken))
 
 
-def shares_of(n_pairs: Ints, budget: Budget) -> tuple[Ints, Ints, int]:
+def shares_of(n_pairs: Ints, budget: Budget, asked: Ints | None = None) -> tuple[Ints, Ints, int]:
     """Return how many pairs each query gets of a budget that is shared evenly, and how the rest is given.
 
     Args:
         n_pairs: that each query has.
+        asked: how many of them were asked already and count in the budget.
 
     Returns:
         How many pairs each query gets at least, and at most when it gets one of the rest; the size of the
         rest.
 
     Raises:
-        UsageError: the budget is smaller than the number of queries that have any.
+        UsageError: the budget is smaller than the number of queries that have any, or less than was asked.
 
     Examples:
         >>> shares_of(np.array([5, 1, 9]), Budget(in_all=8))
         (array([3, 1, 3]), array([4, 1, 4]), 1)
     """
+    asked = np.zeros_like(n_pairs) if asked is None else asked
+    if budget.per_query is not None and asked.max(initial=0) > budget.per_query:
+        raise UsageError(
+            f"per_query {budget.per_query:,}, but {asked.max():,} pairs of a query were asked already"
+        )
+    if budget.in_all is not None and asked.sum() > budget.in_all:
+        raise UsageError(f"a budget of {budget.in_all:,}, but {asked.sum():,} pairs were asked already")
     most = n_pairs if budget.per_query is None else np.minimum(n_pairs, budget.per_query)
     if budget.in_all is None or budget.in_all >= most.sum():
         return most, most, 0
     n_queries = int((n_pairs > 0).sum())
-    if budget.in_all < n_queries:
+    if not asked.any() and budget.in_all < n_queries:
         raise UsageError(
             f"a budget of {budget.in_all:,} leaves some of the {n_queries:,} queries without a pair, "
             f"expected {n_queries:,} or more (or runs and qrels of fewer queries)"
         )
-    low, high = 1, int(most.max())  # low is paid for, high is not
+    low, high = 0, int(most.max())  # low is paid for, high is not
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if np.minimum(most, middle).sum() <= budget.in_all else (low, middle)
-    wanted = np.minimum(most, low)
-    return wanted, np.minimum(most, low + 1), budget.in_all - int(wanted.sum())
+        is_paid_for = np.maximum(asked, np.minimum(most, middle)).sum() <= budget.in_all
+        low, high = (middle, high) if is_paid_for else (low, middle)
+    wanted, next_one = (np.maximum(asked, np.minimum(most, level)) for level in (low, low + 1))
+    return wanted, next_one, budget.in_all - int(wanted.sum())
 
 
 def stops_of(candidates: Candidates, budget: Budget, taken: Ints) -> list[str]:

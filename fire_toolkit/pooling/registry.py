@@ -17,6 +17,7 @@ from fire_toolkit.plugins import Registry
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
 from fire_toolkit.pooling.combmnz import combmnz
 from fire_toolkit.pooling.depth import depth
+from fire_toolkit.pooling.move_to_front import move_to_front
 from fire_toolkit.pooling.rbp import rbp
 from fire_toolkit.pooling.rrf import rrf
 
@@ -26,6 +27,7 @@ for _name, _strategy in {
     "rrf": Strategy(rrf),
     "rbp": Strategy(rbp),
     "combmnz": Strategy(combmnz),
+    "move-to-front": Strategy(move_to_front, reads_labels=True),
 }.items():
     STRATEGIES.add(_name, _strategy)
 

@@ -51,7 +51,7 @@ def ranked(lists: Lists, depth: int) -> list[tuple[Pair, int, Fraction]]:
     found = []
     for own in lists.values():
         for query, docs in own.items():
-            best = sorted(docs, key=lambda doc, d=docs: (d[doc], doc), reverse=True)[:depth]  # type: ignore[misc]
+            best = [doc for _, doc in sorted(((docs[doc], doc) for doc in docs), reverse=True)][:depth]
             low, high = Fraction(docs[best[-1]]), Fraction(docs[best[0]])
             for rank, doc in enumerate(best, 1):
                 share = (Fraction(docs[doc]) - low) / (high - low) if high > low else Fraction(1)
@@ -166,7 +166,7 @@ def test_originals_left_out_are_added_with_their_runs_and_ranks() -> None:
         ("rbp(p=1)", "strategy rbp: p is 1, expected a number between 0 and 1"),
         ("rbp(p=nan)", "strategy rbp: p is nan, expected a number between 0 and 1"),
         ("rrf(k=1", "strategy 'rrf(k=1': expected a name, or one with parameters, as in rrf(k=60)"),
-        ("rff", "pooling strategy 'rff' is unknown; expected one of depth, rrf, rbp, combmnz"),
+        ("rff", "pooling strategy 'rff' is unknown; expected one of depth, rrf, rbp, combmnz, "),
     ],
 )
 def test_a_strategy_that_cannot_be_is_refused_in_one_line(strategy: str, said: str) -> None:
@@ -280,3 +280,94 @@ def test_judged_pairs_without_labels_are_refused_where_labels_are_read(
     judged = pd.DataFrame({"query_id": ["1"], "doc_id": ["a"]})
     with pytest.raises(UsageError, match="strategy reading reads labels, and none are given of the 1 judged"):
         pool_runs(runs_of(ONE), strategy="reading", judged=judged)
+
+
+# Move-to-front: the method as published, with each answer known before the next doc is taken.
+def moved_to_front(lists: Lists, query: str, truth: set[Pair]) -> list[str]:
+    rest = {
+        name: [doc for _, doc in sorted(((own[query][doc], doc) for doc in own[query]), reverse=True)]
+        for name, own in sorted(lists.items())
+        if query in own
+    }
+    priority = dict.fromkeys(rest, 0)
+    taken: list[str] = []
+    while rest := {name: docs for name, docs in rest.items() if docs}:
+        best = sorted(rest, key=lambda name: (-priority[name], name))[0]
+        doc = rest[best].pop(0)
+        if doc not in taken:
+            taken.append(doc)
+            priority[best] -= (query, doc) not in truth
+    return taken
+
+
+truths = st.sets(st.tuples(st.sampled_from("123"), st.sampled_from("abcdefg")))
+
+
+def answered(pool: pd.DataFrame, truth: set[Pair]) -> Any:
+    pairs = pool[["query_id", "doc_id"]]
+    return pairs.assign(relevance=[int(pair in truth) for pair in pairs.itertuples(index=False, name=None)])
+
+
+@settings(max_examples=12)
+@given(worlds, truths)
+def test_move_to_front_one_answer_at_a_time_is_the_published_method(lists: Lists, truth: set[Pair]) -> None:
+    orders = {
+        query: moved_to_front(lists, query, truth) for query in {q for own in lists.values() for q in own}
+    }
+    labels = answered(pd.DataFrame({"query_id": [], "doc_id": []}), truth)
+    for n in range(1, 4):
+        options: dict[str, Any] = {"strategy": "move-to-front(batch=1)", "labels": labels, "judged": labels}
+        pool, _, _, stops = pool_runs(runs_of(lists), **options)
+        assert {(query, doc) for query, order in orders.items() for doc in order[:n]} == pooled(pool)
+        reasons = dict(zip(stops["query_id"], stops["reason"], strict=True))
+        assert reasons == {q: "all_docs" if len(order) <= n else "waiting" for q, order in orders.items()}
+        labels = answered(pool, truth)
+
+
+@settings(max_examples=8)
+@given(worlds, truths, st.integers(2, 3), st.integers(4, 9))
+def test_move_to_front_in_batches_ends_at_the_budget_and_never_loses_a_pair(
+    lists: Lists, truth: set[Pair], batch: int, budget: int
+) -> None:
+    options: dict[str, Any] = {"strategy": f"move-to-front(batch={batch})", "budget": budget}
+    n_all = sum(len(set().union(*(own.get(q, ()) for own in lists.values()))) for q in "0123")
+    labels, before = answered(pd.DataFrame({"query_id": [], "doc_id": []}), truth), set[Pair]()
+    for _ in range(5):
+        pool = pool_runs(runs_of(lists), labels=labels, judged=labels, **options).pool
+        again = pool_runs(runs_of(lists), labels=labels, judged=labels, previous=pool, **options).pool
+        assert pooled(again) == pooled(pool)  # nothing more is asked before there are answers
+        assert before <= pooled(pool)
+        new = pd.Series([query for query, _ in pooled(pool) - before], dtype="str")
+        assert new.value_counts().max() <= batch or not len(new)
+        before, labels = pooled(pool), answered(pool, truth)
+    assert len(before) == min(budget, n_all)
+
+
+def test_move_to_front_takes_originals_as_relevant_and_disputes_as_nothing() -> None:
+    lists = {"m": {"1": dict(zip("abc", (3.0, 2.0, 1.0), strict=True))}, "n": {"1": {"x": 2.0, "y": 1.0}}}
+
+    def docs_of(batch: int, **options: Any) -> str:
+        pool = pool_runs(runs_of(lists), strategy=f"move-to-front({batch})", **options).pool
+        return "".join(pool["doc_id"])
+
+    assert docs_of(2) == "ax"
+    assert docs_of(2, originals=qrels({("1", "a"): 1})) == "ab"
+    disputed = pd.DataFrame({"query_id": ["1"], "doc_id": ["a"]})
+    none = answered(disputed.iloc[:0], set())
+    assert docs_of(1, judged=disputed, labels=none) == "ab"
+    assert docs_of(1, judged=disputed, labels=answered(disputed, set())) == "ax"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"budget": 1}, "strategy move-to-front: a budget of 1, but 2 pairs were asked already"),
+        ({"per_query": 1}, "per_query 1, but 2 pairs of a query were asked already"),
+        ({"strategy": "move-to-front(batch=0)"}, "batch is 0, expected 1 or more"),
+    ],
+)
+def test_a_budget_below_what_was_asked_is_refused(options: dict[str, Any], said: str) -> None:
+    asked = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["a", "b"], "relevance": 0})
+    given: dict[str, Any] = {"labels": asked, "judged": asked, "strategy": "move-to-front"}
+    with pytest.raises(UsageError, match=said):
+        pool_runs(runs_of(ONE), **given | options)
