@@ -1,0 +1,315 @@
+"""C@k and P@k corrected for the errors of votes: products of estimated relevances, by design class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.inference.design_votes import BANDS, Votes
+from fire_toolkit.inference.intervals import cluster_sums, percentiles
+from fire_toolkit.inference.judged_pairs import JudgedPairs
+from fire_toolkit.inference.label_errors import (
+    LEAST_GAP,
+    MOST_INVALID,
+    MOST_VARIANCE,
+    Alarm,
+    ErrorRates,
+    VoteCounts,
+    alarm_of_fourth_votes,
+    class_rate,
+    corrected_hits,
+    error_rates,
+    estimated_relevance,
+    variance_factor,
+    wrong_and_found,
+)
+from fire_toolkit.inference.resampling import Resampled, bootstrap, summable
+from fire_toolkit.measures import Measure
+from fire_toolkit.tables import Qrels
+from fire_toolkit.tables.design import CLASSES, DOUBLED
+
+
+@dataclass(frozen=True, eq=False)
+class _Kinds:
+    """Kinds of judged pairs: class × band × label (0, 1), and last the original positives.
+
+    code: place of class, band and label in that order.
+    """
+
+    n_bands: int
+
+    def __len__(self) -> int:
+        return 2 * len(CLASSES) * self.n_bands
+
+    def code(self, pairs: pd.DataFrame) -> Ints:
+        """Return the kind of each pair."""
+        place = pairs["design_class"].map({name: n for n, name in enumerate(CLASSES)}).to_numpy()
+        kind = (place * self.n_bands + pairs["band"].to_numpy()) * 2 + pairs["relevance"].to_numpy()
+        return np.asarray(kind, dtype=np.int64)
+
+    def rates(self, counts: Floats) -> ErrorRates:
+        """Return the rates of each band, (..., n_bands), from (..., 4 × n_bands) counts."""
+        each = counts.reshape(*counts.shape[:-1], self.n_bands, 4)
+        return error_rates(VoteCounts(*np.moveaxis(each, -1, 0)))
+
+    def of_classes(self, rates: ErrorRates) -> tuple[Floats, Floats]:
+        """Return t and f of labels by design, (..., n_classes × n_bands)."""
+        found = (
+            np.concatenate([np.asarray(class_rate(rate, name)) for name in CLASSES], axis=-1)
+            for rate in (rates.t, rates.f)
+        )
+        t, f = found
+        return t, f
+
+    def relevance(self, rates: ErrorRates) -> Floats:
+        """Return p̂ of each kind, and 1 for originals."""
+        t, f = self.of_classes(rates)
+        both = np.stack([estimated_relevance(label, t, f) for label in (0.0, 1.0)], axis=-1)
+        flat = both.reshape(*both.shape[:-2], -1)
+        return np.concatenate([flat, np.ones((*flat.shape[:-1], 1))], axis=-1)
+
+    def shares(self, cells: Floats, rates: ErrorRates) -> Floats:
+        """Return the wrong share of positive labels and the found share of relevant pairs, (..., 2).
+
+        cells: (..., n_kinds) pairs of each kind.
+        """
+        t, f = self.of_classes(rates)
+        n_pairs = cells[..., ::2] + cells[..., 1::2]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            prevalence = np.clip((cells[..., 1::2] / n_pairs - f) / (t - f), 0, 1)
+            prevalence = np.where(n_pairs > 0, prevalence, 0)
+        return wrong_and_found(n_pairs, prevalence, t, f, cells[..., 1::2].sum(axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelErrors:
+    """Error rates of the votes, and what they say of the labels by design.
+
+    t, f: of one vote, for each band; wrong, found: the expected share of new positives that are wrong, and
+    of the relevant judged pairs the share that is labelled so, each with its 95% limits; alarm: None without
+    fourth votes; reason: why nothing is known, empty where it is.
+    """
+
+    votes: Votes
+    t: Floats
+    f: Floats
+    wrong: tuple[float, float, float]
+    found: tuple[float, float, float]
+    alarm: Alarm | None
+    reason: str
+
+    @property
+    def in_words(self) -> str:
+        """The rates, and what they rest on."""
+        kind = "doubled" if self.votes.rates_class == DOUBLED else "positives with a second vote"
+        names = [f"ranks {name}: " for name in BANDS] if len(self.t) > 1 else [""]
+        rates = "; ".join(
+            f"{name}t {t:.3f}, f {f:.4f}" for name, t, f in zip(names, self.t, self.f, strict=True)
+        )
+        return f"{rates} ({self.votes.n_second:,} {kind}, {self.votes.n_differ:,} disagreements)"
+
+
+def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> LabelErrors:
+    """Return the rates of error of votes by design, and what they say of the labels.
+
+    Args:
+        votes: of `votes_by_design`.
+        n_resamples, seed: of a bootstrap of queries in which the rates are estimated anew each time.
+
+    Returns:
+        `LabelErrors`; with a `reason` where rates are refused: no or missing third votes, rates that are no
+        probabilities or less than .5 apart, or so in more than 5% of the resamples. Limits are those of the
+        bootstrap's standard error; that of the wrong share has w(1 − w) / positives added.
+    """
+    nothing = (np.nan, np.nan, np.nan)
+    if votes.reason:
+        return LabelErrors(votes, np.empty(0), np.empty(0), nothing, nothing, None, votes.reason)
+    kinds = _Kinds(votes.n_bands)
+    query = pd.factorize(votes.pairs["query_id"])[0]
+    columns = [_rate_columns(votes), np.eye(len(kinds))[kinds.code(votes.pairs)]]
+    table = cluster_sums(np.column_stack(columns), query)[:, :-1]
+    sums = bootstrap([Resampled(summable(table))], n_resamples=n_resamples, seed=seed)[0][0]
+    n = 4 * kinds.n_bands
+    point, draws = (kinds.rates(each[..., :n]) for each in (table.sum(axis=0), sums))
+    if reason := _why_no_rates(point, draws):
+        return LabelErrors(votes, point.t, point.f, nothing, nothing, None, reason)
+    shares, drawn = kinds.shares(table.sum(axis=0)[n:], point), kinds.shares(sums[:, n:], draws)
+    spread = np.nanstd(drawn, axis=0)
+    n_positives = max(int((votes.pairs["relevance"] == 1).sum()), 1)
+    spread[0] = np.hypot(spread[0], np.sqrt(shares[0] * max(1 - shares[0], 0) / n_positives))
+    wrong, found = (
+        (float(share), max(float(share - 1.96 * error), 0.0), min(float(share + 1.96 * error), 1.0))
+        for share, error in zip(shares, spread, strict=True)
+    )
+    n_fourth, n_positive = votes.fourth_votes
+    rates = ErrorRates(*(rate[0] for rate in point))
+    alarm = alarm_of_fourth_votes(n_fourth, n_positive, rates) if n_fourth and kinds.n_bands == 1 else None
+    return LabelErrors(votes, point.t, point.f, wrong, found, alarm, "")
+
+
+def _rate_columns(votes: Votes) -> Floats:
+    """Return what each pair adds to the counts of its band."""
+    bands = np.eye(votes.n_bands)[votes.pairs["band"].to_numpy()]
+    return np.asarray((bands[:, :, None] * votes.counted[:, None, :]).reshape(len(bands), -1))
+
+
+def _why_no_rates(rates: ErrorRates, draws: ErrorRates) -> str:
+    gap = np.asarray(rates.t) - rates.f
+    if np.isnan(gap).any():
+        return "the votes fit no rates from 0 to 1: errors depend on one another, or too few pairs have two"
+    if (gap < LEAST_GAP).any():
+        return f"t − f is {float(gap.min()):.2f}, below {LEAST_GAP}: such votes tell too little"
+    share = float((~(np.asarray(draws.t) - draws.f >= LEAST_GAP)).any(axis=-1).mean())
+    if share > MOST_INVALID:
+        return f"in {100 * share:.0f}% of the resamples the votes fit no rates; too few pairs have two votes"
+    return ""
+
+
+def why_uncorrected(measure: Measure) -> str:
+    """Return why a measure is not corrected for errors of votes; empty where it is."""
+    name = measure.definition.name
+    is_hit = name in ("C", "hit", "Success")
+    if measure.depth and (is_hit or name == "P") and measure.name == f"{name}@{measure.depth}":
+        return ""
+    return "only C@k and P@k are corrected for errors; it reads more than the top k, or all positives"
+
+
+def corrected_scores(
+    joined: JudgedPairs,
+    original: Qrels,
+    votes: Votes,
+    measures: Sequence[Measure],
+    *,
+    clusters: Ints | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return C@k and P@k of each run corrected for errors of votes.
+
+    With p̂ = (label − f) / (t − f) by class, and 1 for originals, C@k is the mean over queries of
+    1 − Π(1 − p̂) over the top k, and P@k that of the mean p̂: unbiased where votes err independently given
+    the truth and pairs that nobody judged are not relevant. Neither is clipped.
+
+    Args:
+        joined: runs joined with the original qrels and `votes.pairs`.
+        original: the benchmark's qrels; their positives are taken as right.
+        votes: of `votes_by_design`, whose labels have no `reason` against them.
+        measures: those that `why_uncorrected` has nothing against are corrected.
+        clusters: code of each query's cluster; intervals then resample clusters.
+        confidence, n_resamples, seed: of the bootstrap of queries; rates are estimated anew in each draw.
+
+    Returns:
+        A row for each run and measure: run_id, measure, estimate, low, high, error (the standard error for
+        these queries alone: of the votes and of the rates), reason (why there is none; empty).
+    """
+    kinds = _Kinds(votes.n_bands)
+    kind = _kinds_of_pairs(joined, original, votes, kinds)
+    columns = _rate_columns(votes)
+    query = joined.queries.get_indexer(pd.Index(votes.pairs["query_id"]))
+    in_it = query >= 0
+    each = [np.bincount(query[in_it], column[in_it], len(joined.queries)) for column in columns.T]
+    of_rates: Floats = np.column_stack([*each, np.ones(len(joined.queries))])
+    rows = []
+    for run_id, run in joined.places.items():
+        for measure in measures:
+            row: dict[str, Any] = {
+                "run_id": run_id,
+                "measure": measure.name,
+                "reason": why_uncorrected(measure),
+            }
+            if not row["reason"]:
+                in_top = run.rank <= (measure.depth or 0)
+                place, of_query = kind[run.relevance[in_top]], run.query[in_top]
+                lists = _count_kinds(of_query, place, len(joined.queries), len(kinds) + 1)
+                terms = _Terms.of(lists, measure, kinds)
+                row |= terms.estimate(of_rates, clusters, confidence, n_resamples=n_resamples, seed=seed)
+            rows.append(row)
+    table = pd.DataFrame(rows, columns=["run_id", "measure", "estimate", "low", "high", "error", "reason"])
+    return table.astype(dict.fromkeys(["estimate", "low", "high", "error"], "float64"))
+
+
+def _kinds_of_pairs(joined: JudgedPairs, original: Qrels, votes: Votes, kinds: _Kinds) -> Ints:
+    """Return the kind of each pair of the join, -1 of pairs without a vote by design."""
+    found = np.where(joined.label(original).relevance >= 1, len(kinds), -1)
+    rows = joined.find_rows(votes.pairs)
+    found[rows[rows >= 0]] = kinds.code(votes.pairs)[rows >= 0]
+    return found
+
+
+def _count_kinds(query: Ints, kind: Ints, n_queries: int, n_kinds: int) -> Ints:
+    """Return how many docs of each kind each query has, (n_queries, n_kinds)."""
+    is_known = kind >= 0
+    counts = np.bincount((query * n_kinds + kind)[is_known], minlength=n_queries * n_kinds)
+    return np.asarray(counts.reshape(n_queries, n_kinds), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """The lists of a run's top k as counts of kinds: each distinct one once, and which queries have it."""
+
+    patterns: Ints
+    pattern: Ints
+    k: int
+    is_hit: bool
+    kinds: _Kinds
+
+    @classmethod
+    def of(cls, lists: Ints, measure: Measure, kinds: _Kinds) -> _Terms:
+        is_hit = measure.definition.name != "P"
+        if is_hit:  # a list with an original is 1 whatever else it holds
+            lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1], dtype=np.int64)[-1], lists)
+        patterns, pattern = np.unique(lists, axis=0, return_inverse=True)
+        return cls(patterns, pattern.reshape(-1), measure.depth or 0, is_hit, kinds)
+
+    def values(self, rates: ErrorRates) -> Floats:
+        """Return the value of each pattern, (..., n_patterns)."""
+        relevance = self.kinds.relevance(rates)
+        return (
+            corrected_hits(self.patterns, relevance) if self.is_hit else relevance @ self.patterns.T / self.k
+        )
+
+    def estimate(
+        self, of_rates: Floats, clusters: Ints | None, confidence: float, **draws: int
+    ) -> dict[str, Any]:
+        """Return the estimate, its limits, and its standard error for these queries alone."""
+        n = 4 * self.kinds.n_bands
+        table = np.column_stack([of_rates, np.eye(len(self.patterns))[self.pattern]])
+        point = self.kinds.rates(of_rates[:, :n].sum(axis=0))
+        values = self.values(point)
+        if reason := self._why_not(point):
+            return {"reason": reason}
+        units = table if clusters is None else cluster_sums(table, clusters)[:, :-1]
+        sums = bootstrap([Resampled(summable(units))], **draws)[0][0]
+        rates = self.kinds.rates(sums[:, :n])
+        drawn = (self.values(rates) * sums[:, n + 1 :]).sum(axis=1) / sums[:, n]
+        is_valid = ~np.isnan(drawn)
+        low, high = percentiles(drawn[is_valid, None], confidence=confidence)
+        share = table[:, n + 1 :].mean(axis=0)
+        of_labels = self._variance_of_labels(values, point) @ share / len(table)
+        of_votes = np.var((self.values(rates) @ share)[is_valid])
+        error = float(np.sqrt(max(of_labels, 0.0) + of_votes))
+        return {"estimate": float(values @ share), "low": low[0], "high": high[0], "error": error}
+
+    def _variance_of_labels(self, values: Floats, rates: ErrorRates) -> Floats:
+        """Return an unbiased estimate of each pattern's variance over votes: of 0 or 1, Ĉ² − Ĉ."""
+        if self.is_hit:
+            return values**2 - values
+        relevance = self.kinds.relevance(rates)
+        return (relevance**2 - relevance) @ self.patterns.T / self.k**2
+
+    def _why_not(self, rates: ErrorRates) -> str:
+        """Return that single votes are too few for products of so many docs; empty where they are not."""
+        singles = self.patterns[:, : 2 * self.kinds.n_bands].sum(axis=1).max(initial=0)
+        factor = max(
+            variance_factor(float(t), float(f), int(singles))
+            for t, f in zip(np.asarray(rates.t), np.asarray(rates.f), strict=True)
+        )
+        if not self.is_hit or factor <= MOST_VARIANCE:
+            return ""
+        return f"single votes on up to {singles} docs inflate the product's variance {factor:.1f} times"

@@ -1,0 +1,126 @@
+"""The votes on judged pairs in the order of their design, and what speaks against correcting them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Floats
+from fire_toolkit.inference.label_errors import rates_without_thirds
+from fire_toolkit.tables.design import DOUBLED, OPEN, SINGLE, VERIFY, labels_by_design
+
+BANDS = ("1", "2 to 3", "4 and more")
+NO_DESIGN = "labels have no design class; `resolve --design FILE` says how many votes each pair was to get"
+NO_SECOND = "no pair has a second vote by design, so nothing is known of how often votes err"
+SETTLED = "the labels are settled for these runs: what was asked depended on the answers"
+
+
+@dataclass(frozen=True)
+class Votes:
+    """Judged pairs by design: the votes of pairs that are no originals, and what stands open.
+
+    pairs: query_id, doc_id, design_class, relevance (the label by design), votes, band; n_demoted: doubled
+    pairs with one vote, which count as single; reason: why nothing can be corrected, empty where it can.
+    """
+
+    pairs: pd.DataFrame
+    n_demoted: int
+    reason: str
+
+    @property
+    def n_second(self) -> int:
+        """How many pairs of the rates' class have a second vote."""
+        return int(self._second(self.rates_class).sum())
+
+    @property
+    def n_differ(self) -> int:
+        """How many of those differ."""
+        differ = self.pairs["votes"].str.slice(0, 2).isin(["10", "01"])
+        return int((differ & self._second(self.rates_class)).sum())
+
+    @cached_property
+    def rates_class(self) -> str:
+        """The class whose votes tell the rates: the one with more second votes."""
+        return max((DOUBLED, VERIFY), key=lambda name: int(self._second(name).sum()))
+
+    def _second(self, name: str) -> pd.Series[bool]:
+        return (self.pairs["design_class"] == name) & (self.pairs["votes"].str.len() > 1)
+
+    @cached_property
+    def counted(self) -> Floats:
+        """(n_pairs, 4): what each pair adds to `VoteCounts`; 0 for pairs of another class."""
+        votes = self.pairs["votes"]
+        is_in = (self.pairs["design_class"] == self.rates_class).to_numpy()
+        if self.rates_class == DOUBLED:
+            weights = {"11": (1.0, 1.0, 0.0), "10": (0.5, 0.0, 0.0), "01": (0.5, 0.0, 0.0)}
+            weights |= {"101": (0.5, 0.0, 0.5), "011": (0.5, 0.0, 0.5)}
+        else:
+            weights = {"1": (1.0, 0.0, 0.0), "11": (1.0, 1.0, 0.0), "101": (1.0, 0.0, 1.0)}
+        codes, found = pd.factorize(votes)
+        table = [
+            (1.0, *next((weights[v[:n]] for n in (3, 2, 1) if v[:n] in weights), (0.0,) * 3)) for v in found
+        ]
+        return np.array(table).reshape(-1, 4)[codes] * is_in[:, None]
+
+    @property
+    def n_bands(self) -> int:
+        """How many bands of ranks have rates of their own."""
+        return int(self.pairs["band"].max()) + 1 if len(self.pairs) else 1
+
+    @property
+    def fourth_votes(self) -> tuple[int, int]:
+        """How many pairs with two positive votes of three have a fourth one, and how many of these are."""
+        votes = self.pairs["votes"]
+        fourth = votes[votes.str.slice(0, 3).isin(["101", "011"])].str.slice(3, 4)
+        return int((fourth != "").sum()), int((fourth == "1").sum())
+
+
+def votes_by_design(design: pd.DataFrame, original: pd.DataFrame, *, by_band: bool = False) -> Votes:
+    """Return the votes of the judged pairs that are no original positives, in the order of their design.
+
+    Args:
+        design: columns query_id, doc_id, design_class and design_votes, see `tables.design`; best_rank for
+            `by_band`.
+        original: the benchmark's qrels; their positives are taken as right, and tell nothing of the rates.
+        by_band: rates of their own for best ranks 1, 2 to 3, and 4 and more.
+    """
+    positives = original.loc[original["relevance"] >= 1, ["query_id", "doc_id"]]
+    joined = design.merge(positives, on=["query_id", "doc_id"], how="left", indicator="_found")
+    pairs = joined[joined["_found"] == "left_only"].reset_index(drop=True)
+    classes, votes = (pairs[name].fillna("").astype("str") for name in ("design_class", "design_votes"))
+    is_demoted = (classes == DOUBLED) & (votes.str.len() == 1)
+    pairs = pairs.assign(design_class=classes.mask(is_demoted, SINGLE), votes=votes)
+    pairs = pairs[(votes != "").to_numpy()].reset_index(drop=True)
+    pairs["relevance"] = labels_by_design(pairs.assign(design_votes=pairs["votes"]))
+    pairs["band"] = (
+        np.searchsorted([2, 4], pairs["best_rank"].to_numpy(dtype=float), "right") if by_band else 0
+    )
+    return Votes(pairs, int(is_demoted.sum()), _why_not(pairs))
+
+
+def _why_not(pairs: pd.DataFrame) -> str:
+    """Return why labels by design cannot be corrected: what is not decided, or has no vote yet."""
+    is_open = pairs["relevance"] == OPEN
+    undecided = int((pairs["design_class"] == "").sum())
+    if undecided == len(pairs):
+        return NO_DESIGN
+    if undecided:
+        return f"the class of {undecided:,} pairs is not decided yet; `next-round` until it asks nothing"
+    waiting = int((is_open & (pairs["design_class"] == VERIFY)).sum())
+    if waiting:
+        return f"{waiting:,} positives of class verify wait for a further vote; `next-round` asks them"
+    doubled = pairs[pairs["design_class"] == DOUBLED]
+    n_open = int((doubled["relevance"] == OPEN).sum())
+    if n_open:
+        first = doubled["votes"].str.slice(0, 2)
+        n_differ, n_both = int(first.isin(["10", "01"]).sum()), int((first == "11").sum())
+        m1, m2 = (n_both + n_differ / 2) / len(doubled), n_both / len(doubled)
+        (low_t, _), (_, high_f) = rates_without_thirds(m1, m2)
+        return (
+            f"{n_open:,} of {n_differ:,} disagreements among {len(doubled):,} doubled pairs have no third "
+            f"vote, and two leave t in [{low_t:.3f}, 1] and f in [0, {high_f:.4f}]; `next-round` asks it"
+        )
+    return "" if (pairs["votes"].str.len() > 1).any() else NO_SECOND

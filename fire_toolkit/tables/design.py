@@ -1,0 +1,71 @@
+"""A pair's design class: how many votes it gets and when it gets more, fixed before any vote is seen.
+
+A class is a rule on the pair's own votes alone. It may depend on the votes of other pairs, not on its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Ints
+from fire_toolkit.errors import TableError
+
+SINGLE, DOUBLED, VERIFY = "single", "doubled", "verify"
+CLASSES = (SINGLE, DOUBLED, VERIFY)
+DESIGN = ["design_class", "design_votes"]
+OPEN = -1
+
+
+def label_by_design(design_class: str, votes: str) -> int:
+    """Return the label that a pair's votes make by its class: 1, 0, or `OPEN` while a vote is missing.
+
+    Args:
+        design_class: `single`: the first vote; `doubled`: two votes, and a third one where they differ;
+            `verify`: one vote, a second one if it is positive, and a third one where they differ; empty:
+            not decided yet.
+        votes: the votes in the order of the design, 1 for positive: `1`, `00`, `101`. What comes after the
+            last vote of the design is not read.
+
+    Raises:
+        TableError: an unknown class; votes of other signs.
+
+    Examples:
+        >>> [label_by_design("verify", votes) for votes in ("0", "1", "11", "10", "101")]
+        [0, -1, 1, -1, 1]
+        >>> label_by_design("doubled", "0"), label_by_design("single", "011")
+        (-1, 0)
+    """
+    if design_class not in ("", *CLASSES) or set(votes) - {"0", "1"}:
+        raise TableError(
+            f"design class {design_class!r} with votes {votes!r}; expected one of {', '.join(CLASSES)}, and "
+            "a 1 or 0 for each vote"
+        )
+    if not design_class or not votes:
+        return OPEN
+    if design_class == SINGLE or (design_class == VERIFY and votes[0] == "0"):
+        return int(votes[0])
+    if len(votes) > 1 and votes[0] == votes[1]:
+        return int(votes[0])
+    return int(votes[2]) if len(votes) > 2 else OPEN
+
+
+def labels_by_design(table: pd.DataFrame) -> Ints:
+    """Return `label_by_design` of each row of a table with the columns design_class and design_votes.
+
+    Examples:
+        >>> labels_by_design(pd.DataFrame({"design_class": ["single", "verify"], "design_votes": ["0", "1"]}))
+        array([ 0, -1])
+    """
+    codes, kinds = kinds_of_votes(table)
+    found = [label_by_design(*kind) for kind in kinds]
+    return np.array(found, dtype=np.int64)[codes] if len(kinds) else np.empty(0, dtype=np.int64)
+
+
+def kinds_of_votes(table: pd.DataFrame) -> tuple[Ints, list[tuple[str, str]]]:
+    """Return the code of each row's class and votes, and the class and votes of each code."""
+    both = table["design_class"].fillna("") + ":" + table["design_votes"].fillna("")
+    codes, kinds = pd.factorize(both)
+    return np.asarray(codes, dtype=np.int64), [
+        (name, votes) for name, _, votes in (k.partition(":") for k in kinds)
+    ]

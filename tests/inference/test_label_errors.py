@@ -1,0 +1,140 @@
+"""Error rates from votes and unbiased products; numbers of the reference by hand and by a second program."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+
+from fire_toolkit.inference.label_errors import (
+    ErrorRates,
+    VoteCounts,
+    alarm_of_fourth_votes,
+    class_rate,
+    corrected_hits,
+    error_rates,
+    estimated_relevance,
+    rates_without_thirds,
+    variance_factor,
+    wrong_and_found,
+)
+from fire_toolkit.tables.design import CLASSES, label_by_design
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((1000, 100, 80, 20), (0.909726, 0.035547, 0.119487, 0.776430)),
+        ((10_000, 936, 464, 93), (0.954395, 0.021339, 0.102310, 0.835996)),
+    ],
+)
+def test_rates_of_doubled_pairs(counts: tuple[int, ...], expected: tuple[float, ...]) -> None:
+    found = error_rates(VoteCounts.of_doubled(*counts))
+    assert (*map(float, found), float(found.precision)) == pytest.approx(expected, abs=5e-7)
+
+
+def test_rates_of_moments_alone_are_those_they_were_made_of() -> None:
+    # m1, m2, m3 of t = .92, f = .04, 13% relevant; of a design that verifies positives m2 − m3 = P(1, 0, 1)
+    moments = VoteCounts(*np.array([1, 0.1544, 0.111424, 0.111424 - 0.10128512]))
+    assert [float(x) for x in error_rates(moments)] == pytest.approx([0.92, 0.04, 0.13])
+
+
+def test_both_designs_have_the_same_moments() -> None:
+    t, f, share = 0.9, 0.05, 0.2
+    chance = {
+        votes: sum(
+            weight * np.prod([rate if vote else 1 - rate for vote in votes])
+            for weight, rate in ((share, t), (1 - share, f))
+        )
+        for votes in product((0, 1), repeat=3)
+    }
+    both = chance[1, 1, 0] + chance[1, 1, 1]
+    differ = 2 * (chance[1, 0, 0] + chance[1, 0, 1])
+    doubled = VoteCounts.of_doubled(1.0, both, differ, 2 * chance[1, 0, 1])
+    verify = VoteCounts(*np.array([1.0, both + differ / 2, both, chance[1, 0, 1]]))
+    for counts in (doubled, verify):
+        assert [float(x) for x in error_rates(counts)] == pytest.approx([t, f, share])
+
+
+def test_votes_that_tell_nothing_or_fit_no_probability_have_no_rates() -> None:
+    apart = error_rates(
+        VoteCounts.of_doubled(*np.array([[100, 100], [25, 30], [50, 20], [25, 19]]).astype(float))
+    )
+    assert np.isnan(apart.t).tolist() == [True, True]
+
+
+def test_class_rates() -> None:
+    assert [class_rate(0.92, name) for name in CLASSES] == pytest.approx([0.92, 0.981824, 0.914112])
+    assert [class_rate(0.04, name) for name in CLASSES] == pytest.approx([0.04, 0.004672, 0.003136])
+
+
+def test_products_of_ten_single_votes() -> None:
+    p = np.array([estimated_relevance(label, 0.92, 0.04) for label in (0, 1)])
+    found = corrected_hits(np.array([[10, 0], [9, 1], [8, 2]]), p)
+    assert found.tolist() == pytest.approx([-0.559738, 1.135629, 0.988206], abs=5e-7)
+
+
+def outcomes(rate: float) -> Iterator[tuple[float, str]]:
+    """Three votes of a pair with their probability."""
+    for votes in product("10", repeat=3):
+        yield float(np.prod([rate if vote == "1" else 1 - rate for vote in votes])), "".join(votes)
+
+
+@pytest.mark.parametrize("n_relevant", [0, 1, 2])
+def test_by_enumeration_the_product_is_0_or_1_on_average(n_relevant: int) -> None:
+    # three docs, one of each class, the first n of them relevant: every vote that can be cast
+    t, f = 0.92, 0.04
+    mean = 0.0
+    for chosen in product(*(list(outcomes(t if place < n_relevant else f)) for place in range(3))):
+        weight, rest = 1.0, 1.0
+        for name, (chance, votes) in zip(CLASSES, chosen, strict=True):
+            label = label_by_design(name, votes)
+            weight *= chance
+            rest *= 1 - float(estimated_relevance(label, class_rate(t, name), class_rate(f, name)))
+        mean += weight * (1 - rest)
+    assert mean == pytest.approx(min(n_relevant, 1), abs=1e-12)
+
+
+def test_a_class_that_waits_for_the_pairs_before_keeps_the_product_exact() -> None:
+    # a second doc is verified unless the first was confirmed: its class hangs on votes before it alone
+    t, f = 0.92, 0.04
+    for is_relevant in product((False, True), repeat=2):
+        mean = 0.0
+        for (one, first), (two, second) in product(
+            *(list(outcomes(t if each else f)) for each in is_relevant)
+        ):
+            label = label_by_design("verify", first)
+            name = "single" if label else "verify"
+            p = [estimated_relevance(label, class_rate(t, "verify"), class_rate(f, "verify"))]
+            p += [
+                estimated_relevance(label_by_design(name, second), class_rate(t, name), class_rate(f, name))
+            ]
+            mean += one * two * (1 - float((1 - p[0]) * (1 - p[1])))
+        assert mean == pytest.approx(float(any(is_relevant)), abs=1e-12)
+
+
+def test_two_votes_leave_a_range() -> None:
+    (low_t, high_t), (low_f, high_f) = rates_without_thirds(0.1544, 0.111424)
+    assert (low_t, high_t, low_f, high_f) == pytest.approx((0.721658, 1, 0, 0.050823), abs=5e-7)
+    of_92 = (0.111424 - 0.92 * 0.1544) / (0.1544 - 0.92)  # f = (m2 − t·m1) / (m1 − t)
+    assert of_92 == pytest.approx(0.04)
+    assert low_f <= of_92 <= high_f
+
+
+def test_wrong_share_and_recall_of_one_vote() -> None:
+    # 1,000 pairs, 130 relevant: 34.8 of 154.4 positives are wrong, 119.6 of 130 are found
+    found = wrong_and_found(*(np.array([x]) for x in (1000, 0.13, 0.92, 0.04)), np.array(154.4))
+    assert found.tolist() == pytest.approx([34.8 / 154.4, 0.92])
+
+
+def test_a_fourth_vote_that_is_seldom_positive_raises_an_alarm() -> None:
+    rates = ErrorRates(*np.array([0.92, 0.04, 0.13]))
+    split = 0.13 * 0.92**2 * 0.08, 0.87 * 0.04**2 * 0.96
+    expected = (split[0] * 0.92 + split[1] * 0.04) / sum(split)
+    calm, raised = (alarm_of_fourth_votes(100, n, rates) for n in (80, 70))
+    assert calm.expected == pytest.approx(expected)
+    assert (calm.is_raised, raised.is_raised) == (False, True)
+
+
+def test_single_votes_on_ten_docs_inflate_the_variance() -> None:
+    assert variance_factor(0.92, 0.04, 10) == pytest.approx((1 + 0.0384 / 0.7744) ** 10)

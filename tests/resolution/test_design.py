@@ -1,0 +1,109 @@
+"""Classes by design, and the votes in the order in which it asked for them."""
+
+import pandas as pd
+import pytest
+
+from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.resolution.design import (
+    decide_classes,
+    design_pairs,
+    open_pairs,
+    votes_in_order,
+    with_design,
+)
+from fire_toolkit.tables import check_judgments, check_pool_sources, check_qrels
+from fire_toolkit.tables.design import label_by_design
+
+GRADES = {"no": 0, "yes": 1, "?": None}
+
+
+def given(**votes: str) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"query_id": "q", "doc_id": list(votes), "design_votes": list(votes.values())}, dtype="str"
+    )
+
+
+def pairs(docs: str, doubled: str = "") -> pd.DataFrame:
+    return pd.DataFrame(
+        {"query_id": "q", "doc_id": list(docs), "is_doubled": [doc in doubled for doc in docs]}
+    )
+
+
+SOURCES = check_pool_sources(
+    pd.DataFrame(
+        [("a", "r", 1), ("b", "r", 2), ("b", "s", 1), ("c", "s", 4), ("d", "r", 7)],
+        columns=["doc_id", "run_id", "rank"],
+    ).assign(query_id="q")
+)
+
+
+def test_labels_by_design() -> None:
+    expected = {
+        ("single", "01"): 0, ("doubled", "11"): 1, ("doubled", "01"): -1, ("doubled", "010"): 0,
+        ("verify", "0"): 0, ("verify", "10"): -1, ("verify", "1011"): 1, ("", "1"): -1, ("single", ""): -1,
+    }  # fmt: skip
+    assert {key: label_by_design(*key) for key in expected} == expected
+    with pytest.raises(TableError, match="design class 'twice' with votes '1'"):
+        label_by_design("twice", "1")
+
+
+def test_the_order_is_best_rank_then_fused_ranks_then_doc_id() -> None:
+    design = design_pairs(pairs("abcd"), policy="until-confirmed", sources=SOURCES)
+    # b is ranked by two runs, so it comes before a, also first in one
+    assert design[["doc_id", "place", "cells"]].values.tolist() == [
+        ["b", 1, "3e"], ["a", 2, "7"], ["c", 3, "30"], ["d", 4, "4"],
+    ]  # fmt: skip
+
+
+def test_an_original_covers_what_it_stands_in_and_is_not_verified() -> None:
+    original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["b"], "relevance": 1}))
+    design = design_pairs(pairs("abcd", "d"), policy="until-confirmed", sources=SOURCES, original=original)
+    found = decide_classes(design, given(a="1", b="1", c="1", d="10"))
+    # b is first in s and second in r: what is left is r's top 1, which a holds
+    assert dict(zip(found["doc_id"], found["design_class"], strict=True)) == {
+        "b": "single", "a": "verify", "c": "single", "d": "doubled",
+    }  # fmt: skip
+    assert open_pairs(found)["doc_id"].tolist() == ["a", "d"]
+
+
+def test_a_class_waits_for_the_pairs_before_and_not_for_its_own_votes() -> None:
+    design = design_pairs(pairs("abcd"), policy="until-confirmed", sources=SOURCES)
+
+    def classes(**votes: str) -> str:
+        found = decide_classes(design, given(**votes)).set_index("doc_id")["design_class"]
+        return " ".join(found[list("bacd")].replace("", "-"))
+
+    assert classes(b="1", a="1", c="1", d="1") == "verify verify - -"
+    assert classes(b="11", a="1", c="0", d="1") == "verify verify single single"
+    assert classes(b="0", a="11", c="1", d="0") == "verify verify verify single"
+    assert classes(b="11", a="1", c="111", d="011") == classes(b="11", a="1", c="0", d="1")
+
+
+def test_verify_positives_asks_positives_and_what_differs() -> None:
+    design = design_pairs(pairs("abcd", "d"), policy="verify-positives")
+    decided = decide_classes(design, given(a="1", b="0", c="10", d="11"))
+    assert open_pairs(decided)["doc_id"].tolist() == ["a", "c"]
+    assert open_pairs(decide_classes(design, given(a="11", b="0", c="101", d="1")))["doc_id"].tolist() == []
+
+
+def test_votes_stand_by_round_then_by_kind_and_escalations_are_none() -> None:
+    kinds = {"u": "adjudication", "v": "overlap", "w": "task", "x": "task", "y": "unassigned", "z": "task"}
+    labels = {"u": "yes", "v": "no", "w": "yes", "x": "?", "y": "yes", "z": "?"}
+    table = pd.DataFrame({"annotator_id": list(kinds), "kind": list(kinds.values())}).assign(query_id="q")
+    table["label"] = table["annotator_id"].map(labels)
+    table["doc_id"] = ["b" if name == "z" else "a" for name in kinds]
+    table["round"] = [2 if name == "u" else 1 for name in kinds]
+    votes = votes_in_order(check_judgments(table), grades=GRADES)
+    assert votes[["doc_id", "design_votes"]].values.tolist() == [["a", "101"]]
+    known = pd.DataFrame({"query_id": "q", "doc_id": ["a", "z"]})
+    found = with_design(known, design_pairs(pairs("a", "a")), votes)
+    assert found[["design_class", "design_votes"]].values.tolist() == [["doubled", "101"], ["", ""]]
+
+
+def test_an_unknown_policy_and_missing_sources_are_refused() -> None:
+    with pytest.raises(UsageError, match="policy 'all' is unknown; expected one of verify-positives, until"):
+        design_pairs(pairs("a"), policy="all")
+    with pytest.raises(UsageError, match="until-confirmed needs the pool's sources"):
+        design_pairs(pairs("a"), policy="until-confirmed")
+    with pytest.raises(UsageError, match="design class 'twice'; expected one of single, doubled, verify"):
+        decide_classes(pairs("a").assign(design_class="twice"), given(a="1"))
