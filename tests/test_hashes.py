@@ -13,7 +13,7 @@ import pytest
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.workspace import hashes
-from fire_toolkit.workspace.hashes import RECORD, kept_hashes
+from fire_toolkit.workspace.hashes import RECORD, keep_hashes, kept_hashes
 
 LONG_AGO = 1_700_000_000
 ASK_ALL = """
@@ -91,6 +91,20 @@ def test_a_file_that_changes_is_read_again(
     change(tmp_path / "a")
     assert asked(tmp_path, "a") == [sha256(tmp_path / "a")]
     assert reads == ["a", "a"]
+
+
+def test_what_a_stage_has_hashed_is_not_read_again(tmp_path: Path, reads: list[str]) -> None:
+    write(tmp_path / "a", "one")
+    keep_hashes(tmp_path, {"a": sha256(tmp_path / "a"), "gone": "0" * 64}, began_ns=time.time_ns())
+    assert asked(tmp_path, "a") == [sha256(tmp_path / "a")]
+    assert reads == []
+
+
+def test_a_file_that_changed_after_a_stage_began_is_read_again(tmp_path: Path, reads: list[str]) -> None:
+    began_ns = time.time_ns() - 1_000_000_000
+    (tmp_path / "a").write_text("one")
+    keep_hashes(tmp_path, {"a": "of what lay there before"}, began_ns=began_ns)
+    assert asked(tmp_path, "a") == [sha256(tmp_path / "a")]
 
 
 def test_a_file_that_changed_a_moment_ago_is_not_kept(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.streams import as_file, own_name
 from fire_toolkit.errors import UsageError
+from fire_toolkit.files import STDIN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +50,7 @@ class Inputs:
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         self.values = dict(values or {})
         self.hashes: dict[str, str] = {}
+        self._began_ns = time.time_ns()
         self.orders_docs = False
 
     def path(self, name: str) -> Path | None:
@@ -77,7 +80,7 @@ class Inputs:
 
     def use(self, path: str | Path) -> Path:
         """Check `path` against its manifest, note its hash and return it."""
-        from fire_toolkit.files import STDIN, sha256_of
+        from fire_toolkit.files import sha256_of
         from fire_toolkit.workspace.manifests import verify
 
         path = Path(path)
@@ -112,6 +115,7 @@ class Inputs:
         `contents` maps file names to texts, or to tables, which their names make CSV, TSV or (.txt) TREC
         qrels; when `out`'s own name is among them it is a file, else a folder.
         """
+        from fire_toolkit.workspace.hashes import keep_hashes
         from fire_toolkit.workspace.manifests import Manifest, manifest_path, write_stage
 
         is_folder = out.name not in contents
@@ -123,6 +127,9 @@ class Inputs:
         manifest = Manifest(stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}))
         files = {folder / name: _as_text(name, content) for name, content in contents.items()}
         write_stage(files, manifest, at=manifest_path(out, is_folder=is_folder))
+        if workspace := current_workspace():
+            of_files = {name: sha256 for name, sha256 in self.hashes.items() if name != STDIN}
+            keep_hashes(workspace.root, of_files, began_ns=self._began_ns)
 
     def write_table(
         self, out: str | Path, table: pd.DataFrame, stage: str, parameters: Mapping[str, Any]

@@ -220,25 +220,18 @@ def ranks_in_rows(scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes
 def _ranks_by_sorting(
     scores: npt.NDArray[Any], rows: Ints, columns: Ints, tie_codes: Ints
 ) -> tuple[Ints, Ints]:
-    """Return what `ranks_in_rows` does, by each cell's place in its sorted row; tied cells are compared."""
-    ordered, values, n_columns = np.sort(scores, axis=1).ravel(), scores[rows, columns], scores.shape[1]
-    place = _first_places(ordered, rows * n_columns, n_columns, values)
-    rank, n_equal = (rows + 1) * n_columns - place, np.ones(rows.size, dtype=np.int64)
-    is_last = rank == 1
-    tied = np.flatnonzero(~is_last & (ordered[np.where(is_last, place, place + 1)] == values))
+    """Return what `ranks_in_rows` does, by each cell's place in its sorted row; tied cells are compared.
+
+    rows: ascending.
+    """
+    ordered, values, n_columns = np.sort(scores, axis=1), scores[rows, columns], scores.shape[1]
+    ends = np.cumsum(np.bincount(rows, minlength=len(scores))).tolist()
+    cells = zip(ordered, [0, *ends], ends, strict=False)
+    place = np.concatenate([row.searchsorted(values[start:end]) for row, start, end in cells])
+    rank, n_equal = n_columns - place, np.ones(rows.size, dtype=np.int64)
+    tied = np.flatnonzero((rank > 1) & (ordered[rows, np.minimum(place + 1, n_columns - 1)] == values))
     rank[tied], n_equal[tied] = _ranks_by_comparing(scores, rows[tied], columns[tied], tie_codes)
     return rank, n_equal
-
-
-def _first_places(
-    ordered: npt.NDArray[Any], starts: Ints, length: int, values: npt.NDArray[Any]
-) -> npt.NDArray[np.int64]:
-    """Return the first place of each value in its ascending stretch of `length`, which holds it."""
-    place, last = starts.copy(), starts + length
-    for step in (1 << bit for bit in reversed(range(length.bit_length()))):
-        probe = np.minimum(place + step, last)
-        np.copyto(place, probe, where=ordered[probe - 1] < values)
-    return place
 
 
 def _ranks_by_comparing(

@@ -2,7 +2,7 @@
 
 The record is `.fire-hashes` beside fire.toml: a line with the sha256 of what follows, then JSON. It may be
 deleted at any time; one that is damaged, or cannot be written, is as good as none. Stages that write
-results do not use it (docs/decisions/0020-kept-hashes.md).
+results add what they hashed, and do not trust it (docs/decisions/0020-kept-hashes.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -52,12 +52,33 @@ def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
         _write(root, settled)
 
 
+def keep_hashes(root: Path, sha256s: Mapping[str, str], *, began_ns: int) -> None:
+    """Keep the hashes of files that a stage has read, of those that stood still two seconds before it began.
+
+    Args:
+        root: the folder of the workspace.
+        sha256s: path from that folder, or as it was given → sha256.
+        began_ns: when the stage began, before it read any of them, as `time.time_ns` counts.
+    """
+    kept = _read(root)
+    found = {
+        name: (_facts(root / name), sha256) for name, sha256 in sha256s.items() if (root / name).is_file()
+    }
+    settled = {name: entry for name, entry in found.items() if _is_settled(entry[0], began_ns)}
+    if kept | settled != kept:
+        _write(root, kept | settled)
+
+
 def _hashed(path: Path) -> tuple[_Facts, str]:
     """Return a file's facts and sha256; no facts where it changed a moment ago, or meanwhile."""
     began, before = time.time_ns(), _facts(path)
     sha256 = sha256_of(path)
-    is_settled = before and before == _facts(path) and max(before[1:3]) + _CLEARLY_OLDER_NS < began
-    return (before if is_settled else []), sha256
+    return (before if before == _facts(path) and _is_settled(before, began) else []), sha256
+
+
+def _is_settled(facts: _Facts, began_ns: int) -> bool:
+    """Return whether a file had stood still for a while at a moment."""
+    return bool(facts) and max(facts[1:3]) + _CLEARLY_OLDER_NS < began_ns
 
 
 def _facts(path: Path) -> _Facts:

@@ -26,7 +26,7 @@ from fire_toolkit.errors import FormatError
 
 Array = npt.NDArray[Any]
 
-BLOCK_BYTES = 32 << 20
+BLOCK_BYTES = 8 << 20
 _N_PICKERS = 8
 _EXACT_INTEGERS = 2**53
 
@@ -185,7 +185,6 @@ class FileMatrix:
         raw = _read_exactly(stream, n_rows * self.row_bytes, self.where)
         if self.hasher and self.member is None:
             self.hasher.update_behind(raw, digester)
-            _forget(stream)
         if self.on_read:
             self.on_read(len(raw))
         values = np.frombuffer(raw, dtype=self.dtype).reshape(n_rows, self.shape[-1])
@@ -227,11 +226,11 @@ class Hasher:
     is_whole: bool = False
     pending: Future[None] | None = None
 
-    def update(self, raw: bytes | bytearray) -> None:
+    def update(self, raw: bytes | memoryview) -> None:
         """Take the next bytes."""
         self.digest.update(raw)
 
-    def update_behind(self, raw: bytes | bytearray, digester: Executor) -> None:
+    def update_behind(self, raw: memoryview, digester: Executor) -> None:
         """Take the next bytes in another thread, one piece at a time."""
         self.wait()
         self.pending = digester.submit(self.update, raw)
@@ -255,9 +254,8 @@ class Hasher:
         return self.digest.hexdigest() if self.is_whole else None
 
 
-def _read_exactly(stream: BinaryIO, n_bytes: int, where: str) -> bytearray:
-    raw = bytearray(n_bytes)
-    view, done = memoryview(raw), 0
+def _read_exactly(stream: BinaryIO, n_bytes: int, where: str) -> memoryview:
+    view, done = np.empty(n_bytes, dtype=np.uint8).data, 0
     while done < n_bytes:
         try:
             got = stream.readinto(view[done : done + (64 << 20)])  # type: ignore[attr-defined]
@@ -266,7 +264,7 @@ def _read_exactly(stream: BinaryIO, n_bytes: int, where: str) -> bytearray:
         if not got:
             raise FormatError(f"{where}: truncated while it was read; copy it again from its source")
         done += got
-    return raw
+    return view
 
 
 def _read_cells(handle: int, size: int, places: Ints) -> bytes:
@@ -277,12 +275,6 @@ def _expect_single_reads(stream: BinaryIO) -> None:
     """Let the system read single pages for single cells, where it can be told."""
     if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
-
-
-def _forget(stream: BinaryIO) -> None:
-    """Let the system drop the pages of what was read, where it can."""
-    if hasattr(os, "posix_fadvise"):
-        os.posix_fadvise(stream.fileno(), 0, stream.tell(), os.POSIX_FADV_DONTNEED)
 
 
 def open_member(path: Path, member: str, offset: int = 0) -> BinaryIO:
