@@ -28,6 +28,7 @@ SECTIONS = {
         "export-fire-release": "Write judgments, labels and disputes in the JSON shape of FIRE's release.",
     },
     "Ask": {
+        "plan": "Plan how many pairs to ask, how deep and how often: cost, errors, and the differences that are told.",
         "pool": "Pool the top docs of several runs into the pairs that people are to judge.",
         "tasks": "Turn a pool (folder or pool.csv) into blind Label Studio tasks.",
         "guideline": "Print a guideline: the text for annotators or the labeling config to paste into Label Studio.",

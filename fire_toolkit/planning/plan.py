@@ -1,0 +1,152 @@
+"""Plan: what each design costs, gets wrong and can tell, before money is spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.measures import Measure, parse_measures
+from fire_toolkit.planning.designs import Design, usual_designs, within_budget
+from fire_toolkit.planning.lists import Lists
+from fire_toolkit.planning.relevance import ASSUMPTIONS, RelevanceModel, assumed_model
+from fire_toolkit.planning.simulate import design_costs, simulate
+from fire_toolkit.planning.table import COLUMNS, Wish, cheapest, plan_rows
+from fire_toolkit.results import Result
+
+MEASURES = ("C@1", "C@10", "AP")
+RATES = (0.92, 0.04)
+OVERLAP, N_REPEATS, MOST_QUERIES, DEPTH = 0.1, 8, 2000, 50
+
+
+class _Plan(NamedTuple):
+    designs: pd.DataFrame
+    best: pd.DataFrame
+
+
+class Plan(_Plan, Result):
+    """What `plan_designs` returns: a row for each world, design and measure, and of these the cheapest
+    that fulfils the wish in each world."""
+
+    __slots__ = ()
+
+
+def assumed_worlds(
+    lists: Lists, names: Sequence[str] = (), *, rates: tuple[float, float] = RATES
+) -> dict[str, RelevanceModel]:
+    """Return a model for each assumption on how many positives the originals leave out.
+
+    Args:
+        names: of `ASSUMPTIONS`, or numbers of missing positives a query in the top 10 of all runs; by default
+            all three.
+        rates: of a vote: P(1 | positive), P(1 | not).
+
+    Raises:
+        UsageError: no such name; more missing positives than there are pairs.
+    """
+    known = {each.name: each.missing for each in ASSUMPTIONS}
+    worlds = {}
+    for name in names or known:
+        try:
+            missing = known[name] if name in known else float(name)
+        except ValueError:
+            raise UsageError(
+                f"no assumption {name!r}; expected {', '.join(known)} or how many positives a query miss"
+            ) from None
+        worlds[name] = assumed_model(lists, missing, rates=rates)
+    return worlds
+
+
+def plan_designs(
+    lists: Lists,
+    worlds: Mapping[str, RelevanceModel],
+    measures: Sequence[str | Measure] = MEASURES,
+    *,
+    designs: Sequence[Design] | None = None,
+    budget: float | None = None,
+    hours: float | None = None,
+    seconds: float = math.nan,
+    wish: Wish | None = None,
+    overlap: float = OVERLAP,
+    n_repeats: int = N_REPEATS,
+    seed: int = 0,
+    tell: Callable[[int], None] = lambda n: None,
+) -> Plan:
+    """Return what each design is expected to cost, to get wrong and to tell, in each world.
+
+    Args:
+        lists: of `lists.lists_of`.
+        worlds: by their names, models of which pairs are positives and how votes err.
+        measures: means over queries, of which the wish's is one.
+        designs: by default depths, fusion, settled and deep pools by every policy of votes.
+        budget: pairs; a design that asks more is cut to a random part of the queries.
+        hours: the same in hours of judging, by `seconds`.
+        seconds: that one judgment takes.
+        wish: what the plan is to tell.
+        overlap: the random share of pairs that two people judge, for alpha.
+        n_repeats: how often positives and votes are drawn, 2 or more.
+        seed: of all draws; the same seed gives the same table.
+        tell: called with 1 for each world, design and repetition.
+
+    Returns:
+        The table and the cheapest designs that fulfil the wish. Its columns: bias and error are of the runs'
+        mean and root mean square, largest_bias the worst run's; chance_within: that every run's score lies
+        within the wish; least_difference: between any two runs, told at 80% power and 5% after Holm;
+        power: that the wished difference is told. recall: of the positives in the runs' top `depth` and the
+        originals. Values are in the measure's own unit.
+
+    Raises:
+        UsageError: no budget is large enough, a measure is no mean, both budget and hours are given, or
+            hours without seconds.
+    """
+    known = _means(parse_measures(measures))
+    if wish is not None and wish.measure not in {measure.name for measure in known}:
+        raise UsageError(f"{wish.measure} is not among the measures planned with; add -m {wish.measure}")
+    plain = list(designs) if designs is not None else usual_designs(lists, overlap=overlap)
+    rows: list[dict[str, Any]] = []
+    for name, model in worlds.items():
+        chosen = _affordable(lists, plain, model, budget, hours, seconds, seed)
+        outcomes = simulate(lists, chosen, known, model, n_repeats=n_repeats, seed=seed, tell=tell)
+        rows += plan_rows(name, outcomes, known, lists.run_ids, rates=model.rates, seconds=seconds, wish=wish)
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+    best = table.iloc[:0] if wish is None else cheapest(table, wish)
+    return Plan(table, best.reset_index(drop=True))
+
+
+def _affordable(
+    lists: Lists,
+    designs: list[Design],
+    model: RelevanceModel,
+    budget: float | None,
+    hours: float | None,
+    seconds: float,
+    seed: int,
+) -> list[Design]:
+    """Return the designs cut to the budget, as they stand where there is none."""
+    if budget is not None and hours is not None:
+        raise UsageError("a budget in pairs and one in hours; give one of them")
+    if budget is None and hours is None:
+        return designs
+    if hours is not None and math.isnan(seconds):
+        raise UsageError("a budget in hours needs the seconds that a judgment takes; give --seconds")
+    costs = np.array(design_costs(lists, designs, model, seed=seed))
+    if budget is not None:
+        return within_budget(designs, costs[:, 0].tolist(), budget, lists.n_universe)
+    assert hours is not None
+    return within_budget(designs, costs[:, 1].tolist(), hours * 3600 / seconds, lists.n_universe)
+
+
+def _means(measures: Sequence[Measure]) -> list[Measure]:
+    for measure in measures:
+        if measure.definition.aggregate != "mean" or measure.definition.unit not in ("share", "gain"):
+            raise UsageError(f"{measure.name}: plan takes measures that are means over queries, such as C@10")
+    return list(measures)
+
+
+def settling_designs(cutoffs: Sequence[int] = (1, 5, 10), *, overlap: float = OVERLAP) -> list[Design]:
+    """Return for each cutoff the whole pool and the one that settles C@k, both with positives verified."""
+    return [Design(strategy, k, "verify", overlap) for k in cutoffs for strategy in ("depth", "settle")]

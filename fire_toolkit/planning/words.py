@@ -1,0 +1,163 @@
+"""A plan in words and pictures: the table for people, sentences, a paper's paragraph, a plot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.planning.power import LEVEL, POWER
+from fire_toolkit.planning.table import Wish
+
+_POLICIES = {
+    "one": "one vote on each pair",
+    "verify": "one vote on each pair and a second on each positive, with a third where the two differ",
+    "until-confirmed": "one vote on each pair, and a second on positives until one of each run and cutoff is "
+    "confirmed, with a third where the two differ",
+    "doubled": "two votes on each pair, with a third where they differ",
+}
+
+
+def plan_cells(designs: pd.DataFrame) -> list[dict[str, str]]:
+    """Return a row of text for each design, worlds side by side: low/middle/high.
+
+    An error's sign says which way most of it goes: + too high, − too low, ± by chance alone.
+    """
+    rows = []
+    keys = ["design", "policy"]
+    for (design, policy), own in designs.groupby(keys, sort=False):
+        row = {"pool": str(design), "votes": str(policy)}
+        row |= {
+            "queries": _across(own, "n_queries", "{:,.0f}"),
+            "judgments": _across(own, "n_judgments", "{:,.0f}"),
+            "hours": _across(own, "hours", "{:,.0f}"),
+            "alpha ±": _across(own, "alpha_half_width", "{:.3f}"),
+            "found": _across(own, "recall", "{:.0%}"),
+        }
+        for measure, part in own.groupby("measure", sort=False):
+            row[str(measure)] = "/".join(map(_error, part.to_dict("records")))
+            row[f"tells {measure}"] = "/".join(_points(value) for value in part["least_difference"])
+        rows.append(row)
+    return rows
+
+
+def _across(own: pd.DataFrame, column: str, form: str) -> str:
+    """Return a number of each world, once where it is the same in all."""
+    values = own.groupby("world", sort=False)[column].first()
+    shown = ["" if math.isnan(value) else form.format(value) for value in values]
+    return shown[0] if len(set(shown)) == 1 else "/".join(shown)
+
+
+def _error(row: dict[Any, Any]) -> str:
+    by_chance = row["error"] ** 2 > 2 * row["bias"] ** 2
+    sign = "±" if by_chance else "+" if row["bias"] > 0 else "−"
+    return f"{sign}{_points(row['error'])}"
+
+
+def _points(value: float) -> str:
+    return "–" if math.isnan(value) else f"{100 * value:.1f}"
+
+
+def sentences(designs: pd.DataFrame, best: pd.DataFrame, wish: Wish | None, first: str) -> Iterator[str]:
+    """Yield what a plan comes to: for a wish the cheapest designs, else what no design tells.
+
+    Args:
+        designs, best: as `plan_designs` returns them.
+        first: the measure spoken of where there is no wish.
+    """
+    for world, own in designs.groupby("world", sort=False):
+        if wish is None:
+            yield from _least_told(str(world), own.loc[own["measure"] == first])
+            continue
+        found = best[best["world"] == world]
+        if found.empty:
+            yield f"{world}: none of these designs {_wished(wish)}"
+            yield from _least_told(str(world), own.loc[own["measure"] == wish.measure])
+            continue
+        row = found.iloc[0]
+        hours = "" if math.isnan(row["hours"]) else f", {row['hours']:,.0f} hours"
+        yield (
+            f"{world}: {row['design']}, {row['policy']}, {row['n_queries']:,} queries is the cheapest that "
+            f"{_wished(wish)}: {row['n_judgments']:,} judgments{hours}"
+        )
+        if not math.isnan(row["least_difference"]):
+            yield f"{world}: {_untold(row)} with this plan"
+
+
+def _least_told(world: str, own: pd.DataFrame) -> Iterator[str]:
+    told = own.dropna(subset=["least_difference"])
+    if len(told):
+        row = told.iloc[int(told["least_difference"].to_numpy().argmin())]
+        yield f"{world}: {_untold(row)} with any of these designs"
+
+
+def _untold(row: Any) -> str:
+    one, other = row["hardest_pair"].split(" ", 1)
+    return (
+        f"differences below {_points(row['least_difference'])} points of {row['measure']} cannot be told "
+        f"(hardest pair: {one} and {other})"
+    )
+
+
+def _wished(wish: Wish) -> str:
+    parts = []
+    if wish.tell is not None:
+        parts.append(f"tells differences of {100 * wish.tell:g} points of {wish.measure}")
+    if wish.within is not None:
+        parts.append(f"has every run's {wish.measure} within ±{100 * wish.within:g}")
+    return " and ".join(parts)
+
+
+def paragraph(row: Any, *, source: str, n_runs: int, depth: int, seed: int) -> str:
+    """Return a design as a paragraph of LaTeX for a paper.
+
+    Args:
+        row: of the designs' table.
+        source: what was assumed, or the pilot, in words.
+        n_runs, depth: of the lists simulated on.
+        seed: of the simulation.
+    """
+    error, bias = 100 * row["error"], 100 * row["bias"]
+    least = row["least_difference"]
+    told = "" if math.isnan(least) else (
+        f" Between any two of the {n_runs} runs it tells a true difference of {100 * least:.1f} points of "
+        f"{row['measure']} with a power of {POWER:g} at a level of {LEVEL:g} (two-sided, Holm-corrected)."
+    )  # fmt: skip
+    alpha = "" if math.isnan(row["alpha"]) else (
+        f" {row['overlap']:.0%} of the pairs are judged by two people, for which we expect Krippendorff's "
+        f"$\\alpha$ of {row['alpha']:.2f} $\\pm$ {row['alpha_half_width']:.3f}."
+    )  # fmt: skip
+    text = (
+        f"We pooled {row['design']} of {n_runs} runs for {row['n_queries']:,} queries "
+        f"({row['n_pairs']:,} pairs, {row['n_judgments']:,} judgments), with {_POLICIES[row['policy']]}."
+        f"{alpha} Simulated on the runs themselves to rank {depth} (seed {seed}), {source}, the pool holds "
+        f"{row['recall']:.0%} of the positives, and {row['measure']} is expected to be off by {error:.1f} "
+        f"points (root mean square over runs; bias {bias:+.1f}).{told}"
+    )
+    return text.replace("%", "\\%").replace("−", "$-$") + "\n"
+
+
+def cost_plot(designs: pd.DataFrame) -> dict[str, Any]:
+    """Return a Vega-Lite specification of cost against error: a panel for each measure."""
+    values = designs.assign(points=(100 * designs["error"]).round(3))
+    shown = ["world", "design", "policy", "n_queries", "n_judgments", "measure", "points"]
+    log = {"type": "log", "nice": False}
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "description": "Judgments that designs take, and the error of the scores that they give.",
+        "data": {"values": values[shown].to_dict("records")},
+        "facet": {"field": "measure", "type": "nominal", "title": None, "sort": None},
+        "spec": {
+            "mark": {"type": "point", "filled": True},
+            "encoding": {
+                "x": {"field": "n_judgments", "type": "quantitative", "scale": log, "title": "judgments"},
+                "y": {"field": "points", "type": "quantitative", "title": "error (points)"},
+                "color": {"field": "design", "type": "nominal", "title": "pool", "sort": None},
+                "shape": {"field": "policy", "type": "nominal", "title": "votes", "sort": None},
+                "opacity": {"field": "world", "type": "nominal", "title": "positives", "sort": None},
+                "tooltip": [{"field": name} for name in shown],
+            },
+        },
+    }
