@@ -158,12 +158,13 @@ def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
     earlier = _read_earlier(given, (), None)
     if workspace is None or earlier.pool is None:
         return None
-    is_rest_asked = are_all and earlier.is_whole
+    settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
+    takes_all = settings["strategy"] == "depth" and not settings["budget"] and not settings["per_query"]
+    is_rest_asked = are_all and earlier.is_whole and takes_all  # else a new run moves the others' pairs
     files = [str(relative_path(workspace.root / name)) for name, what in changed.items() if what != GONE]
     to_ask = 0
     if files or not is_rest_asked:
         given.values["runs"] = tuple(files) if is_rest_asked else ()
-        settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
         to_ask = _pool(given, settings, earlier=earlier)[0].counts.get("to_ask", 0)
     asked = f"{n_of(to_ask, 'pair')} to ask{time_of(to_ask)}" if to_ask else "nothing new to ask"
     return f"{_in_words(changed)}: {asked}"

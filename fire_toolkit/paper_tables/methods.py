@@ -115,11 +115,19 @@ def _pool(facts: MethodFacts) -> Iterator[str]:
         return
     n = facts.pool
     yield (
-        f"Pairs were pooled from the top {n['depth']} of {n['runs']:,} runs: {n['pairs']:,} pairs of "
-        f"{n['queries']:,} queries."
+        f"Pairs were pooled from the top {n['depth']} of {n['runs']:,} runs{_chosen(n)}: {n['pairs']:,} "
+        f"pairs of {n['queries']:,} queries."
     )
     if "originals_in_pool" in n:
         yield f"{n['originals_in_pool']:,} of {n['originals']:,} original positives are among them."
+
+
+def _chosen(pool: Mapping[str, Any]) -> str:
+    """Return how the pairs were chosen among those of the runs' tops; empty where all were pooled."""
+    limits = [f"{pool['per_query']:,} a query"] if pool.get("per_query") else []
+    limits += [f"{pool['budget']:,} in all"] if pool.get("budget") else []
+    by = f", chosen by {pool['strategy']}" if pool.get("strategy", "depth") != "depth" or limits else ""
+    return by + (f", at most {' and '.join(limits)}" if limits else "")
 
 
 def _annotators(facts: MethodFacts) -> Iterator[str]:

@@ -406,3 +406,71 @@ def test_disputes_and_a_late_model_get_different_rounds(fire: Fire, judged: Path
     for number, pairs in found.items():
         assert {rounds[(*pair, "2")] for pair in pairs} == {number}
     assert f"{len(disputes)} answers of later rounds" in fire("agree").stderr
+
+
+def set_in(root: Path, **values: object) -> None:
+    """Write settings of [pool] into fire.toml."""
+    text = (root / "fire.toml").read_text()
+    for name, value in values.items():
+        lines = [json.dumps(value).join((f"{name} = ", "")) if line.startswith(f"{name} = ") else line
+                 for line in text.split("\n")]  # fmt: skip
+        text = "\n".join(lines)
+    (root / "fire.toml").write_text(text)
+
+
+@pytest.mark.slow
+def test_status_counts_what_a_later_model_moves_in_a_fused_order(fire: Fire, judged: Path) -> None:
+    """A new run changes which docs of the others are pooled, so that it cannot be pooled alone."""
+    set_in(judged, strategy="rrf(k=5)", per_query=DEPTH, depth=20)
+    fire("pool")
+    fire("tasks", "--overlap", 0)
+    put_run(judged, "late")
+    told = states(fire)["pool"][1]
+    expected = set()
+    for query in range(N_QUERIES):
+        ranks = [np.argsort(np.argsort(-scores_of(name)[query])) + 1 for name in ("clip", "frozen", "late")]
+        fused = {
+            f"d{doc}": sum(1 / (5 + rank[doc]) for rank in ranks if rank[doc] <= 20) for doc in range(N_DOCS)
+        }
+        best = sorted(fused, key=lambda doc, fused=fused: (round(fused[doc], 12), doc), reverse=True)  # type: ignore[misc]
+        expected |= {(f"q{query}", doc) for doc in best[:DEPTH]}
+    asked = keys_in(judged / "tasks/tasks.json") | keys_in(judged / "tasks/round-2/tasks.json")
+    assert told.startswith(f"new model late: {len(expected - asked)} pairs to ask, about ")
+    fire("pool")
+    assert table_pairs(judged / "pool/pool.csv") == expected
+    assert states(fire)["tasks"] == ("stale", f"{len(expected - asked)} pairs to ask")
+
+
+@pytest.mark.slow
+def test_move_to_front_asks_in_rounds_until_the_budget(
+    fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "rounds"
+    make_workspace(fire, root, ("clip", "frozen", "late"))
+    monkeypatch.chdir(root)
+    set_in(root, strategy="move-to-front(batch=2)", per_query=5, depth=20)
+    asked: set[Pair] = set()
+    for number, n_new in ((1, 2), (2, 2), (3, 1)):
+        fire("pool")
+        assert {row["reason"] for row in rows(root / "pool/stops.csv")} == {
+            "per_query" if number == 3 else "waiting"
+        }
+        before = (root / "pool/pool.csv").read_bytes()
+        fire("tasks", "--overlap", 0)
+        file = root / ("tasks/tasks.json" if number == 1 else f"tasks/round-{number}/tasks.json")
+        new = keys_in(file)
+        assert len(new) == n_new * N_QUERIES
+        assert not new & asked
+        asked |= new
+        assert asked == table_pairs(root / "pool/pool.csv")
+        assert "nothing new to ask" in fire("pool").stderr  # nobody has answered yet
+        assert (root / "pool/pool.csv").read_bytes() == before
+        answer(root, file, str(number), f"{number}.json")
+        fire("import")
+        if number == 1:
+            said = fire("pool", code=1).stderr
+            assert said.startswith("error: strategy move-to-front reads labels, and none are given of the 60")
+        fire("resolve")
+    assert "nothing new to ask" in fire("pool").stderr
+    found = {(row["query_id"], row["doc_id"]) for row in rows(root / "labels/labels.csv")}
+    assert found == asked

@@ -1,3 +1,5 @@
+import pytest
+
 from fire_toolkit.paper_tables.methods import (
     STUDY,
     MethodFacts,
@@ -45,6 +47,26 @@ def test_what_is_known_is_said() -> None:
     assert "rule fire: 1,500 pairs have a label, 20 are in dispute. 15 pairs come out" in text["Labels"]
     assert "under policy override, 9 pairs are new positives, 8 original positives" in text["Labels"]
     assert "1 queries lost their only positive" in text["Labels"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({}, "from the top 10 of 3 runs: 500"),
+        ({"strategy": "depth", "budget": 0, "per_query": 0}, "from the top 10 of 3 runs: 500"),
+        (
+            {"strategy": "rrf(k=60)", "budget": 0, "per_query": 20},
+            "of 3 runs, chosen by rrf(k=60), at most 20 a query: 500",
+        ),
+        (
+            {"strategy": "depth", "budget": 1000, "per_query": 20},
+            "of 3 runs, chosen by depth, at most 20 a query and 1,000 in all: 500",
+        ),
+    ],
+)
+def test_a_pool_that_was_chosen_is_said_to_be(parameters: dict[str, object], said: str) -> None:
+    pool = {"depth": 10, "runs": 3, "pairs": 500, "queries": 50, **parameters}
+    assert said in dict(methods_paragraphs(MethodFacts(pool=pool)))["Pool"]
 
 
 def test_special_characters_are_escaped_for_latex() -> None:

@@ -1,0 +1,78 @@
+"""Pools of five real runs (COCO captions, ECCV Caption's positives), beside pandas and known counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.read import read_run
+from fire_toolkit.pooling import pool_runs
+from fire_toolkit.tables import Qrels, Run
+
+pytestmark = pytest.mark.slow
+PAIR = ["query_id", "doc_id"]
+
+
+@pytest.fixture(scope="module")
+def truth(coco_eccv: Path) -> Qrels:
+    return read_qrels(coco_eccv / "qrels.eccv.txt")
+
+
+@pytest.fixture(scope="module")
+def runs(coco_eccv: Path) -> list[Run]:
+    return [read_run(path, depth=50) for path in sorted((coco_eccv / "runs").glob("*.run.gz"))]
+
+
+@pytest.fixture(scope="module")
+def entries(coco_eccv: Path) -> pd.DataFrame:
+    """The files as pandas reads them, ranked by score, then doc id, both descending."""
+    names = ["query_id", "Q0", "doc_id", "rank", "score", "run_id"]
+    files = sorted((coco_eccv / "runs").glob("*.run.gz"))
+    ids = dict.fromkeys(["query_id", "doc_id", "run_id"], str)
+    table = pd.concat([pd.read_csv(file, sep=r"\s+", names=names, dtype=ids) for file in files])
+    table = table.sort_values(["run_id", "query_id", "score", "doc_id"], ascending=[True, True, False, False])
+    table["rank"] = table.groupby(["run_id", "query_id"]).cumcount() + 1
+    return table[table["rank"] <= 50]
+
+
+def test_unions_and_positives_by_depth_are_the_known_ones(runs: list[Run], truth: Qrels) -> None:
+    positives = pd.MultiIndex.from_frame(truth.loc[truth["relevance"] >= 1, PAIR])
+    pools = {depth: pool_runs(runs, depth=depth).pool for depth in (1, 5, 10, 20, 50)}
+    n_pairs = {1: 4_338, 5: 19_036, 10: 35_595, 20: 66_318, 50: 149_998}
+    assert {depth: len(pool) for depth, pool in pools.items()} == n_pairs
+    found = {
+        depth: int(pd.MultiIndex.from_frame(pools[depth][PAIR]).isin(positives).sum())
+        for depth in (5, 10, 20, 50)
+    }
+    assert found == {5: 4_056, 10: 5_521, 20: 7_069, 50: 9_017}
+
+
+def combmnz(entries: pd.DataFrame) -> pd.Series:
+    lists = entries.groupby(["run_id", "query_id"])["score"]
+    low, high = lists.transform("min"), lists.transform("max")
+    share = ((entries["score"] - low) / (high - low)).fillna(1.0)
+    by_pair = share.groupby([entries[name] for name in PAIR])
+    return by_pair.sum() * by_pair.size()
+
+
+SCORES: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
+    "rrf(k=60)": lambda entries: (1 / (60 + entries["rank"])).groupby([entries[n] for n in PAIR]).sum(),
+    "rbp(p=.95)": lambda entries: (0.95 ** entries["rank"]).groupby([entries[n] for n in PAIR]).sum(),
+    "combmnz": combmnz,
+}
+
+
+@pytest.mark.parametrize("strategy", SCORES)
+def test_an_order_takes_the_first_of_each_query_by_its_score(
+    strategy: str, runs: list[Run], entries: pd.DataFrame
+) -> None:
+    score = SCORES[strategy](entries).round(13).rename("score").reset_index()  # sums in any order are equal
+    score = score.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
+    expected = score.groupby("query_id").head(10)[PAIR].sort_values(PAIR, ignore_index=True)
+    result = pool_runs(runs, depth=50, strategy=strategy, per_query=10)
+    pd.testing.assert_frame_equal(expected, result.pool[PAIR], check_dtype=False)
+    assert result.counts["stopped_per_query"] == 1_332
