@@ -19,6 +19,7 @@ from fire_toolkit.cli.common import drawn, formatted, json_option, n_of, say, sa
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.new_pairs import pool_by
 from fire_toolkit.cli.options import reads
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import delimited_text
@@ -58,6 +59,12 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     f"[default: {LOW_POSTERIOR}]",
 )
 @click.option(
+    "--strategy",
+    metavar="NAME",
+    help="Pool new pairs by a strategy that reads labels, such as move-to-front, and ask again only what it "
+    "names; its budget is that of [pool].",
+)
+@click.option(
     "--annotator",
     "annotators",
     multiple=True,
@@ -78,6 +85,7 @@ def next_round(
     ask: tuple[str, ...],
     random_share: float | None,
     low_posterior: float | None,
+    strategy: str | None,
     annotators: tuple[str, ...],
     dry_run: bool,
 ) -> None:
@@ -93,7 +101,14 @@ def next_round(
     Where `push` or `tasks --annotators` has begun a campaign, the pairs become its next round: those that
     wait for an answer are left out, nobody gets a pair twice, and the answers are marked (columns round and
     kind), so that agreement is of the first, blind round alone. Elsewhere `tasks` makes tasks of pool.csv.
+
+    With --strategy the workspace's runs are pooled again from the labels so far, as by `pool --strategy`, and
+    `tasks` asks the new pairs. Pairs that the strategy wants another vote on become a round as above.
     """
+    if strategy is not None:
+        _refuse_beside_strategy(budget, ask, random_share, low_posterior, dry_run)
+        _ask_by(given, strategy, annotators)
+        return
     asked = _asked(ask, budget, random_share, low_posterior)
     given.needed("judgments"), given.needed("labels")
     campaign = begun_here()
@@ -137,6 +152,30 @@ def next_round(
         known = f"--queries {given.hint('QUERIES')} --out {place / 'tasks.json'}"
         carried = "import" if is_by_hand else "push"
         say_next(*([carried] if campaign else [f"tasks {place} --overlap 0", known]))
+
+
+def _refuse_beside_strategy(*others: object) -> None:
+    options = ("--budget", "--ask", "--random-share", "--low-posterior", "--dry-run")
+    for option, value in zip(options, others, strict=True):
+        if value not in (None, (), False):
+            raise click.UsageError(f"{option} is of pairs judged before; --strategy asks what [pool] allows")
+
+
+def _ask_by(given: Given, strategy: str, annotators: tuple[str, ...]) -> None:
+    """Pool by a strategy; the judged pairs that it wants another vote on become a round."""
+    campaign = begun_here()
+    again, number = pool_by(given, strategy)
+    if not len(again):
+        return
+    seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
+    entry = _given_out(campaign, again, annotators, number, seed) if campaign else None
+    place = given.out(f"plan/round-{number}")
+    given.write(place, {"pool.csv": again}, "next-round", {"strategy": strategy}, {"pairs": len(again)})
+    if campaign and entry:
+        begin(campaign.root, campaign.campaign, [entry])
+    say(f"round {number}: {n_of(len(again), 'pair')} to ask again, in {place}")
+    is_by_hand = give_out_files()
+    say_next(("import" if is_by_hand else "push") if campaign else f"tasks {place} --overlap 0")
 
 
 def _asked(

@@ -107,7 +107,13 @@ def pool(
     chosen = {"depth": depth, "strategy": strategy, "budget": budget, "per_query": per_query}
     chosen |= {"include_originals": include_originals}
     parameters = {name: setting_or_default(value, "pool", name) for name, value in chosen.items()}
-    result, earlier = _pool(given, parameters, judged, previous)
+    write_pool(given, folder, parameters, *pool_given(given, parameters, judged, previous))
+
+
+def write_pool(
+    given: Given, folder: Path, parameters: dict[str, Any], result: PoolingResult, earlier: Earlier
+) -> None:
+    """Write a pool and say what it holds, what has changed, and what comes next."""
     told = list(_told_changes(result, earlier))  # by the sources of before, which are written over
     tables = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
@@ -118,13 +124,13 @@ def pool(
     _say_next(folder, result.counts)
 
 
-def _pool(
+def pool_given(
     given: Given,
     parameters: Mapping[str, Any],
     judged: tuple[str, ...] = (),
     previous: str | None = None,
-    earlier: _Earlier | None = None,
-) -> tuple[PoolingResult, _Earlier]:
+    earlier: Earlier | None = None,
+) -> tuple[PoolingResult, Earlier]:
     """Return the pool of the runs given, else of the workspace's, and what was asked before it."""
     own_items, depth = queries_own_items(given), parameters["depth"]
     runs = given.runs_to(depth + 1 if own_items else depth)
@@ -165,7 +171,7 @@ def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
     to_ask = 0
     if files or not is_rest_asked:
         given.values["runs"] = tuple(files) if is_rest_asked else ()
-        to_ask = _pool(given, settings, earlier=earlier)[0].counts.get("to_ask", 0)
+        to_ask = pool_given(given, settings, earlier=earlier)[0].counts.get("to_ask", 0)
     asked = f"{n_of(to_ask, 'pair')} to ask{time_of(to_ask)}" if to_ask else "nothing new to ask"
     return f"{_in_words(changed)}: {asked}"
 
@@ -199,7 +205,7 @@ def time_of(n_pairs: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Earlier:
+class Earlier:
     """What was asked before: a pool and its sources, judged pairs, the round that new pairs get.
 
     is_whole: whether all pairs of the pool's file were asked.
@@ -217,7 +223,7 @@ class _Earlier:
         return read_pool_sources(self.sources_file) if self.sources_file else None
 
 
-def _read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) -> _Earlier:
+def _read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) -> Earlier:
     """Return what was asked before, as the files given and the workspace know it."""
     workspace = current_workspace()
     own = made_file("judgments/judgments.csv") or made_file("labels/labels.csv")
@@ -230,7 +236,7 @@ def _read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) -
     at = previous or workspace_path("pool")
     file = file_in(at, "pool.csv") if at else None
     if file is None or not (previous or (rounds and file.is_file())):
-        return _Earlier(None, None, pairs, 1 + max(taken) if taken else None)
+        return Earlier(None, None, pairs, 1 + max(taken) if taken else None)
     found = read_pool(given.use(file) if previous else file)
     n_pooled = len(found)
     if not previous:  # what was pooled and never asked is as new as the rest
@@ -239,10 +245,10 @@ def _read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) -
     beside = file.with_name("pool_sources.csv")
     number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
     is_whole = len(found) == n_pooled
-    return _Earlier(found, beside if beside.is_file() else None, pairs, number, is_whole)
+    return Earlier(found, beside if beside.is_file() else None, pairs, number, is_whole)
 
 
-def _changes(result: PoolingResult, earlier: _Earlier) -> list[dict[Any, Any]]:
+def _changes(result: PoolingResult, earlier: Earlier) -> list[dict[Any, Any]]:
     """Return the runs that are new, changed or withdrawn since the earlier pool, with what they bring."""
     if earlier.sources is None or _are_same(earlier.sources, result.sources):
         return []
@@ -261,7 +267,7 @@ def _are_same(before: PoolSources, now: PoolSources) -> bool:
     return before[names].equals(now[names])
 
 
-def _told_changes(result: PoolingResult, earlier: _Earlier) -> Iterator[str]:
+def _told_changes(result: PoolingResult, earlier: Earlier) -> Iterator[str]:
     """Yield which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
     for row in _changes(result, earlier):
         pairs, before = n_of(row["n_now"], "pair"), row["n_before"]
@@ -311,6 +317,8 @@ def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:
     stopped = {name[8:]: n for name, n in counts.items() if name.startswith("stopped_")}
     if stopped:
         words.append("stopped by " + ", ".join(f"{why} {n_of(n, 'query')}" for why, n in stopped.items()))
+    if "again" in counts:
+        words.append(f"{n_of(counts['again'], 'pair')} to be asked again (`next-round --strategy`)")
     if "to_ask" in counts:
         n_asked = counts["to_ask"]
         waiting = counts["pairs"] - counts["judged_before"] - n_asked

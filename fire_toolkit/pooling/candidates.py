@@ -40,12 +40,14 @@ class Choice(NamedTuple):
 
     pairs: places among the candidates' pairs, each once, in any order. columns: further columns of the pool
     (stratum, inclusion_probability, design_class, …), with a value for each of `pairs`. stops: why it took
-    no more of a query, in a word, with a value for each of `query_ids`; empty where it does not say.
+    no more of a query, in a word, with a value for each of `query_ids`; empty where it does not say. again:
+    places of judged pairs that need one more vote before it can go on.
     """
 
     pairs: Ints
     columns: Mapping[str, npt.NDArray[Any]] = _NOTHING
     stops: Sequence[str] = ()
+    again: Ints = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from fire_toolkit.arrays import are_among, count_by_query, starts_of_groups
+from fire_toolkit.arrays import Ints, are_among, count_by_query, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
 from fire_toolkit.matching.ranking import split_runs, top
@@ -31,6 +31,7 @@ class _PoolingResult(NamedTuple):
     sources: PoolSources
     counts: dict[str, int]
     stops: pd.DataFrame
+    again: pd.DataFrame
 
 
 class PoolingResult(_PoolingResult, Result):
@@ -39,6 +40,7 @@ class PoolingResult(_PoolingResult, Result):
     counts: name → number. stops: for each query that any run has, query_id, n_pairs (pooled by the strategy)
     and reason: `all_docs` (no doc of the tops is left), `per_query` or `budget` (it is used up), or what
     else the strategy calls it; without rows where the strategy does not say, as `depth` without a budget.
+    again: judged pairs (query_id, doc_id) that need one more vote before the strategy can go on.
     """
 
     __slots__ = ()
@@ -144,7 +146,9 @@ def pool_runs(
     counts |= _mark_asked(pairs, asked, judged, round_number)
     stops = _stops(candidates, choice)
     counts |= {f"stopped_{reason}": n for reason, n in counts_of_stops(stops["reason"]).items()}
-    return PoolingResult(check_pool(pairs), PoolSources(_as_text(pooled)), counts, stops)
+    again = _pairs_at(candidates, choice.again)
+    counts |= {"again": len(again)} if len(again) else {}
+    return PoolingResult(check_pool(pairs), PoolSources(_as_text(pooled)), counts, stops, again)
 
 
 def _check_numbers(**numbers: int | None) -> None:
@@ -199,6 +203,11 @@ def _sources(candidates: Candidates, is_kept: Any) -> pd.DataFrame:
         for name, (codes, categories) in ids.items()
     }
     return pd.DataFrame(columns | {"rank": candidates.rank[is_kept]}, copy=False)
+
+
+def _pairs_at(candidates: Candidates, places: Ints) -> pd.DataFrame:
+    ids = (candidates.query_ids[candidates.query[places]], candidates.doc_ids[candidates.doc[places]])
+    return pd.DataFrame(dict(zip(PAIR, ids, strict=True)), dtype="str")
 
 
 def _stops(candidates: Candidates, choice: Choice) -> pd.DataFrame:

@@ -129,7 +129,7 @@ def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:
         raise PluginError(f"pooling strategy {chosen.name}: returned {wrong}")
     order = np.argsort(pairs, kind="stable")
     columns = {name: np.asarray(values)[order] for name, values in found.columns.items()}
-    return Choice(pairs[order].astype(np.int64), columns, found.stops)
+    return Choice(pairs[order].astype(np.int64), columns, found.stops, np.unique(found.again))
 
 
 def _fault(found: Choice, pairs: Any, candidates: Candidates, budget: Budget) -> str:
@@ -151,6 +151,8 @@ def _fault(found: Choice, pairs: Any, candidates: Candidates, budget: Budget) ->
             return f"a column {name}, which the pool has already"
         if len(values) != len(pairs):
             return f"{len(values):,} values of {name} for {len(pairs):,} pairs"
+    if not np.isin(found.again, np.flatnonzero(candidates.known.is_judged)).all():
+        return "a pair to ask again that nobody has judged"
     if len(found.stops) not in (0, len(candidates.query_ids)):
         return f"{len(found.stops):,} stops for {len(candidates.query_ids):,} queries"
     return ""

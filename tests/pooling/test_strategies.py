@@ -254,6 +254,7 @@ def test_a_strategy_sees_what_the_runs_and_tables_hold(monkeypatch: pytest.Monke
         (Choice(np.array([0]), {"round": np.array([1])}), "returned a column round, which the pool has"),
         (Choice(np.array([0]), {"stratum": np.array([])}), "returned 0 values of stratum for 1 pairs"),
         (Choice(np.array([0]), stops=("done",)), "returned 1 stops for 2 queries"),
+        (Choice(np.array([0]), again=np.array([1])), "returned a pair to ask again that nobody has judged"),
         (runs_of, "returned a function, expected Choice"),
     ],
 )
@@ -317,7 +318,7 @@ def test_move_to_front_one_answer_at_a_time_is_the_published_method(lists: Lists
     labels = answered(pd.DataFrame({"query_id": [], "doc_id": []}), truth)
     for n in range(1, 4):
         options: dict[str, Any] = {"strategy": "move-to-front(batch=1)", "labels": labels, "judged": labels}
-        pool, _, _, stops = pool_runs(runs_of(lists), **options)
+        pool, *_, stops, _ = pool_runs(runs_of(lists), **options)
         assert {(query, doc) for query, order in orders.items() for doc in order[:n]} == pooled(pool)
         reasons = dict(zip(stops["query_id"], stops["reason"], strict=True))
         assert reasons == {q: "all_docs" if len(order) <= n else "waiting" for q, order in orders.items()}
