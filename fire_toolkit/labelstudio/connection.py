@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.labelstudio.failures import note_request, server_errors
+from fire_toolkit.media.places import LOOPBACK_HOSTS
 
 if TYPE_CHECKING:
     import httpx
@@ -29,7 +30,6 @@ SERVER_FOLDER = ".labelstudio"
 CONNECTION_FILE = "connection.json"
 TIMEOUT_S = 60.0
 _MAX_BYTES = 100_000
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Connection:
     @property
     def is_local(self) -> bool:
         """Whether the server is on this machine's loopback."""
-        return urlsplit(self.url).hostname in _LOOPBACK
+        return urlsplit(self.url).hostname in LOOPBACK_HOSTS
 
 
 def read_connection(
