@@ -32,6 +32,7 @@ from fire_toolkit.cli.common import (
     n_of,
     say,
     say_next,
+    say_notes,
     setting_or_default,
     summarise,
 )
@@ -49,9 +50,15 @@ from fire_toolkit.cli.hands import (
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.server_options import connection_from, connection_options, private_folder
 from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.annotators import Annotator, read_register
-from fire_toolkit.labelstudio.completion import completion_code, make_completion_key
+from fire_toolkit.labelstudio.completion import (
+    check_codes,
+    check_submitted,
+    completion_code,
+    make_completion_key,
+)
 
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -286,30 +293,44 @@ def qualify(pass_mark: float | None, retries: int | None, as_json: bool) -> None
     metavar="SECONDS",
     help="An answer that took longer counts as so long: the page was left open.",
 )
+@click.option(
+    "--codes",
+    metavar="FILE",
+    help="Codes that people submitted: a CSV with annotator_id and code. Adds the column code_check.",
+)
 @format_option
-def pay(hourly: float, longest_s: float, output_format: str) -> None:
+def pay(hourly: float, longest_s: float, codes: str | None, output_format: str) -> None:
     """Show what annotators have earned, by measured seconds, and the code of who is done.
 
     Training, controls and skips are work too. Answers without a time count as the annotator's median. Whoever
     has answered everything in a round has a completion code, as crowd platforms ask for: give it to the
-    person, and check it against what the platform reports. It is made with the workspace's own secret.
+    person, and check with --codes what the platform reports: right, wrong, missing, or not done (the code is
+    theirs, and something is left to answer). It is made with the workspace's own secret.
     """
     campaign = begun_campaign()
     earned = pay_of(campaign.rounds, campaign.ledger, hourly=hourly, longest_s=longest_s)
     key = make_completion_key(private_folder())
-    codes = [
+    made = [
         completion_code(key, name, int(number)) if is_done else ""
         for name, number, is_done in zip(
             earned["annotator_id"], earned["round"], earned["is_done"], strict=True
         )
     ]
-    earned = earned.drop(columns="is_done").assign(completion_code=pd.array(codes, dtype="str"))
+    checked = {}
+    if codes:
+        submitted = check_submitted(read_delimited(codes), where=codes)
+        states, strays = check_codes(earned, submitted, key)
+        checked = {"code_check": pd.array(states, dtype="str")}
+        say_notes([f"warning: {codes}, {words}" for words in strays])
+    earned = earned.drop(columns="is_done").assign(completion_code=pd.array(made, dtype="str"), **checked)
     if output_format not in DRAWN:
         click.echo(formatted(earned, output_format), nl=False)
         return
     rows = [
-        [name, str(number), *(f"{n:,}" for n in counts), f"{seconds:,.0f}", f"{amount:,.2f}", code]
-        for name, number, *counts, seconds, amount, code in earned.itertuples(index=False, name=None)
+        [name, str(number), *(f"{n:,}" for n in counts), f"{seconds:,.0f}", f"{amount:,.2f}", *words]
+        for name, number, *counts, seconds, amount, words in (
+            (*row[:7], row[7:]) for row in earned.itertuples(index=False, name=None)
+        )
     ]
     click.echo(drawn(rows, list(earned.columns), output_format), nl=False)
     total = earned["pay"].sum()

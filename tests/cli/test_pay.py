@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import hmac
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -60,3 +62,33 @@ def test_before_anybody_has_answered_nothing_is_owed(fire: Fire, root: Path) -> 
     for path in (root / "ledger").glob("*"):
         path.unlink()
     assert "0.00 in all" in fire("annotators", "pay", "--hourly", "10").stderr
+
+
+def test_submitted_codes_are_checked_row_by_row(fire: Fire, root: Path) -> None:
+    pay = ("annotators", "pay", "--hourly", "10")
+    mine = json.loads(fire(*pay, "--format", "json").stdout)[0]["completion_code"]
+    # What W02 would get for a round that is not done, by the definition of the code.
+    secret = (root / ".labelstudio/completion.key").read_text().strip().encode()
+    early = hmac.new(secret, b"1/W02", hashlib.sha256).hexdigest()[:10].upper()
+
+    def checked(*lines: str, header: str = "annotator_id,code") -> tuple[list[str], str]:
+        Path("codes.csv").write_text("\n".join([header, *lines]) + "\n")
+        found = fire(*pay, "--codes", "codes.csv", "--format", "csv")
+        return [row["code_check"] for row in csv.DictReader(found.stdout.splitlines())], found.stderr
+
+    assert checked(f"W01, {mine.lower()} ,x", f"W02,{early},", header="annotator,completion_code,when")[
+        0
+    ] == [
+        "right",
+        "not done",
+    ]
+    assert checked("W02,")[0] == ["missing", ""]
+    states, said = checked("W01,ABCDEFGHIJ", f"W02,{mine}", f"W09,{early[::-1]}")
+    assert states == ["wrong", ""]
+    assert "codes.csv, line 2: W01 submitted ABCDEFGHIJ, which is nobody’s code" in said
+    assert f"line 3: W02 submitted {mine}, the code of W01 in round 1" in said
+    assert f"line 4: W09 submitted {early[::-1]}, and has answered nothing here" in said
+    assert "code_check" in fire(*pay, "--codes", "codes.csv").stdout
+    Path("codes.csv").write_text("worker,code\nW01,A\n")
+    told = fire(*pay, "--codes", "codes.csv", code=1).stderr
+    assert "codes.csv:1: no column annotator_id; expected annotator_id and code, found worker, code" in told
