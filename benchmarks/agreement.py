@@ -2,13 +2,15 @@
 
 681,000 labels by 100 annotators on 579,000 pairs, 102,000 of them judged twice. Peers: index resampling
 with the package krippendorff, and crowd-kit, if a Python that has it is named (with pandas and
-scikit-learn; its text models are not needed). With --coverage, how often a 95% interval of each statistic
-holds the truth, for even and uneven draws of second judgments, by pairs and by captions. With --rules and the
-folder of TREC 2011's crowd labels, how often crowd-kit's models and ours are right where NIST judged.
+scikit-learn; its text models are not needed). With --coverage, fire_toolkit/agreement/coverage.csv is written
+anew: how often a 95% interval of each statistic holds the truth, for even and uneven draws of second
+judgments, by pairs and by captions (half an hour). With --rules and the folder of TREC 2011's crowd labels,
+how often crowd-kit's models and ours are right where NIST judged.
 
 Usage: python benchmarks/agreement.py [--coverage] [--rules TREC2011_CROWD_FOLDER] [CROWDKIT_PYTHON]
 """
 
+import csv
 import subprocess
 import sys
 import tempfile
@@ -33,6 +35,7 @@ from fire_toolkit.agreement import (
     krippendorff_alpha,
     leave_one_out,
 )
+from fire_toolkit.agreement.coverage import FILE, PAIRS_OF_A_CAPTION, SIZES
 from fire_toolkit.agreement.intervals import METHODS, Resampling, interval_of
 from fire_toolkit.agreement.sample import Sample, measure
 from fire_toolkit.agreement.votes import Votes, code_votes
@@ -211,13 +214,14 @@ class Design:
 
 
 DESIGNS = {
-    "even": Design(),
-    "uneven": Design(uneven=True),
+    "pairs": Design(),
+    "pairs, uneven": Design(uneven=True),
     "captions": Design(spread=True, by_caption=True),
     "captions, uneven": Design(uneven=True, spread=True, by_caption=True),
-    "captions, drawn by pair": Design(spread=True),
+    "pairs of captions": Design(spread=True),
+    "pairs of captions, uneven": Design(uneven=True, spread=True),
 }
-PAIRS_OF_A_CAPTION, N_JUDGES = 10, 6
+N_JUDGES = 6
 
 
 def simulated_votes(rng: np.random.Generator, n_captions: int, design: Design, *, whole: bool) -> Votes:
@@ -247,24 +251,35 @@ def simulated_votes(rng: np.random.Generator, n_captions: int, design: Design, *
 
 
 def measure_coverage(n_trials: int = 500) -> None:
-    """Print how often a 95% interval holds the value of endlessly many pairs, all judged twice."""
-    print(f"{n_trials} trials each, captions of {PAIRS_OF_A_CAPTION} pairs, {N_JUDGES} annotators")
-    for title, design in DESIGNS.items():
-        whole = simulated_votes(np.random.default_rng(1), 300_000, design, whole=True)
-        drawn = simulated_votes(np.random.default_rng(1), 300_000, design, whole=False)
-        truth = {name: measure(whole, name, "nominal")[0] for name in STATISTICS}
-        truth["resolved"] = measure(drawn, "resolved", "nominal")[0]
-        for n_captions in (20, 50, 100, 400):
-            held: Counter[tuple[str, str]] = Counter()
-            for seed in range(n_trials):
-                votes = simulated_votes(np.random.default_rng(seed + 10), n_captions, design, whole=False)
-                for name, method in product(STATISTICS, METHODS):
-                    resampling = Resampling(method, n_resamples=1000, seed=seed)
-                    found = interval_of(votes, name, level="nominal", resampling=resampling)
-                    held[name, method] += found.low <= truth[name] <= found.high
-            for name in STATISTICS:
-                shares = ", ".join(f"{method} {held[name, method] / n_trials:.3f}" for method in METHODS)
-                print(f"{title:<24} {n_captions} captions  {name:<20} {truth[name]:.3f}  {shares}")
+    """Write how often a 95% interval holds the value of endlessly many pairs, all judged twice."""
+    print(
+        f"{n_trials} trials each, captions of {PAIRS_OF_A_CAPTION} pairs, {N_JUDGES} annotators", flush=True
+    )
+    with FILE.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["design", "method", "statistic", *SIZES])
+        for title, design in DESIGNS.items():
+            writer.writerows([title, *row] for row in coverage_of(design, n_trials))
+            print(title, flush=True)
+
+
+def coverage_of(design: Design, n_trials: int) -> list[list[str]]:
+    """Return method, statistic and the share of intervals that hold the truth, by number of captions."""
+    whole = simulated_votes(np.random.default_rng(1), 300_000, design, whole=True)
+    drawn = simulated_votes(np.random.default_rng(1), 300_000, design, whole=False)
+    truth = {name: measure(whole, name, "nominal")[0] for name in STATISTICS}
+    truth["resolved"] = measure(drawn, "resolved", "nominal")[0]
+    held: Counter[tuple[str, str, int]] = Counter()
+    for n_captions, seed in product(SIZES, range(n_trials)):
+        votes = simulated_votes(np.random.default_rng(seed + 10), n_captions, design, whole=False)
+        for method, name in product(METHODS, STATISTICS):
+            resampling = Resampling(method, n_resamples=1000, seed=seed)
+            found = interval_of(votes, name, level="nominal", resampling=resampling)
+            held[method, name, n_captions] += found.low <= truth[name] <= found.high
+    return [
+        [method, name, *(f"{held[method, name, n] / n_trials:.3f}" for n in SIZES)]
+        for method, name in product(METHODS, STATISTICS)
+    ]
 
 
 def measure_rules(folder: Path, python: str | None) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from fire_toolkit.agreement.bands import normal_at_least, reached_band
 from fire_toolkit.agreement.pairwise import leave_out
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.sample import Sample, is_evenly_drawn, measure
+from fire_toolkit.agreement.sample import Sample, measure
 from fire_toolkit.agreement.statistic import TablesValue, at_level
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.arrays import Floats, Ints
@@ -21,9 +21,6 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments
 
 METHODS = ("bootstrap", "jackknife")
-UNEVEN_CLUSTERS = (
-    "of unevenly drawn pairs in 100 clusters, such 95% intervals held the truth in .88 of simulated samples"
-)
 
 
 @dataclass(frozen=True)
@@ -201,11 +198,9 @@ def _interval_of_two(
     found = _of_left_out(left, np.ones(len(left), dtype=np.int64), value, statistic, resampling.confidence)
     if math.isnan(found.low):
         return found
-    cautions = [found.note]
-    if resampling.method != "jackknife":
-        cautions.append("by the jackknife: resampled small tables are biased")
-    if votes.cluster is not None and not is_evenly_drawn(votes):
-        cautions.append(UNEVEN_CLUSTERS)
+    if resampling.method == "jackknife":
+        return found
+    cautions = [found.note, "by the jackknife: resampled small tables are biased"]
     return replace(found, note="; ".join(part for part in cautions if part))
 
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.agreement.coverage import Drawn
 from fire_toolkit.agreement.intervals import Resampling, interval_of
 from fire_toolkit.agreement.registry import DEFAULTS
-from fire_toolkit.agreement.sample import is_evenly_drawn
 from fire_toolkit.agreement.table import INCLUSION, interval_rows, usable_inclusion
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.results import Result
@@ -18,16 +18,6 @@ from fire_toolkit.tables import Judgments, first_round
 
 CAPTION = "query_id"
 METHOD = Resampling("jackknife")
-# Measured by benchmarks/agreement.py --coverage, for captions of ten pairs.
-ENOUGH_CAPTIONS, ENOUGH_UNEVEN = 100, 400
-FEW_CAPTIONS = (
-    "fewer than 100 captions: such 95% intervals held the truth in .91 to .96 of simulated samples of 50 "
-    "captions, and in .87 to .95 of 20"
-)
-FEW_UNEVEN = (
-    "fewer than 400 captions, and pairs unevenly drawn: such 95% intervals held the truth in .91 to .95 of "
-    "simulated samples of 100 captions, in .83 to .95 of 50, and in .70 to .95 of 20"
-)
 
 
 class _AgreementSummary(NamedTuple):
@@ -90,26 +80,19 @@ def agreement_summary(
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=CAPTION)
     n_captions = judgments[CAPTION].nunique()
     is_clustered = len(votes.units) >= 2 * max(n_captions, 1)
+    drawn = Drawn.of(len(votes.units), n_captions, by_cluster=is_clustered)
     table = interval_rows(
         [("all", name, votes) for name in DEFAULTS],
         level=level,
         resampling=METHOD,
-        caution=_warn_of_few(votes, n_captions),
+        drawn=drawn,
         bounds="",
-        by_cluster=is_clustered,
     )
     n_answered = int(votes.unit.max(initial=-1)) + 1
     by_votes = np.bincount(votes.all_counts.sum(axis=1), minlength=2)
     by_votes[0] = n_answered - len(votes.units)
     effect = _design_effect(votes, level) if is_clustered else math.nan
     return AgreementSummary(table, tuple(map(int, by_votes)), CAPTION if is_clustered else "", effect)
-
-
-def _warn_of_few(votes: Votes, n_captions: int) -> str:
-    """Return what to beware of where intervals rest on few captions; else nothing."""
-    if not is_evenly_drawn(votes):
-        return FEW_UNEVEN if n_captions < ENOUGH_UNEVEN else ""
-    return FEW_CAPTIONS if n_captions < ENOUGH_CAPTIONS else ""
 
 
 def _design_effect(votes: Votes, level: str) -> float:

@@ -9,6 +9,8 @@ from dataclasses import astuple, dataclass
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.agreement.coverage import CAPTIONS, PAIRS_OF_CAPTIONS, Drawn, coverage_of
+from fire_toolkit.agreement.coverage import COLUMNS as COVERAGE_COLUMNS
 from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
 from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 from fire_toolkit.agreement.sample import measure
@@ -27,16 +29,13 @@ INTERVAL_COLUMNS = {
     "interval_note": "str",
     "band": "str",
     "band_probability": "float64",
+    **COVERAGE_COLUMNS,
 }
 INCLUSION = "inclusion_probability"
 # Columns that differ within a pair: a group holds all answers on the pairs with a vote of the group.
 OF_ANSWERS = ("annotator_id", *DERIVED)
 ALPHA_BOUNDS = "the bounds .667 and .8 are customary for alpha alone"
-# Measured by benchmarks/agreement.py --coverage, for captions of ten pairs, three of them judged twice.
-TOO_NARROW = (
-    "pairs are drawn one by one, and captions have {:.1f} each: where captions differ, such 95% intervals "
-    "held the truth in .82 to .96 of simulated samples (drawn whole, by cluster query_id: .92 to .97)"
-)
+TOO_NARROW = "pairs are drawn one by one, and captions have {:.1f} each; --cluster query_id draws these whole"
 
 
 @dataclass(frozen=True)
@@ -180,8 +179,9 @@ def agreement_intervals(
 
     Returns:
         The columns and rows of `agreement`; then low, high, below_667, below_800, n_resampled,
-        interval_note, band and band_probability (see `Interval`). Pairs with one vote are drawn too where
-        they enter the value.
+        interval_note, band and band_probability (see `Interval`), coverage (the share of simulated samples
+        in which such a 95% interval held the truth, nan where that is not known) and coverage_of (which
+        samples). Pairs with one vote are drawn too where they enter the value.
 
     Raises:
         UsageError, TableError: as `agreement` and `alpha_interval`.
@@ -199,9 +199,10 @@ def agreement_intervals(
     """
     resampling = Resampling(method, n_resamples, confidence, seed)
     counted = judgments if all_rounds else first_round(judgments)
-    caution = _warn_of_captions(counted) if cluster is None else ""
+    n_pairs = len(code_pairs(counted)[1])
+    drawn = Drawn.of(n_pairs, counted["query_id"].nunique(), by_cluster=cluster is not None)
     rows = _measured(judgments, grades, level, by, statistics, inclusion, cluster, all_rounds)
-    return interval_rows(rows, level=level, resampling=resampling, caution=caution)
+    return interval_rows(rows, level=level, resampling=resampling, drawn=drawn)
 
 
 def interval_rows(
@@ -209,16 +210,17 @@ def interval_rows(
     *,
     level: str,
     resampling: Resampling,
-    caution: str,
+    drawn: Drawn,
     bounds: str = ALPHA_BOUNDS,
-    by_cluster: bool = True,
 ) -> pd.DataFrame:
     """Return the columns of `agreement_intervals`, a row for each group and statistic of some votes.
 
-    by_cluster: as in `interval_of`; caution, bounds: notes on all intervals, and on those of statistics
-    other than alpha.
+    drawn: whether clusters or pairs are, by which it is known how often such intervals hold; bounds: a note
+    on those of statistics other than alpha.
     """
     found = []
+    by_cluster = drawn.design == CAPTIONS
+    caution = TOO_NARROW.format(drawn.n_each) if drawn.design == PAIRS_OF_CAPTIONS else ""
     for group, name, votes in rows:
         measured = measure(votes, name, level)
         coefficient = _with_numbers(votes, *measured)
@@ -226,7 +228,9 @@ def interval_rows(
             votes, name, level=level, resampling=resampling, measured=measured, by_cluster=by_cluster
         )
         key = (group, name, level_of(name, level))
-        found.append((*key, *astuple(coefficient), *_beside(interval, caution, bounds)))
+        is_known = resampling.confidence == 0.95 and not math.isnan(interval.low)
+        coverage = coverage_of(votes, name, resampling.method, drawn) if is_known else (math.nan, "")
+        found.append((*key, *astuple(coefficient), *_beside(interval, caution, bounds), *coverage))
     columns = AGREEMENT.dtypes | INTERVAL_COLUMNS
     return pd.DataFrame(found, columns=list(columns)).astype(columns)
 
@@ -236,15 +240,8 @@ def level_of(statistic: str, level: str) -> str:
     return level if STATISTICS[statistic].has_levels else "nominal"
 
 
-def _warn_of_captions(judgments: Judgments) -> str:
-    """Return what to beware of where pairs are drawn one by one and captions have several; else nothing."""
-    n_pairs = len(code_pairs(judgments)[1])
-    n_each = n_pairs / max(judgments["query_id"].nunique(), 1)
-    return TOO_NARROW.format(n_each) if n_each >= 2 else ""
-
-
 def _beside(interval: Interval, caution: str, bounds: str) -> tuple[object, ...]:
-    """Return what stands in INTERVAL_COLUMNS."""
+    """Return what stands in INTERVAL_COLUMNS before the coverage."""
     numbers = (interval.low, interval.high, interval.below_667, interval.below_800)
     band = (interval.band, interval.band_probability)
     without = [] if math.isnan(interval.low) or not math.isnan(interval.below_667) else [bounds]

@@ -28,6 +28,7 @@ from fire_toolkit.agreement import (
 )
 from fire_toolkit.agreement.intervals import METHODS
 from fire_toolkit.agreement.registry import DEFAULTS
+from fire_toolkit.agreement.summary import METHOD
 from fire_toolkit.agreement.times import DERIVED
 from fire_toolkit.agreement.votes import LEVELS
 from fire_toolkit.cli.agreement_text import draw_agreement
@@ -167,7 +168,8 @@ def agree(
     print_table(measured, given.form, draw, basis=_basis(table, question, summary))
     is_usual = given.values["judgments"] is None
     if is_usual and by is None and show == "agreement":
-        parameters = _parameters(question) | ({"excluded": given.excluded} if given.excluded else {})
+        parameters = _parameters(question, summary) | {"all_rounds": all_rounds}
+        parameters |= {"excluded": given.excluded} if given.excluded else {}
         given.keep(measured, "agree", parameters, place="agreement/agreement.csv")
     own = is_usual and current_workspace()
     say_next("resolve" if own else f"resolve {quote(str(given.needed('judgments')))} --out labels")
@@ -287,8 +289,12 @@ def _basis(judgments: Judgments, question: _Question, summary: AgreementSummary 
     return "; ".join(parts)
 
 
-def _parameters(question: _Question) -> dict[str, Any]:
-    names = ["level", "statistics"]
-    has_intervals = question.intervals not in (None, "none")
-    names += ["intervals", "cluster", "n_resamples", "seed"] if has_intervals else []
-    return {name: getattr(question, name) for name in names}
+def _parameters(question: _Question, summary: AgreementSummary | None) -> dict[str, Any]:
+    """Return what the numbers depend on; intervals are the ones that were made, asked for or not."""
+    parameters: dict[str, Any] = {"level": question.level, "statistics": question.statistics}
+    if summary is not None:
+        return parameters | {"intervals": METHOD.method, "cluster": summary.cluster or None}
+    if question.intervals in (None, "none"):
+        return parameters | {"intervals": "none"}
+    names = ("intervals", "cluster", "n_resamples", "seed")
+    return parameters | {name: getattr(question, name) for name in names}

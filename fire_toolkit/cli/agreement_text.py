@@ -5,12 +5,14 @@ from __future__ import annotations
 import click
 import pandas as pd
 
+from fire_toolkit.agreement.coverage import COLUMNS, describe_coverage, is_as_said
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.cli.common import drawn, say, say_notes
 
 # What is one number for all rows stands in the words below the table.
 _SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
 MOST_CAPTIONS = 20
+_MARK = "*"  # at an interval that holds the truth less or more often than it says, or nobody knows
 _MORE = ("below_667", "below_800", "n_resampled")
 
 
@@ -35,13 +37,18 @@ def _say_notes_of(measured: pd.DataFrame, output_format: str) -> pd.DataFrame:
     """Say the notes, in LaTeX as comments above the table; return the table without them."""
     for name in ("note", "interval_note"):
         if name in measured.columns:
-            notes = _notes(measured, name)
-            if output_format == "latex":
-                click.echo("".join(f"% note: {note}\n" for note in notes), nl=False)
-            else:
-                say_notes(notes)
+            _say(_notes(measured, name), output_format)
             measured = measured.drop(columns=name)
+    if "coverage" in measured.columns:
+        _say([f"{_MARK} {words}" for words in describe_coverage(measured)], output_format)
     return measured
+
+
+def _say(notes: list[str], output_format: str) -> None:
+    if output_format == "latex":
+        click.echo("".join(f"% note: {note}\n" for note in notes), nl=False)
+    else:
+        say_notes(notes)
 
 
 def _notes(measured: pd.DataFrame, column: str) -> list[str]:
@@ -67,11 +74,15 @@ def _in_words(measured: pd.DataFrame, by: str | None, *, is_paper: bool) -> pd.D
     if "low" in shown.columns:
         form = "[{:.3f}, {:.3f}]" if is_paper else "{:.4f} to {:.4f}"
         limits = zip(shown["low"], shown["high"], strict=True)
-        interval = [form.format(low, high) if low == low else "nan" for low, high in limits]
+        marks = ["" if is_sure else _MARK for is_sure in is_as_said(shown["coverage"])]
+        interval = [
+            form.format(low, high) + mark if low == low else "nan"
+            for (low, high), mark in zip(limits, marks, strict=True)
+        ]
         shown.insert(list(shown.columns).index("value") + 1, "95%", interval)
         bands = zip(shown["band"], shown["band_probability"], strict=True)
         shown = shown.assign(band=[f"{band} ({chance:.2f})" if band else "" for band, chance in bands])
-        shown = shown.drop(columns=["low", "high", "band_probability"])
+        shown = shown.drop(columns=["low", "high", "band_probability", *COLUMNS])
     return shown.rename(columns=names)
 
 

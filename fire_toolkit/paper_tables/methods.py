@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fire_toolkit.agreement.coverage import describe_coverage
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.summary import AgreementSummary
 
@@ -215,6 +216,9 @@ def _agreement(facts: MethodFacts) -> Iterator[str]:
         yield f"{name} is {row['value']:.3f}{limits}{band if row['band'] else ''}."
     units = "captions" if facts.agreement.cluster else "pairs"
     yield f"Intervals are 95% by the jackknife of {units}."
+    table = facts.agreement.table
+    for words in describe_coverage(table.assign(statistic=[STATISTICS[n].title for n in table["statistic"]])):
+        yield f"{words[0].upper()}{words[1:]}."
     if facts.agreement.design_effect == facts.agreement.design_effect:
         yield f"The design effect of captions on alpha is {facts.agreement.design_effect:.2f}."
 

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.agreement import agreement, agreement_intervals, agreement_summary
-from fire_toolkit.agreement.summary import FEW_CAPTIONS, FEW_UNEVEN
 from fire_toolkit.tables import Judgments, check_judgments
 
 
@@ -82,15 +81,6 @@ def test_pairs_are_counted_by_their_votes_and_escalations_are_none() -> None:
     summary = agreement_summary(check_judgments(table))
     assert summary.n_pairs_by_votes == (1, 1, 1, 1)
     assert "2 answers without a vote left out" in summary.table.loc[0, "note"]
-
-
-def test_few_captions_are_said_beside_each_interval() -> None:
-    uneven = campaign(100, 4)
-    chance = np.where(uneven["doc_id"] == "d0", 1.0, 0.5)
-    told = agreement_summary(check_judgments(uneven.assign(inclusion_probability=chance)))
-    assert set(told.table["interval_note"]) == {FEW_UNEVEN}
-    assert set(agreement_summary(campaign(99, 4)).table["interval_note"]) == {FEW_CAPTIONS}
-    assert set(agreement_summary(campaign(100, 4)).table["interval_note"]) == {""}
 
 
 def test_no_judgments_are_told_as_such() -> None:

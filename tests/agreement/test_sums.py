@@ -193,12 +193,15 @@ def test_pairs_drawn_one_by_one_where_captions_have_several_are_said(
     assert ("captions have 2.0 each" in row["interval_note"]) == warned
 
 
-@pytest.mark.parametrize("name", OF_TWO)
-def test_clusters_drawn_unevenly_say_how_often_intervals_of_two_annotators_hold(name: str) -> None:
-    for chance, warned in ((0.5, True), (1.0, False)):
-        judgments = pairs(ANSWERS * 9, p=[chance, *[1.0] * 89])
-        row = agreement_intervals(judgments, statistics=[name], inclusion="p", cluster="query_id").iloc[0]
-        assert ("held the truth in .88" in row["interval_note"]) == warned
+def test_fleiss_of_an_uneven_draw_by_hand() -> None:
+    # Ten pairs first called positive are all asked twice (five agree), of ninety others nine (eight agree).
+    # Shares of all answers at weight 1 made it -.019.
+    answers = ["11"] * 5 + ["10"] * 5 + ["00"] * 8 + ["01"] + ["0"] * 81
+    judgments = pairs(answers, p=[1.0] * 10 + [0.1] * 90)
+    agreeing, share = (5 + 80) / 100, (5 + 5 / 2 + 10 / 2) / 100
+    by_chance = share**2 + (1 - share) ** 2
+    found = agreement(judgments, statistics=["fleiss_kappa"], inclusion="p")["value"][0]
+    assert (agreeing - by_chance) / (1 - by_chance) == pytest.approx(found) == pytest.approx(0.314, abs=5e-4)
 
 
 def test_weighted_label_shares_by_hand() -> None:

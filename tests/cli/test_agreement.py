@@ -57,7 +57,7 @@ def test_intervals_stand_after_the_columns_of_the_contract(fire: Fire, folder: P
     plain = rows(fire(*AGREE, "many.csv", "--intervals", "none").stdout)
     table = rows(fire(*AGREE, "many.csv", "--intervals", method).stdout)
     added = ["low", "high", "below_667", "below_800", "n_resampled", "interval_note", "band",
-             "band_probability"]  # fmt: skip
+             "band_probability", "coverage", "coverage_of"]  # fmt: skip
     assert list(table[0]) == CONTRACT + added
     assert plain == [{name: row[name] for name in CONTRACT} for row in table]
     assert all(float(row["low"]) < float(row["value"]) < float(row["high"]) for row in table)
@@ -97,7 +97,30 @@ def test_by_default_agreement_stands_with_its_intervals_and_what_it_rests_on(
         "rests on: 161 judgments of 81 pairs by 2 annotators; votes: 81 pairs, 1 with 1, 80 with 2; "
         "jackknife of captions; design effect of captions on alpha " in found.stderr
     )
-    assert "fewer than 100 captions" in found.stderr
+    assert (
+        "note: * how often 95% intervals hold the truth was not simulated for fewer than 20 captions: alpha"
+        in (found.stderr)
+    )
+    assert all("*" in line for line in lines)
+
+
+def test_an_interval_that_holds_too_seldom_is_marked_in_every_form(fire: Fire, folder: Path) -> None:
+    answers = [(f"q{pair // 4}", f"d{pair}", *answer[2:]) for pair in range(480)
+               for answer in two_annotators(480)[2 * pair : 2 * pair + 2]]  # fmt: skip
+    write(folder, answers, inclusion_probability=[1 if n % 8 < 2 else 0.5 for n in range(960)])
+    text = fire(
+        "agree", "many.csv", "-m", "scott_pi,prevalence", "--intervals", "jackknife", "--cluster", "query_id"
+    )
+    scott, prevalence = text.stdout.splitlines()[2:]
+    assert ("*" in scott, "*" in prevalence) == (True, False)
+    note = "so often such 95% intervals held the truth in simulated samples of 100 captions, unevenly drawn: "
+    assert f"{note}scott_pi .888" in text.stderr
+    words = ("-m", "scott_pi", "--intervals", "jackknife", "--cluster", "query_id", "--format")
+    paper = fire("agree", "many.csv", *words, "latex").stdout
+    assert f"% note: * {note}scott_pi .888" in paper
+    assert "]* &" in paper
+    (row,) = json.loads(fire("agree", "many.csv", *words, "json").stdout)
+    assert (float(row["coverage"]), row["coverage_of"]) == (0.888, "100 captions, unevenly drawn")
 
 
 def test_a_table_for_a_paper_has_words_for_statistics_and_notes_as_comments(fire: Fire, folder: Path) -> None:
