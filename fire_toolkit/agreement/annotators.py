@@ -12,6 +12,7 @@ from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patte
 from fire_toolkit.agreement.confusions import annotator_confusions
 from fire_toolkit.agreement.marginals import holm, stuart_maxwell
 from fire_toolkit.agreement.statistic import NO_PAIR, grade_counts, grade_labels
+from fire_toolkit.agreement.table import INCLUSION, usable_inclusion
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
@@ -25,12 +26,13 @@ def leave_one_out(
     *,
     grades: Grades | None = None,
     level: str = "nominal",
+    inclusion: str | None = INCLUSION,
     all_rounds: bool = False,
 ) -> pd.DataFrame:
     """Return Krippendorff's alpha without each annotator in turn.
 
     Args:
-        judgments, grades, level, all_rounds: as in `krippendorff_alpha`.
+        judgments, grades, level, inclusion, all_rounds: as in `krippendorff_alpha`.
 
     Returns:
         Columns annotator_id, n_votes (of the annotator), n_pairable (pairs with two votes that remain),
@@ -53,7 +55,8 @@ def leave_one_out(
         2            w  1.000   0.611
     """
     judgments = judgments if all_rounds else first_round(judgments)
-    votes = code_votes(judgments, grades=grades, level=level)
+    inclusion = usable_inclusion(judgments, inclusion)
+    votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion)
     names = np.asarray(pd.factorize(judgments["annotator_id"])[1], dtype=object)
     counts, domain = grade_counts(votes.counts, votes, level)
     whole, left, n_lost = _without_each(votes, counts, level, len(names))
@@ -75,25 +78,33 @@ def _without_each(votes: Votes, counts: Ints, level: str, n_annotators: int) -> 
     """Return the coincidences of all, those without each annotator, and the pairs that each leaves single.
 
     Taking a vote for v from a pair changes its coincidences by an amount that only its pattern and v
-    decide; so it suffices to count each annotator's votes by pattern and value.
+    decide; so it suffices to count each annotator's votes by pattern and value. The weights of the pairs
+    that remain have mean 1.
     """
     patterns = count_patterns(counts)
     n_patterns, n_values = patterns.counts.shape
     place, _ = grade_labels(votes, level)
     pairable = votes.units[votes.is_pairable]
     rows = np.flatnonzero((votes.value >= 0) & np.isin(votes.unit, pairable))
-    pattern = patterns.place[np.searchsorted(pairable, votes.unit[rows])]
+    pair = np.searchsorted(pairable, votes.unit[rows])
+    pattern, weight = patterns.place[pair], votes.weights[votes.is_pairable]
     cells = (votes.annotator[rows] * n_patterns + pattern) * n_values + place[votes.value[rows]]
-    tally = np.bincount(cells, minlength=n_annotators * n_patterns * n_values)
-    tally = tally.reshape(n_annotators, n_patterns, n_values)
+    shape = (n_annotators, n_patterns, n_values)
+    tally, weights = (
+        np.bincount(cells, each, minlength=n_annotators * n_patterns * n_values).reshape(shape)
+        for each in (None, weight[pair])
+    )
     before = coincidences(patterns.counts)
     fewer = np.maximum(patterns.counts[:, None, :] - np.eye(n_values, dtype=np.int64), 0)
     after = coincidences(fewer.reshape(n_patterns * n_values, n_values)).reshape(
         n_patterns, n_values, n_values, n_values
     )
-    whole = np.einsum("p,pij->ij", patterns.n_units, before)[None].astype(np.float64)
-    left = whole - np.tensordot(tally, before[:, None] - after, axes=2)
-    n_lost = tally[:, patterns.counts.sum(axis=1) == 2].sum(axis=(1, 2))
+    of_pattern = np.bincount(patterns.place, weight, minlength=n_patterns)
+    whole = np.einsum("p,pij->ij", of_pattern, before)[None]
+    is_lost = patterns.counts.sum(axis=1) == 2
+    n_lost, lost = (each[:, is_lost].sum(axis=(1, 2)) for each in (tally, weights))
+    mean = np.where(n_lost < len(counts), (weight.sum() - lost) / np.maximum(len(counts) - n_lost, 1), 1.0)
+    left = (whole - np.tensordot(weights, before[:, None] - after, axes=2)) / mean[:, None, None]
     cleaned = np.where(np.abs(left) < 1e-9, 0.0, left)
     return whole, np.asarray(cleaned, dtype=np.float64), np.asarray(n_lost)
 

@@ -88,13 +88,13 @@ def describe_coverage(table: pd.DataFrame) -> Iterator[str]:
         rows = own[["group", "statistic", "coverage"]].itertuples(index=False)
         names = {f"{row.group} {row.statistic}".removeprefix("all "): row.coverage for row in rows}
         if own["coverage"].isna().all():
-            known = f" for {where}" if where else ""
-            yield f"how often 95% intervals hold the truth was not simulated{known}: {_listed(names)}"
+            samples = f"samples of {where}" if where else "samples"
+            yield f"no {samples} were simulated to see how often these intervals hold: {_listed(names)}"
             continue
         shares = {f"{name} {share:.3f}".replace(" 0.", " ."): share for name, share in names.items()}
         low, high = (f"{share:.3f}".lstrip("0") for share in (min(names.values()), max(names.values())))
         told = ", ".join(shares) if len(shares) <= _MOST_NAMED else f"{low} to {high}"
-        yield f"so often such 95% intervals held the truth in simulated samples of {where}: {told}"
+        yield f"share of simulated samples ({where}) in which such a 95% interval held the truth: {told}"
 
 
 def _listed(names: dict[str, float]) -> str:

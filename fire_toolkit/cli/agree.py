@@ -54,6 +54,7 @@ from fire_toolkit.tables.columns import code_pairs
 INCLUSION = "inclusion_probability"
 VIEWS = ("agreement", "leave-one-out", "matrix", "profiles", "consistency", "captions", "questions")
 ON_TIMES = (*DERIVED, "profiles")
+WEIGHTED = ("agreement", "leave-one-out")
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def agree(
         table = _joined(table, given.use(file), by)
     _say_bad_times(table, by, show)
     level = str(setting_or_default(level, "agree", "level"))
-    if INCLUSION in table.columns and table[INCLUSION].notna().any() and show == "agreement":
+    if INCLUSION in table.columns and table[INCLUSION].notna().any() and show in WEIGHTED:
         say(f"note: pairs weigh the inverse of their {INCLUSION}")
     seed = given.values["seed"]
     question = _Question(level, by, _named(statistics), intervals, cluster, n_resamples, seed)

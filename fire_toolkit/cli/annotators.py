@@ -252,7 +252,7 @@ def qualify(pass_mark: float | None, retries: int | None, as_json: bool) -> None
     The training is what `push --training` sent; the answers to it are known where --controls has its pairs.
     `push` sends the rest of a queue once its training is passed. Below the mark annotators can change their
     answers, as often as --retries says; then they have failed, and their queue stays held back:
-    `annotators reassign` gives it to others.
+    `annotators reassign` gives it to others. Files are handed out as a whole, so by hand there is no gate.
     """
     campaign = begun_campaign()
     if pass_mark is None and retries is not None:
@@ -276,6 +276,8 @@ def qualify(pass_mark: float | None, retries: int | None, as_json: bool) -> None
         for each in found
     ]
     click.echo(drawn(rows, header, "table"), nl=False)
+    if not found:
+        say("note: no round has training tasks; `push --training` sends them")
     say(f"the mark is {mark[0]:g}, with {n_of(mark[1], 'further try')}")
     if any(each.n_known < each.n_tasks for each in found):
         say("note: not every answer to the training is known; give them all with `push --controls`")

@@ -6,7 +6,7 @@ from fire_toolkit.inference.contributions import Contributions, contributions
 from fire_toolkit.inference.coverage import Coverage, coverage
 from fire_toolkit.inference.differences import Differences, holm, score_differences, sign_flip_p
 from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
-from fire_toolkit.inference.leave_out import LeftOut, leave_out
+from fire_toolkit.inference.leave_out import LeftOut, leave_out, score_changes
 from fire_toolkit.inference.orders import Orders, compare_orders, kendall_p, kendall_tau, tau_ap
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "leave_out",
     "mcnemar",
     "score_bounds",
+    "score_changes",
     "score_differences",
     "scores_with_uncertainty",
     "sign_flip_p",

@@ -1,4 +1,4 @@
-"""Reusability: what the scores and the order would be had a model, or a family, not been pooled.
+"""What the scores and the order would be had a model not been pooled, or an annotator not been asked.
 
 Each run is joined with the qrels once. Leaving somebody out changes the labels of few pairs: only the
 queries that hold one of them are valued again.
@@ -6,7 +6,8 @@ queries that hold one of them are valued again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +18,12 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.intervals import are_medians, of_means, terms_of
 from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, join_runs
 from fire_toolkit.inference.orders import kendall_tau, tau_ap
-from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.matching.coded import ABSENT, CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
 from fire_toolkit.tables import PoolSources, Qrels
+from fire_toolkit.tables.columns import PAIR
 
 SCORES = ["left_out", "measure", "run_id", "is_left_out", "all", "without", "change", "place_all"]
 SCORES += ["place_without"]
@@ -38,8 +40,9 @@ class LeftOut(_LeftOut, Result):
     """What `leave_out` returns.
 
     scores: left_out, measure, run_id, is_left_out, all, without, change, place_all, place_without.
-    orders: left_out, measure, n_own (pairs that go), n_own_relevant (positives that go), tau, tau_ap
-    (of the orders with all judgments and without), n_swaps, largest_change (in size, over the runs).
+    orders: left_out, measure, n_own (pairs whose label goes or changes), n_own_relevant (positives that go),
+    tau, tau_ap (of the orders with all judgments and without), n_swaps, largest_change (in size, over the
+    runs).
     notes: sentences on what the tables do not say.
     """
 
@@ -92,29 +95,95 @@ def leave_out(
     parsed = parse_measures(measures)
     joined = join_runs(runs, original, augmented)
     before, after = joined.label(original), joined.label(augmented)
-    whole = {run_id: joined.values(run_id, after, parsed) for run_id in joined.places}
-    means = _aggregate(whole, parsed)
     pooled = PooledPairs.of(joined, sources)
-    scores, orders = [], []
+    others = []
     for name, members in _groups(sources, families).items():
         own = pooled.own(members)
-        without = after.reverted(before, own)
+        others.append(_Other(name, members, after.reverted(before, own), int(own.sum())))
+    return _compared(joined, before, after, others, parsed)
+
+
+def score_changes(
+    runs: AnyRun | Sequence[AnyRun],
+    original: Qrels,
+    augmented: Qrels,
+    changes: Mapping[str, pd.DataFrame],
+    measures: Sequence[str | Measure],
+) -> LeftOut:
+    """Return every run's score and place by qrels in which some pairs have another relevance, or none.
+
+    Args:
+        runs, original, augmented, measures: as in `leave_out`.
+        changes: name (of an annotator who is left out, say) → columns query_id, doc_id, relevance: what these
+            pairs have instead, nan where the qrels do not hold them. Pairs that `augmented` lacks may be
+            among them; queries may not.
+
+    Returns:
+        As `leave_out`, in the order of `changes`; no run is left out.
+
+    Raises:
+        JoinError: as `leave_out`.
+
+    Examples:
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> runs = rank_run(pd.DataFrame(
+        ...     {"run_id": "a", "query_id": "q", "doc_id": ["d1", "d2"], "score": [2.0, 1.0]}))
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d1", "d2"], "relevance": 1}))
+        >>> gone = pd.DataFrame({"query_id": ["q"], "doc_id": ["d1"], "relevance": [float("nan")]})
+        >>> found = score_changes(runs, qrels, qrels, {"ann": gone}, ["C@1"])
+        >>> found.scores[["left_out", "run_id", "all", "without", "change"]]
+          left_out run_id  all  without  change
+        0      ann      a  1.0      0.0    -1.0
+    """
+    parsed = parse_measures(measures)
+    further = pd.concat([augmented[:0], *changes.values()])[PAIR].drop_duplicates().assign(relevance=0)
+    joined = join_runs(runs, original, augmented, further)
+    before, after = joined.label(original), joined.label(augmented)
+    others = []
+    for name, table in changes.items():
+        relevance = after.relevance.copy()
+        relevance[joined.find_rows(table)] = table["relevance"].fillna(ABSENT).to_numpy(dtype=np.int64)
+        others.append(_Other(name, set(), replace(after, relevance=relevance), len(table)))
+    return _compared(joined, before, after, others, parsed)
+
+
+class _Other(NamedTuple):
+    """Another labelling of a join: whose judgments, or pooled pairs, it lacks, and how many pairs that is."""
+
+    name: str
+    members: set[str]
+    without: CodedQrels
+    n_own: int
+
+
+def _compared(
+    joined: JudgedPairs,
+    before: CodedQrels,
+    after: CodedQrels,
+    others: Iterable[_Other],
+    measures: list[Measure],
+) -> LeftOut:
+    """Return the scores by `after` beside those by each other labelling."""
+    whole = {run_id: joined.values(run_id, after, measures) for run_id in joined.places}
+    means = _aggregate(whole, measures)
+    scores, orders = [], []
+    for name, members, without, n_own in others:
         changed = np.flatnonzero(without.relevance != after.relevance)
         gone = int(np.count_nonzero((after.relevance[changed] >= 1) & (without.relevance[changed] < 1)))
-        anew = _aggregate(
-            _value_again(joined, whole, without, np.unique(joined.query[changed]), parsed), parsed
-        )
-        for place, measure in enumerate(parsed):
+        queries = np.unique(joined.query[changed])
+        anew = _aggregate(_value_again(joined, whole, without, queries, measures), measures)
+        for place, measure in enumerate(measures):
             old, new = means[:, place], anew[:, place]
             rank_old, rank_new = _places(old, measure), _places(new, measure)
             sign = 1 if measure.definition.larger_is_better else -1
             swaps = np.triu(np.sign(old[:, None] - old) * np.sign(new[:, None] - new) < 0).sum()
             order = (kendall_tau(old, new), tau_ap(sign * old, sign * new), int(swaps))
-            orders.append((name, measure.name, int(own.sum()), gone, *order, float(np.abs(new - old).max())))
+            orders.append((name, measure.name, n_own, gone, *order, float(np.abs(new - old).max())))
             for row, run_id in enumerate(joined.places):
                 value = (old[row], new[row], new[row] - old[row], rank_old[row], rank_new[row])
                 scores.append((name, measure.name, run_id, run_id in members, *value))
-    notes = joined.note_depths([before, after], parsed)
+    notes = joined.note_depths([before, after], measures)
     return LeftOut(pd.DataFrame(scores, columns=SCORES), pd.DataFrame(orders, columns=ORDERS), notes)
 
 

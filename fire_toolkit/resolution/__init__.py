@@ -7,14 +7,17 @@ from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.rejected import rejected_originals
 from fire_toolkit.resolution.resolve import Resolution, next_round, resolve, resolve_in_full
 from fire_toolkit.resolution.settle import settle_disputes
+from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
 
 __all__ = [
     "RULES",
+    "LabelsWithout",
     "Resolution",
     "RoundPlan",
     "against_majority",
     "flagged_pairs",
     "label_changes",
+    "labels_without_each",
     "next_round",
     "plan_round",
     "rejected_originals",

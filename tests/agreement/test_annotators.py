@@ -109,3 +109,20 @@ def test_no_judgments_give_no_rows() -> None:
 def test_a_bound_below_one_is_an_error() -> None:
     with pytest.raises(UsageError, match="min_shared is 0; expected 1 or more"):
         annotator_matrix(sparse(1), grades=GRADES, min_shared=0)
+
+
+def test_alpha_without_somebody_is_that_of_the_others_also_where_pairs_have_weights() -> None:
+    draw = np.random.default_rng(4)
+    rows = [
+        ("q", f"d{pair:03d}", str(rater), str(int(draw.random() < 0.3)), 1.0 if pair % 3 else 0.2)
+        for pair in range(90)
+        for rater in draw.choice(list("uvwx"), size=draw.integers(1, 4), replace=False)
+    ]
+    names = ["query_id", "doc_id", "annotator_id", "label", "inclusion_probability"]
+    judgments = check_judgments(pd.DataFrame(rows, columns=names))
+    whole = krippendorff_alpha(judgments).value
+    for row in leave_one_out(judgments).itertuples():
+        others = check_judgments(judgments[judgments["annotator_id"] != row.annotator_id])
+        expected = krippendorff_alpha(others)
+        assert (expected.value, expected.n_pairable) == (pytest.approx(row.value, abs=1e-12), row.n_pairable)
+        assert row.change == pytest.approx(row.value - whole, abs=1e-12)

@@ -60,7 +60,8 @@ def test_what_holds_too_seldom_is_told_number_by_number() -> None:
     (words,) = describe_coverage(table)
     low = [f"{name} {share:.3f}".replace("0.", ".") for name, share in zip(DEFAULTS, of_100, strict=True)
            if share < 0.91]  # fmt: skip
-    assert words.endswith(f"samples of 100 captions, unevenly drawn: {', '.join(low)}")
+    assert words.startswith("share of simulated samples (100 captions, unevenly drawn)")
+    assert words.endswith(f"held the truth: {', '.join(low)}")
     assert list(describe_coverage(agreement_summary(campaign(120, 4, n_doubled=2)).table)) == []
 
 

@@ -92,3 +92,8 @@ def test_submitted_codes_are_checked_row_by_row(fire: Fire, root: Path) -> None:
     Path("codes.csv").write_text("worker,code\nW01,A\n")
     told = fire(*pay, "--codes", "codes.csv", code=1).stderr
     assert "codes.csv:1: no column annotator_id; expected annotator_id and code, found worker, code" in told
+
+
+def test_by_hand_there_is_no_training_and_that_is_said(fire: Fire, root: Path) -> None:
+    said = fire("annotators", "qualify", "--pass-mark", "0.8").stderr
+    assert "no round has training tasks; `push --training` sends them" in said

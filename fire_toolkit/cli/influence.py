@@ -1,0 +1,100 @@
+"""`influence`: agreement, labels and scores as if an annotator had not been asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.agreement import leave_one_out
+from fire_toolkit.cli.common import format_option, n_of, say_notes, setting_or_default
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.options import choice_option, exclude_options, measure_option, reads
+from fire_toolkit.cli.printing import print_table
+from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.inference import score_changes
+from fire_toolkit.measures.defaults import COVERAGE
+from fire_toolkit.qrels import POLICIES, augment_qrels
+from fire_toolkit.resolution import LabelsWithout, labels_without_each, resolve
+from fire_toolkit.tables import Qrels, asked_judgments
+from fire_toolkit.tables.columns import pair_rows
+
+
+@click.command()
+@reads("runs", "judgments", "qrels", "guideline", "own_item")
+@click.option("--rule", help="As in `resolve`; not weighted, which needs controls. [default: fire]")
+@click.option(
+    "--adjudicator", "adjudicators", multiple=True, metavar="NAME", help="As in `resolve` (may be repeated)."
+)
+@click.option("--policy", type=click.Choice(POLICIES), help="As in `augment`. [default: union]")
+@exclude_options
+@measure_option
+@choice_option(
+    "--show",
+    ["annotators", "scores"],
+    "A row for each annotator and measure, or every run's score and place with all and without each.",
+)
+@format_option
+def influence(
+    given: Given,
+    rule: str | None,
+    adjudicators: tuple[str, ...],
+    policy: str | None,
+    measures: tuple[str, ...],
+    show: str,
+) -> None:
+    """Leave out each annotator in turn: agreement, labels and scores as if they had not been asked.
+
+    Judgments are resolved and joined to the original qrels as `resolve` and `augment` do, once with
+    all and once without each annotator. alpha is that of the others; labels_other, labels_lost and
+    labels_gained are the pairs with another label, with none any more, and with one that all judgments
+    leave in dispute; tau and n_swaps compare the orders of the runs, and run_id is the run whose score
+    changes most, by change.
+    """
+    judgments = given.own.pairs(asked_judgments(given.judgments), "judgments")
+    rule = str(setting_or_default(rule, "resolve", "rule"))
+    policy = str(setting_or_default(policy, "augment", "policy"))
+    options: dict[str, Any] = {"grades": given.grades, "rule": rule, "adjudicators": adjudicators}
+    with Progress("labels and ranks without each annotator"):
+        labels = resolve(judgments, **options, count_unassigned=True).labels
+        augmented = augment_qrels(given.original, labels, policy=policy).qrels
+        without = list(labels_without_each(judgments, labels, **options))
+        changes = {each.annotator_id: _changed_qrels(given.original, each, policy) for each in without}
+        found = score_changes(given.stored_runs, given.original, augmented, changes, measures or COVERAGE)
+    say_notes(found.notes)
+    scores = found.scores.drop(columns="is_left_out").rename(columns={"left_out": "annotator_id"})
+    if show == "annotators":
+        level = str(setting_or_default(None, "agree", "level"))
+        alphas = leave_one_out(given.judgments, grades=given.grades, level=level)
+        scores = _by_annotator(without, alphas, found.orders, scores)
+    words = f"labels by rule {rule}, joined under policy {policy}"
+    print_table(scores, given.form, basis=given.basis(f"{n_of(len(judgments), 'judgment')}", words))
+
+
+def _changed_qrels(original: Qrels, without: LabelsWithout, policy: str) -> pd.DataFrame:
+    """Return the relevance of each pair whose label changes, nan where the qrels lose the pair."""
+    pairs = without.pairs
+    part = Qrels(original[original["query_id"].isin(pairs["query_id"])].reset_index(drop=True))
+    qrels = augment_qrels(part, without.labels, policy=policy).qrels
+    relevance = np.append(qrels["relevance"].to_numpy(dtype=np.float64), np.nan)
+    return pairs.assign(relevance=relevance[pair_rows(pairs, qrels)])
+
+
+def _by_annotator(
+    without: Sequence[LabelsWithout], alphas: pd.DataFrame, orders: pd.DataFrame, scores: pd.DataFrame
+) -> pd.DataFrame:
+    """Return a row for each annotator and measure, with the run whose score moves most."""
+    counts = pd.DataFrame(
+        [(each.annotator_id, each.n_votes, each.n_other, each.n_lost, each.n_gained) for each in without],
+        columns=["annotator_id", "n_judgments", "labels_other", "labels_lost", "labels_gained"],
+    )
+    people = alphas.rename(columns={"value": "alpha", "change": "alpha_change"})
+    people = counts.merge(people[["annotator_id", "alpha", "alpha_change"]], on="annotator_id", how="left")
+    moved = scores.loc[scores["change"].abs().groupby([scores["annotator_id"], scores["measure"]]).idxmax()]
+    moved = moved[["annotator_id", "measure", "run_id", "change"]]
+    orders = orders.rename(columns={"left_out": "annotator_id"})
+    named = orders[["annotator_id", "measure", "tau", "n_swaps"]].merge(moved, on=["annotator_id", "measure"])
+    return people.merge(named, on="annotator_id")

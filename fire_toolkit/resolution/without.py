@@ -1,0 +1,92 @@
+"""What labels would be had one of the annotators not been asked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fire_toolkit.arrays import are_among
+from fire_toolkit.resolution.resolve import resolve_in_full
+from fire_toolkit.resolution.vote_table import Grades
+from fire_toolkit.tables import Judgments, Labels
+from fire_toolkit.tables.columns import code_pairs, pair_rows
+
+# Rules by which a pair's label rests on the votes for that pair alone.
+_PAIR_BY_PAIR = ("fire", "majority", "unanimous")
+
+
+class LabelsWithout(NamedTuple):
+    """The labels that change where an annotator is left out.
+
+    labels: of the pairs in `pairs` that still have one; pairs: query_id, doc_id of every pair whose label
+    is another or is gone or is new; n_other, n_lost, n_gained: how many of each; n_votes: the annotator's
+    judgments.
+    """
+
+    annotator_id: str
+    labels: Labels
+    pairs: pd.DataFrame
+    n_other: int
+    n_lost: int
+    n_gained: int
+    n_votes: int
+
+
+def labels_without_each(
+    judgments: Judgments, labels: Labels, *, grades: Grades, rule: str, adjudicators: Collection[str] = ()
+) -> Iterator[LabelsWithout]:
+    """Yield for each annotator, by id, what the rule makes of the judgments of all others.
+
+    Args:
+        judgments: those that count, as `resolve` takes them.
+        labels: what the rule makes of all of them.
+        grades, rule, adjudicators: as in `resolve`.
+
+    Raises:
+        UsageError, TableError: as `resolve`.
+
+    Examples:
+        >>> from fire_toolkit.resolution import resolve
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
+        ...     "label": list("1011")}))
+        >>> labels, _ = resolve(judgments)
+        >>> for each in labels_without_each(judgments, labels, grades={"0": 0, "1": 1}, rule="fire"):
+        ...     print(each.annotator_id, *each.pairs["doc_id"], each.n_other, each.n_lost, each.n_gained)
+        u a b 0 2 0
+        v 0 0 0
+        w a 0 1 0
+    """
+    unit, pairs = code_pairs(judgments)
+    old = _labels_of(pairs, labels)
+    names = judgments["annotator_id"].to_numpy(dtype=object)
+    for name in sorted(set(names)):
+        is_own = names == name
+        asked = (
+            are_among(unit[is_own], len(pairs)) if rule in _PAIR_BY_PAIR else np.ones(len(pairs), dtype=bool)
+        )
+        found = resolve_in_full(
+            Judgments(judgments[~is_own & asked[unit]].reset_index(drop=True)),
+            grades=grades,
+            rule=rule,
+            adjudicators=[each for each in adjudicators if each != name],
+            count_unassigned=True,
+        ).labels
+        before, own = old[asked], pairs[asked].reset_index(drop=True)
+        after = _labels_of(own, found)
+        is_changed = before != after
+        changed = own[is_changed].reset_index(drop=True)
+        lost, gained = ((each[is_changed] == "").sum() for each in (after, before))
+        kept = Labels(found[pair_rows(found, changed) >= 0].reset_index(drop=True))
+        n_other = int(is_changed.sum() - lost - gained)
+        yield LabelsWithout(name, kept, changed, n_other, int(lost), int(gained), int(is_own.sum()))
+
+
+def _labels_of(pairs: pd.DataFrame, labels: Labels) -> npt.NDArray[np.object_]:
+    """Return the label of each pair, an empty text where it has none."""
+    return np.append(labels["label"].to_numpy(dtype=object), "")[pair_rows(pairs, labels)]
