@@ -31,11 +31,12 @@ from fire_toolkit.agreement import (
     STATISTICS,
     alpha_interval,
     annotator_profiles,
+    coverage,
     intervals,
     krippendorff_alpha,
     leave_one_out,
 )
-from fire_toolkit.agreement.coverage import FILE, PAIRS_OF_A_CAPTION, SIZES
+from fire_toolkit.agreement.coverage import PAIRS_OF_A_CAPTION, SIZES
 from fire_toolkit.agreement.intervals import METHODS, Resampling, interval_of
 from fire_toolkit.agreement.sample import Sample, measure
 from fire_toolkit.agreement.votes import Votes, code_votes
@@ -255,7 +256,7 @@ def measure_coverage(n_trials: int = 500) -> None:
     print(
         f"{n_trials} trials each, captions of {PAIRS_OF_A_CAPTION} pairs, {N_JUDGES} annotators", flush=True
     )
-    with FILE.open("w", encoding="utf-8", newline="") as stream:
+    with Path(coverage.__file__).with_name(coverage.FILE).open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(["design", "method", "statistic", *SIZES])
         for title, design in DESIGNS.items():

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ import pandas as pd
 from fire_toolkit.agreement.sample import is_evenly_drawn
 from fire_toolkit.agreement.votes import Votes
 
-FILE = Path(__file__).with_name("coverage.csv")
+FILE = "coverage.csv"
 SIZES = (20, 50, 100, 400)
 PAIRS_OF_A_CAPTION = 10
 LEAST, MOST = 0.91, 0.97
@@ -104,6 +104,6 @@ def _listed(names: dict[str, float]) -> str:
 @cache
 def _read() -> dict[tuple[str, str, str], tuple[float, ...]]:
     """Return the shares by number of captions, by design, method and statistic."""
-    with FILE.open(encoding="utf-8", newline="") as stream:
-        _, *rows = csv.reader(stream)
+    text = files("fire_toolkit.agreement").joinpath(FILE).read_text(encoding="utf-8")
+    _, *rows = csv.reader(text.splitlines())
     return {(row[0], row[1], row[2]): tuple(map(float, row[3:])) for row in rows}

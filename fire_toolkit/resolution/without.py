@@ -56,11 +56,9 @@ def labels_without_each(
         ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),
         ...     "label": list("1011")}))
         >>> labels, _ = resolve(judgments)
-        >>> for each in labels_without_each(judgments, labels, grades={"0": 0, "1": 1}, rule="fire"):
-        ...     print(each.annotator_id, *each.pairs["doc_id"], each.n_other, each.n_lost, each.n_gained)
-        u a b 0 2 0
-        v 0 0 0
-        w a 0 1 0
+        >>> found = labels_without_each(judgments, labels, grades={"0": 0, "1": 1}, rule="fire")
+        >>> [(each.annotator_id, "".join(each.pairs["doc_id"]), each.n_lost) for each in found]
+        [('u', 'ab', 2), ('v', '', 0), ('w', 'a', 1)]
     """
     unit, pairs = code_pairs(judgments)
     old = _labels_of(pairs, labels)
