@@ -23,6 +23,7 @@ from fire_toolkit.labelstudio.vanished import QUEUE, Vanished, born_at, find_van
 LOOK_BACK_S = 120
 _INCLUDE = ("data", "annotations", *KEPT)
 MORE = " more"  # by how many answers the server counts more than a whole reading found
+TASKS = " tasks"  # how many tasks the project had when it was read
 
 
 def pull_answers(
@@ -53,8 +54,9 @@ def pull_answers(
         report: called with the number of tasks read.
         keep: called with the marks after each project, to be kept for the next pull.
 
-    A project in which the server counts more or fewer answers than the ledger has is read anew: a task's time
-    does not move with every answer. Projects that are gone are named in the notes.
+    A project in which the server counts more or fewer answers than the ledger has, or another number of tasks
+    than the last time, is read anew: a task's time does not move with every answer, a deleted task has none,
+    and one of each leaves the number of answers as it was. Projects that are gone are named in the notes.
 
     Raises:
         ServerError: a labeling page was changed (nothing is read then), or the server fails; what was
@@ -71,11 +73,17 @@ def pull_answers(
         key = f"{source}{project.key}"
         newest = _pull_project(api, project, origin, index, since=since, report=report)
         kept.update({key: newest} if newest else {}, **{f"{key}{QUEUE}": project.queue})
+        kept.update({} if project.n_tasks is None else {f"{key}{TASKS}": str(project.n_tasks)})
         if not since:
             index.write()
             keep(kept)
 
-    times = {project: "" if is_full else kept.get(f"{source}{project.key}", "") for project in projects}
+    def read_up_to(project: _Project) -> str:
+        key = f"{source}{project.key}"
+        is_same = kept.get(f"{key}{TASKS}", str(project.n_tasks)) == str(project.n_tasks)
+        return kept.get(key, "") if is_same and not is_full else ""
+
+    times = {project: read_up_to(project) for project in projects}
     for project, since in times.items():
         read(project, since)
     index.write()
@@ -98,12 +106,16 @@ def pull_answers(
 
 @dataclass(frozen=True)
 class _Project:
-    """A project of the campaign; n_answers: how many answers and skips the server counts, if it says so."""
+    """A project of the campaign.
+
+    n_answers: how many answers and skips the server counts, n_tasks: how many tasks; None if it does not say.
+    """
 
     number: int
     queue: str
     born: str
     n_answers: int | None
+    n_tasks: int | None
 
     @property
     def key(self) -> str:
@@ -119,7 +131,8 @@ def _checked_projects(listed: Iterable[Json], campaign: Campaign) -> list[_Proje
             check_config(campaign, project)
             counts = [project.get(f"{what}_annotations_number") for what in ("total", "skipped")]
             n_answers = None if None in counts else sum(int(count or 0) for count in counts)
-            found.append(_Project(int(project["id"]), str(name), born_at(project), n_answers))
+            n_tasks = project.get("task_number")
+            found.append(_Project(int(project["id"]), str(name), born_at(project), n_answers, n_tasks))
     return sorted(found, key=lambda project: project.number)
 
 
@@ -176,7 +189,7 @@ def _record_loss(
         rows = index.missing(source, each.number, seen=(), until=each.until)
         is_ours = [queue_named(queue) is not None for queue in rows["queue"]]
         index.append(gone_rows(Ledger(rows[is_ours]), seen_at))
-        for suffix in ("", QUEUE, MORE):
+        for suffix in ("", QUEUE, MORE, TASKS):
             marks.pop(f"{each.key}{suffix}", None)
 
 

@@ -228,6 +228,21 @@ def test_an_answer_whose_task_kept_its_time_is_found_by_the_server_s_counts(site
     assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
 
 
+def test_an_answer_without_a_date_beside_a_deleted_task_leaves_the_count_and_is_found(site: Site) -> None:
+    server = pushed_server()
+    server._ticks += 600
+    server.answer(task_for(server, "ann"), 2)
+    site.pull(server)
+    late = task_for(server, "ann", 1)
+    server.answer(late, 2)
+    server.lose_time(late)
+    server.delete_task(task_for(server, "ann"))
+    assert counts(site.pull(server)) == (1, 0, 1, 0)
+    server.requests.clear()
+    assert counts(site.pull(server)) == (0, 0, 0, 0)
+    assert paths_of(server) == ["/api/projects/", "/api/tasks/", "/api/tasks/"]
+
+
 def test_an_edit_that_the_server_does_not_date_is_found_by_a_full_pull_only(site: Site) -> None:
     server = pushed_server()
     server._ticks += 600  # the look-back does not reach the import

@@ -106,7 +106,7 @@ class World:
         write_round(self.root, ROUND)
         shutil.copytree(self.root, self.copy)
         self.is_quiet = False
-        self.has_deleted = False
+        self.has_lost_project = False
         self.must_count: Versions = set()
         self.gone: set[str] = set()
         self.given: dict[int, set[str]] = {}
@@ -207,7 +207,6 @@ class World:
     def _delete_task(self) -> None:
         if number := self._some_answer():
             self.server.delete_task(self.server.annotations[number]["task"])
-            self.has_deleted = True
 
     def _delete_project(self) -> None:
         if not self.server.projects:
@@ -220,7 +219,7 @@ class World:
         for task in self.server.tasks_of(number):
             self.server.delete_task(task["id"])
         del self.server.projects[number]
-        self.has_deleted = True
+        self.has_lost_project = True
 
     def run_together(self, commands: list[Callable[[], None]]) -> None:
         """Run commands at once, each up to its next request in turn, while people go on."""
@@ -266,7 +265,7 @@ def test_two_operators_lose_and_double_nothing(world: World) -> None:
     server = world.server
     world.pull()
     stored = {version_of(annotation) for annotation in server.annotations.values()}
-    if not world.has_deleted:  # by the server's counts: no answer is missing, though an edit may be
+    if not world.has_lost_project:  # by the server's counts: no answer is missing, though an edit may be
         known = {name for name, _ in known_versions(read_ledger(world.root / LEDGER_FOLDER))}
         assert {name for name, _ in stored} == known
     world.push()
