@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO ?= fire-demo
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test quick thorough live lint types unit wheel bench clean
+.PHONY: demo test quick thorough live loaders lint types unit wheel bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/fire-toolkit demo --out $(DEMO)
@@ -41,11 +41,16 @@ wheel: $(VENV)/.dev
 live: $(VENV)/.dev
 	FIRE_LIVE=1 $(BIN)/pytest tests/live
 
+# A release read by the programs that others have (mlcroissant, datasets, the loaders of mteb and BEIR, ranx,
+# ir_measures, ir_datasets) in an environment of its own, made on first use (1.2 GB).
+loaders: $(VENV)/.dev
+	$(BIN)/python tests/check_loaders.py .venv-loaders
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) $(DEMO) dist build
+	rm -rf $(VENV) .venv-loaders $(DEMO) dist build
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else f"Python 3.11 or newer is needed, found {sys.version.split()[0]}: make PYTHON=python3.12 ...")'

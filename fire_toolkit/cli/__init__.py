@@ -62,6 +62,9 @@ SECTIONS = {
         "tifa": "Score pairs by TIFA: the share of questions on the text that a VQA model answers as expected.",
         "report": "Make the tables and findings of the FIRE paper: text, CSV, JSON, LaTeX or Markdown.",
     },
+    "Publish": {
+        "release": "Write a folder that is the publication of a workspace's labels, or look at one.",
+    },
 }
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

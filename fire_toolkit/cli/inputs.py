@@ -57,9 +57,18 @@ class Inputs:
         """Return the file given, else the workspace's, whether or not it exists; None without a workspace."""
         given = self.values.get(name)
         if name in _SECTIONS:
-            return Path(given) if given else named_file(name, _SECTIONS[name])
+            return self._own_or_released(name, Path(given)) if given else named_file(name, _SECTIONS[name])
         file = _MADE[name]
         return file_in(given, Path(file).name) if given else workspace_path(file)
+
+    @staticmethod
+    def _own_or_released(name: str, path: Path) -> Path:
+        """Return the path given; of a release (or a folder of BEIR's) given as qrels, the file with them."""
+        if name != "qrels" or not path.is_dir():
+            return path
+        from fire_toolkit.formats.releases import qrels_file
+
+        return qrels_file(path)
 
     def found(self, name: str) -> Path | None:
         """Return the file given, else the workspace's if it exists; None where there is neither."""

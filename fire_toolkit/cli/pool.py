@@ -30,6 +30,7 @@ from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.run_files import stem_of
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.releases import judged_file
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import (
     read_judged_pairs,
@@ -71,8 +72,8 @@ from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
     "--judged",
     multiple=True,
     metavar="FILE",
-    help="Pairs judged before, which are marked and not asked again: judgments, labels or qrels (may be "
-    "repeated). A workspace's own judgments count without it.",
+    help="Pairs judged before, which are marked and not asked again: judgments, labels, qrels or a release "
+    "(may be repeated). A workspace's own judgments count without it.",
 )
 @click.option(
     "--previous",
@@ -227,7 +228,8 @@ def _read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) -
     """Return what was asked before, as the files given and the workspace know it."""
     workspace = current_workspace()
     own = made_file("judgments/judgments.csv") or made_file("labels/labels.csv")
-    files = {file.absolute(): file for file in [*map(Path, judged), *([own] if own else [])]}
+    given_files = [judged_file(Path(name)) for name in judged]
+    files = {file.absolute(): file for file in [*given_files, *([own] if own else [])]}
     known = [read_judged_pairs(given.use(file)) for file in files.values()]
     pairs = pd.concat(known, ignore_index=True) if known else None
     rounds = begun_rounds(workspace.root) if workspace else set()

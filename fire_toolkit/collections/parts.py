@@ -17,6 +17,10 @@ from fire_toolkit.tables.columns import PAIR
 _GROUPS = TableSpec(
     "groups", (Column("query_id", "id"), Column("doc_id", "id")), ("query_id", "doc_id"), extra=True
 )
+_NO_TEXTS = (
+    "the queries are ids alone, without captions: to ask people, name the benchmark's own file with the "
+    "captions in their place, beside qrels/test.tsv"
+)
 _KEYS = (
     ("queries", ["query_id"], ("query", "queries")),
     ("positives", PAIR, ("pair", "pairs")),
@@ -195,8 +199,11 @@ def _told_apart(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Par
         )
     if not is_corpus:
         queries = texts.drop(columns="title").rename(columns={"id": "query_id"})
-        return Part(part.name, queries=queries, notes=part.notes)
-    return Part(part.name, items=texts.rename(columns={"id": "doc_id"}), is_corpus=True, notes=part.notes)
+        notes = part.notes if (texts["text"] != "").any() else (*part.notes, _NO_TEXTS)
+        return Part(part.name, queries=queries, notes=notes)
+    bare = [] if (texts["text"] != "").any() else ["title", "text"]  # ids alone: items, and no captions
+    items = texts.drop(columns=bare).rename(columns={"id": "doc_id"})
+    return Part(part.name, items=items, is_corpus=True, notes=part.notes)
 
 
 def _with_plain_text(table: pd.DataFrame, what: str, notes: list[str]) -> pd.DataFrame:

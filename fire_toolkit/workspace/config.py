@@ -36,6 +36,16 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "score": {"measures": ["C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10"]},
     "compare": {"depth": 10, "rbo_p": 0.9},
     "study": dict.fromkeys(("recruitment", "qualification", "pay", "consent", "ethics"), ""),
+    "release": {
+        "name": "",
+        "title": "",
+        "creators": [],
+        "licence": "",
+        **dict.fromkeys(("source", "uses", "limitations", "biases", "personal_information"), ""),
+        **dict.fromkeys(("social_impact", "machine_made", "maintenance", "url", "files_url"), ""),
+        **dict.fromkeys(("contact", "platform", "licence_url", "comments_consent"), ""),
+    },
+    "licences": dict.fromkeys(("qrels", "captions", "media"), ""),
 }
 
 MAY_LACK = {("collection", "items")}

@@ -13,6 +13,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -100,6 +101,44 @@ def _write_one(path: Path, content: bytes) -> None:
         part.unlink(missing_ok=True)
         raise
     _flush_folder(path.parent)
+
+
+def write_folder(out: Path, contents: Mapping[str, bytes]) -> None:
+    """Write a new folder as one change: after a kill it is there whole, or not at all.
+
+    Args:
+        out: the folder, which must not be there.
+        contents: file name, which may lie in a subfolder → bytes.
+
+    Raises:
+        FireError: it is there already, or cannot be written; nothing is left behind.
+    """
+    if out.exists():
+        raise FireError(f"{out}: is there already, and is not overwritten; take another name or version")
+    part = out.with_name(f".{out.name}-{os.getpid()}.tmp")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        _remove_killed(out.parent)
+        for name, content in contents.items():
+            (part / name).parent.mkdir(parents=True, exist_ok=True)
+            _write_through(part / name, content)
+        for folder in {(part / name).parent for name in contents}:
+            _flush_folder(folder)
+        part.rename(out)
+        _flush_folder(out.parent)
+    except OSError as error:
+        shutil.rmtree(part, ignore_errors=True)
+        raise FireError(f"{error.filename or out}: cannot be written: {error.strerror}") from None
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def _remove_killed(parent: Path) -> None:
+    """Remove the parts of folders whose writers were killed."""
+    for part in parent.glob(".*.tmp"):
+        if part.is_dir() and not _is_alive(part.name.split(".")[-2].rpartition("-")[2]):
+            shutil.rmtree(part, ignore_errors=True)
 
 
 def _prepare(folder: Path, contents: Mapping[Path, bytes]) -> Path:

@@ -14,21 +14,36 @@ from fire_toolkit.ids import id_text
 _are_images = by_list("images", "id", "file_name")
 
 
+_MORE = ("media_url", "reference")
+
+
 def _text_key(source: Source) -> str | None:
-    return next((key for key in ("_id", "id") if have(source.records, key, "text")), None)
+    """Return which field holds the ids; `_id` alone, without texts, is enough."""
+    if have(source.records, "_id"):
+        return "_id"
+    return "id" if have(source.records, "id", "text") else None
 
 
 def recognise_texts(source: Source) -> str | None:
     """Return why a file is a corpus or queries, or None."""
     key = _text_key(source)
-    return f"entries with {key} and text: corpus or queries, as the qrels use their ids" if key else None
+    if not key:
+        return None
+    with_text = " and text" if have(source.records, "text") else " alone"
+    return f"entries with {key}{with_text}: corpus or queries, as the qrels use their ids"
 
 
 def read_texts(source: Source, split: str | None) -> Part:
     """Return texts with their ids; the qrels tell whether they are queries or the corpus."""
     key = _text_key(source) or "_id"
-    rows = [(entry.id(key), _title(entry), entry.text("text")) for entry in entries_of(source)]
-    return Part(str(source.path), texts=pd.DataFrame(rows, columns=["id", "title", "text"], dtype=object))
+    more = [name for name in _MORE if have(source.records, name)]
+    no_text = None if have(source.records, "text") else ""
+    rows = [
+        (entry.id(key), _title(entry), entry.text("text", no_text), *(entry.text(name) for name in more))
+        for entry in entries_of(source)
+    ]
+    names = ["id", "title", "text", *more]
+    return Part(str(source.path), texts=pd.DataFrame(rows, columns=names, dtype=object))
 
 
 def _title(entry: Entry) -> str:

@@ -12,6 +12,7 @@ from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections import composed, images, lists, qrels, tables, videos
 from fire_toolkit.formats.collections.entries import ALL, by_fields, by_header, by_keys, by_list
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.hints import not_the_file
 from fire_toolkit.plugins import Registry
 
@@ -170,6 +171,8 @@ def _files(path: Path, split: str | None) -> list[Path]:
     """Return the file, or all files in a folder and its subfolders; of `qrels` only the split's."""
     if not path.is_dir():
         return [path]
+    if is_release(path):
+        return collection_files(path)
     found = [file for file in sorted(path.rglob("*")) if file.is_file() and not _is_hidden(file, path)]
     judged = [file for file in found if file.parent.name == "qrels"]
     wanted = [file for file in judged if file.stem.split(".")[0].split("-")[0] == (split or "test")]

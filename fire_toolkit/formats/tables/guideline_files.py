@@ -15,6 +15,8 @@ from fire_toolkit.syntax import parse_toml
 
 Value = TypeVar("Value", str, int)
 
+_FILES = ("guideline.md", "labels.toml", "label_config.xml")
+
 
 def list_guidelines() -> tuple[str, ...]:
     """Return the names of the guidelines that come with the toolkit, sorted.
@@ -56,6 +58,16 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
     config = parse_label_config(guideline.label_config, where=str(config_path))
     check_guideline(guideline, config, where=str(folder))
     return guideline
+
+
+def guideline_files(name_or_path: str | Path) -> dict[str, str]:
+    """Return the text of each of a guideline's three files by its name.
+
+    Raises:
+        FormatError, TableError: as `read_guideline`.
+    """
+    read_guideline(name_or_path)
+    return {name: _unix(read_text(_folder(name_or_path) / name)) for name in _FILES}
 
 
 def _shipped() -> Path | None:

@@ -1,0 +1,138 @@
+"""`release`: a folder that is the publication of a workspace's labels; checks and comparison of releases."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from fire_toolkit.cli.common import (
+    DRAWN,
+    FireGroup,
+    current_workspace,
+    drawn,
+    format_option,
+    formatted,
+    n_of,
+    relative_path,
+    say,
+)
+from fire_toolkit.errors import FireError, UsageError
+
+
+@click.group(cls=FireGroup, invoke_without_command=True)
+@click.option("--version", metavar="VERSION", help="Of the release, such as 1.0.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="[default: releases/VERSION]")
+@click.option("--date", metavar="YYYY-MM-DD", help="Of the release. [default: today]")
+@click.option(
+    "--previous",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The release before, for the changes since. [default: the highest version below in releases/]",
+)
+@click.option("--anonymous", "is_anonymous", is_flag=True, help="Name no creator: for double-blind review.")
+@click.option(
+    "--allow-name",
+    "allowed",
+    multiple=True,
+    metavar="NAME",
+    help="A word that documents may hold though an annotator is called so (may be repeated).",
+)
+@click.pass_context
+def release(
+    ctx: click.Context,
+    version: str | None,
+    out: Path | None,
+    date: str | None,
+    previous: Path | None,
+    is_anonymous: bool,
+    allowed: tuple[str, ...],
+) -> None:
+    """Write a folder that is the publication of a workspace's labels, or look at one.
+
+    It holds the corrected and original qrels (TREC, BEIR, JSON), judgments with disagreements kept, labels,
+    disputes, the pool and its sources, hashes of the runs, the guideline, scores, a card, Croissant
+    metadata, a datasheet, a citation, a licence, the changes since the version before, and a small Python
+    package. What no file knows is asked for by name, in [release], [licences] and [study] of fire.toml.
+
+    Ids and labels only: captions and media are included where [licences] names their licence, comments
+    where [release] comments_consent says how annotators agreed. Annotators get new pseudonyms. A release
+    that would hold a registered name, an e-mail, a token or an absolute path is refused.
+    """
+    if ctx.invoked_subcommand:
+        return
+    if version is None:
+        raise click.UsageError(
+            "--version is needed, such as 1.0; or `release check FOLDER`, `release diff OLD NEW`"
+        )
+    from fire_toolkit.cli.release_making import Wanted, make_release
+
+    workspace = current_workspace()
+    if workspace is None:
+        raise UsageError("no fire.toml in this folder or above it: a release is made of a workspace")
+    folder = out or relative_path(workspace.root / "releases" / version)
+    wanted = Wanted(version, _checked_date(date), folder, previous, is_anonymous, allowed)
+    counts = make_release(workspace, wanted)
+    say(
+        f"{folder}: version {version}, {n_of(counts['qrels'], 'pair')} of which {counts['positives']:,} are "
+        f"relevant, {n_of(counts['judgments'], 'judgment')} by {n_of(counts['annotators'], 'annotator')}"
+    )
+    say(f"next: fire-toolkit release check {folder}")
+
+
+def _checked_date(text: str | None) -> str:
+    if text is None:
+        return datetime.now(UTC).date().isoformat()
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").date().isoformat()
+    except ValueError:
+        raise UsageError(f"--date {text!r}, expected a day such as 2026-11-22") from None
+
+
+@release.command("check")
+@click.argument("folder", type=click.Path(path_type=Path))
+def check(folder: Path) -> None:
+    """Say what is wrong with a release, anybody's: layout, metadata, hashes, qrels, privacy.
+
+    Each finding is a line on stdout; exit code 1 where there is any.
+    """
+    from fire_toolkit.formats.releases import release_files
+    from fire_toolkit.release.check import check_release
+
+    files = release_files(folder)
+    found = check_release(files)
+    for each in found:
+        click.echo(each)
+    if found:
+        raise FireError(f"{folder}: {n_of(len(found), 'finding')} in {n_of(len(files), 'file')}")
+    say(f"{folder}: {n_of(len(files), 'file')}, nothing found")
+
+
+@release.command("diff")
+@click.argument("old", type=click.Path(path_type=Path))
+@click.argument("new", type=click.Path(path_type=Path))
+@format_option
+def diff(old: Path, new: Path, output_format: str) -> None:
+    """Show what changed from one release to another: pairs, and scores of runs.
+
+    The table shows changed scores, and stderr counts the pairs; csv, tsv and json have a row for each pair
+    and score.
+    """
+    from fire_toolkit.cli.release_files import changes_between
+
+    changes = changes_between(old, new)
+    n = changes.counts
+    if output_format in DRAWN:
+        scores = changes.scores
+        rows = [
+            [*map(str, row[:2]), *(f"{value:.4f}" for value in row[2:])] for row in scores.to_numpy().tolist()
+        ]
+        if rows:
+            click.echo(drawn(rows, ["run", "measure", "before", "after"], output_format))
+    else:
+        click.echo(formatted(changes.rows, output_format), nl=False)
+    say(
+        f"{n_of(n['added'], 'pair')} added, {n['removed']:,} removed, {n['raised']:,} with a higher "
+        f"relevance, {n['lowered']:,} with a lower one; {n_of(n['scores'], 'score')} changed"
+    )

@@ -1,0 +1,94 @@
+"""Releases read back: which files of a folder hold what, and their tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.tables import Qrels
+from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
+
+STAGE = "release"
+# What a release written here is as a collection: BEIR's files.
+_COLLECTION = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
+_QRELS = ("qrels.txt", "qrels/test.tsv", "qrels.json")
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder is a release that `fire-toolkit release` wrote."""
+    path = folder / MANIFEST
+    return path.is_file() and (folder / "qrels").is_dir() and read_manifest(path).stage == STAGE
+
+
+def collection_files(folder: Path) -> list[Path]:
+    """Return the files of a release that make a collection."""
+    return [folder / name for name in _COLLECTION]
+
+
+def release_version(folder: Path) -> str:
+    """Return the version of a release; empty where no manifest says it."""
+    path = folder / MANIFEST
+    return str(read_manifest(path).parameters.get("version", "")) if path.is_file() else ""
+
+
+def read_release_qrels(folder: Path) -> Qrels:
+    """Return the corrected qrels of a release, whatever its layout.
+
+    Raises:
+        FormatError: as `qrels_file` and `read_qrels`.
+    """
+    from fire_toolkit.formats.collections.qrels import read_qrels  # which reads releases by this module
+
+    return read_qrels(qrels_file(folder))
+
+
+def qrels_file(folder: Path) -> Path:
+    """Return the file of a release, or of a folder of BEIR's, that holds the qrels.
+
+    Raises:
+        FormatError: the folder has none where these have them.
+    """
+    found = next((folder / name for name in _QRELS if (folder / name).is_file()), None)
+    if found is None:
+        raise FormatError(f"{folder}: a folder without {', '.join(_QRELS)}; expected a release, or a file")
+    return found
+
+
+def judged_file(path: Path) -> Path:
+    """Return the file of judged pairs: the judgments of a release, or the path itself where it is a file."""
+    if not path.is_dir():
+        return path
+    own = path / "judgments.csv"
+    return own if own.is_file() else qrels_file(path)
+
+
+def read_release_scores(folder: Path) -> pd.DataFrame | None:
+    """Return the scores of a release; None where it has none."""
+    path = folder / "leaderboard.csv"
+    if not path.is_file():
+        return None
+    table = read_delimited(path, required=["run_id", "qrels", "query_id", "measure", "value"])
+    return table.assign(value=pd.to_numeric(table["value"], errors="coerce"))
+
+
+def release_files(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of every file of a release by its path in it; hidden files are left out.
+
+    Raises:
+        FormatError: no such folder, or nothing in it.
+    """
+    if not folder.is_dir():
+        raise FormatError(f"{folder}: no such folder; expected a release")
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    names = {path.relative_to(folder).as_posix(): path for path in paths}
+    found = {
+        name: path.read_bytes()
+        for name, path in names.items()
+        if not name.startswith(".") and "/." not in name
+    }
+    if not found:
+        raise FormatError(f"{folder}: an empty folder; expected a release")
+    return found

@@ -1,0 +1,130 @@
+"""What a release says that no file knows: the settings asked for, and what their licences allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.paper_tables.methods import STUDY
+
+# Keys of [release] in fire.toml that must be answered, and what each asks.
+ASKED = {
+    "name": "what the data are called: lower-case letters, digits and dashes",
+    "title": "the same in words",
+    "creators": 'a list of who made them: "Family, Given", or an organisation',
+    "licence": "an SPDX name, such as CC-BY-4.0",
+    "source": "the benchmark whose labels are corrected, with its citation or address",
+    "uses": "what the labels are for, and what not",
+    "limitations": "what they do not cover",
+    "biases": "which ways they lean",
+    "personal_information": "what they say of people, or that they say nothing",
+    "social_impact": "whom they may help or harm",
+    "machine_made": 'which labels, captions or media a machine made; "none" where none',
+    "maintenance": "who corrects errors, and until when",
+}
+LICENCES = {
+    "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", "by/4.0/"),
+    "CC-BY-SA-4.0": ("Creative Commons Attribution-ShareAlike 4.0 International", "by-sa/4.0/"),
+    "CC-BY-NC-4.0": ("Creative Commons Attribution-NonCommercial 4.0 International", "by-nc/4.0/"),
+    "CC-BY-NC-SA-4.0": (
+        "Creative Commons Attribution-NonCommercial-ShareAlike 4.0 International",
+        "by-nc-sa/4.0/",
+    ),
+    "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "zero/1.0/"),
+}
+VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}")
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
+
+
+def check_answers(
+    answers: Mapping[str, Any], study: Mapping[str, str], licences: Mapping[str, str], *, is_anonymous: bool
+) -> None:
+    """Raise `UsageError` naming every answer that a release lacks; or one that is wrong.
+
+    Args:
+        answers: [release] of fire.toml. study: [study]. licences: [licences].
+        is_anonymous: whether the creators stay unnamed; they are asked for all the same, so that no file
+            names them.
+
+    Examples:
+        >>> check_answers({}, {}, {}, is_anonymous=False)
+        Traceback (most recent call last):
+        fire_toolkit.errors.UsageError: a release says what no file knows; write into fire.toml, [release] ...
+    """
+    missing = _missing("release", ASKED, answers) + _missing("study", STUDY, study)
+    if missing:
+        raise UsageError(f"a release says what no file knows; write into fire.toml, {'; '.join(missing)}")
+    if not _NAME.fullmatch(answers["name"]):
+        raise UsageError(f"[release] name = {answers['name']!r}, expected {ASKED['name']}")
+    for key, text in (("[release] licence", answers["licence"]), *_declared(licences)):
+        if not _SPDX.fullmatch(text):
+            raise UsageError(f"{key} = {text!r}, expected an SPDX name, such as CC-BY-4.0 or MIT")
+    if licence_url(answers) is None:
+        known = ", ".join(LICENCES)
+        raise UsageError(f"[release] licence_url is needed for {answers['licence']}; known are {known}")
+    for key in ("url", "files_url", "licence_url"):
+        if answers.get(key) and not answers[key].startswith("https://"):
+            raise UsageError(f"[release] {key} = {answers[key]!r}, expected an address that begins https://")
+    if answers.get("files_url") and not answers["files_url"].endswith("/"):
+        raise UsageError(f"[release] files_url = {answers['files_url']!r}, expected a folder that ends in /")
+    _refuse_wider(answers["licence"], licences)
+
+
+def _missing(section: str, asked: Mapping[str, str], answers: Mapping[str, Any]) -> list[str]:
+    names = [f"{name} ({what})" for name, what in asked.items() if not _is_answered(answers.get(name))]
+    return [f"[{section}] {', '.join(names)}"] if names else []
+
+
+def _is_answered(value: Any) -> bool:
+    return bool(value.strip()) if isinstance(value, str) else bool(value) and all(map(str.strip, value))
+
+
+def _declared(licences: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(f"[licences] {key}", text) for key, text in licences.items() if text]
+
+
+def _refuse_wider(licence: str, licences: Mapping[str, str]) -> None:
+    """Refuse a licence that allows commercial use of what came under one that does not."""
+    for key, text in _declared(licences):
+        if "-NC" in text and "-NC" not in licence:
+            raise UsageError(
+                f"[release] licence = {licence!r} allows commercial use, and {key} = {text!r} does not; take "
+                "a licence with NC"
+            )
+
+
+def licence_url(answers: Mapping[str, Any]) -> str | None:
+    """Return the address of the licence's text; None where it is not known and not given."""
+    if answers.get("licence_url"):
+        return str(answers["licence_url"])
+    if answers["licence"] in LICENCES:
+        place = LICENCES[answers["licence"]][1]
+        kind = "publicdomain/" if place.startswith("zero") else "licenses/"
+        return f"https://creativecommons.org/{kind}{place}"
+    if answers["licence"] in ("MIT", "Apache-2.0"):
+        return f"https://spdx.org/licenses/{answers['licence']}.html"
+    return None
+
+
+def spoken_name(creator: str) -> str:
+    """Return a creator's name as it is spoken.
+
+    Examples:
+        >>> spoken_name("Lovelace, Ada"), spoken_name("Royal Society")
+        ('Ada Lovelace', 'Royal Society')
+    """
+    family, comma, given = creator.partition(",")
+    return f"{given.strip()} {family.strip()}" if comma else creator.strip()
+
+
+def module_name(name: str) -> str:
+    """Return the name of the Python module of a release.
+
+    Examples:
+        >>> module_name("fire-msrvtt")
+        'fire_msrvtt'
+    """
+    return name.replace("-", "_")

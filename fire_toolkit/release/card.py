@@ -1,0 +1,118 @@
+"""README.md of a release: the card that Hugging Face reads, and that a person reads first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+from fire_toolkit.release.answers import module_name
+from fire_toolkit.release.facts import ReleaseFacts, counted, licence_notes, sentence
+from fire_toolkit.release.layout import FILES, TABLES
+
+# The names of licences on the hub, where they differ from SPDX in lower case.
+_ON_THE_HUB = {"CC0-1.0": "cc0-1.0"}
+
+
+def card(facts: ReleaseFacts, tables: Collection[str]) -> str:
+    """Return README.md.
+
+    Its YAML header names a config for each table. The names corpus, queries and qrels, with the one split
+    test, are those that loaders of retrieval benchmarks expect.
+
+    Args:
+        facts: of the release.
+        tables: the names of the tables in data/.
+    """
+    return "\n".join([_header(facts, tables), *_body(facts, tables)]) + "\n"
+
+
+def _header(facts: ReleaseFacts, tables: Collection[str]) -> str:
+    licence = facts.answers["licence"]
+    lines = [
+        "---",
+        f"pretty_name: {_yaml(facts.title)}",
+        f"license: {_ON_THE_HUB.get(licence, licence.lower())}",
+        "task_categories:",
+        "- text-retrieval",
+        "tags:",
+        *(f"- {tag}" for tag in ("information-retrieval", "relevance-judgments", "qrels", "croissant")),
+        "configs:",
+    ]
+    for name in tables:
+        lines += [f"- config_name: {name}", *(["  default: true"] if name == "qrels" else [])]
+        lines += ["  data_files:", "  - split: test", f"    path: data/{name}.parquet"]
+    return "\n".join([*lines, "---"])
+
+
+def _yaml(text: str) -> str:
+    """Return a text as a YAML scalar: JSON's strings are YAML's."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _body(facts: ReleaseFacts, tables: Collection[str]) -> list[str]:
+    told, answers = facts.paragraphs, facts.answers
+    return [
+        f"\n# {facts.title}\n",
+        f"Version {facts.version}, {facts.date}. {facts.summary}\n",
+        *_changes(facts),
+        "## Load it\n",
+        _load(facts),
+        "## What is in it\n",
+        *(_described(name, facts) for name in tables),
+        "\n| files | |\n|---|---|",
+        *(f"| `{name.replace(', ', '`, `')}` | {text} |" for name, text in FILES.items()),
+        f"\n{' '.join(licence_notes(facts))}\n",
+        "## Scores before and after\n",
+        "Corrected (original + gain). Shares are times 100.\n",
+        facts.leaderboard,
+        "## How the labels were made\n",
+        *(f"**{title}.** {told[title]}\n" for title in ("Pool", "Annotators", "Procedure", "Exclusions")),
+        *(f"**{title}.** {told[title]}\n" for title in ("Agreement", "Labels")),
+        "## Uses and limits\n",
+        f"{sentence(answers['uses'])}\n",
+        *(f"**{title}.** {sentence(answers[key])}\n" for title, key in _LIMITS.items()),
+        *([f"{facts.rejected}\n"] if facts.rejected else []),
+        "Pairs that no pooled model ranked near the top were not judged. Under a new model they count as not "
+        "relevant unless you say otherwise: report Judged@k beside its scores.\n",
+        "## Licence and citation\n",
+        f"{facts.answers['licence']}, see `LICENSE`. Cite it as:\n",
+        f"> {facts.citation}",
+    ]  # fmt: skip
+
+
+def _described(name: str, facts: ReleaseFacts) -> str:
+    return f"- `{name}` ({counted(facts.counts[name], 'row')}): {TABLES[name]}"
+
+
+_LIMITS = {
+    "Limits": "limitations",
+    "Biases": "biases",
+    "Personal information": "personal_information",
+    "Made by machines": "machine_made",
+    "Maintenance": "maintenance",
+}
+
+
+def _changes(facts: ReleaseFacts) -> list[str]:
+    return [f"What changed since {facts.previous} is in `CHANGELOG.md`.\n"] if facts.previous else []
+
+
+def _load(facts: ReleaseFacts) -> str:
+    module = module_name(facts.name)
+    return (
+        "```python\n"
+        "# pip install FOLDER\n"
+        f"import {module}\n\n"
+        f"qrels = {module}.load_qrels()              # {{query: {{item: relevance}}}}\n"
+        f'before = {module}.load_qrels("original")\n'
+        "```\n\n"
+        "```python\n"
+        "from datasets import load_dataset\n\n"
+        'qrels = load_dataset("FOLDER", "qrels", split="test")\n'
+        "```\n\n"
+        "```sh\n"
+        "fire-toolkit score RUN --qrels FOLDER          # score a run by the corrected labels\n"
+        "fire-toolkit add-collection FOLDER             # begin a workspace of your own from them\n"
+        "fire-toolkit pool RUN --judged FOLDER          # ask only what was not judged yet\n"
+        "```\n"
+    )

@@ -1,0 +1,163 @@
+"""What is known of a release, for its documents; and what several of them say alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from fire_toolkit.paper_tables.methods import MethodFacts, blank, methods_paragraphs
+from fire_toolkit.release.answers import spoken_name
+
+ANONYMOUS = "Anonymous authors"
+
+# What stands where the files of a workspace do not say it; the rest is asked for.
+_NOT_RECORDED = {
+    "dates": "When they worked was not recorded.",
+    "time": "How long a judgment took was not recorded.",
+    "exclusions": "Which answers were left out was not recorded.",
+    "overlap": "Who judged what twice was not recorded.",
+    "agreement": "Agreement was not measured.",
+    "disputes": "Disputes were not recorded.",
+}
+
+
+@dataclass(frozen=True)
+class ReleaseFacts:
+    """What is known of a release.
+
+    answers: [release] of fire.toml; licences: [licences]; date: YYYY-MM-DD; tool: name and version of what
+    wrote it; methods: as `report methods` has it, with pseudonyms; counts: rows of each table, and
+    positives, original_positives, annotators; changes: counts of `augment`; leaderboard: a Markdown table;
+    has_captions, has_media, has_comments: whether these are in it; previous: the version before, empty where
+    there is none.
+    """
+
+    version: str
+    date: str
+    tool: str
+    answers: Mapping[str, Any]
+    licences: Mapping[str, str]
+    methods: MethodFacts
+    counts: Mapping[str, int]
+    leaderboard: str = ""
+    is_anonymous: bool = False
+    has_captions: bool = False
+    has_media: bool = False
+    has_comments: bool = False
+    previous: str = ""
+    paragraphs: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "paragraphs", _paragraphs(self.methods))
+
+    @property
+    def name(self) -> str:
+        """What the data are called."""
+        return str(self.answers["name"])
+
+    @property
+    def title(self) -> str:
+        """The same in words."""
+        return str(self.answers["title"])
+
+    @property
+    def creators(self) -> list[str]:
+        """Who made it; nobody is named for a double-blind review."""
+        return [ANONYMOUS] if self.is_anonymous else [spoken_name(name) for name in self.answers["creators"]]
+
+    @property
+    def url(self) -> str:
+        """The page of the data, if there is one; none for a double-blind review."""
+        return "" if self.is_anonymous else str(self.answers.get("url", ""))
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether a machine made any of what is in it."""
+        return self.answers["machine_made"].strip().rstrip(".").lower() not in ("none", "no", "nothing")
+
+    @property
+    def summary(self) -> str:
+        """One paragraph that says what it is."""
+        n = self.counts
+        return (
+            f"Corrected relevance labels for a retrieval benchmark: {sentence(self.answers['source'])} "
+            f"Annotators judged {counted(n['judged'], 'pair')} of a query and an item: "
+            f"{counted(n['positives'], 'pair')} are relevant now, where the original labels had "
+            f"{n['original_positives']:,}; {counted(n['disputes'], 'pair')} "
+            f"{'stays' if n['disputes'] == 1 else 'stay'} in dispute."
+        )
+
+    @property
+    def rejected(self) -> str:
+        """What became of original positives that annotators rejected; empty where there are none."""
+        found = self.methods.augmented or {}
+        n, policy = found.get("rejected", 0), found.get("policy")
+        if not n:
+            return ""
+        fate = {"union": "stay relevant", "override": "are not relevant now", "drop": "are left out"}
+        return (
+            f"Of the original positives annotators rejected {n:,}; under policy {policy} they "
+            f"{fate.get(str(policy), 'are marked')} (`source` is rejected in the table changes)."
+        )
+
+    @property
+    def citation(self) -> str:
+        """How it is cited, in a line."""
+        where = f" {self.url}" if self.url else ""
+        return f"{'; '.join(self.creators)} ({self.date[:4]}). {self.title}, version {self.version}.{where}"
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things in words.
+
+    Examples:
+        >>> counted(1, "pair"), counted(2000, "query")
+        ('1 pair', '2,000 queries')
+    """
+    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{number:,} {thing if number == 1 else plural}"
+
+
+def sentence(text: str) -> str:
+    """Return a text that ends as a sentence does.
+
+    Examples:
+        >>> sentence("MSR-VTT")
+        'MSR-VTT.'
+    """
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _paragraphs(methods: MethodFacts) -> dict[str, str]:
+    """Return the paragraphs on methods, in plain words where nothing is recorded; Work: without the study."""
+    study = {
+        name: f"{name.capitalize()}: {text[:1].lower()}{text[1:]}" for name, text in methods.study.items()
+    }
+    found = dict(methods_paragraphs(replace(methods, study=study)))
+    work = dict(methods_paragraphs(methods))["Annotators"]
+    found["Work"] = work.removeprefix(" ".join(sentence(text) for text in methods.study.values())).strip()
+    for title, text in found.items():
+        for name, words in _NOT_RECORDED.items():
+            text = text.replace(blank(name), words)
+        found[title] = text
+    return found
+
+
+def licence_notes(facts: ReleaseFacts) -> list[str]:
+    """Return a sentence for each part of the benchmark: whether it is included, and under which licence."""
+    own = {
+        "captions": (facts.has_captions, "The texts of the queries"),
+        "media": (facts.has_media, "Addresses of the media"),
+    }
+    notes = []
+    for key, (is_there, what) in own.items():
+        licence = facts.licences.get(key, "")
+        if is_there:
+            notes.append(f"{what} are included under {licence}, the licence of their source.")
+        else:
+            notes.append(f"{what} are not included: get them from the benchmark itself and join them by id.")
+    if facts.licences.get("qrels"):
+        notes.append(f"The original labels that are repeated here came under {facts.licences['qrels']}.")
+    return notes

@@ -1,0 +1,148 @@
+"""What a release must not say of people: pseudonyms, dates without times, and what no file may hold."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import pandas as pd
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.tables import Judgments
+
+# The columns of judgments that are published; a comment only by consent. Any other stays at home.
+PUBLISHED = (
+    *("query_id", "doc_id", "annotator_id", "label", "created_at", "duration_s", "flags", "comment"),
+    *("origin", "round", "kind", "guideline", "occasion", "inclusion_probability", "stratum"),
+)
+# Where people are named in words; in ids and captions a name can be a word like any other.
+_PROSE = (".md", ".cff", ".toml", ".py", "LICENSE", "croissant.json", "comments")
+# The benchmark's own texts may say anything; what of them is published is the licence's matter.
+_CAPTIONS = ("queries.jsonl", "corpus.jsonl")
+_EMAIL = re.compile(r"[\w.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}")
+_TOKENS = re.compile(
+    r"\b(?:hf_[A-Za-z0-9]{20,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|sk-[A-Za-z0-9_-]{20,}|"
+    r"AKIA[A-Z0-9]{16}|xox[abpr]-[A-Za-z0-9-]{10,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+)"
+    r"|[?&](?:token|access_token|key|sig|signature|X-Amz-Signature)=[^\s\"'&]{8,}"
+)
+_PATH = re.compile(r"(?<![\w:/.<-])(?:/(?:home|root|Users|mnt|data|tmp|var|work|scratch|srv|opt)/[^\s\"',;]+"
+                   r"|[A-Za-z]:\\[^\s\"',;]+|~/[^\s\"',;]+)")  # fmt: skip
+
+
+def make_pseudonyms(annotators: Iterable[str], *, key: bytes, version: str) -> dict[str, str]:
+    """Return annotator → pseudonym, `annotator-1` to `annotator-n`, in an order that the key draws.
+
+    Another version draws another order, so that a pseudonym of one release says nothing in the next.
+    Nobody without the key can tell who is who from the names.
+
+    Examples:
+        >>> sorted(make_pseudonyms(["bob", "ann"], key=b"k", version="1.0").values())
+        ['annotator-1', 'annotator-2']
+    """
+
+    def drawn(name: str) -> bytes:
+        return hmac.digest(key, f"{version}\0{name}".encode(), "sha256")
+
+    return {name: f"annotator-{n}" for n, name in enumerate(sorted(set(annotators), key=drawn), start=1)}
+
+
+def published_judgments(
+    judgments: Judgments, names: Mapping[str, str], *, with_comments: bool
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return judgments as they are published, and the names of the columns that stay at home.
+
+    Args:
+        judgments: with annotator_id as the workspace has it.
+        names: the pseudonym of each annotator.
+        with_comments: whether annotators consented to their comments being published.
+
+    Returns:
+        The columns of `PUBLISHED` that are there, annotators by their pseudonyms, created_at as a date
+        without a time; by query_id, doc_id and annotator_id.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_judgments
+        >>> judgments = check_judgments(pd.DataFrame({
+        ...     "query_id": ["q"], "doc_id": ["d"], "annotator_id": ["ann"], "label": ["relevant"],
+        ...     "created_at": ["2026-03-02T09:23:56Z"], "comment": ["I am Ann"], "page": ["secret"]}))
+        >>> table, dropped = published_judgments(judgments, {"ann": "annotator-1"}, with_comments=False)
+        >>> table.iloc[0][["annotator_id", "created_at"]].tolist(), dropped
+        (['annotator-1', '2026-03-02'], ['comment', 'page'])
+    """
+    kept = [name for name in PUBLISHED if name in judgments and (name != "comment" or with_comments)]
+    table = judgments[kept].assign(annotator_id=judgments["annotator_id"].map(names).astype("str"))
+    if "created_at" in table:
+        table["created_at"] = (
+            table["created_at"].astype("str").str.slice(0, 10).where(table["created_at"].notna())
+        )
+    order = ["query_id", "doc_id", "annotator_id"]
+    return (
+        table.sort_values(order, kind="stable", ignore_index=True),
+        [str(name) for name in judgments.columns if name not in kept and judgments[name].notna().any()],
+    )
+
+
+class Finding(NamedTuple):
+    """What is wrong in a file: its name, the line (0: the whole file), and what it is."""
+
+    file: str
+    line: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}{f':{self.line}' if self.line else ''}: {self.what}"
+
+
+def find_private(
+    texts: Mapping[str, str],
+    *,
+    names: Sequence[str] = (),
+    secrets: Sequence[str] = (),
+    allowed: Sequence[str] = (),
+) -> Iterator[Finding]:
+    """Yield each e-mail, token, absolute path, registered name or secret in files; what it is stays unsaid.
+
+    Args:
+        texts: content by file name.
+        names: of people; found as whole words in documents and comments.
+        secrets: found anywhere, as they are.
+        allowed: texts whose e-mails are meant to be there, such as the creators' contact.
+
+    Examples:
+        >>> for found in find_private({"a.md": "by bob\\nb@example.org"}, names=["bob"]):
+        ...     print(found)
+        a.md:1: a person's name
+        a.md:2: an e-mail address
+    """
+    patterns = [("an e-mail address", _EMAIL), ("an access token", _TOKENS), ("an absolute path", _PATH)]
+    if secrets:
+        patterns.append(("a secret of the workspace", _any_of(secrets)))
+    by_name = re.compile(rf"(?<![\w-]){_any_of(names).pattern}(?![\w-])", re.IGNORECASE) if names else None
+    for file, text in texts.items():
+        own = patterns[1:2] + patterns[3:] if file in _CAPTIONS else [*patterns]
+        if by_name and file.endswith(_PROSE):
+            own.append(("a person's name", by_name))
+        seen = {
+            (text.count("\n", 0, match.start()) + 1, what)
+            for what, pattern in own
+            for match in pattern.finditer(text)
+            if pattern is not _EMAIL or not any(match[0] in text for text in allowed)
+        }
+        yield from (Finding(file, line, what) for line, what in sorted(seen))
+
+
+def _any_of(words: Sequence[str]) -> re.Pattern[str]:
+    return re.compile(
+        f"(?:{'|'.join(re.escape(word) for word in sorted(set(words), key=len, reverse=True))})"
+    )
+
+
+def refuse_private(found: Sequence[Finding]) -> None:
+    """Raise `FireError` with the first places, where there is any finding."""
+    if found:
+        shown = "; ".join(map(str, found[:5])) + (f"; {len(found) - 5:,} more" if len(found) > 5 else "")
+        raise FireError(
+            f"nothing was released, for it would publish {shown}; take it out of what it came from"
+        )

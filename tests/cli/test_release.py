@@ -1,0 +1,341 @@
+"""`release`: a workspace's labels as a folder that others load, and what it must not say of people."""
+
+import csv
+import importlib.util
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, make_workspace, set_in
+
+from fire_toolkit.cli import main
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.labelstudio.annotators import Annotator, write_register
+from fire_toolkit.labelstudio.local_state import prepare_folder
+
+Fire = Callable[..., Result]
+DATE = ("--date", "2026-11-22")
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace and its release; to be copied, not written to."""
+    root = tmp_path_factory.mktemp("ready")
+    here = Path.cwd()
+    os.chdir(root)
+    try:
+        make_workspace(root, run)
+        run("release", "--version", "1.0", *DATE)
+    finally:
+        os.chdir(here)
+    return root
+
+
+@pytest.fixture
+def workspace(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "work"
+    shutil.copytree(ready, root, ignore=shutil.ignore_patterns("releases"))
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def released(ready: Path, workspace: Path) -> Path:
+    shutil.copytree(ready / "releases", workspace / "releases")
+    return workspace / "releases" / "1.0"
+
+
+def pairs_of(path: Path) -> dict[tuple[str, str], int]:
+    found = read_qrels(path)
+    keys = zip(found["query_id"], found["doc_id"], strict=True)
+    return dict(zip(keys, map(int, found["relevance"]), strict=True))
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".parquet"]
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
+
+
+def refused(workspace: Path, *arguments: str) -> str:
+    """Return why a release is refused; nothing of it may be left."""
+    said = run("release", "--version", "1.0", *DATE, *arguments, code=1).stderr
+    assert not list((workspace / "releases").glob("*"))
+    assert len(said.splitlines()) <= 2, said  # the note on comments may come first
+    return said
+
+
+def test_what_no_file_knows_is_asked_for_by_name_in_one_message(workspace: Path) -> None:
+    set_in(workspace, creators=[], **dict.fromkeys(STATED, ""))
+    said = refused(workspace)
+    for name in (*STATED, "creators"):
+        assert f"{name} (" in said, name
+    assert "[release]" in said
+    assert "[study]" in said
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"name": "Small Labels"}, "[release] name = 'Small Labels', expected"),
+        ({"licence": "CC-BY-4.0", "qrels": "CC-BY-NC-4.0"}, "allows commercial use"),
+        ({"licence": "My-Own"}, "licence_url is needed for My-Own"),
+        ({"files_url": "https://example.org/x"}, "expected a folder that ends in /"),
+    ],
+)
+def test_an_answer_that_is_wrong_is_named(workspace: Path, values: dict[str, str], words: str) -> None:
+    own = {name: value for name, value in values.items() if name != "qrels"}
+    set_in(workspace, **own)
+    if "qrels" in values:
+        text = (workspace / "fire.toml").read_text()
+        head, _, tail = text.partition("[licences]\n")
+        (workspace / "fire.toml").write_text(
+            f'{head}[licences]\nqrels = "{values["qrels"]}"\n{tail.partition(chr(10))[2]}'
+        )
+    assert words in refused(workspace)
+
+
+def test_every_form_holds_the_corrected_pairs_and_ids_stay_text(released: Path) -> None:
+    for name in ("qrels.txt", "qrels/test.tsv", "qrels.json"):
+        assert pairs_of(released / name) == CORRECTED, name
+    assert pairs_of(released / "qrels.original.txt") == ORIGINAL
+    table = pd.read_parquet(released / "data/qrels.parquet")
+    keys = zip(table["query-id"], table["corpus-id"], strict=True)
+    assert dict(zip(keys, table["score"], strict=True)) == CORRECTED
+    assert pd.read_parquet(released / "data/corpus.parquet")["_id"].tolist() == [
+        "a",
+        "b",
+        "c",
+        "007",
+        "NA",
+        "unpooled",
+    ]
+    assert (released / "queries.jsonl").read_text() == '{"_id": "1"}\n{"_id": "2"}\n'
+
+
+def test_judgments_keep_disagreements_under_pseudonyms_with_dates_and_no_comments(released: Path) -> None:
+    with (released / "judgments.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == sum(map(len, ANSWERS.values()))
+    assert {row["annotator_id"] for row in rows} == {"annotator-1", "annotator-2"}
+    assert {row["label"] for row in rows if row["doc_id"] == "NA"} == {"relevant", "irrelevant"}
+    assert {row["created_at"] for row in rows} <= {f"2026-03-0{n}" for n in range(1, 5)}
+    assert "comment" not in rows[0]
+    assert "no_majority" in (released / "disputes.csv").read_text()
+
+
+def test_no_file_names_a_place_a_time_or_a_caption(released: Path, workspace: Path) -> None:
+    for name, text in texts_of(released).items():
+        assert str(workspace.parent) not in text, name
+        assert "T09:23" not in text, name
+        assert "red circle" not in text, name
+        assert "TODO" not in text, name
+        assert "not stated" not in text, name
+
+
+def test_a_release_passes_its_own_check_and_a_changed_file_does_not(released: Path) -> None:
+    run("release", "check", released)
+    (released / "qrels.txt").write_text("1 0 a 0\n")
+    said = run("release", "check", released, code=1)
+    assert "qrels.txt: changed since it was written" in said.stdout
+    assert "not the same pairs as qrels.txt" in said.stdout
+    assert "changed since `fire-toolkit release` wrote it" in run(
+        *("score", "--qrels", released, "-m", "C@1"), code=1
+    ).stderr  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_same_workspace_gives_the_same_bytes_and_another_version_other_pseudonyms(
+    workspace: Path,
+) -> None:
+    for out in ("one", "two"):
+        run("release", "--version", "1.0", *DATE, "--out", out)
+    one, two = texts_of(workspace / "one"), texts_of(workspace / "two")
+    assert one == two
+    drawn = set()
+    for n in range(8):
+        run("release", "--version", f"2.{n}", *DATE, "--out", f"v{n}")
+        drawn.add((workspace / f"v{n}/judgments.csv").read_text())
+    assert len(drawn) == 2  # two people have two orders; eight draws of one order only are one in 128
+
+
+def test_what_is_there_is_not_overwritten_and_what_is_stale_is_not_released(
+    released: Path, workspace: Path
+) -> None:
+    assert "is there already" in run("release", "--version", "1.0", *DATE, code=1).stderr
+    set_in(workspace, measures=["C@5"])
+    said = run("release", "--version", "1.1", *DATE, code=1).stderr
+    assert "score is stale" in said
+    assert "run `fire-toolkit score`" in said
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        ("uses", "Marta judged most of it", "a person's name"),
+        *(
+            pytest.param(*values, marks=pytest.mark.slow)
+            for values in (
+                ("uses", "Ask marta@example.org", "an e-mail address"),
+                ("biases", "Made in /home/marta/work", "an absolute path"),
+                ("limitations", "hf_abcdefghijklmnopqrstuvwx", "an access token"),
+                ("limitations", "the word is hunter2hunter2", "a secret of the workspace"),
+            )
+        ),
+    ],
+)
+def test_names_mails_tokens_and_paths_are_refused(workspace: Path, key: str, text: str, words: str) -> None:
+    folder = workspace / ".labelstudio"
+    prepare_folder(folder)
+    row = Annotator("marta", user_id="1", email="marta@example.org", password="hunter2hunter2")
+    write_register(folder, [row])
+    set_in(workspace, **{key: text})
+    said = refused(workspace)
+    assert words in said
+    assert "marta" not in said.lower()
+    assert "hunter2" not in said
+
+
+def test_comments_come_by_consent_and_an_e_mail_in_one_is_refused(workspace: Path) -> None:
+    set_in(workspace, comments_consent="They agreed in writing")
+    assert "judgments.csv:2: an e-mail address" in refused(workspace)
+
+
+@pytest.mark.slow
+def test_the_creators_may_give_their_contact_and_nobody_is_named_for_a_blind_review(workspace: Path) -> None:
+    set_in(
+        workspace, contact="Marie Curie <marie@example.org>", url="", files_url="https://example.org/data/"
+    )
+    run("release", "--version", "1.0", *DATE)
+    named = texts_of(workspace / "releases/1.0")
+    assert "marie@example.org" in named["DATASHEET.md"]
+    assert "https://example.org/data/data/qrels.parquet" in named["croissant.json"]
+    assert 'family-names: "Curie"' in named["CITATION.cff"]
+    run("release", "--version", "1.0", *DATE, "--anonymous", "--out", "blind")
+    for name, text in texts_of(workspace / "blind").items():
+        assert "curie" not in text.lower(), name
+        assert "Radium" not in text, name
+        assert "example.org" not in text, name
+    run("release", "check", "blind")
+    set_in(workspace, uses="To rank models as Curie does")
+    said = run("release", "--version", "1.1", *DATE, "--anonymous", code=1).stderr
+    assert "a person's name" in said
+
+
+@pytest.mark.slow
+def test_captions_and_addresses_come_with_their_declared_licence(workspace: Path) -> None:
+    set_in(workspace, captions="CC-BY-4.0", media="CC-BY-4.0")
+    run("release", "--version", "1.0", *DATE)
+    folder = workspace / "releases/1.0"
+    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
+    assert queries[1] == {"_id": "2", "text": "bob@example.org moves"}
+    corpus = [json.loads(line) for line in (folder / "corpus.jsonl").read_text().splitlines()]
+    assert corpus[3] == {"_id": "007", "media_url": "https://example.org/007.mp4"}
+    assert "under CC-BY-4.0, the licence of their source" in (folder / "LICENSE").read_text()
+    run("release", "check", folder)
+    run("add-collection", folder, "--out", "again")
+    for name in ("queries.tsv", "items.tsv"):
+        found, was = ((workspace / path / name).read_text() for path in ("again", "collection"))
+        assert [line.split("\t")[:2] for line in found.splitlines()] == [
+            line.split("\t")[:2] for line in was.splitlines()
+        ]
+
+
+def test_the_next_group_reads_it_back(
+    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_file = run("score", "--format", "csv").stdout
+    measures = ("-m", "C@1", "-m", "AP", "--format", "csv", "runs/clip.run", "runs/ssb.run")
+    both = ("--qrels", released / "qrels.original.txt", "--augmented", released)
+    by_release = run("score", *both, *measures).stdout
+    assert sorted(by_file.splitlines()) == sorted(by_release.splitlines())
+    corrected = [line for line in by_file.splitlines() if ",augmented," in line]
+    alone = run("score", "--qrels", released, *measures).stdout.splitlines()[1:]
+    assert sorted(alone) == sorted(line.replace("augmented", "original") for line in corrected)
+
+    work = tmp_path / "next"
+    run("init", work)
+    monkeypatch.chdir(work)
+    run("add-collection", released)
+    assert pairs_of(work / "collection/qrels.txt") == CORRECTED
+    (work / "runs/new.run").write_text("1 Q0 b 1 9 new\n1 Q0 unpooled 2 8 new\n2 Q0 NA 1 9 new\n")
+    said = run("pool", "--judged", released).stderr
+    assert "2 judged before, 1 new, to be asked in round 2" in said
+    assert run("pool", "--judged", work, "--out", "p", code=1).stderr.startswith("error: ")
+
+
+@pytest.mark.slow
+def test_changes_since_the_version_before_are_listed(workspace: Path) -> None:
+    run("release", "--version", "1.0", *DATE)
+    answer(workspace, {"ann": ANSWERS["ann"] | {("1", "c"): 1}, "bob": ANSWERS["bob"]})
+    for command in ("import", "resolve", "augment", "score"):
+        run(command)
+    run("release", "--version", "1.1", "--date", "2026-12-01")
+    folder = workspace / "releases/1.1"
+    said = (folder / "CHANGELOG.md").read_text()
+    assert "## 1.1 (2026-12-01)\n\nSince 1.0: 0 pairs added, 0 removed, 1 with a higher relevance, 0" in said
+    assert "| ssb | C@1 | 0.0000 | 0.5000 |" in said  # c stands first, and b for the other query
+    assert said.endswith("## 1.0 (2026-11-22)\n\nThe first version.\n")
+    assert (
+        folder / "changed_pairs.csv"
+    ).read_text() == "query_id,doc_id,before,after,change\n1,c,0,1,raised\n"
+    run("release", "check", folder)
+
+
+def test_two_releases_are_compared(released: Path, tmp_path: Path) -> None:
+    newer = tmp_path / "newer"
+    shutil.copytree(released, newer)
+    pairs = {**CORRECTED, ("1", "c"): 1, ("2", "unpooled"): 0}
+    del pairs["2", "b"]
+    (newer / "manifest.json").unlink()
+    (newer / "qrels.txt").write_text("".join(f"{q} 0 {d} {r}\n" for (q, d), r in pairs.items()))
+    scores = (newer / "leaderboard.csv").read_text()
+    (newer / "leaderboard.csv").write_text(
+        scores.replace("clip,augmented,all,C@1,0.5", "clip,augmented,all,C@1,0.25")
+    )
+    found = run("release", "diff", released, newer, "--format", "csv")
+    assert found.stdout.splitlines() == [
+        "kind,query_id,doc_id,run_id,measure,before,after",
+        "pair,1,c,,,0.0,1.0",
+        "pair,2,b,,,0.0,",
+        "pair,2,unpooled,,,,0.0",
+        "score,,,clip,C@1,0.5,0.25",
+    ]
+    assert (
+        "1 pair added, 1 removed, 1 with a higher relevance, 0 with a lower one; 1 score changed"
+        in found.stderr
+    )
+    assert "clip" in run("release", "diff", released, newer).stdout
+
+
+def test_the_package_gives_the_labels_as_dictionaries(released: Path) -> None:
+    spec = importlib.util.spec_from_file_location("small_labels", released / "small_labels/__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.load_qrels()
+    assert {(q, d): r for q, docs in found.items() for d, r in docs.items()} == CORRECTED
+    assert module.load_qrels("original") == {"1": {"a": 1}, "2": {"a": 1}}
+    assert module.__version__ == "1.0"
+    with pytest.raises(ValueError, match="expected corrected or original"):
+        module.load_qrels("new")
+
+
+def test_what_a_command_line_cannot_mean_is_said(workspace: Path) -> None:
+    assert "--version is needed" in run("release", code=2).stderr
+    assert "expected numbers and dots" in run("release", "--version", "v1", code=1).stderr
+    assert "expected a day" in run("release", "--version", "1.0", "--date", "today", code=1).stderr
+    assert "no such folder" in run("release", "check", "nowhere", code=1).stderr
+    assert "expected a release" in run("release", "diff", "runs", "runs", code=1).stderr

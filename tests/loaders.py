@@ -1,0 +1,144 @@
+"""Read a release with the programs that others read it with: python tests/loaders.py FOLDER QRELS.json.
+
+Runs in an environment of its own, `make loaders`. QRELS.json holds what must come out, by plain Python.
+"""
+
+import csv
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
+
+import datasets
+import ir_datasets
+import ir_measures
+import jsonschema
+import mlcroissant
+import ranx
+import yaml
+
+Qrels = dict[str, dict[str, int]]
+
+
+def file_of(package: str, *parts: str) -> Path:
+    """Return a file of an installed package, which itself is not imported: it would pull in torch."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent.joinpath(*parts)
+
+
+def module_of(package: str, *parts: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(parts[-1].removesuffix(".py"), file_of(package, *parts))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def by_query(rows: Any) -> Qrels:
+    found: Qrels = {}
+    for query, doc, relevance in rows:
+        found.setdefault(str(query), {})[str(doc)] = int(relevance)
+    return found
+
+
+def with_mlcroissant(folder: Path) -> Qrels:
+    found = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
+    issues = found.metadata.issues
+    assert not issues.errors, issues.errors
+    assert not issues.warnings, issues.warnings
+    for records in found.metadata.record_sets:
+        n = sum(1 for _ in found.records(records.id))
+        assert n == datasets.load_dataset(str(folder), records.id, split="test").num_rows, records.id
+    rows = found.records("qrels")
+    return by_query(
+        (row["qrels/query-id"].decode(), row["qrels/corpus-id"].decode(), row["qrels/score"]) for row in rows
+    )
+
+
+def with_datasets(folder: Path) -> Qrels:
+    rows = datasets.load_dataset(str(folder), "qrels", split="test")
+    return by_query((row["query-id"], row["corpus-id"], row["score"]) for row in rows)
+
+
+def with_mteb(folder: Path) -> Qrels:
+    loader = module_of("mteb", "abstasks", "retrieval_dataset_loaders.py").RetrievalDatasetLoader
+    found = loader(str(folder), None).load()
+    docs = set(found["corpus"]["id"])
+    assert set(found["queries"]["id"]) == set(found["relevant_docs"])
+    assert all(docs.issuperset(own) for own in found["relevant_docs"].values())
+    return {query: dict(own) for query, own in found["relevant_docs"].items()}
+
+
+def with_beir(folder: Path) -> Qrels:
+    loader = module_of("beir", "datasets", "data_loader.py").GenericDataLoader
+    corpus, queries, qrels = loader(data_folder=str(folder)).load(split="test")
+    assert set(queries) == set(qrels)
+    assert all(set(own) <= set(corpus) for own in qrels.values())
+    return {query: dict(own) for query, own in qrels.items()}
+
+
+def with_ranx(folder: Path) -> Qrels:
+    found = ranx.Qrels.from_file(str(folder / "qrels.json")).to_dict()
+    text = ranx.Qrels.from_file(str(folder / "qrels.txt"), kind="trec").to_dict()
+    assert found == text
+    return found
+
+
+def with_ir_measures(folder: Path) -> Qrels:
+    rows = ir_measures.read_trec_qrels(str(folder / "qrels.txt"))
+    return by_query((row.query_id, row.doc_id, row.relevance) for row in rows)
+
+
+def with_ir_datasets(folder: Path) -> Qrels:
+    class Local:
+        def stream(self) -> Any:
+            return (folder / "qrels.txt").open("rb")
+
+    rows = ir_datasets.formats.TrecQrels(Local(), {1: "relevant", 0: "not relevant"}).qrels_iter()
+    return by_query((row.query_id, row.doc_id, row.relevance) for row in rows)
+
+
+def with_its_package(folder: Path) -> Qrels:
+    (module,) = (path.parent.name for path in folder.glob("*/__init__.py"))
+    return importlib.import_module(module).load_qrels()  # as pip installed it
+
+
+def check_citation(folder: Path) -> None:
+    schema = json.loads(file_of("cffconvert", "schemas", "1.2.0", "schema.json").read_text())
+    found = yaml.load((folder / "CITATION.cff").read_text(), Loader=yaml.BaseLoader)
+    jsonschema.validate(found, schema)
+
+
+READERS = (
+    *(with_mlcroissant, with_datasets, with_mteb, with_beir, with_ranx, with_ir_measures, with_ir_datasets),
+    with_its_package,
+)
+
+
+def main(folder: Path, expected: Qrels) -> None:
+    for read in READERS:
+        found = read(folder)
+        assert found == expected, f"{read.__name__}: other qrels"
+        print(f"{read.__name__}: {sum(map(len, found.values())):,} pairs, equal")
+    check_citation(folder)
+    print("CITATION.cff: fits its schema")
+    with (folder / "judgments.csv").open(newline="", encoding="utf-8") as stream:
+        judgments = list(csv.DictReader(stream))
+    rows = datasets.load_dataset(str(folder), "judgments", split="test")
+    key = ("query_id", "doc_id", "annotator_id", "label")
+    assert [tuple(row[name] for name in key) for row in rows] == [
+        tuple(row[name] for name in key) for row in judgments
+    ]
+    print(f"judgments: {len(judgments):,}, equal in Parquet and CSV")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve(), json.loads(Path(sys.argv[2]).read_text()))

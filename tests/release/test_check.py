@@ -1,0 +1,135 @@
+"""`check_release` finds what a loader, a reviewer or an annotator would stumble over."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from fire_toolkit.release.check import check_release
+from fire_toolkit.release.croissant import CONTEXT, LOOKED_FOR
+
+Files = dict[str, bytes]
+HEADER = """---
+license: mit
+configs:
+- config_name: corpus
+  data_files: corpus.jsonl
+- config_name: queries
+  data_files:
+  - queries.jsonl
+- config_name: default
+  data_files:
+  - split: test
+    path: qrels/*.tsv
+---
+# Labels
+"""
+SHA = "f9f85c1ceac1ae03247a62e10bca8e1ae1d3dd8a3a54d51ea12a1c2ab6eae6b4"
+
+
+def croissant(**changed: object) -> bytes:
+    found: dict[str, object] = {
+        "@context": CONTEXT,
+        "conformsTo": "http://mlcommons.org/croissant/1.1",
+        **dict.fromkeys(("name", "description", "license", "url", "creator", "datePublished"), "x"),
+        **dict.fromkeys(LOOKED_FOR, "x"),
+        "rai:hasSyntheticData": False,
+        **changed,
+    }
+    return json.dumps({name: value for name, value in found.items() if value is not None}).encode()
+
+
+def good() -> Files:
+    """A release of somebody who does not use this toolkit, in which nothing is wrong."""
+    return {
+        "README.md": HEADER.encode(),
+        "LICENSE": b"MIT",
+        "CITATION.cff": b"cff-version: 1.2.0\nmessage: m\ntitle: t\nauthors: [A]\ndate-released: 2026-01-02\n",
+        "DATASHEET.md": b"# Datasheet\nAsk us: team@example.org\n",
+        "croissant.json": croissant(),
+        "qrels.txt": b"007 0 a 1\nNA 0 b 0\n",
+        "qrels/test.tsv": b"query-id\tcorpus-id\tscore\n007\ta\t1\nNA\tb\t0\n",
+        "corpus.jsonl": b'{"_id": "a"}\n{"_id": "b"}\n',
+        "queries.jsonl": b'{"_id": "007", "text": "mail me@example.org"}\n{"_id": "NA"}\n',
+        "judgments.csv": b"query_id,doc_id,annotator_id,label,created_at\n007,a,x,relevant,2026-01-02\n",
+    }
+
+
+def test_nothing_is_found_in_a_sound_release() -> None:
+    assert check_release(good()) == []
+
+
+def put(name: str, content: bytes) -> Callable[[Files], None]:
+    return lambda files: files.update({name: content})
+
+
+def drop(name: str) -> Callable[[Files], None]:
+    return lambda files: files.pop(name) and None
+
+
+CASES: list[tuple[Callable[[Files], None], str]] = [
+    (drop("LICENSE"), "LICENSE: missing"),
+    (put("README.md", b"# Labels\n"), "README.md:1: no YAML header between lines of ---"),
+    (
+        put("README.md", HEADER.replace("license: mit\n", "").encode()),
+        "README.md:1: the header names no license",
+    ),
+    (put("README.md", HEADER.replace("queries\n", "query\n").encode()), "README.md:1: no config queries"),
+    (
+        put("README.md", HEADER.replace("qrels/*", "qrel/*").encode()),
+        "README.md:1: config default: no file qrel/*.tsv",
+    ),
+    *(
+        (put("croissant.json", croissant(**{name: None})), f"croissant.json: no {name}")
+        for name in LOOKED_FOR
+    ),
+    (put("croissant.json", croissant(**{"rai:hasSyntheticData": "no"})), "is neither true nor false"),
+    (put("croissant.json", croissant(**{"rai:useCases": "x"})), "it is called rai:dataUseCases"),
+    (put("croissant.json", croissant(**{"@context": {"@vocab": "x"}})), "@context lacks "),
+    (
+        put("croissant.json", croissant(distribution=[{"contentUrl": "qrels.tsv", "sha256": SHA}])),
+        "croissant.json: contentUrl qrels.tsv: no such file",
+    ),
+    (
+        put(
+            "croissant.json",
+            croissant(distribution=[{"contentUrl": "https://h.org/d/qrels.txt", "sha256": SHA}]),
+        ),
+        "its sha256 is not that of the file",
+    ),
+    (put("croissant.json", b"{"), "croissant.json: not JSON"),
+    (put("CITATION.cff", b"cff-version: 1.2.0\n"), "CITATION.cff: no authors"),
+    (
+        put("qrels/test.tsv", b"query-id\tcorpus-id\tscore\n7\ta\t1\nNA\tb\t0\n"),
+        "qrels/test.tsv: not the same pairs as",
+    ),
+    (
+        put("qrels/test.tsv", b"query\tdoc\tscore\n"),
+        "qrels/test.tsv: not qrels in the form that its name says",
+    ),
+    (put("corpus.jsonl", b'{"_id": "a"}\n'), "corpus.jsonl: lacks 1 ids of qrels.txt, such as b"),
+    (put("judgments.csv", b"created_at\n2026-01-02T10:11:12Z\n"), "judgments.csv: 1 rows with a time of day"),
+    (put("judgments.csv", b"annotator_id\nann@example.org\n"), "judgments.csv:2: an e-mail address"),
+    (put("notes.md", b"see /home/ann/run\n"), "notes.md:1: an absolute path"),
+    (put("DATASHEET.md", b"Who paid?\nTODO\n"), "DATASHEET.md:2: TODO: left open"),
+    (
+        put("manifest.json", json.dumps({"outputs": {"qrels.txt": SHA, "x": SHA}}).encode()),
+        "qrels.txt: changed since",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), CASES, ids=[words for _, words in CASES])
+def test_what_is_wrong_is_found(change: Callable[[Files], None], words: str) -> None:
+    files = good()
+    change(files)
+    found = [str(each) for each in check_release(files)]
+    assert any(words in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"\xff\xfe", b"[]", b"null", b"{}", b"[" * 5_000, b"---\n- a: [\n---\n"]
+)
+def test_no_content_of_any_file_ends_in_a_traceback(raw: bytes) -> None:
+    for name in good() | {"manifest.json": b"", "qrels.json": b""}:
+        check_release(good() | {name: raw})

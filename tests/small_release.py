@@ -1,0 +1,107 @@
+"""A workspace of six pairs that can be released: ids such as 007, two annotators, a dispute, a comment."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+RUNS = {
+    "clip.run": "1 Q0 a 1 9 clip\n1 Q0 b 2 8 clip\n2 Q0 b 1 9 clip\n2 Q0 NA 2 5 clip\n",
+    "ssb.run": "1 Q0 c 1 9 ssb\n1 Q0 007 2 8 ssb\n2 Q0 a 1 3 ssb\n2 Q0 b 2 3 ssb\n",
+}
+ORIGINAL = {("1", "a"): 1, ("2", "a"): 1}
+# What each annotator says to each pair; bob and ann differ on (2, NA).
+ANSWERS = {
+    "ann": {("1", "a"): 0, ("1", "b"): 1, ("1", "c"): 0, ("2", "NA"): 1},
+    "bob": {("1", "007"): 1, ("2", "NA"): 0, ("2", "a"): 1, ("2", "b"): 0},
+}
+# By FIRE's rule and policy union: originals stay 1, the dispute has no label.
+CORRECTED = {("1", "a"): 1, ("1", "b"): 1, ("1", "c"): 0, ("1", "007"): 1, ("2", "a"): 1, ("2", "b"): 0}
+STATED = {
+    "name": "small-labels",
+    "title": "Small labels, corrected",
+    "licence": "CC-BY-NC-4.0",
+    "source": "A benchmark of two queries, Example et al. (2020)",
+    "uses": "To rank models",
+    "limitations": "Two queries",
+    "biases": "English only",
+    "personal_information": "None",
+    "social_impact": "None known",
+    "machine_made": "none",
+    "maintenance": "The creators, until 2030",
+    "recruitment": "Two students",
+    "qualification": "An hour of training",
+    "pay": "15 euros an hour",
+    "consent": "In writing",
+    "ethics": "Approved by a board",
+}
+Run = Callable[..., object]
+
+
+def set_in(root: Path, **values: Any) -> None:
+    """Set keys of fire.toml, each of which stands in one section."""
+    path = root / "fire.toml"
+    text = path.read_text()
+    for name, value in values.items():
+        text = re.sub(rf"(?m)^{name} = .*$", lambda _, n=name, v=value: f"{n} = {json.dumps(v)}", text)
+    path.write_text(text)
+
+
+def make_workspace(root: Path, run: Run) -> None:
+    """Make the workspace `root`, which is to be the current folder, ready to be released."""
+    run("init", ".")
+    for name, text in RUNS.items():
+        (root / "runs" / name).write_text(text)
+    (root / "collection/qrels.txt").write_text(
+        "".join(f"{query} 0 {doc} {grade}\n" for (query, doc), grade in ORIGINAL.items())
+    )
+    (root / "collection/queries.tsv").write_text(
+        "query_id\ttext\n1\ta red circle\n2\tbob@example.org moves\n"
+    )
+    rows = "".join(
+        f"{doc}\thttps://example.org/{doc}.mp4\n" for doc in ("a", "b", "c", "007", "NA", "unpooled")
+    )
+    (root / "collection/items.tsv").write_text(f"doc_id\tmedia_url\n{rows}")
+    set_in(root, overlap=0.0, measures=["C@1", "AP"], creators=["Curie, Marie", "Radium Institute"], **STATED)
+    run("pool")
+    run("tasks")
+    answer(root, ANSWERS)
+    for command in ("import", "resolve", "augment", "score"):
+        run(command)
+
+
+def answer(root: Path, answers: dict[str, dict[tuple[str, str], int]]) -> None:
+    """Write the export of each annotator, as Label Studio writes it."""
+    data = {
+        task["data"]["pair_id"]: task["data"] for task in json.loads((root / "tasks/tasks.json").read_text())
+    }
+    from fire_toolkit.campaign.tasks import pair_id
+
+    for person, (name, labels) in enumerate(answers.items(), start=1):
+        exported = []
+        for n, (pair, relevant) in enumerate(labels.items(), start=1):
+            chosen = [{"from_name": "relevance", "type": "choices",
+                       "value": {"choices": ["relevant" if relevant else "irrelevant"]}}]  # fmt: skip
+            if n == 1:
+                chosen.append(
+                    {
+                        "from_name": "comment",
+                        "type": "textarea",
+                        "value": {"text": ["write to mail@example.net"]},
+                    }
+                )
+            moment = f"2026-03-0{n}T09:23:5{n}Z"
+            annotation = {
+                "id": 100 * person + n,
+                "completed_by": {"id": person, "email": name},
+                "result": chosen,
+                "lead_time": 4.0,
+                "created_at": moment,
+                "updated_at": moment,
+                "was_cancelled": False,
+            }
+            exported.append({"id": n, "data": data[pair_id(*pair)], "annotations": [annotation]})
+        (root / f"exports/{name}.json").write_text(json.dumps(exported))
