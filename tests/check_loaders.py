@@ -25,7 +25,11 @@ def call(*command: object, **options: object) -> None:
 
 def prepared(folder: Path) -> Path:
     """Return the Python of the environment, made where its list of packages is not the one here."""
-    python, wanted, done = folder / "bin" / "python", (TESTS / "loaders.txt").read_text(), folder / "loaders.txt"
+    python, wanted, done = (
+        folder / "bin" / "python",
+        (TESTS / "loaders.txt").read_text(),
+        folder / "loaders.txt",
+    )
     if not done.is_file() or done.read_text() != wanted:
         venv.create(folder, with_pip=True, clear=True)
         pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
@@ -54,7 +58,9 @@ def main(environment: Path) -> None:
         pip = (python, "-m", "pip", "--disable-pip-version-check", "--quiet", "install")
         call(*pip, "--no-build-isolation", "--no-deps", "--force-reinstall", release)
         call(*fire, "release", "check", release, env=own)
-        call(python, TESTS / "loaders.py", release, root / "expected.json", env={**os.environ, "HF_HOME": name})
+        call(
+            python, TESTS / "loaders.py", release, root / "expected.json", env={**os.environ, "HF_HOME": name}
+        )
 
 
 if __name__ == "__main__":

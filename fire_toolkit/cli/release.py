@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from fire_toolkit.cli.common import (
     drawn,
     format_option,
     formatted,
+    json_option,
     n_of,
     relative_path,
     say,
@@ -92,7 +94,8 @@ def _checked_date(text: str | None) -> str:
 
 @release.command("check")
 @click.argument("folder", type=click.Path(path_type=Path))
-def check(folder: Path) -> None:
+@json_option
+def check(folder: Path, as_json: bool) -> None:
     """Say what is wrong with a release, anybody's: layout, metadata, hashes, qrels, privacy.
 
     Each finding is a line on stdout; exit code 1 where there is any.
@@ -102,8 +105,11 @@ def check(folder: Path) -> None:
 
     files = release_files(folder)
     found = check_release(files)
-    for each in found:
-        click.echo(each)
+    if as_json:
+        click.echo(json.dumps([each._asdict() for each in found], ensure_ascii=False))
+    else:
+        for each in found:
+            click.echo(each)
     if found:
         raise FireError(f"{folder}: {n_of(len(found), 'finding')} in {n_of(len(files), 'file')}")
     say(f"{folder}: {n_of(len(files), 'file')}, nothing found")

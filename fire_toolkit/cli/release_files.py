@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from fire_toolkit.files import read_text
-from fire_toolkit.formats.releases import read_release_qrels, read_release_scores
+from fire_toolkit.formats.releases import qrels_of_release, scores_of_release
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.guideline_files import guideline_files
@@ -103,9 +103,9 @@ def _by_query(qrels: Qrels) -> str:
 def compare_with(previous: Path, corrected: Qrels, leaderboard: pd.DataFrame) -> ReleaseChanges:
     """Return what changed since the release `previous`."""
     return compare_releases(
-        read_release_qrels(previous),
+        qrels_of_release(previous),
         corrected,
-        old_scores=read_release_scores(previous),
+        old_scores=scores_of_release(previous),
         new_scores=leaderboard,
     )
 
@@ -113,10 +113,10 @@ def compare_with(previous: Path, corrected: Qrels, leaderboard: pd.DataFrame) ->
 def changes_between(old: Path, new: Path) -> ReleaseChanges:
     """Return what changed from one release to another."""
     return compare_releases(
-        read_release_qrels(old),
-        read_release_qrels(new),
-        old_scores=read_release_scores(old),
-        new_scores=read_release_scores(new),
+        qrels_of_release(old),
+        qrels_of_release(new),
+        old_scores=scores_of_release(old),
+        new_scores=scores_of_release(new),
     )
 
 

@@ -34,7 +34,7 @@ def release_version(folder: Path) -> str:
     return str(read_manifest(path).parameters.get("version", "")) if path.is_file() else ""
 
 
-def read_release_qrels(folder: Path) -> Qrels:
+def qrels_of_release(folder: Path) -> Qrels:
     """Return the corrected qrels of a release, whatever its layout.
 
     Raises:
@@ -65,7 +65,7 @@ def judged_file(path: Path) -> Path:
     return own if own.is_file() else qrels_file(path)
 
 
-def read_release_scores(folder: Path) -> pd.DataFrame | None:
+def scores_of_release(folder: Path) -> pd.DataFrame | None:
     """Return the scores of a release; None where it has none."""
     path = folder / "leaderboard.csv"
     if not path.is_file():

@@ -111,8 +111,7 @@ def find_private(
         allowed: texts whose e-mails are meant to be there, such as the creators' contact.
 
     Examples:
-        >>> for found in find_private({"a.md": "by bob\\nb@example.org"}, names=["bob"]):
-        ...     print(found)
+        >>> print(*find_private({"a.md": "by bob\\nb@example.org"}, names=["bob"]), sep="\\n")
         a.md:1: a person's name
         a.md:2: an e-mail address
     """

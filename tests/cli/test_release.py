@@ -150,6 +150,12 @@ def test_a_release_passes_its_own_check_and_a_changed_file_does_not(released: Pa
     said = run("release", "check", released, code=1)
     assert "qrels.txt: changed since it was written" in said.stdout
     assert "not the same pairs as qrels.txt" in said.stdout
+    listed = json.loads(run("release", "check", released, "--format", "json", code=1).stdout)
+    assert {
+        "file": "qrels.txt",
+        "line": 0,
+        "what": "changed since it was written; manifest.json has another hash",
+    } in listed
     assert "changed since `fire-toolkit release` wrote it" in run(
         *("score", "--qrels", released, "-m", "C@1"), code=1
     ).stderr  # fmt: skip

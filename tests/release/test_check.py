@@ -44,7 +44,7 @@ def good() -> Files:
     return {
         "README.md": HEADER.encode(),
         "LICENSE": b"MIT",
-        "CITATION.cff": b"cff-version: 1.2.0\nmessage: m\ntitle: t\nauthors: [A]\ndate-released: 2026-01-02\n",
+        "CITATION.cff": b"cff-version: 1.2.0\nmessage: m\ntitle: t\nauthors: [A]\ndate-released: 2026-01-02",
         "DATASHEET.md": b"# Datasheet\nAsk us: team@example.org\n",
         "croissant.json": croissant(),
         "qrels.txt": b"007 0 a 1\nNA 0 b 0\n",
