@@ -43,7 +43,8 @@ def release_contents(
 ) -> dict[str, bytes]:
     """Return every file of the release but the manifest."""
     tables = material.tables
-    found: dict[str, bytes] = {f"data/{name}.parquet": _parquet(table) for name, table in tables.items()}
+    full = {name: table for name, table in tables.items() if len(table)}  # `datasets` loads no empty split
+    found: dict[str, bytes] = {f"data/{name}.parquet": _parquet(table) for name, table in full.items()}
     hashes = hashes_of(found)
     for name in tables.keys() - {"corpus", "queries", "qrels", "original"}:
         found[f"{name}.csv"] = delimited_bytes(tables[name], nan="nan")
@@ -57,8 +58,8 @@ def release_contents(
         "qrels.txt": trec_qrels_text(material.corrected),
         "qrels.original.txt": trec_qrels_text(material.original),
         "qrels.json": _by_query(material.corrected),
-        "README.md": card(facts, tables),
-        "croissant.json": croissant_json(facts, tables, hashes),
+        "README.md": card(facts, full),
+        "croissant.json": croissant_json(facts, full, hashes),
         "DATASHEET.md": datasheet(facts),
         "CITATION.cff": citation_cff(facts),
         "LICENSE": licence_text(facts),

@@ -63,7 +63,8 @@ def _body(facts: ReleaseFacts, tables: Collection[str]) -> list[str]:
         *(f"| `{name.replace(', ', '`, `')}` | {text} |" for name, text in FILES.items()),
         f"\n{' '.join(licence_notes(facts))}\n",
         "## Scores before and after\n",
-        "Corrected (original + gain). Shares are times 100.\n",
+        "Corrected (original + gain). Shares are times 100. `fire-toolkit score` also says what ties "
+        "and lists that end early leave open.\n",
         facts.leaderboard,
         "## How the labels were made\n",
         *(f"**{title}.** {told[title]}\n" for title in ("Pool", "Annotators", "Procedure", "Exclusions")),

@@ -1,0 +1,79 @@
+"""The release of a real benchmark reads back equal, by code that shares nothing with ours."""
+
+import csv
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from small_release import STATED, set_in
+
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.cli import main
+
+Pairs = set[tuple[str, str]]
+
+
+def run(*arguments: object) -> None:
+    result = CliRunner().invoke(main, list(map(str, arguments)))
+    assert result.exit_code == 0, result.output
+
+
+def positives(path: Path) -> Pairs:
+    rows = [line.split() for line in path.read_text().splitlines()]
+    return {(row[0], row[2]) for row in rows if int(row[-1]) > 0}
+
+
+def judge(root: Path, relevant: Pairs) -> None:
+    """Answer every task as the corrected qrels do."""
+    answered = []
+    for n, task in enumerate(json.loads((root / "tasks/tasks.json").read_text()), start=1):
+        label = "relevant" if split_pair_id(task["data"]["pair_id"]) in relevant else "irrelevant"
+        result = [{"from_name": "relevance", "type": "choices", "value": {"choices": [label]}}]
+        moment = "2026-01-01T00:00:00Z"
+        annotation = {"id": n, "completed_by": 1, "result": result, "lead_time": 5.0, "was_cancelled": False}
+        annotation |= {"created_at": moment, "updated_at": moment}
+        answered.append({"id": n, "data": task["data"], "annotations": [annotation]})
+    (root / "exports/all.json").write_text(json.dumps(answered))
+
+
+@pytest.mark.slow
+def test_a_release_of_coco_eccv_reads_back_equal(
+    coco_eccv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "work"
+    run("init", root)
+    monkeypatch.chdir(root)
+    files = ("queries.tsv", "images.txt", "qrels.orig.txt")
+    run("add-collection", *(coco_eccv / name for name in files))
+    for path in sorted((coco_eccv / "runs").iterdir()):
+        (root / "runs" / path.name).write_bytes(path.read_bytes())
+    set_in(root, guideline="caption-image-relevance-v1", overlap=0.0, creators=["A group"], measures=["C@1"])
+    set_in(root, captions="CC-BY-4.0", **STATED)
+    run("pool")
+    run("tasks")
+    judge(root, positives(coco_eccv / "qrels.eccv.txt"))
+    for command in ("import", "resolve", "augment", "score"):
+        run(command)
+    run("release", "--version", "1.0")
+    folder = root / "releases/1.0"
+    run("release", "check", folder)
+
+    with (folder / "pool.csv").open(newline="") as stream:
+        pooled = {(row["query_id"], row["doc_id"]) for row in csv.DictReader(stream)}
+    original = positives(coco_eccv / "qrels.orig.txt")
+    assert len(pooled) == 35_595
+    assert positives(folder / "qrels.txt") == original | (pooled & positives(coco_eccv / "qrels.eccv.txt"))
+    table = pd.read_parquet(folder / "data/qrels.parquet")
+    assert set(zip(table["query-id"], table["corpus-id"], strict=True)) == original | pooled
+    assert not (
+        folder / "data/disputes.parquet"
+    ).exists()  # there are none, and `datasets` loads no empty split
+
+    again = tmp_path / "again"
+    run("add-collection", folder, "--out", again)
+    assert positives(again / "qrels.txt") == positives(folder / "qrels.txt")
+    assert (again / "queries.tsv").read_bytes() == (root / "collection/queries.tsv").read_bytes()
+    items = [(path / "items.tsv").read_text().splitlines() for path in (again, root / "collection")]
+    assert [line.split("\t")[0] for line in items[0]] == [line.split("\t")[0] for line in items[1]]
