@@ -17,6 +17,7 @@ from fire_toolkit.cli.common import (
     json_option,
     made_file,
     n_of,
+    numbers_of,
     relative_path,
     say,
     say_next,
@@ -115,7 +116,7 @@ def write_pool(
     given: Given, folder: Path, parameters: dict[str, Any], result: PoolingResult, earlier: Earlier
 ) -> None:
     """Write a pool and say what it holds, what has changed, and what comes next."""
-    told = list(_told_changes(result, earlier))  # by the sources of before, which are written over
+    told = list(_told_changes(result, earlier, _takes_all(parameters)))  # before its files are written over
     tables = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
     given.write(folder, tables, "pool", parameters, result.counts)
@@ -166,8 +167,7 @@ def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
     if workspace is None or earlier.pool is None:
         return None
     settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
-    takes_all = settings["strategy"] == "depth" and not settings["budget"] and not settings["per_query"]
-    is_rest_asked = are_all and earlier.is_whole and takes_all  # else a new run moves the others' pairs
+    is_rest_asked = are_all and earlier.is_whole and _takes_all(settings)  # else it moves the others' pairs
     files = [str(relative_path(workspace.root / name)) for name, what in changed.items() if what != GONE]
     to_ask = 0
     if files or not is_rest_asked:
@@ -269,9 +269,17 @@ def _are_same(before: PoolSources, now: PoolSources) -> bool:
     return before[names].equals(now[names])
 
 
-def _told_changes(result: PoolingResult, earlier: Earlier) -> Iterator[str]:
+def _takes_all(parameters: Mapping[str, Any]) -> bool:
+    """Return whether all that the runs bring is pooled, so that each run's pairs are its own affair."""
+    limits = (parameters["budget"], parameters["per_query"])
+    return parameters["strategy"] == "depth" and not any(limits)
+
+
+def _told_changes(result: PoolingResult, earlier: Earlier, takes_all: bool) -> Iterator[str]:
     """Yield which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
     for row in _changes(result, earlier):
+        if row["kind"] == "changed" and not takes_all:  # the strategy has chosen others
+            continue
         pairs, before = n_of(row["n_now"], "pair"), row["n_before"]
         words = {
             "new": f"new, {pairs}",
@@ -318,7 +326,7 @@ def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:
         words.append(f"{n_of(counts['own_items'], 'pair')} of a query and its own item left out")
     stopped = {name[8:]: n for name, n in counts.items() if name.startswith("stopped_")}
     if stopped:
-        words.append("stopped by " + ", ".join(f"{why} {n_of(n, 'query')}" for why, n in stopped.items()))
+        words.append(f"queries stopped: {numbers_of(stopped)}")
     if "again" in counts:
         words.append(f"{n_of(counts['again'], 'pair')} to be asked again (`next-round --strategy`)")
     if "to_ask" in counts:

@@ -35,7 +35,8 @@ class Stage:
     recalls: tuple[str, ...] = ()
 
 
-_JUDGED = ("judgments/judgments.csv", "labels/labels.csv")
+_LABELS = "labels/labels.csv"
+_JUDGED = ("judgments/judgments.csv", _LABELS)
 
 STAGES = (
     Stage("pool", "pool", True, ("runs.files", "collection.qrels"), recalls=_JUDGED),
@@ -148,6 +149,7 @@ def _state(
     changed = _changed_inputs(manifest, inputs, stage, workspace, hash_of)
     reasons += [f"{name} {what}" for name, what in changed.items()]
     reasons += _changed_parameters(manifest, stage, workspace)
+    reasons += _awaited_labels(manifest, workspace, hash_of) if stage.name == "pool" else []
     if reasons and stage.name == "tasks" and _has_begun(workspace):
         return "done", f"{_counts(manifest)}; handed out, and since then {_in_words(reasons)}"
     if not reasons and stage.name in ("import", "pull") and (late := _unanswered(manifest, workspace)):
@@ -271,6 +273,14 @@ def _changed_parameters(manifest: Manifest, stage: Stage, workspace: Workspace) 
         for key, value in manifest.parameters.items()
         if key in settings and settings[key] != value
     ]
+
+
+def _awaited_labels(manifest: Manifest, workspace: Workspace, hash_of: _Hash) -> list[str]:
+    """Return that labels have come since a pool whose strategy goes on from them, if they have."""
+    labels = workspace.root / _LABELS
+    if not manifest.counts.get("stopped_waiting") or not labels.is_file():
+        return []
+    return [] if manifest.inputs.get(_LABELS) == hash_of(labels) else ["there are new labels to go on from"]
 
 
 def _counts(manifest: Manifest) -> str:

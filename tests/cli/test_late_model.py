@@ -474,7 +474,11 @@ def test_move_to_front_asks_in_rounds_until_the_budget(
             said = fire("pool", code=1).stderr
             assert said.startswith("error: strategy move-to-front reads labels, and none are given of the 60")
         fire("resolve")
-    assert "nothing new to ask" in fire("pool").stderr
+        goes_on = ("stale", "there are new labels to go on from")
+        assert (states(fire)["pool"] == goes_on) == (number < 3)
+    said = fire("pool").stderr
+    assert "queries stopped: 30 per_query; 150 judged before, none new" in said
+    assert "changed" not in said
     found = {(row["query_id"], row["doc_id"]) for row in rows(root / "labels/labels.csv")}
     assert found == asked
 
