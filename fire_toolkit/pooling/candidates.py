@@ -180,7 +180,8 @@ def candidates_of(tops: Mapping[str, Run], depth: int) -> Candidates:
     run_ids = pd.Index(list(tops), dtype="str")
     nothing = Known(*(np.empty(0, dtype=kind) for kind in (bool, bool, bool, np.int64, np.int64)))
     entries = (query[order], doc[order], run[order], rank[order])
-    return Candidates(query_ids, doc_ids, run_ids, *entries, depth, nothing, (scores, order))
+    deepest = min(depth, int(rank.max(initial=0)))
+    return Candidates(query_ids, doc_ids, run_ids, *entries, deepest, nothing, (scores, order))
 
 
 def known_of(

@@ -136,7 +136,8 @@ def pool_runs(
         answers = labels if chosen.reads_labels else None
         known = known_of(candidates, positives=positives, asked=asked, judged=judged, labels=answers)
         candidates = replace(candidates, known=known)
-    choice = choose(candidates, Budget(budget, per_query), chosen)
+    limits = (None if number is None else min(number, _NEVER) for number in (budget, per_query))
+    choice = choose(candidates, Budget(*limits), chosen)
     pooled, pairs = _chosen(candidates, choice, positives if include_originals else None)
     if positives is not None:
         pairs = _with_originals(pairs, positives, include_originals)

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -34,7 +35,8 @@ for _name, _strategy in {
 _SPELLING = re.compile(r"(?P<name>[\w-]+)(\((?P<inner>.*)\)|:(?P<rest>.+))?", re.DOTALL)
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*?)\s*", re.DOTALL)
 _OWN = ("query_id", "doc_id", "best_rank", "n_runs", "is_original", "round", "is_judged")
-_KINDS = {int: "a whole number", float: "a number", str: "text"}
+_LARGEST = 10**9
+_KINDS = {int: f"a whole number up to {_LARGEST:,}", float: "a number", str: "text"}
 
 
 class Chosen(NamedTuple):
@@ -106,10 +108,12 @@ def _arguments(text: str, names: list[str], whole: str) -> dict[str, str]:
 def _value(parameter: inspect.Parameter, text: str, whole: str) -> Any:
     kind = type(parameter.default) if parameter.default is not parameter.empty else parameter.annotation
     kind = kind if kind in _KINDS else str
-    try:
-        return kind(text)
-    except ValueError:
-        raise UsageError(f"strategy {whole}: {parameter.name} is {text!r}, expected {_KINDS[kind]}") from None
+    value: Any = None
+    with suppress(ValueError):
+        value = kind(text)
+    if value is None or (kind is int and abs(value) > _LARGEST):
+        raise UsageError(f"strategy {whole}: {parameter.name} is {text!r}, expected {_KINDS[kind]}")
+    return value
 
 
 def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:

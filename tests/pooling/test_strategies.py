@@ -158,7 +158,11 @@ def test_originals_left_out_are_added_with_their_runs_and_ranks() -> None:
     ("strategy", "said"),
     [
         ("rrf(k=-1)", "strategy rrf: k is -1, expected 0 or more"),
-        ("rrf(k=ten)", "strategy rrf(k=ten): k is 'ten', expected a whole number"),
+        ("rrf(k=ten)", "strategy rrf(k=ten): k is 'ten', expected a whole number up to 1,000,000,000"),
+        (
+            "rrf(k=99999999999999999999)",
+            "strategy rrf(k=99999999999999999999): k is '99999999999999999999', ",
+        ),
         ("rrf(p=.5)", "strategy rrf(p=.5): no parameter is called 'p'; rrf takes k"),
         ("rrf(k=1,k=2)", "strategy rrf(k=1,k=2): k is given twice"),
         ("rrf(k=1,2)", "strategy rrf(k=1,2): found '2', expected NAME=VALUE"),
@@ -191,6 +195,12 @@ def test_a_strategy_that_cannot_be_is_refused_in_one_line(strategy: str, said: s
 def test_a_budget_that_cannot_be_is_refused(options: dict[str, int], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         pool_runs(runs_of(ONE), strategy="rrf", **options)  # type: ignore[arg-type]
+
+
+def test_limits_and_depths_beyond_any_run_take_all() -> None:
+    for strategy in (*ORDERS, "move-to-front(batch=1000000000)"):
+        pool = pool_runs(runs_of(ONE), strategy=strategy, depth=10**12, budget=10**30, per_query=10**30).pool
+        assert pooled(pool) == pooled(pool_runs(runs_of(ONE)).pool)
 
 
 def test_one_strategy_is_spelled_in_several_ways() -> None:
