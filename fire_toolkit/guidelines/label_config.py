@@ -46,7 +46,7 @@ def parse_label_config(xml: str, *, where: str = "label_config.xml") -> LabelCon
 
 
 def config_sha256(xml: str, *, where: str = "label_config.xml") -> str:
-    """Return the hash of a labeling config, in hex; indentation and attribute order do not count.
+    """Return the hash of a labeling config, in hex; how wide white space is and attribute order do not count.
 
     Raises:
         FormatError: not XML, or a document type declaration.
@@ -55,8 +55,11 @@ def config_sha256(xml: str, *, where: str = "label_config.xml") -> str:
         >>> config_sha256('<View><A b="1" c="2"/></View>') == config_sha256("<View> <A c='2' b='1'/> </View>")
         True
     """
-    _root(xml, where)
-    return hashlib.sha256(ET.canonicalize(xml, strip_text=True).encode("utf-8")).hexdigest()
+    root = _root(xml, where)
+    for element in root.iter():
+        element.text, element.tail = (" ".join((text or "").split()) for text in (element.text, element.tail))
+    canonical = ET.canonicalize(ET.tostring(root, encoding="unicode"), strip_text=True)
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
 
 def _root(xml: str, where: str) -> ET.Element:
