@@ -47,7 +47,7 @@ from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection, read_connection
 from fire_toolkit.labelstudio.projects import project_settings
 from fire_toolkit.labelstudio.pull import LOOK_BACK_S, pull_answers
-from fire_toolkit.labelstudio.push import make_queues, push_queues
+from fire_toolkit.labelstudio.push import carry_out, make_queues, plan_push
 from fire_toolkit.tables import Tasks, check_pool, check_qrels, check_queries
 
 BATCH = 1000
@@ -206,7 +206,8 @@ def main() -> int:
         ledger = Path(place) / "ledger"
 
         def push() -> list[int]:
-            return [pushed.project for pushed in push_queues(api, campaign, queues, guideline=guideline)]
+            plans = plan_push(api, campaign, queues)
+            return [pushed.project for pushed in carry_out(api, campaign, plans, guideline=guideline)]
 
         def push_anew() -> None:
             nonlocal campaign

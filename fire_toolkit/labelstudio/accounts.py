@@ -24,8 +24,8 @@ from fire_toolkit.labelstudio.annotators import (
     read_register,
     write_register,
 )
-from fire_toolkit.labelstudio.connection import Connection, open_client
-from fire_toolkit.labelstudio.failures import note_request, server_errors
+from fire_toolkit.labelstudio.connection import Connection, browser, open_client
+from fire_toolkit.labelstudio.failures import server_errors
 from fire_toolkit.labelstudio.local_state import prepare_folder
 from fire_toolkit.workspace.locks import hold_lock
 
@@ -180,26 +180,15 @@ class Accounts:
 
     def _sign_up(self, invitation: str, row: Annotator) -> None:
         """Make an account as its owner would on the sign-up page: the API makes none with a password."""
-        import httpx
-
         path, params = "/user/signup/", {"token": invitation}
-        with (
-            server_errors(self._connection),
-            httpx.Client(
-                base_url=self._connection.url,
-                transport=self._transport,
-                timeout=60,
-                trust_env=not self._connection.is_local,
-                event_hooks={"request": [note_request]},
-            ) as browser,
-        ):
-            page = browser.get(path, params=params)
+        with server_errors(self._connection), browser(self._connection, transport=self._transport) as client:
+            page = client.get(path, params=params)
             form = {"email": row.email, "password": row.password, "csrfmiddlewaretoken": _csrf(page)}
-            answer = browser.post(
+            answer = client.post(
                 path, params=params, data=form, headers={"Referer": f"{self._connection.url}{path}"}
             )
             if answer.status_code == 302:
-                self._let_space_submit(browser)
+                self._let_space_submit(client)
                 return
         words = "; ".join(unescape(text).strip() for text in _COMPLAINT.findall(answer.text))
         if answer.status_code == 200 and "already exists" in words:
@@ -209,10 +198,10 @@ class Accounts:
             f"{': ' + words if words else ''}); see `fire-toolkit doctor`"
         )
 
-    def _let_space_submit(self, browser: httpx.Client) -> None:
+    def _let_space_submit(self, client: httpx.Client) -> None:
         """Set the new account's key; a server that cannot do so leaves it at Ctrl+Enter."""
-        headers = {"X-CSRFToken": browser.cookies.get("csrftoken") or "", "Referer": self._connection.url}
-        browser.patch("/api/current-user/hotkeys/", json={"custom_hotkeys": _HOTKEYS}, headers=headers)
+        headers = {"X-CSRFToken": client.cookies.get("csrftoken") or "", "Referer": self._connection.url}
+        client.patch("/api/current-user/hotkeys/", json={"custom_hotkeys": _HOTKEYS}, headers=headers)
 
 
 def _csrf(page: httpx.Response) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from fire_toolkit.errors import ServerError
 from fire_toolkit.labelstudio.connection import Connection, open_client
 from fire_toolkit.labelstudio.failures import server_errors
+from fire_toolkit.labelstudio.local_api import COUNTS
 
 if TYPE_CHECKING:
     import httpx
@@ -96,10 +97,7 @@ class Api:
         found: dict[int, Json] = {}
         page = 1
         while True:
-            fields = "id,title,description,label_config,created_at"
-            fields += (
-                ",task_number,total_annotations_number,skipped_annotations_number" if with_counts else ""
-            )
+            fields = "id,title,description,label_config,created_at" + (f",{COUNTS}" if with_counts else "")
             params = {"page": page, "page_size": 100, "ordering": "id", "include": fields}
             answer = self._read("api/projects/", params, past_the_end={} if page > 1 else None)
             results = answer.get("results") or [] if isinstance(answer, dict) else []
@@ -145,9 +143,7 @@ class Api:
 
     def update_task(self, number: int, content: Mapping[str, Any]) -> None:
         """Replace the data of a task (doing it twice does no harm)."""
-        body = {"data": dict(content)}
-        path = f"api/tasks/{number}/"
-        self._again(lambda: self._write(lambda once: _json_of(self._send("PATCH", path, once, json=body))))
+        self._change_task(number, {"data": dict(content)})
 
     def shown_data(self, number: int) -> Json:
         """Return the data of a task as its page gets them: with addresses in the place of buckets."""
@@ -162,7 +158,10 @@ class Api:
 
     def close_task(self, number: int) -> None:
         """Call a task done, so that it is not offered any more; it stays, and can still be opened."""
-        path, content = f"api/tasks/{number}/", {"is_labeled": True}
+        self._change_task(number, {"is_labeled": True})
+
+    def _change_task(self, number: int, content: Json) -> None:
+        path = f"api/tasks/{number}/"
         self._again(lambda: self._write(lambda once: _json_of(self._send("PATCH", path, once, json=content))))
 
     def hooks(self) -> list[Json]:

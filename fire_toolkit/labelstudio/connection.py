@@ -215,6 +215,21 @@ def authorization(connection: Connection) -> str:
         client._client_wrapper.httpx_client.httpx_client.close()
 
 
+def browser(
+    connection: Connection, *, timeout_s: float = TIMEOUT_S, transport: httpx.BaseTransport | None = None
+) -> httpx.Client:
+    """Return a client that asks a server as a browser does: without the SDK and without the token."""
+    import httpx
+
+    return httpx.Client(
+        base_url=connection.url,
+        transport=transport,
+        timeout=timeout_s,
+        trust_env=not connection.is_local,
+        event_hooks={"request": [note_request]},
+    )
+
+
 def labeling_page(connection: Connection, project: int) -> str:
     """Return the address at which an annotator's tasks of a project come one after another."""
     return f"{connection.page_url}/projects/{project}/data?labeling=1"

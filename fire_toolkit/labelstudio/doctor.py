@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fire_toolkit.errors import FireError, ServerError, UsageError
-from fire_toolkit.labelstudio.connection import Connection, open_client, read_connection
+from fire_toolkit.labelstudio.connection import Connection, browser, open_client, read_connection
 from fire_toolkit.labelstudio.failures import server_errors
 
 if TYPE_CHECKING:
@@ -117,10 +117,8 @@ def _ask_version(
 
     call = f"GET {connection.url}/api/version"
     try:
-        with httpx.Client(
-            timeout=TIMEOUT_S, transport=transport, trust_env=not connection.is_local
-        ) as client:
-            answer = client.get(f"{connection.url}/api/version")
+        with browser(connection, timeout_s=TIMEOUT_S, transport=transport) as client:
+            answer = client.get("/api/version")
         release = answer.json()["release"]
     except httpx.HTTPError as error:
         raise ServerError(f"{call}: {type(error).__name__} {error}") from error

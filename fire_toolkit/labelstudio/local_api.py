@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fire_toolkit.errors import ServerError
-from fire_toolkit.labelstudio.connection import Connection
-from fire_toolkit.labelstudio.failures import note_request, without_token
+from fire_toolkit.labelstudio.connection import Connection, browser
+from fire_toolkit.labelstudio.failures import without_token
 
 if TYPE_CHECKING:
     import httpx
 
 _TIMEOUT_S = 20.0
 _GLANCE_S = 3.0
-_COUNTED = "id,title,description,task_number,total_annotations_number,skipped_annotations_number"
+COUNTS = "task_number,total_annotations_number,skipped_annotations_number"
 
 
 class LocalApi:
@@ -72,15 +72,7 @@ class LocalApi:
         return {"Authorization": f"Token {self._connection.token}"}
 
     def _client(self) -> httpx.Client:
-        import httpx
-
-        return httpx.Client(
-            base_url=self._connection.url,
-            timeout=_TIMEOUT_S,
-            transport=self._transport,
-            trust_env=False,
-            event_hooks={"request": [note_request]},
-        )
+        return browser(self._connection, timeout_s=_TIMEOUT_S, transport=self._transport)
 
 
 def glance_at_projects(
@@ -93,12 +85,10 @@ def glance_at_projects(
     """
     import httpx
 
-    with httpx.Client(
-        base_url=connection.url, timeout=_GLANCE_S, transport=transport, trust_env=not connection.is_local
-    ) as client:
+    with browser(connection, timeout_s=_GLANCE_S, transport=transport) as client:
         try:
             headers = {"Authorization": _authorization(client, connection.token)}
-            params = {"include": _COUNTED, "page_size": "1000", "ordering": "id"}
+            params = {"include": f"id,title,description,{COUNTS}", "page_size": "1000", "ordering": "id"}
             answer = client.get("/api/projects/", params=params, headers=headers).raise_for_status()
             found = answer.json()["results"]
         except httpx.HTTPStatusError as error:

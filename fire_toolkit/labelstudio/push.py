@@ -208,13 +208,6 @@ def _answered(api: Api, plan: Plan) -> list[str]:
     ]
 
 
-def push_queues(
-    api: Api, campaign: Campaign, queues: Sequence[Queue], *, guideline: Guideline
-) -> Iterator[Pushed]:
-    """Look what queues lack on the server and bring it there; errors are those of `plan_push`."""
-    yield from carry_out(api, campaign, plan_push(api, campaign, queues), guideline=guideline)
-
-
 def carry_out(
     api: Api,
     campaign: Campaign,

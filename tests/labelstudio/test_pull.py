@@ -30,7 +30,7 @@ from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio import api as api_module
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import make_queues, push_queues
+from fire_toolkit.labelstudio.push import carry_out, make_queues, plan_push
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}
 ROUND = round_of(tasks_of(10, overlap=0.4))
@@ -45,7 +45,8 @@ def pushed_server(entry: Round = ROUND, done: set[tuple[str, str]] | None = None
 
 def push(server: FakeServer, entry: Round, done: set[tuple[str, str]]) -> None:
     queues = make_queues(entry, GUIDELINE, done=done)
-    list(push_queues(make_api(server), CAMPAIGN, queues, guideline=GUIDELINE))
+    api = make_api(server)
+    list(carry_out(api, CAMPAIGN, plan_push(api, CAMPAIGN, queues), guideline=GUIDELINE))
 
 
 def task_for(server: FakeServer, name: str, place: int = 0) -> int:

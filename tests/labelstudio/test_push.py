@@ -25,7 +25,7 @@ from fire_toolkit.labelstudio import push as pushing
 from fire_toolkit.labelstudio.api import Api, Uncertain
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.projects import project_settings
-from fire_toolkit.labelstudio.push import Pushed, make_queues, push_queues
+from fire_toolkit.labelstudio.push import Pushed, carry_out, make_queues, plan_push
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
 
 ROUND = round_of(tasks_of(12, overlap=0.5))
@@ -33,7 +33,8 @@ ROUND = round_of(tasks_of(12, overlap=0.5))
 
 def push(server: FakeServer, entry: Round = ROUND, done: set[tuple[str, str]] | None = None) -> list[Pushed]:
     queues = make_queues(entry, GUIDELINE, done=done or set())
-    return list(push_queues(make_api(server), CAMPAIGN, queues, guideline=GUIDELINE))
+    api = make_api(server)
+    return list(carry_out(api, CAMPAIGN, plan_push(api, CAMPAIGN, queues), guideline=GUIDELINE))
 
 
 def push_until_done(server: FakeServer, limit: int = 60) -> None:

@@ -1,4 +1,4 @@
-"""A campaign with PostgreSQL behind Label Studio; with FIRE_LIVE_POSTGRES=1 only, for it takes minutes."""
+"""A campaign with PostgreSQL behind Label Studio, with FIRE_LIVE_POSTGRES=1 only: it takes over a minute."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def database() -> Iterator[str]:
     """The URL of an empty database of a PostgreSQL of our own, on the loopback."""
     place = programs()
     if os.environ.get("FIRE_LIVE_POSTGRES") != "1":
-        pytest.skip("takes minutes: set FIRE_LIVE_POSTGRES=1")
+        pytest.skip("takes over a minute: set FIRE_LIVE_POSTGRES=1")
     if place is None:
         pytest.skip("no PostgreSQL: apt-get install postgresql")
     root = Path(tempfile.mkdtemp(prefix="fire-postgres-"))
