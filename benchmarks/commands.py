@@ -80,6 +80,7 @@ LABELS = ("labels/*.csv",)
 
 COMMANDS = (
     Command("add-run", "add-run matrices/m0.npy --out stored", ("runs/m0.npy", *QRELS), ("stored/*",), 3),
+    Command("plan", "plan", (*RUNS, *QRELS), (), 60),
     Command("pool", "pool", (*RUNS, *QRELS), ("pool/*.csv",), 5),
     Command("tasks", f"tasks --overlap {OVERLAP}", (*POOL, "collection/*.tsv"), ("tasks/*.json",), 8),
     Command("import", "import", ("exports/*.json",), ("judgments/*.csv",)),

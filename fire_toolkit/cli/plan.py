@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import pandas as pd
 
-from fire_toolkit.cli.common import (
-    format_option,
-    made_file,
-    n_of,
-    say,
-    say_next,
-)
+from fire_toolkit.cli.common import format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import measure_option, out_option, reads
-from fire_toolkit.cli.own_items import queries_own_items
-from fire_toolkit.cli.printing import drawn_cells, print_table
+from fire_toolkit.cli.plan_inputs import designs_given, lists_given, seconds_given, worlds_given
+from fire_toolkit.cli.printing import drawn_cells, print_table, shown_as
 from fire_toolkit.errors import UsageError
-from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.planning.designs import POLICIES, Design, parse_pool, usual_designs
-from fire_toolkit.planning.lists import Lists, lists_of
+from fire_toolkit.planning.designs import POLICIES
+from fire_toolkit.planning.late import late_costs
+from fire_toolkit.planning.lists import Lists
+from fire_toolkit.planning.pilot import draw_pilot
 from fire_toolkit.planning.plan import (
     DEPTH,
     MEASURES,
@@ -34,12 +29,22 @@ from fire_toolkit.planning.plan import (
     OVERLAP,
     RATES,
     Plan,
-    assumed_worlds,
     plan_designs,
 )
-from fire_toolkit.planning.relevance import ASSUMPTIONS
+from fire_toolkit.planning.relevance import ASSUMPTIONS, RelevanceModel
 from fire_toolkit.planning.table import Wish
 from fire_toolkit.planning.words import cost_plot, paragraph, plan_cells, sentences
+
+_LATE = {
+    "world": ("positives", ""),
+    "depth": ("depth", ""),
+    "n_before": ("pairs before", ",.0f"),
+    "n_added": ("added", ",.0f"),
+    "share_added": ("share", ".0%"),
+    "n_judgments": ("judgments", ",.0f"),
+    "hours": ("hours", ",.0f"),
+    "n_positives": ("new positives", ",.0f"),
+}
 
 
 @click.command()
@@ -69,7 +74,22 @@ from fire_toolkit.planning.words import cost_plot, paragraph, plan_cells, senten
     help="Find the cheapest design that has every run's first measure right to so many points.",
 )
 @click.option(
-    "--pool", "pools", multiple=True, metavar="POOL", help="depth(10), rrf(10), settle(C@10), deep(10)."
+    "--strategy",
+    "strategies",
+    multiple=True,
+    metavar="NAME",
+    help="As for `pool`: depth, rrf(k=60), rbp(p=.95), …, or settle(C@10).",
+)
+@click.option("--depth", "depths", multiple=True, type=click.IntRange(min=1), help="Of the strategy depth.")
+@click.option(
+    "--per-query", multiple=True, type=click.IntRange(min=1), metavar="N", help="Of other strategies."
+)
+@click.option(
+    "--deep-queries",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    metavar="SHARE",
+    help="Judge so many of the queries to --deep-depth, drawn at random.",
 )
 @click.option(
     "--votes", "policies", multiple=True, type=click.Choice(POLICIES), help="How often pairs are asked."
@@ -97,7 +117,7 @@ from fire_toolkit.planning.words import cost_plot, paragraph, plan_cells, senten
     help="low, middle, high, or how many positives a query are missing in the top 10. [default: all three]",
 )
 @click.option(
-    "--depth", type=click.IntRange(min=1), default=DEPTH, show_default=True, help="Rank looked down to."
+    "--deep-depth", type=click.IntRange(min=1), default=DEPTH, show_default=True, help="Rank looked down to."
 )
 @click.option(
     "--most-queries",
@@ -110,6 +130,22 @@ from fire_toolkit.planning.words import cost_plot, paragraph, plan_cells, senten
     "--repeats", type=click.IntRange(min=2), default=N_REPEATS, show_default=True, help="Simulations."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all draws.")
+@click.option(
+    "--settle", is_flag=True, help="Show what settling C@1, C@5 and C@10 would take, beside the whole pools."
+)
+@click.option(
+    "--late",
+    multiple=True,
+    metavar="RUN",
+    help="Show what a run that comes later would add (may be repeated).",
+)
+@click.option(
+    "--draw-pilot", type=click.IntRange(min=1), metavar="N", help="Write a pool of N random pairs to --out."
+)
+@click.option(
+    "--pilot", metavar="FILE", help="Judgments of such a pool, or any others: how many positives there are."
+)
+@click.option("--guideline", metavar="NAME", help="The guideline that the pilot was judged by.")
 @click.option("--plot", metavar="FILE", help="Write cost against error as a Vega-Lite specification.")
 @click.option(
     "--paragraph", "latex", metavar="FILE", help="Write the cheapest design as a paragraph of LaTeX."
@@ -120,82 +156,92 @@ def plan(given: Given, measures: tuple[str, ...], **options: Any) -> None:
     """Plan how many pairs to ask, how deep and how often: cost, errors, and the differences that are told.
 
     Simulates designs on the runs themselves. Without judgments nobody knows how many positives the qrels
-    leave out, so each number comes three times, low/middle/high, as other benchmarks have it.
+    leave out, so numbers come three times, low/middle/high, as other benchmarks have it. --draw-pilot writes
+    a pool of a few hundred random pairs for `tasks --overlap 1`; with their judgments as --pilot the numbers
+    are of your own benchmark.
 
-    Pools: depth(K), the top K of every run; rrf(N), the N first pairs of each query by reciprocal rank
-    fusion; settle(C@K), what can still decide C@K; deep(K), and a random tenth of the queries to --depth.
-    Votes: one; verify, a second on each positive; until-confirmed, the same until one is confirmed; doubled;
-    a third always where two differ.
+    Strategies: depth, the top --depth of every run; any other of `pool` that needs no answers, the first
+    --per-query pairs of each query; settle(C@k), what can still decide C@k. Votes: one; verify, a second on
+    each positive; until-confirmed, the same until one is confirmed; doubled; a third where two differ.
 
-    found: the share of the positives in the runs' top --depth that are asked. Each measure: how many points
-    it is off, + too high, − too low, ± by chance. tells: the least true difference of two runs that is told,
-    at 80% power and 5%, after Holm.
+    found: the share of the positives in the runs' top --deep-depth that are asked. Each measure: how many
+    points it is off, + too high, − too low, ± by chance. tells: the least true difference of two runs that
+    is told, at 80% power and 5%, after Holm.
     """
-    names = measures or MEASURES
     options["seed"] = given.values["seed"]
-    lists = _lists(given, options)
-    seconds = options["seconds"] or _seconds(given)
+    lists = lists_given(given, options)
+    if options["draw_pilot"]:
+        _draw_pilot(given, lists, options["draw_pilot"], options["seed"])
+        return
+    options["seconds"] = options["seconds"] or seconds_given(given)
+    worlds = worlds_given(given, lists, options)
+    if options["late"]:
+        _show_late(given, lists, worlds, options)
+        return
+    names = measures or MEASURES
     wish = _wish(names[0], options["tell"], options["within"])
-    worlds = assumed_worlds(lists, options["assumed"], rates=options["rates"])
-    designs = _designs(lists, options)
-    n_steps = len(worlds) * len(designs) * options["repeats"]
-    with Meter("simulations", n_steps) as meter:
-        planned = plan_designs(
+    planned = _planned(lists, worlds, names, wish, options)
+    print_table(planned.designs, given.form, _drawn, basis=_basis(lists, worlds, options))
+    _say(planned, wish, names[0])
+    _write(given, lists, planned, {**options, "measures": list(names)})
+    say_next("pool", "RUN... --qrels QRELS --out pool")
+
+
+def _planned(
+    lists: Lists,
+    worlds: dict[str, RelevanceModel],
+    measures: Sequence[str],
+    wish: Wish | None,
+    options: dict[str, Any],
+) -> Plan:
+    designs = designs_given(lists, options)
+    with Meter("simulations", len(worlds) * len(designs) * options["repeats"]) as meter:
+        return plan_designs(
             lists,
             worlds,
-            names,
+            measures,
             designs=designs,
             budget=options["budget"],
             hours=options["hours"],
-            seconds=seconds,
+            seconds=options["seconds"],
             wish=wish,
             n_repeats=options["repeats"],
             seed=options["seed"],
             tell=meter,
         )
-    print_table(planned.designs, given.form, _drawn, basis=_basis(lists, options))
-    _say(planned, wish, names[0])
-    _write(given, lists, planned, options, wish)
-    say_next("pool", "RUN... --qrels QRELS --out pool")
 
 
-def _lists(given: Given, options: dict[str, Any]) -> Lists:
-    own_items = queries_own_items(given)
-    depth = options["depth"]
-    return lists_of(
-        given.runs_to(depth + 1 if own_items else depth),
-        given.original,
-        depth=depth,
-        most_queries=options["most_queries"],
-        seed=options["seed"],
-        own_items=own_items,
+def _draw_pilot(given: Given, lists: Lists, n_pairs: int, seed: int) -> None:
+    """Write a pool of random pairs by band of ranks."""
+    folder = given.out("plan/pilot")
+    pool = draw_pilot(lists, n_pairs, seed=seed)
+    counts = {"pairs": len(pool), "queries": int(pool["query_id"].nunique())}
+    given.write(folder, {"pool.csv": pool}, "plan", {"draw_pilot": n_pairs, "seed": seed}, counts)
+    bands = (
+        pool.groupby("stratum", sort=False)
+        .size()
+        .sort_index(key=lambda names: names.str.split("-").str[0].astype(int))
     )
+    shown = ", ".join(f"{n:,} of ranks {band}" for band, n in bands.items())
+    say(f"{n_of(len(pool), 'pair')} of {n_of(counts['queries'], 'query')} in {folder / 'pool.csv'}: {shown}")
+    known = f"--queries {given.hint('QUERIES')} --out {folder / 'tasks.json'}"
+    say_next(f"tasks {folder} --overlap 1", known)
 
 
-def _designs(lists: Lists, options: dict[str, Any]) -> list[Design]:
-    """Return the designs by the pools and votes named, else the usual ones."""
-    policies, overlap = options["policies"], options["overlap"]
-    if not options["pools"]:
-        usual = usual_designs(lists, overlap=overlap)
-        return [design for design in usual if not policies or design.policy in policies]
-    pools = [parse_pool(text) for text in options["pools"]]
-    for strategy, depth in pools:
-        if strategy != "rrf" and depth > lists.depth:
-            raise UsageError(f"{strategy} to rank {depth}, but the runs are looked at down to {lists.depth}")
-    return [
-        Design(strategy, depth, policy, overlap)
-        for strategy, depth in pools
-        for policy in (("verify",) if strategy == "settle" else policies or POLICIES)
-    ]
-
-
-def _seconds(given: Given) -> float:
-    """Return the median seconds of the workspace's judgments, nan where there are none."""
-    path = made_file("judgments/judgments.csv")
-    table = read_delimited(given.use(path), only=["duration_s"]) if path else None
-    if table is None or "duration_s" not in table.columns:
-        return math.nan
-    return float(pd.to_numeric(table["duration_s"], errors="coerce").median())
+def _show_late(
+    given: Given, lists: Lists, worlds: dict[str, RelevanceModel], options: dict[str, Any]
+) -> None:
+    """Print what the late runs add to the pool of the others."""
+    table = late_costs(
+        lists,
+        options["late"],
+        worlds,
+        depths=options["depths"] or (5, 10, 20),
+        overlap=options["overlap"],
+        seconds=options["seconds"],
+        seed=options["seed"],
+    )
+    print_table(table, given.form, shown_as(_LATE), basis=_basis(lists, worlds, options))
 
 
 def _wish(measure: str, tell: float | None, within: float | None) -> Wish | None:
@@ -211,10 +257,10 @@ def _drawn(designs: pd.DataFrame, output_format: str) -> str:
     return drawn_cells(rows, output_format)
 
 
-def _basis(lists: Lists, options: dict[str, Any]) -> str:
+def _basis(lists: Lists, worlds: dict[str, RelevanceModel], options: dict[str, Any]) -> str:
     """Return what the numbers are of, in words."""
     of_all = "" if lists.n_queries == lists.n_universe else f" of {lists.n_universe:,}, drawn at random"
-    true, false = options["rates"]
+    true, false = next(iter(worlds.values())).rates
     return "; ".join(
         [
             f"{n_of(len(lists.run_ids), 'run')} to rank {lists.depth}",
@@ -234,25 +280,25 @@ def _say(planned: Plan, wish: Wish | None, first: str) -> None:
         say(line)
 
 
-def _write(given: Given, lists: Lists, planned: Plan, options: dict[str, Any], wish: Wish | None) -> None:
+def _write(given: Given, lists: Lists, planned: Plan, options: dict[str, Any]) -> None:
     parameters = {name: value for name, value in options.items() if name not in ("plot", "latex")}
+    latex = ""
+    if options["latex"]:
+        if planned.best.empty:
+            raise UsageError("--paragraph describes the design that fulfils a wish; give --tell or --within")
+        row = planned.best.iloc[len(planned.best) // 2]
+        by_pilot = "with positives as a pilot suggests"
+        source = by_pilot if row["world"] == "pilot" else f"with the assumption ``{row['world']}''"
+        latex = paragraph(
+            row, source=source, n_runs=len(lists.run_ids), depth=lists.depth, seed=options["seed"]
+        )
     given.keep(planned.designs, "plan", parameters)
     if options["plot"]:
         _write_text(
             given, options["plot"], json.dumps(cost_plot(planned.designs), indent=1) + "\n", parameters
         )
-    if options["latex"]:
-        if planned.best.empty:
-            raise UsageError("--paragraph describes the design that fulfils a wish; give --tell or --within")
-        row = planned.best.iloc[len(planned.best) // 2]
-        text = paragraph(
-            row,
-            source=f"with the assumption ``{row['world']}''",
-            n_runs=len(lists.run_ids),
-            depth=lists.depth,
-            seed=options["seed"],
-        )
-        _write_text(given, options["latex"], text, parameters)
+    if latex:
+        _write_text(given, options["latex"], latex, parameters)
 
 
 def _write_text(given: Given, file: str, text: str, parameters: dict[str, Any]) -> None:

@@ -59,14 +59,14 @@ def answer(lists: Lists, design: Design, votes: Votes) -> Answers:
     """Return the answers to a design that judges all queries."""
     asked = design.pooled(lists)
     is_open: Bools = np.zeros(len(asked), dtype=bool)
-    if design.strategy == "settle":
-        is_open = _open_pairs(lists, asked, votes, (design.depth,))
+    if design.settles:
+        is_open = _open_pairs(lists, asked, votes, (design.settles,), lists.by_tops(design.settles))
         asked = is_open
     elif design.policy == "until-confirmed":
-        is_open = _open_pairs(lists, asked, votes, CUTOFFS)
+        is_open = _open_pairs(lists, asked, votes, CUTOFFS, lists.by_rank)
     is_verified: Bools | bool = is_open if design.policy == "until-confirmed" else design.policy == "verify"
     shallow = _labelled(lists, asked, votes, is_verified, _doubled(design, votes))
-    if design.strategy != "deep":
+    if not design.deep_share:
         return shallow
     rest = (lists.best_rank <= lists.depth) & ~asked
     beyond = _labelled(lists, rest, votes, True, np.zeros(len(rest), dtype=bool))
@@ -91,13 +91,13 @@ def _labelled(
     return Answers(asked, (asked & label) | lists.is_original, n_votes)
 
 
-def _open_pairs(lists: Lists, asked: Bools, votes: Votes, cutoffs: tuple[int, ...]) -> Bools:
+def _open_pairs(lists: Lists, asked: Bools, votes: Votes, cutoffs: tuple[int, ...], order: Ints) -> Bools:
     """Return the pairs that can still give some run its first positive within a cutoff, asked in order.
 
-    A query's pairs come by best rank, then fusion. A run's top k is closed by an original or a verified
+    A run's top k is closed by an original or a verified
     positive that it holds; a pair is open where it stands in some top k that is not closed.
     """
-    order = lists.by_rank[asked[lists.by_rank]]
+    order = order[asked[order]]
     n_runs = len(lists.run_ids)
     inside = (lists.ranks[order][:, :, None] <= np.array(cutoffs)).reshape(len(order), -1)
     closed = np.zeros((lists.n_queries, n_runs * len(cutoffs)), dtype=bool)

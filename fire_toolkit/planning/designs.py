@@ -8,26 +8,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fire_toolkit.arrays import Bools, Ints, are_among, rows_of_lists, starts_of_lists
+from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import UsageError
 from fire_toolkit.planning.lists import Lists
+from fire_toolkit.pooling.registry import parse_strategy
 
-STRATEGIES = ("depth", "rrf", "settle", "deep")
 POLICIES = ("one", "verify", "until-confirmed", "doubled")
 LEAST_QUERIES = 40  # of a sample of queries that a mean is estimated from
+_SETTLES = re.compile(r"settle[(:]C@([1-9][0-9]*)\)?")
 
 
 @dataclass(frozen=True)
 class Design:
     """One way to spend judgments.
 
-    strategy: `depth`, the union of the runs' top `depth`; `rrf`, the first `depth` pairs of each query by
-    reciprocal rank fusion; `settle`, of the union those that can still decide C@depth; `deep`, the union,
-    and a random `deep_share` of the queries to the depth of the lists, each positive there verified.
-    policy: `one` vote a pair; `verify`, a second vote on each positive; `until-confirmed`, the same until
-    one positive of every run and cutoff is confirmed; `doubled`, two votes a pair; a third always where two
-    differ. overlap: the random share of pairs that two people judge anyway, for alpha. queries: the random
-    share of queries that is judged.
+    strategy: as `pool` has it: `depth`, all that stands in the top `depth` of a run; one that takes
+    `per_query` pairs of each query; or `settle(C@k)`, of the tops those that can still decide C@k.
+    deep_share: of the queries that are judged to the depth of the lists, at random, each positive there
+    verified; 0: none. policy: `one` vote a pair; `verify`, a second vote on each positive;
+    `until-confirmed`, the same until one positive of every run and cutoff is confirmed; `doubled`, two votes
+    a pair; a third always where two differ. overlap: the random share of pairs that two people judge anyway,
+    for alpha. queries: the random share of queries that is judged.
     """
 
     strategy: str = "depth"
@@ -35,59 +36,57 @@ class Design:
     policy: str = "one"
     overlap: float = 0.1
     queries: float = 1.0
-    deep_share: float = 0.1
+    per_query: int | None = None
+    deep_share: float = 0.0
 
     def __post_init__(self) -> None:
-        for what, name, known in (
-            ("strategy", self.strategy, STRATEGIES),
-            ("policy", self.policy, POLICIES),
-        ):
-            if name not in known:
-                raise UsageError(f"no {what} {name!r} to plan with; expected {', '.join(known)}")
-        if self.depth < 1:
-            raise UsageError(f"depth {self.depth}, expected 1 or more")
-        for what, share in (("share of queries", self.queries), ("share judged deep", self.deep_share)):
-            if not 0 < share <= 1:
-                raise UsageError(f"{what} {share:g}, expected above 0 and at most 1")
-        if not 0 <= self.overlap <= 1:
-            raise UsageError(f"overlap {self.overlap:g}, expected from 0 to 1")
+        if self.policy not in POLICIES:
+            raise UsageError(f"no votes {self.policy!r} to plan with; expected {', '.join(POLICIES)}")
+        if self.depth < 1 or (self.per_query is not None and self.per_query < 1):
+            raise UsageError(f"depth {self.depth}, {self.per_query} pairs a query; expected 1 or more")
+        if not 0 < self.queries <= 1:
+            raise UsageError(f"share of queries {self.queries:g}, expected above 0 and at most 1")
+        for what, share in (("overlap", self.overlap), ("share of queries judged deep", self.deep_share)):
+            if not 0 <= share <= 1:
+                raise UsageError(f"{what} {share:g}, expected from 0 to 1")
+        if self.settles and self.deep_share:
+            raise UsageError("queries judged deep go with a whole pool, not with a settled one")
+        if self.settles is None and self.strategy != "depth":
+            if parse_strategy(self.strategy).reads_labels:
+                raise UsageError(
+                    f"strategy {self.strategy} waits for answers, and plan has none; leave it out"
+                )
+            if self.per_query is None:
+                raise UsageError(f"strategy {self.strategy}: how many pairs of a query? Give --per-query")
+
+    @property
+    def settles(self) -> int | None:
+        """Return the cutoff k of `settle(C@k)`, None for another strategy."""
+        found = _SETTLES.fullmatch(self.strategy)
+        return int(found[1]) if found else None
+
+    @property
+    def reach(self) -> int:
+        """Return the rank of a run down to which every doc is asked, or would be if it mattered."""
+        return self.settles or (self.depth if self.strategy == "depth" else 0)
 
     @property
     def pool(self) -> str:
         """Return what is judged, in words."""
-        return {
-            "depth": f"depth {self.depth}",
-            "rrf": f"rrf, {self.depth} a query",
-            "settle": f"settle C@{self.depth}",
-            "deep": f"depth {self.depth}, {self.deep_share:.0%} of queries deep",
-        }[self.strategy]
+        deep = f", {self.deep_share:.0%} of queries deep" if self.deep_share else ""
+        if self.settles:
+            return f"settle(C@{self.settles}){deep}"
+        return (
+            f"{self.strategy}, {self.per_query} a query{deep}"
+            if self.per_query
+            else f"depth {self.depth}{deep}"
+        )
 
     def pooled(self, lists: Lists) -> Bools:
         """Return which pairs are asked, or in `settle` can be, were all queries judged."""
-        if self.strategy == "rrf":
-            return _first_by_fusion(lists, self.depth)
-        return np.asarray(lists.best_rank <= self.depth)
-
-
-def _first_by_fusion(lists: Lists, n_pairs: int) -> Bools:
-    """Return the first pairs of each query by fusion; no run has the originals at the end."""
-    found = lists.best_rank <= lists.depth
-    lengths = lists.count(np.ones(len(found), dtype=bool))
-    kept = np.minimum(lists.count(found), n_pairs)
-    chosen: Ints = lists.by_fusion[rows_of_lists(starts_of_lists(lengths)[:-1], kept)]
-    return are_among(chosen, len(found))
-
-
-def parse_pool(text: str) -> tuple[str, int]:
-    """Return strategy and depth of a pool as `plan` has it typed: depth(10), rrf(10), settle(C@10), deep(10).
-
-    Raises:
-        UsageError: it is none of these.
-    """
-    found = re.fullmatch(r"(depth|rrf|deep)\(([1-9][0-9]*)\)|(settle)\(C@([1-9][0-9]*)\)", text)
-    if found is None:
-        raise UsageError(f"no pool {text!r}; expected depth(10), rrf(10), settle(C@10) or deep(10), say")
-    return found[1] or found[3], int(found[2] or found[4])
+        if self.per_query is not None:
+            return lists.chosen(self.strategy, self.per_query)
+        return np.asarray(lists.best_rank <= self.reach)
 
 
 def usual_designs(lists: Lists, *, overlap: float, k: int = 10) -> list[Design]:
@@ -99,11 +98,11 @@ def usual_designs(lists: Lists, *, overlap: float, k: int = 10) -> list[Design]:
     """
     depths = [depth for depth in (5, 10, 20) if depth <= lists.depth] or [lists.depth]
     designs = [Design(depth=depth, policy=policy) for policy in POLICIES for depth in depths]
-    designs += [Design("rrf", 10, policy) for policy in ("one", "until-confirmed")]
+    designs += [Design("rrf", policy=policy, per_query=10) for policy in ("one", "until-confirmed")]
     if k <= lists.depth:
-        designs.append(Design("settle", k, "verify"))
+        designs.append(Design(f"settle(C@{k})", policy="verify"))
     if lists.depth > 10:
-        designs += [Design("deep", 10, policy) for policy in ("verify", "until-confirmed")]
+        designs += [Design(policy=policy, deep_share=0.1) for policy in ("verify", "until-confirmed")]
     return [replace(design, overlap=overlap) for design in designs]
 
 
@@ -123,10 +122,10 @@ def within_budget(
     kept = []
     for design, cost in zip(designs, costs, strict=True):
         share = min(1.0, budget / cost)
-        if share == 1 or (design.strategy != "deep" and int(share * n_queries) >= least):
+        if share == 1 or (not design.deep_share and int(share * n_queries) >= least):
             kept.append(replace(design, queries=int(share * n_queries) / n_queries if share < 1 else 1.0))
     if not kept:
-        cheapest = min(cost for design, cost in zip(designs, costs, strict=True) if design.strategy != "deep")
+        cheapest = min(cost for design, cost in zip(designs, costs, strict=True) if not design.deep_share)
         raise UsageError(
             f"a budget of {budget:,.0f} is too small: {least} queries of the cheapest design take "
             f"{cheapest * least / n_queries:,.0f}"

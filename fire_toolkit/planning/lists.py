@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query
+from fire_toolkit.arrays import Bools, Floats, Ints, are_among, count_by_query
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.matching.judged_ranking import JudgedRanking
@@ -29,7 +29,8 @@ class Lists:
 
     n_universe: how many queries the qrels hold; n_queries: how many of them are here, drawn at random;
     pairs: query_id and doc_id of each pair, ordered by query; query: of each pair; ranks: (n_pairs, n_runs),
-    `depth` + 1 where the run does not have the pair; is_original: of each pair.
+    `depth` + 1 where the run does not have the pair; is_original: of each pair; tables, own_items: what the
+    lists were made of, for these queries.
     """
 
     run_ids: tuple[str, ...]
@@ -40,6 +41,8 @@ class Lists:
     query: Ints
     ranks: Ints
     is_original: Bools
+    tables: Sequence[Run]
+    own_items: Queries | OwnItems | None = None
 
     @property
     def scale(self) -> float:
@@ -66,10 +69,29 @@ class Lists:
         """Return the pairs of each query by best rank, then fusion, queries in order."""
         return np.asarray(np.lexsort([np.arange(len(self.query)), -self.rrf, self.best_rank, self.query]))
 
+    def by_tops(self, k: int) -> Ints:
+        """Return the pairs of each query by how many runs have them in the top k, then fusion."""
+        in_tops = (self.ranks <= k).sum(axis=1)
+        return np.asarray(np.lexsort([np.arange(len(self.query)), -self.rrf, -in_tops, self.query]))
+
+    def chosen(self, strategy: str, per_query: int) -> Bools:
+        """Return the pairs that a strategy of `pool` takes, so many of each query."""
+        key = strategy, per_query
+        if key not in self._chosen:
+            pool = pool_runs(
+                self.tables,
+                depth=self.depth,
+                strategy=strategy,
+                per_query=per_query,
+                own_items=self.own_items,
+            ).pool
+            rows = pair_rows(pool, self.pairs)
+            self._chosen[key] = are_among(rows[rows >= 0], len(self.query))
+        return self._chosen[key]
+
     @cached_property
-    def by_fusion(self) -> Ints:
-        """Return the pairs of each query by fusion, queries in order."""
-        return np.asarray(np.lexsort([np.arange(len(self.query)), self.best_rank, -self.rrf, self.query]))
+    def _chosen(self) -> dict[tuple[str, int], Bools]:
+        return {}
 
     @cached_property
     def _entries(self) -> list[tuple[Ints, Ints]]:
@@ -162,6 +184,8 @@ def lists_of(
         query=chosen.get_indexer(pd.Index(pairs["query_id"])).astype(np.int64),
         ranks=ranks,
         is_original=pairs["is_original"].to_numpy(dtype=bool),
+        tables=tables,
+        own_items=own_items,
     )
 
 

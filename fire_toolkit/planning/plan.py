@@ -145,8 +145,3 @@ def _means(measures: Sequence[Measure]) -> list[Measure]:
         if measure.definition.aggregate != "mean" or measure.definition.unit not in ("share", "gain"):
             raise UsageError(f"{measure.name}: plan takes measures that are means over queries, such as C@10")
     return list(measures)
-
-
-def settling_designs(cutoffs: Sequence[int] = (1, 5, 10), *, overlap: float = OVERLAP) -> list[Design]:
-    """Return for each cutoff the whole pool and the one that settles C@k, both with positives verified."""
-    return [Design(strategy, k, "verify", overlap) for k in cutoffs for strategy in ("depth", "settle")]

@@ -120,7 +120,7 @@ def _add(
     residual = np.zeros_like(labelled)
     estimated = labelled
     if answers.deep is not None:
-        is_estimate = np.array([needs_all_positives(measure, design.depth) for measure in measures])
+        is_estimate = np.array([needs_all_positives(measure, design.reach) for measure in measures])
         deep = lists.score(answers.deep.is_asked, answers.deep.is_positive, measures)
         residual[is_estimate] = (deep - _slopes(labelled, deep) * labelled)[is_estimate]
         estimated = np.where(is_estimate[:, None, None], deep, labelled)

@@ -37,8 +37,8 @@ def test_a_wish_names_the_cheapest_design_and_a_paragraph_describes_it(sample: F
         "60",
         "--assume",
         "middle",
-        "--pool",
-        "depth(5)",
+        "--depth",
+        "5",
         "--paragraph",
         "plan.tex",
     )
@@ -53,7 +53,8 @@ def test_a_wish_names_the_cheapest_design_and_a_paragraph_describes_it(sample: F
     [
         (("--budget", "3"), "a budget of 3 is too small: 40 queries of the cheapest design take"),
         (("--hours", "2"), "a budget in hours needs the seconds that a judgment takes; give --seconds"),
-        (("--pool", "deep"), "no pool 'deep'; expected depth(10), rrf(10), settle(C@10) or deep(10), say"),
+        (("--strategy", "deep"), "pooling strategy 'deep' is unknown"),
+        (("--depth", "400"), "but the runs are looked at down to rank"),
         (("--assume", "many"), "no assumption 'many'; expected low, middle, high or how many positives"),
         (("-m", "MedR"), "MedR: plan takes measures that are means over queries"),
     ],
@@ -62,3 +63,40 @@ def test_what_cannot_be_planned_is_one_line(sample: Fire, words: tuple[str, ...]
     done = sample("plan", *RUNS, *QUICK, *words, code=1)
     assert expected in done.stderr
     assert done.stdout == ""
+
+
+def test_a_pilot_is_drawn_judged_and_planned_with(sample: Fire) -> None:
+    sample("plan", *RUNS, *QUICK, "--draw-pilot", "60", "--out", "pilot")
+    pool = pd.read_csv("pilot/pool.csv", dtype={"query_id": "str", "doc_id": "str"})
+    assert len(pool) == 60
+    assert not pool["is_original"].any()
+    weights = (1 / pool["inclusion_probability"]).groupby(pool["stratum"]).sum()
+    sample("pool", *RUNS, "--qrels", "qrels.txt", "--depth", "1", "--out", "first")
+    first = pd.read_csv("first/pool.csv")
+    assert round(weights["1-1"]) == (~first["is_original"]).sum()
+    votes = [pool[["query_id", "doc_id"]].assign(annotator_id=name) for name in ("ann", "bob")]
+    judged = pd.concat(votes, ignore_index=True)
+    judged.assign(label=(judged.index % 7 == 0).astype(int)).to_csv("judgments.csv", index=False)
+    done = sample("plan", *RUNS, *QUICK, "--pilot", "judgments.csv", "--format", "json")
+    assert {row["world"] for row in json.loads(done.stdout)} == {"pilot"}
+    assert "pilot: 60 pairs, 120 votes: about" in done.stderr
+
+
+def test_a_late_run_adds_what_pooling_it_adds(sample: Fire) -> None:
+    done = sample(
+        "plan", *RUNS[:2], "--late", RUNS[2], "--qrels", "qrels.txt", "--depth", "5", "--format", "json"
+    )
+    row = json.loads(done.stdout)[0]
+    sizes = []
+    for n in (2, 3):
+        pooled = sample(
+            "pool", *RUNS[:n], "--qrels", "qrels.txt", "--depth", "5", "--out", "p", "--format", "json"
+        )
+        sizes.append(json.loads(pooled.stdout)["pairs"])
+    assert [row["n_before"], row["n_before"] + row["n_added"]] == sizes
+
+
+def test_settling_asks_less_than_the_whole_pool(sample: Fire) -> None:
+    done = sample("plan", *RUNS, *QUICK, "--settle", "-m", "C@1", "--assume", "middle", "--format", "json")
+    asked = {row["design"]: row["n_pairs"] for row in json.loads(done.stdout)}
+    assert asked["settle(C@10)"] < asked["depth 10"]

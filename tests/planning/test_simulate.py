@@ -9,7 +9,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.answers import Votes, answer, draw_votes
-from fire_toolkit.planning.designs import POLICIES, Design, parse_pool, within_budget
+from fire_toolkit.planning.designs import POLICIES, Design, within_budget
 from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.relevance import RelevanceModel, assumed_model, fit_model
 from fire_toolkit.planning.simulate import simulate
@@ -60,9 +60,8 @@ def test_settling_gives_every_run_the_score_of_the_whole_pool() -> None:
     positive = np.random.default_rng(5).random(len(lists.query)) < 0.15
     votes = draw_votes(positive, (1.0, 0.0), np.random.default_rng(0))
     for place, k in enumerate((1, 5)):
-        whole, settled = (
-            answer(lists, Design(name, k, "verify", 0.0), votes) for name in ("depth", "settle")
-        )
+        pools = [Design("depth", k, "verify", 0.0), Design(f"settle(C@{k})", policy="verify", overlap=0.0)]
+        whole, settled = (answer(lists, pool, votes) for pool in pools)
         scores = [lists.score(each.is_asked, each.is_positive, measures)[place] for each in (whole, settled)]
         np.testing.assert_array_equal(*scores)
         assert settled.is_asked.sum() < whole.is_asked.sum()
@@ -132,12 +131,19 @@ def test_a_pilot_finds_the_level_that_its_votes_were_drawn_with() -> None:
 
 
 def test_a_budget_cuts_queries_and_an_impossible_one_is_refused() -> None:
-    designs = [Design(depth=5), Design(depth=10), Design("deep", 10)]
+    designs = [Design(depth=5), Design(depth=10), Design(deep_share=0.1)]
     kept = within_budget(designs, [800.0, 2000.0, 3000.0], 1000.0, 200)
     assert [(design.depth, design.queries) for design in kept] == [(5, 1.0), (10, 0.5)]
     with pytest.raises(
         UsageError, match="a budget of 10 is too small: 40 queries of the cheapest design take 160"
     ):
         within_budget(designs, [800.0, 2000.0, 3000.0], 10.0, 200)
-    with pytest.raises(UsageError, match="no pool 'deepest'; expected depth"):
-        parse_pool("deepest")
+
+
+def test_strategies_that_need_answers_or_a_number_of_pairs_are_refused() -> None:
+    with pytest.raises(UsageError, match="strategy move-to-front waits for answers, and plan has none"):
+        Design("move-to-front", per_query=10)
+    with pytest.raises(UsageError, match="strategy rrf: how many pairs of a query"):
+        Design("rrf")
+    with pytest.raises(UsageError, match="pooling strategy 'deepest' is unknown"):
+        Design("deepest", per_query=3)
