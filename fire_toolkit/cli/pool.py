@@ -30,6 +30,7 @@ from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.run_files import stem_of
+from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import judged_file
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -41,9 +42,10 @@ from fire_toolkit.formats.tables.table_files import (
 )
 from fire_toolkit.pooling import PoolingResult, pool_runs, source_changes
 from fire_toolkit.pooling.registry import parse_strategy
-from fire_toolkit.tables import Pool, PoolSources
+from fire_toolkit.tables import Labels, Pool, PoolSources
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.config import SETTINGS
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
 
@@ -138,19 +140,29 @@ def pool_given(
     runs = given.runs_to(depth + 1 if own_items else depth)
     qrels = given.path("qrels")
     originals = read_qrels(given.use(qrels)) if qrels else None
-    labels = given.found("labels") if parse_strategy(parameters["strategy"]).reads_labels else None
     earlier = earlier or _read_earlier(given, judged, previous)
     result = pool_runs(
         runs,
         **{**parameters, **{name: parameters[name] or None for name in ("budget", "per_query")}},
         originals=originals,
-        labels=read_labels(given.use(labels)) if labels else None,
+        labels=_labels_so_far(given) if parse_strategy(parameters["strategy"]).reads_labels else None,
         judged=earlier.judged,
         previous=earlier.pool,
         round_number=earlier.next_round,
         own_items=own_items,
     )
     return result, earlier
+
+
+def _labels_so_far(given: Given) -> Labels | None:
+    """Return the labels; a usage error where the judgments read have changed since they were made."""
+    path = given.found("labels")
+    at = manifest_path(path.parent, is_folder=True) if path else None
+    made_of = read_manifest(at).inputs if at and at.is_file() else {}
+    for name, sha256 in made_of.items():
+        if given.hashes.get(name, sha256) != sha256:
+            raise UsageError(f"{path}: {name} has changed since; run fire-toolkit resolve, then this again")
+    return read_labels(given.use(path)) if path else None
 
 
 def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:

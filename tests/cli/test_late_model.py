@@ -473,6 +473,9 @@ def test_move_to_front_asks_in_rounds_until_the_budget(
         if number == 1:
             said = fire("pool", code=1).stderr
             assert said.startswith("error: strategy move-to-front reads labels, and none are given of the 60")
+        else:
+            said = fire("pool", code=1).stderr
+            assert "labels/labels.csv: judgments/judgments.csv has changed since; run" in said
         fire("resolve")
         goes_on = ("stale", "there are new labels to go on from")
         assert (states(fire)["pool"] == goes_on) == (number < 3)
