@@ -22,12 +22,14 @@ def move_to_front(candidates: Candidates, budget: Budget, *, batch: int = 10) ->
     run's priority falls by one. A doc without an answer yet counts as not relevant, an original positive as
     relevant; a judged doc without a label (a dispute) changes nothing. Every call goes through the lists
     from the start by the labels so far, and ends when `batch` docs of the query wait for an answer or the
-    budget is used up. With `batch=1` this is the published method, one answer at a time.
+    budget is used up. With `batch=1` this is the published method within each query, one answer at a time,
+    with ties by run id and not by lot.
 
-    A budget in all is shared evenly; what is left of it goes to the first queries by id, one pair each.
+    A budget in all is shared evenly; what is left of it goes to the first queries by id, one pair each. What
+    was asked counts in it, and stays in the pool where it is more.
 
     Raises:
-        UsageError: batch below 1, or a budget below what was asked already.
+        UsageError: batch below 1.
     """
     if batch < 1:
         raise UsageError(f"batch is {batch}, expected 1 or more")

@@ -49,27 +49,22 @@ def shares_of(n_pairs: Ints, budget: Budget, asked: Ints | None = None) -> tuple
 
     Args:
         n_pairs: that each query has.
-        asked: how many of them were asked already and count in the budget.
+        asked: how many of them were asked already: they count in the budget, and stay where it is smaller.
 
     Returns:
         How many pairs each query gets at least, and at most when it gets one of the rest; the size of the
         rest.
 
     Raises:
-        UsageError: the budget is smaller than the number of queries that have any, or less than was asked.
+        UsageError: the budget is smaller than the number of queries that have any.
 
     Examples:
         >>> shares_of(np.array([5, 1, 9]), Budget(in_all=8))
         (array([3, 1, 3]), array([4, 1, 4]), 1)
     """
     asked = np.zeros_like(n_pairs) if asked is None else asked
-    if budget.per_query is not None and asked.max(initial=0) > budget.per_query:
-        raise UsageError(
-            f"per_query {budget.per_query:,}, but {asked.max():,} pairs of a query were asked already"
-        )
-    if budget.in_all is not None and asked.sum() > budget.in_all:
-        raise UsageError(f"a budget of {budget.in_all:,}, but {asked.sum():,} pairs were asked already")
     most = n_pairs if budget.per_query is None else np.minimum(n_pairs, budget.per_query)
+    most = np.maximum(most, asked)
     if budget.in_all is None or budget.in_all >= most.sum():
         return most, most, 0
     n_queries = int((n_pairs > 0).sum())
@@ -84,7 +79,7 @@ def shares_of(n_pairs: Ints, budget: Budget, asked: Ints | None = None) -> tuple
         is_paid_for = np.maximum(asked, np.minimum(most, middle)).sum() <= budget.in_all
         low, high = (middle, high) if is_paid_for else (low, middle)
     wanted, next_one = (np.maximum(asked, np.minimum(most, level)) for level in (low, low + 1))
-    return wanted, next_one, budget.in_all - int(wanted.sum())
+    return wanted, next_one, max(budget.in_all - int(wanted.sum()), 0)
 
 
 def stops_of(candidates: Candidates, budget: Budget, taken: Ints) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fire_toolkit.arrays import count_by_query
+from fire_toolkit.arrays import Ints, count_by_query
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.plugins import Registry
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
@@ -145,11 +145,8 @@ def _fault(found: Choice, pairs: Any, candidates: Candidates, budget: Budget) ->
         return f"place {int(pairs.min() if pairs.min() < 0 else pairs.max())}, which is no pair's"
     if len(np.unique(pairs)) < len(pairs):
         return "a pair twice"
-    if budget.in_all is not None and len(pairs) > budget.in_all:
-        return f"{len(pairs):,} pairs, more than the budget of {budget.in_all:,}"
-    most = int(count_by_query(candidates.query[pairs].astype(np.int64), 1).max(initial=0))
-    if budget.per_query is not None and most > budget.per_query:
-        return f"{most:,} pairs of a query, more than {budget.per_query:,}"
+    if excess := _excess(pairs, candidates, budget):
+        return excess
     for name, values in found.columns.items():
         if name in _OWN:
             return f"a column {name}, which the pool has already"
@@ -159,6 +156,21 @@ def _fault(found: Choice, pairs: Any, candidates: Candidates, budget: Budget) ->
         return "a pair to ask again that nobody has judged"
     if len(found.stops) not in (0, len(candidates.query_ids)):
         return f"{len(found.stops):,} stops for {len(candidates.query_ids):,} queries"
+    return ""
+
+
+def _excess(pairs: Ints, candidates: Candidates, budget: Budget) -> str:
+    """Return by what a choice is over the budget, in words; what was asked already may be more than it."""
+    query, n_queries = candidates.query[pairs].astype(np.int64), len(candidates.query_ids)
+    is_new = (
+        ~candidates.known.is_asked[pairs] if len(candidates.known.is_asked) else np.ones(len(pairs), bool)
+    )
+    if budget.in_all is not None and len(pairs) > budget.in_all and is_new.any():
+        return f"{len(pairs):,} pairs, more than the budget of {budget.in_all:,}"
+    taken = count_by_query(query, n_queries)
+    most = int(taken[count_by_query(query[is_new], n_queries) > 0].max(initial=0))
+    if budget.per_query is not None and most > budget.per_query:
+        return f"{most:,} pairs of a query, more than {budget.per_query:,}"
     return ""
 
 

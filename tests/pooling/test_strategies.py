@@ -369,16 +369,19 @@ def test_move_to_front_takes_originals_as_relevant_and_disputes_as_nothing() -> 
     assert docs_of(1, judged=disputed, labels=answered(disputed, set())) == "ax"
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"budget": 1}, "strategy move-to-front: a budget of 1, but 2 pairs were asked already"),
-        ({"per_query": 1}, "per_query 1, but 2 pairs of a query were asked already"),
-        ({"strategy": "move-to-front(batch=0)"}, "batch is 0, expected 1 or more"),
-    ],
-)
-def test_a_budget_below_what_was_asked_is_refused(options: dict[str, Any], said: str) -> None:
+def test_what_was_asked_stays_where_the_budget_is_smaller() -> None:
+    """So does an original that was asked beyond it: the next round would else be refused."""
     asked = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["a", "b"], "relevance": 0})
     given: dict[str, Any] = {"labels": asked, "judged": asked, "strategy": "move-to-front"}
-    with pytest.raises(UsageError, match=said):
-        pool_runs(runs_of(ONE), **given | options)
+    pool, *_, stops, _ = pool_runs(runs_of(ONE), budget=2, **given)
+    assert pooled(pool) == {("1", "a"), ("1", "b")}
+    assert stops.values.tolist() == [["1", 2, "budget"], ["2", 0, "budget"]]
+    pool, *_, stops, _ = pool_runs(runs_of(ONE), per_query=1, **given)
+    assert pooled(pool) == {("1", "a"), ("1", "b"), ("2", "x")}
+    assert stops["reason"].tolist() == ["per_query", "all_docs"]
+    assert pooled(pool_runs(runs_of(ONE), budget=1, **given).pool) == {("1", "a"), ("1", "b")}
+
+
+def test_a_batch_of_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="strategy move-to-front: batch is 0, expected 1 or more"):
+        pool_runs(runs_of(ONE), strategy="move-to-front(batch=0)")
