@@ -11,6 +11,7 @@ from fire_toolkit.cli.common import json_option, n_of, numbers_of, say_next, set
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_errors
 from fire_toolkit.cli.options import reads
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts, count_lowered, queries_without_positive
@@ -39,10 +40,13 @@ def augment(given: Given, policy: str | None) -> None:
     counts = change_counts(changes)
     lost = queries_without_positive(changes)
     n_lowered = count_lowered(changes)
-    more = {"lowered": n_lowered, "queries_without_positive": lost}
-    given.write(file, contents, "augment", {"policy": policy}, counts | more)
+    more: dict[str, Any] = {"lowered": n_lowered, "queries_without_positive": lost}
     words = [f"policy {policy}: {numbers_of(counts)}"]
+    if (errors := errors_given(given)) is not None:
+        more["label_errors"] = numbers_of_errors(errors)
+        words.append(words_of_errors(more["label_errors"]))
     words += _describe_losses(policy, n_lowered, lost)
+    given.write(file, contents, "augment", {"policy": policy}, counts | more)
     given.summarise({"policy": policy, **counts, **more}, "\n".join(words))
     if given.values["out"] is None:
         say_next("score")

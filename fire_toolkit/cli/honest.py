@@ -9,6 +9,7 @@ import pandas as pd
 
 from fire_toolkit.cli.common import say, say_notes
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.noise import corrected_rows
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import scores_with_uncertainty
@@ -31,13 +32,14 @@ def show_honest(
             **given.draws,
             tell=tell,
         )
+    scores, corrected = corrected_rows(given, measures, scores)
     say_notes(notes)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
     is_on_paper = given.form in ("latex", "markdown")
-    basis = given.basis(*(_counted(scores) if is_on_paper else ()))
+    basis = given.basis(*((*_counted(scores), *corrected) if is_on_paper else ()))
     print_table(scores, given.form, _drawn, basis=basis)
-    for line in _counted(scores) if given.form == "table" else ():
+    for line in (*_counted(scores), *corrected) if given.form == "table" else ():
         say(line)
     parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
     given.keep(scores, "score", parameters, place=place)

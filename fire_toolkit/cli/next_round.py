@@ -16,6 +16,7 @@ from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import assign_next_round, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, give_out_files, handed_to
 from fire_toolkit.cli.common import drawn, formatted, json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.designs import open_by_design, policy_option, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number
 from fire_toolkit.cli.locking import writes_workspace
@@ -58,6 +59,7 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     help="Ask again about labels that a model (dawid-skene, weighted) is less sure of than this. "
     f"[default: {LOW_POSTERIOR}]",
 )
+@policy_option
 @click.option(
     "--strategy",
     metavar="NAME",
@@ -86,6 +88,7 @@ def next_round(
     random_share: float | None,
     low_posterior: float | None,
     strategy: str | None,
+    policy: str | None,
     annotators: tuple[str, ...],
     dry_run: bool,
 ) -> None:
@@ -104,9 +107,13 @@ def next_round(
 
     With --strategy the workspace's runs are pooled again from the labels so far, as by `pool --strategy`, and
     `tasks` asks the new pairs. Pairs that the strategy wants another vote on become a round as above.
+
+    With --policy what it asks again comes first; go on (judge, pull, resolve, next-round) until it asks
+    nothing. Which pairs get further votes is kept in campaign/design.csv, and never hangs on a pair's own
+    later votes, so that `score --honest` can correct C@k and P@k for errors.
     """
     if strategy is not None:
-        _refuse_beside_strategy(budget, ask, random_share, low_posterior, dry_run)
+        _refuse_beside_strategy(budget, ask, random_share, low_posterior, policy, dry_run)
         _ask_by(given, strategy, annotators)
         return
     asked = _asked(ask, budget, random_share, low_posterior)
@@ -114,6 +121,7 @@ def next_round(
     campaign = begun_here()
     if annotators and campaign is None:
         raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
+    design = _design(campaign, policy, is_kept=not dry_run)
     table = given.judgments
     number = next_number(table)
     place = given.out(f"plan/round-{number}")
@@ -125,14 +133,14 @@ def next_round(
         "low_posterior": LOW_POSTERIOR if low_posterior is None else low_posterior,
         "seed": seed,
     }
-    disputes = given.disputes
     planned = plan_round(
         table,
-        given.labels,
-        disputes,
+        disputes=given.disputes,
+        labels=given.labels,
         grades=given.grades,
         original=given.original_if_any,
         waiting=waiting_pairs(campaign.rounds, campaign.ledger, campaign.retired) if campaign else None,
+        by_design=open_by_design(design, table, given.grades),
         round=number,
         **numbers,
     )
@@ -155,7 +163,7 @@ def next_round(
 
 
 def _refuse_beside_strategy(*others: object) -> None:
-    options = ("--budget", "--ask", "--random-share", "--low-posterior", "--dry-run")
+    options = ("--budget", "--ask", "--random-share", "--low-posterior", "--policy", "--dry-run")
     for option, value in zip(options, others, strict=True):
         if value not in (None, (), False):
             raise click.UsageError(f"{option} is of pairs judged before; --strategy asks what [pool] allows")
@@ -176,6 +184,18 @@ def _ask_by(given: Given, strategy: str, annotators: tuple[str, ...]) -> None:
     say(f"round {number}: {n_of(len(again), 'pair')} to ask again, in {place}")
     is_by_hand = give_out_files()
     say_next(("import" if is_by_hand else "push") if campaign else f"tasks {place} --overlap 0")
+
+
+def _design(campaign: Begun | None, policy: str | None, *, is_kept: bool) -> pd.DataFrame | None:
+    """Return the design that the campaign goes by, and keep it; None without a policy."""
+    if campaign is not None:
+        return record_design(campaign.root, policy, is_kept=is_kept)
+    if policy:
+        raise click.UsageError(
+            "--policy is for a campaign, and none has begun here; `resolve --design` names the classes of "
+            "judgments made elsewhere"
+        )
+    return None
 
 
 def _asked(

@@ -34,6 +34,7 @@ from fire_toolkit.cli.common import (
     say_next,
     setting_or_default,
 )
+from fire_toolkit.cli.designs import check_policy, policy_option, record_design
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
@@ -90,6 +91,7 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
     help="What carries a round that begins now: the server, or the carrier of a plug-in. "
     "[default: labelstudio]",
 )
+@policy_option
 @click.option(
     "--check-media",
     "sample",
@@ -115,6 +117,7 @@ def push(
     seed: int | None,
     is_shared: bool,
     carrier: str | None,
+    policy: str | None,
     sample: int | None,
     repair: bool,
     seconds: float | None,
@@ -132,10 +135,9 @@ def push(
     later are a further round, for the annotators named or all that are active.
     """
     root = workspace_root()
-    carrier = carrier or BY_SERVER
-    if carrier != BY_SERVER:
-        _check_carrier(carrier)
+    carrier = _known_carrier(carrier or BY_SERVER)
     rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
+    check_policy(root, policy)
     begun = read_rounds(root)
     campaign = campaign_of(root, rules, is_shared=is_shared)
     rules = replace(rules, label_config=campaign.label_config)
@@ -170,6 +172,7 @@ def push(
         _note_pushed(root, inputs, [*pushed, *_give_out_by_others(root, campaign, by_others, rules)])
         if sample != 0:
             look_after(pushed, rules, connection)
+    record_design(root, policy)
     say("while they judge: fire-toolkit progress")
     say_next("pull")
 
@@ -244,11 +247,13 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
     return made, answers
 
 
-def _check_carrier(name: str) -> None:
-    """Raise `UsageError` for a name that no carrier of a plug-in has."""
+def _known_carrier(name: str) -> str:
+    """Return the name of the server's carrier, or of a plug-in's; `UsageError` for any other."""
     if name == BY_HAND:
         raise UsageError("files are handed out by `fire-toolkit tasks --annotators A,B`")
-    CARRIERS.named(name)
+    if name != BY_SERVER:
+        CARRIERS.named(name)
+    return name
 
 
 def _by_others(rounds: Sequence[Round]) -> list[Round]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.cli.campaigns import begun_here, full_pull_due
 from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.designs import design_of
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number, pairs_by_votes, with_control_answers
 from fire_toolkit.cli.locking import writes_workspace
@@ -27,6 +28,7 @@ from fire_toolkit.resolution import (
     resolve_in_full,
     settle_disputes,
 )
+from fire_toolkit.resolution.design import votes_in_order, with_design
 from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
 
 
@@ -60,6 +62,12 @@ from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, ch
 @click.option(
     "--count-unassigned", is_flag=True, help="Answers that were not asked of their annotator are votes too."
 )
+@click.option(
+    "--design",
+    metavar="FILE",
+    help="A table with query_id, doc_id and design_class (single, doubled, verify): how many votes each pair "
+    "was to get, fixed before any was seen. [default: the campaign's]",
+)
 @exclude_options
 @click.option("--next-round", "ask_again", is_flag=True, help="Also write disputes as a pool to ask again.")
 @click.option(
@@ -77,6 +85,7 @@ def resolve(
     adjudicators: tuple[str, ...],
     end: str,
     count_unassigned: bool,
+    design: str | None,
     ask_again: bool,
     sharing: str | None,
 ) -> None:
@@ -90,6 +99,9 @@ def resolve(
     The change against a plain majority is always reported, with --controls also how often either is right
     on pairs whose label is known. With --share-judgments the column shared_from
     of labels.csv names the queries whose judgments a label rests on, where nobody judged the pair itself.
+
+    Where the design is known, labels.csv and disputes.csv have each pair's design_class and its votes in the
+    order of the design (design_votes, 1 for positive): `score --honest` corrects for their errors by these.
     """
     folder = given.out("labels")
     given.needed("judgments")
@@ -109,6 +121,10 @@ def resolve(
     labels, disputes, counts = resolved.labels, resolved.disputes, dict(resolved.counts) | shared
     if sharing:
         resolved.tables["labels.csv"] = mark_shared(labels, table)
+    if (designed := design_of(given, design)) is not None:
+        votes = votes_in_order(table, grades=grades)
+        for name in ("labels.csv", "disputes.csv"):
+            resolved.tables[name] = with_design(resolved.tables[name], designed, votes)
     pools = {"next_round": next_round(disputes, round=next_number(table))} if ask_again else {}
     if original is not None:
         pools["rejected"] = rejected_originals(labels, original, round=next_number(table))

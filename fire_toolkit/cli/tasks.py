@@ -14,6 +14,7 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.asking import Asked, by_hand, kept, warn_of_unshown, what_to_ask
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, loads_of
 from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.designs import check_policy, policy_option, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
@@ -41,6 +42,7 @@ from fire_toolkit.tables import Pool, Queries
     help="Also a file and a sheet for each person, in the queues that `push` would give (NAME=2: twice the "
     "tasks): a campaign by hand.",
 )
+@policy_option
 @click.option(
     "--out",
     metavar="FILE",
@@ -49,7 +51,7 @@ from fire_toolkit.tables import Pool, Queries
 )
 @json_option
 @writes_workspace
-def tasks(given: Given, overlap: float | None, annotators: str | None) -> None:
+def tasks(given: Given, overlap: float | None, annotators: str | None, policy: str | None) -> None:
     """Turn a pool (folder or pool.csv) into blind Label Studio tasks.
 
     Annotators see caption and item only. The order is shuffled with the seed. Pairs drawn for a
@@ -58,6 +60,13 @@ def tasks(given: Given, overlap: float | None, annotators: str | None) -> None:
     Only new pairs are asked: those of the pool's latest round that are not judged and, in a workspace, were
     not handed out before. Files that were handed out are never overwritten: each round has its own folder.
     """
+    workspace = current_workspace()
+    if policy and (workspace is None or not annotators):
+        raise click.UsageError(
+            "--policy is for a campaign in a workspace: with --annotators, or `push --policy`"
+        )
+    if workspace:
+        check_policy(workspace.root, policy)
     asked = what_to_ask(given)
     file, rules = asked.file, given.guideline
     captions, items = given.queries, given.items_if_any
@@ -85,6 +94,7 @@ def tasks(given: Given, overlap: float | None, annotators: str | None) -> None:
     given.write(file, texts, "tasks", parameters, counts)
     if entry and begins:
         begin(*begins, [entry])
+        record_design(begins[0], policy)
     given.summarise(counts, _words(counts, asked))
     warn_of_unshown(made)
     if entry:

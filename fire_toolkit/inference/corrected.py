@@ -173,7 +173,7 @@ def _why_no_rates(rates: ErrorRates, draws: ErrorRates) -> str:
 def why_uncorrected(measure: Measure) -> str:
     """Return why a measure is not corrected for errors of votes; empty where it is."""
     name = measure.definition.name
-    is_hit = name in ("C", "hit", "Success")
+    is_hit = measure.definition.is_binary and measure.definition.by_first_positive
     if measure.depth and (is_hit or name == "P") and measure.name == f"{name}@{measure.depth}":
         return ""
     return "only C@k and P@k are corrected for errors; it reads more than the top k, or all positives"

@@ -19,10 +19,11 @@ from fire_toolkit.results import Result
 from fire_toolkit.tables import Disputes, Judgments, Labels, Pool, Qrels, check_pool, first_round
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
-_Table = TypeVar("_Table", Labels, Disputes)
+_Table = TypeVar("_Table", Labels, Disputes, Pool, pd.DataFrame)
 
 STRATA = ("dispute", "escalated", "rejected_original", "unverified_positive", "low_posterior", "random")
 DOUBTED_BY = ("posterior", "weight_share")
+BY_DESIGN = "by_design"
 STRATUM_COLUMNS = ["stratum", "n_pairs", "n_asked", "inclusion_probability", "expected_changes", "note"]
 NO_DOUBLED = "no pair has two votes, so nothing is known of how often a second one differs"
 ENOUGH_ORIGINALS = 10
@@ -78,6 +79,7 @@ def plan_round(
     ask: Collection[str] = STRATA,
     original: Qrels | None = None,
     waiting: pd.DataFrame | None = None,
+    by_design: pd.DataFrame | None = None,
     budget: int | None = None,
     random_share: float = 0.02,
     low_posterior: float = 0.9,
@@ -102,6 +104,8 @@ def plan_round(
         ask: which of `STRATA` are asked; the others are counted alone.
         original: the benchmark's qrels, for rejected originals; None: no such stratum.
         waiting: pairs (query_id, doc_id) that have been asked and wait for an answer: left out.
+        by_design: pairs that a policy asks again (`design.open_pairs`): they come first, as a stratum
+            `by_design`, whatever `ask` names; None: no policy.
         budget: how many answers at most, those to the disputes of this round included, 0 or more; None:
             all that is wanted, and nothing is kept.
         random_share: of the other pairs with one judgment, in [0, 1].
@@ -134,19 +138,24 @@ def plan_round(
     _check_arguments(ask, budget, random_share, low_posterior, seed, round)
     if waiting is not None:
         labels, disputes = _without(labels, waiting), _without(disputes, waiting)
+        by_design = None if by_design is None else _without(by_design, waiting)
     votes = count_votes(first_round(judgments), grades=grades)
     rejected = None if original is None else rejected_originals(labels, original, round=round)
     of_rejected = _changes_of_rejected(votes, original)
+    changes = _changes(votes)
+    found = [] if by_design is None else [_of_policy(by_design, changes[1])]
+    if by_design is not None:
+        labels, disputes = _without(labels, by_design), _without(disputes, by_design)
+        rejected = None if rejected is None else _without(rejected, by_design)
+    found += _strata(labels, disputes, rejected, changes, of_rejected, low_posterior, random_share)
     draw = np.random.default_rng(seed)
     strata = [
         replace(stratum, pairs=stratum.pairs.iloc[draw.permutation(len(stratum.pairs))])
         if stratum.is_even
         else stratum
-        for stratum in _strata(
-            labels, disputes, rejected, _changes(votes), of_rejected, low_posterior, random_share
-        )
+        for stratum in found
     ]
-    numbers, kept, unused = _shared_out(strata, ask, budget)
+    numbers, kept, unused = _shared_out(strata, {*ask, BY_DESIGN}, budget)
     asked, rows = [], []
     for stratum, n_asked in zip(strata, numbers, strict=True):
         chosen, n_pairs = stratum.pairs.iloc[:n_asked], len(stratum.pairs)
@@ -270,6 +279,15 @@ def _strata(
     yield replace(by_model, is_even=False)
     others = _whole("random", open_labels[single & ~unverified & ~unsure], of_negative, _noted(of_negative))
     yield replace(others, wanted=math.ceil(random_share * others.wanted - 1e-9))
+
+
+def _of_policy(pairs: pd.DataFrame, of_positive: float) -> _Stratum:
+    """Return the stratum of pairs that a policy asks: positives of one vote, and two votes that differ."""
+    n_votes = pairs["design_votes"].str.len()
+    chance = pd.Series(np.where(n_votes == 1, of_positive, 1.0), index=pairs.index)
+    n_second = int((n_votes == 1).sum())
+    note = f"by the policy: {n_second:,} second votes on positives, {len(pairs) - n_second:,} third votes"
+    return _whole(BY_DESIGN, pairs.assign(n_judgments=n_votes), chance, note)
 
 
 def _whole(name: str, pairs: pd.DataFrame, chance: float | pd.Series, note: str = "") -> _Stratum:

@@ -1,0 +1,163 @@
+"""The design of what is asked: which pairs get how many votes, from the campaign or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pandas as pd
+
+from fire_toolkit.campaign.first_asked import first_asked
+from fire_toolkit.campaign.records import FOLDER, Round
+from fire_toolkit.cli.campaigns import begun_here
+from fire_toolkit.cli.common import n_of, named_file, say
+from fire_toolkit.cli.given import Given
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
+from fire_toolkit.formats.tables.table_files import read_pool_sources
+from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.resolution.design import (
+    POLICIES,
+    UNTIL_CONFIRMED,
+    VERIFY_POSITIVES,
+    decide_classes,
+    design_pairs,
+    open_pairs,
+    votes_in_order,
+)
+from fire_toolkit.tables import Judgments
+from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.design import CLASSES, VERIFY
+from fire_toolkit.workspace.manifests import write_files
+
+FILE = "design.csv"
+_COLUMNS = [*PAIR, "design_class", "place", "cells"]
+
+
+def read_design(path: Path) -> pd.DataFrame:
+    """Return a design: query_id, doc_id, design_class and, of until-confirmed, place and cells.
+
+    Raises:
+        FormatError: an unknown class, a pair twice, a place or cells that are no numbers.
+    """
+    table = read_delimited(path, required=[*PAIR, "design_class"])
+    known = {"", *CLASSES, UNTIL_CONFIRMED}
+    wrong = table.loc[~table["design_class"].isin(known), "design_class"]
+    if len(wrong):
+        raise FormatError(
+            f"{path}:{int(wrong.index[0]) + 2}: design_class {wrong.iloc[0]!r}; expected one of "
+            f"{', '.join((*CLASSES, UNTIL_CONFIRMED))}"
+        )
+    if table.duplicated(PAIR).any():
+        again = " ".join(table.loc[table.duplicated(PAIR), PAIR].iloc[0])
+        raise FormatError(f"{path}: {again} stands twice; expected one design class for each pair")
+    table = table.reindex(columns=_COLUMNS, fill_value="")
+    waiting = table[table["design_class"] == UNTIL_CONFIRMED]
+    is_whole = waiting["place"].str.fullmatch("[0-9]+") & waiting["cells"].str.fullmatch("[0-9a-f]+")
+    if not is_whole.all():
+        raise FormatError(
+            f"{path}:{int(waiting.index[~is_whole][0]) + 2}: class {UNTIL_CONFIRMED} needs place (a number) "
+            "and cells (hexadecimal digits), as `next-round --policy` writes them"
+        )
+    return table.assign(place=pd.to_numeric(table["place"].where(table["place"] != "", "1")))
+
+
+def design_of(given: Given, file: str | None) -> pd.DataFrame | None:
+    """Return the design in a file, else that of the workspace's campaign; None where nothing is known."""
+    if file:
+        return read_design(given.use(Path(file)))
+    campaign = begun_here()
+    if campaign is None or given.values.get("judgments") is not None:
+        return None
+    recorded = campaign.root / FOLDER / FILE
+    known = read_design(recorded) if recorded.is_file() else None
+    return _extended(known, campaign.rounds, None, None)
+
+
+def policy_of(root: Path) -> str | None:
+    """Return the policy that a campaign's record names; None where it has none."""
+    path = root / FOLDER / FILE
+    if not path.is_file():
+        return None
+    classes = set(read_design(path)["design_class"])
+    if UNTIL_CONFIRMED in classes:
+        return UNTIL_CONFIRMED
+    return VERIFY_POSITIVES if VERIFY in classes else None
+
+
+def check_policy(root: Path, policy: str | None) -> str | None:
+    """Return the policy that holds from now on: the one given, else the one recorded, else None.
+
+    Raises:
+        UsageError: another policy was recorded, or until-confirmed without the workspace's pool sources.
+    """
+    before = policy_of(root)
+    if policy and before and policy != before:
+        raise UsageError(
+            f"the campaign's policy is {before}, and votes were asked by it; it cannot be {policy} now"
+        )
+    sources = root / "pool" / "pool_sources.csv"
+    if policy == UNTIL_CONFIRMED and not sources.is_file():
+        raise UsageError(
+            f"{sources}: no such file; {policy} goes by where runs rank a pair, so run `pool` first"
+        )
+    return policy or before
+
+
+def record_design(root: Path, policy: str | None, *, is_kept: bool = True) -> pd.DataFrame | None:
+    """Return the design of all pairs that the campaign asks first, and write it down; None without a policy.
+
+    What is written already stays. is_kept: whether it is written at all.
+    """
+    chosen = check_policy(root, policy)
+    campaign = begun_here()
+    if chosen is None or campaign is None:
+        return None
+    path = root / FOLDER / FILE
+    known = read_design(path) if path.is_file() else None
+    found = _extended(known, campaign.rounds, chosen, root)
+    if is_kept:
+        write_files({path: delimited_text(found[_COLUMNS]).encode()})
+    if known is None:
+        counts = found["design_class"].value_counts()
+        named = ", ".join(f"{n:,} {name}" for name, n in counts.items())
+        say(f"policy {chosen}: {n_of(len(found), 'pair')} by design ({named}), in {FOLDER}/{FILE}")
+    return found
+
+
+def open_by_design(design: pd.DataFrame | None, judgments: Judgments, grades: Grades) -> pd.DataFrame | None:
+    """Return the pairs that a policy asks again, by the votes so far; None without a policy."""
+    if design is None:
+        return None
+    return open_pairs(decide_classes(design, votes_in_order(judgments, grades=grades)))
+
+
+def policy_option(command: Any) -> Any:
+    """Add `--policy`."""
+    return click.option(
+        "--policy",
+        type=click.Choice(POLICIES),
+        help="Which positives get a second vote (and a third where the two differ), fixed by design so that "
+        "scores can be corrected for errors: all, or those that can still make a run's C@1, C@5 or C@10. "
+        "[default: the campaign's]",
+    )(command)
+
+
+def _extended(
+    known: pd.DataFrame | None, rounds: Sequence[Round], policy: str | None, root: Path | None
+) -> pd.DataFrame:
+    """Return a design with the pairs that rounds ask first and it does not hold yet."""
+    asked = first_asked(rounds)
+    fresh = asked if known is None else asked[pair_rows(asked, known) < 0]
+    if known is not None and not len(fresh):
+        return known
+    sources = original = None
+    if root:
+        named = named_file("qrels", "collection")
+        original = read_qrels(named) if named and named.is_file() else None
+        sources = read_pool_sources(root / "pool" / "pool_sources.csv") if policy == UNTIL_CONFIRMED else None
+    added = design_pairs(fresh, policy=policy, sources=sources, original=original)
+    return added if known is None else pd.concat([known, added], ignore_index=True)

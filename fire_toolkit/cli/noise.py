@@ -1,0 +1,155 @@
+"""What votes say of their own errors: beside scores, and when labels join the qrels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.cli.common import workspace_path
+from fire_toolkit.cli.given import Given
+from fire_toolkit.inference.corrected import LabelErrors, corrected_scores, label_errors, why_uncorrected
+from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED, Votes, votes_by_design
+from fire_toolkit.inference.intervals import code_clusters
+from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.measures import parse_measures
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.design import DESIGN
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+
+METHOD = "corrected for label errors"
+ASSUMED = (
+    "the correction is unbiased where votes err independently; pairs that are hard for everybody can leave "
+    "it 2 points too high, and only an audit shows them (`audit-labels`)"
+)
+
+
+def votes_given(given: Given) -> Votes | None:
+    """Return the votes by design that the labels and disputes hold; None where they hold no design."""
+    if not set(DESIGN) <= set(given.labels.columns):
+        return None
+    if _are_settled(given):
+        return Votes(pd.DataFrame(), 0, SETTLED)
+    tables: list[pd.DataFrame] = [given.labels]
+    if given.needed("labels").with_name("disputes.csv").is_file():
+        tables.append(given.disputes)
+    columns = [*PAIR, *DESIGN]
+    return votes_by_design(
+        pd.concat([t.reindex(columns=columns, fill_value="") for t in tables]), given.original
+    )
+
+
+def _are_settled(given: Given) -> bool:
+    """Whether the pool was asked until a measure was settled, as its manifest says."""
+    path = given.found("pool_sources") if "pool_sources" in given.values else workspace_path("pool/pool.csv")
+    at = manifest_path(path.parent, is_folder=True) if path else None
+    asked_by = read_manifest(at).parameters.get("strategy", "") if at and at.is_file() else ""
+    return str(asked_by).startswith("settle")
+
+
+def errors_given(given: Given) -> LabelErrors | None:
+    """Return what the votes say of the labels' errors; None where labels hold no design."""
+    votes = votes_given(given)
+    return None if votes is None else label_errors(votes)
+
+
+def numbers_of_errors(errors: LabelErrors) -> dict[str, Any]:
+    """Return the rates of error as counts of a manifest; the reason where there are none."""
+    if errors.reason:
+        return {"reason": errors.reason}
+    numbers = {"t": float(errors.t[0]), "f": float(errors.f[0])}
+    for name, (value, low, high) in (("wrong_share", errors.wrong), ("recall", errors.found)):
+        numbers |= {name: value, f"{name}_low": low, f"{name}_high": high}
+    return {name: round(value, 6) for name, value in numbers.items()} | {"basis": errors.in_words}
+
+
+def words_of_errors(numbers: Mapping[str, Any]) -> str:
+    """Return the expected wrong share of new positives and the recall on judged pairs as a sentence."""
+    if "reason" in numbers:
+        return f"errors of the labels are not known: {numbers['reason']}"
+    names = [(name, f"{name}_low", f"{name}_high") for name in ("wrong_share", "recall")]
+    shares = [[f"{100 * numbers[name]:.1f}" for name in three] for three in names]
+    wrong, recall = (f"{share}% [{low}, {high}]" for share, low, high in shares)
+    return (
+        f"of the new positives an expected {wrong} are wrong, and of the relevant judged pairs {recall} are "
+        f"labelled so, if votes err independently; one vote: {numbers['basis']}"
+    )
+
+
+def corrected_rows(
+    given: Given, names: Sequence[str], scores: pd.DataFrame
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return honest scores with C@k and P@k corrected for errors of votes, and what to say of it.
+
+    Args:
+        names: the measures.
+        scores: of `scores_with_uncertainty`.
+
+    Returns:
+        The scores with estimate, estimate_low, estimate_high and estimate_method filled where a measure is
+        corrected, else as they are; and sentences, one for each run and measure that is.
+    """
+    measures = [measure for measure in parse_measures(names) if not why_uncorrected(measure)]
+    if not measures:
+        return scores, []
+    errors = errors_given(given)
+    reason = NO_DESIGN if errors is None else errors.reason
+    if errors is None or reason:
+        named = ", ".join(measure.name for measure in measures)
+        return scores, [f"{named}: not corrected for errors of votes: {reason}"]
+    votes = errors.votes
+    joined = join_runs(given.stored_runs, given.original, votes.pairs[[*PAIR, "relevance"]])
+    draws = dict(given.draws)
+    clusters = code_clusters(joined.queries, draws.pop("clusters"))
+    found = corrected_scores(joined, given.original, votes, measures, clusters=clusters, **draws)
+    labelled = scores.drop_duplicates(["run_id", "measure"]).set_index(["run_id", "measure"])["augmented"]
+    words = [
+        _in_words(row, labelled[row["run_id"], row["measure"]], errors) for row in found.to_dict("records")
+    ]
+    words += [ASSUMED, words_of_errors(numbers_of_errors(errors)), *_of_alarm(errors), *_of_demoted(votes)]
+    return _filled(scores, found), words
+
+
+def _in_words(row: Mapping[Any, Any], labelled: float, errors: LabelErrors) -> str:
+    start = f"{row['run_id']}: {row['measure']} {_share(labelled)} as labelled"
+    if row["reason"]:
+        return f"{start}; not corrected: {row['reason']}"
+    limits = f"[{_share(row['low'])}, {_share(row['high'])}]"
+    return f"{start}; {_share(row['estimate'])} {limits} corrected for error rates {errors.in_words}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.3f}".replace("0.", ".", 1) if -1 < value < 1 else f"{value:.3f}"
+
+
+def _of_alarm(errors: LabelErrors) -> list[str]:
+    alarm = errors.alarm
+    if alarm is None:
+        return []
+    words = (
+        f"of {alarm.n:,} fourth votes on positives by 2 to 1 {alarm.n_positive:,} are positive, "
+        f"{alarm.expected * alarm.n:.1f} expected if errors are independent (z {alarm.z:.2f})"
+    )
+    raised = ": some pairs are hard for everybody; have labels audited (`audit-labels`)"
+    return [f"warning: {words}{raised}" if alarm.is_raised else words]
+
+
+def _of_demoted(votes: Votes) -> list[str]:
+    n = votes.n_demoted
+    return [f"{n:,} doubled pairs have one vote and count as single"] if n else []
+
+
+def _filled(scores: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Return honest scores with the estimates of corrected measures in the columns for estimates."""
+    known = found[found["reason"] == ""].set_index(["run_id", "measure"])
+    rows = pd.MultiIndex.from_frame(scores[["run_id", "measure"]])
+    place = known.index.get_indexer(rows)
+    filled = scores.copy()
+    for name, own in (("estimate", "estimate"), ("estimate_low", "low"), ("estimate_high", "high")):
+        before = scores[name] if name in scores else pd.Series(float("nan"), index=scores.index)
+        filled[name] = known[own].to_numpy()[place] if len(known) else before
+        filled[name] = filled[name].where(place >= 0, before)
+    before = scores["estimate_method"] if "estimate_method" in scores else pd.Series("", index=scores.index)
+    filled["estimate_method"] = before.where(place < 0, METHOD)
+    return filled

@@ -1,0 +1,165 @@
+"""A campaign by hand whose positives are verified by design, and its scores corrected for errors."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import Result
+
+from fire_toolkit.campaign.tasks import split_pair_id
+
+Fire = Callable[..., Result]
+QUERIES, DOCS, T, F = 100, 6, 0.9, 0.06
+
+
+def is_relevant(query: str, doc: str) -> bool:
+    return (7 * int(query[1:]) + 3 * int(doc[1:])) % 4 == 0
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+@pytest.fixture
+def begun(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with a pool of two runs of six docs a query, nothing asked yet."""
+    fire("init", tmp_path / "w")
+    monkeypatch.chdir(tmp_path / "w")
+    names = [f"q{n}" for n in range(QUERIES)]
+    Path("collection/queries.tsv").write_text(
+        "query_id\ttext\n" + "".join(f"{q}\ta dog {q}\n" for q in names)
+    )
+    Path("collection/qrels.txt").write_text("".join(f"{q} 0 d{(n + 8) % 9} 1\n" for n, q in enumerate(names)))
+    for run, step in (("one", 1), ("two", 5)):
+        lines = (
+            f"{q} Q0 d{(n + step * place) % 9} {place + 1} {9 - place} {run}\n"
+            for n, q in enumerate(names)
+            for place in range(DOCS)
+        )
+        Path(f"runs/{run}.run").write_text("".join(lines))
+    fire("pool", "--depth", DOCS)
+    return tmp_path / "w"
+
+
+def judge(draw: np.random.Generator) -> Iterator[str]:
+    """Fill in every sheet that nobody has filled in yet, with errors; yield whose."""
+    for sheet in sorted(Path("tasks").glob("**/tasks.*.csv")):
+        name = "round-1" if sheet.parent.name == "tasks" else sheet.parent.name
+        done = Path("exports") / f"{name}.{sheet.name.removeprefix('tasks.')}"
+        if not done.exists():
+            table = rows(sheet)
+            for row in table:
+                chance = T if is_relevant(*split_pair_id(row["pair_id"])) else F
+                row["label"] = "relevant" if draw.random() < chance else "irrelevant"
+            lines = ["pair_id,label", *(f"{row['pair_id']},{row['label']}" for row in table)]
+            done.write_text("\n".join(lines) + "\n")
+            yield done.name
+
+
+def go_on(fire: Fire, draw: np.random.Generator) -> int:
+    """Judge, import, resolve, ask the next round, until nothing is asked; return how many rounds it took."""
+    for number in range(20):
+        if not list(judge(draw)):
+            return number
+        fire("import")
+        fire("resolve")
+        fire("next-round")
+    raise AssertionError("20 rounds, and still pairs to ask")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["verify-positives", "until-confirmed"])
+def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path, policy: str) -> None:
+    told = fire("tasks", "--annotators", "A,B,C,D", "--overlap", 0, "--policy", policy)
+    assert f"policy {policy}: " in told.stderr
+    assert go_on(fire, np.random.default_rng(7)) >= 3
+    labels = rows(Path("labels/labels.csv"))
+    assert {row["design_class"] for row in labels} <= {"single", "verify"}
+    assert "of the new positives an expected" in fire("augment").stderr
+    counts = json.loads(Path("augmented/qrels.txt.manifest.json").read_text())["counts"]["label_errors"]
+    shown = fire("score", "--honest", "-m", "C@5", "-m", "AP", "--resamples", 200)
+    assert "C@5 " in shown.stderr
+    assert " as labelled; " in shown.stderr
+    assert "pairs that are hard for everybody can leave" in shown.stderr
+    honest = {(row["run_id"], row["measure"]): row for row in rows(Path("scores/honest.csv"))}
+
+    # the same by hand: rates of the verified pairs, then the product over each query's top 5
+    lines = Path("collection/qrels.txt").read_text().splitlines()
+    originals = {(query, doc) for query, _, doc, _ in map(str.split, lines)}
+    votes = {(r["query_id"], r["doc_id"]): (r["design_class"], r["design_votes"]) for r in labels}
+    known = [v for pair, (name, v) in votes.items() if name == "verify" and pair not in originals]
+    m1, m2, p3 = (np.mean([v.startswith(start) for v in known]) for start in ("1", "11", "101"))
+    s = (m2 - p3 - m1 * m2) / (m2 - m1**2)
+    root = np.sqrt(s**2 - 4 * (s * m1 - m2))
+    t, f = (s + root) / 2, (s - root) / 2
+    assert (counts["t"], counts["f"]) == pytest.approx((t, f), abs=1e-6)
+    values = []
+    for n in range(QUERIES):
+        rest = 1.0
+        for place in range(5):
+            pair = (f"q{n}", f"d{(n + place) % 9}")
+            name, v = votes[pair]
+            of_class = (lambda e: e) if name == "single" else (lambda e: e**2 * (2 - e))
+            label = int(v[0]) if name == "single" or v[0] == "0" else int(v[:2] == "11" or v[:3] == "101")
+            rest *= 0 if pair in originals else 1 - (label - of_class(f)) / (of_class(t) - of_class(f))
+        values.append(1 - rest)
+    assert float(honest["one", "C@5"]["estimate"]) == pytest.approx(np.mean(values), abs=1e-9)
+    assert honest["one", "C@5"]["estimate_method"] == "corrected for label errors"
+    assert honest["one", "AP"]["estimate_method"] == ""
+
+
+@pytest.mark.slow
+def test_a_policy_begins_with_the_campaign_or_later_and_stays(fire: Fire, begun: Path) -> None:
+    refused = fire("tasks", "--policy", "verify-positives", code=2)
+    assert (
+        "--policy is for a campaign in a workspace: with --annotators, or `push --policy`" in refused.stderr
+    )
+    fire("tasks", "--annotators", "A,B,C", "--overlap", 0.2)
+    assert not Path("campaign/design.csv").exists()
+    list(judge(np.random.default_rng(1)))
+    fire("import")
+    fire("resolve")
+    table = rows(Path("labels/labels.csv"))
+    assert {row["design_class"] for row in table} == {"single", "doubled"}
+    assert {len(row["design_votes"]) for row in table if row["design_class"] == "doubled"} == {2}
+    honest = fire("score", "--honest", "-m", "C@1", "--resamples", 20).stderr
+    assert "have no third vote, and two leave t in [" in honest
+    asked = json.loads(fire("next-round", "--policy", "verify-positives", "--format", "json").stdout)
+    by_stratum = {row["stratum"]: row["n_asked"] for row in asked["plan"]}
+    positives = [row for row in table if row["design_class"] == "single" and row["design_votes"] == "1"]
+    assert by_stratum["by_design"] > len(rows(Path("labels/disputes.csv")))
+    assert by_stratum["dispute"] == 0
+    assert len(positives) >= by_stratum["by_design"] - len(rows(Path("labels/disputes.csv")))
+    told = fire("next-round", "--policy", "until-confirmed", code=1).stderr
+    assert "the campaign's policy is verify-positives, and votes were asked by it; it cannot be" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("q0,d0,thrice", "design.csv:2: design_class 'thrice'; expected one of single, doubled, verify"),
+        ("q0,d0,single\nq0,d0,verify", "q0 d0 stands twice; expected one design class for each pair"),
+        ("q0,d0,until-confirmed", "class until-confirmed needs place (a number) and cells"),
+    ],
+)
+def test_a_design_that_is_wrong_is_refused_with_its_line(
+    fire: Fire, begun: Path, text: str, told: str
+) -> None:
+    Path("design.csv").write_text(f"query_id,doc_id,design_class\n{text}\n")
+    Path("judgments.csv").write_text("query_id,doc_id,annotator_id,label\nq0,d0,A,relevant\n")
+    refused = fire("resolve", "judgments.csv", "--design", "design.csv", "--out", "labels", code=1)
+    assert told in refused.stderr
+
+
+def test_judgments_made_elsewhere_take_their_classes_from_a_file(fire: Fire, begun: Path) -> None:
+    Path("design.csv").write_text("query_id,doc_id,design_class\nq0,d0,doubled\nq0,d1,single\n")
+    answers = ["q0,d0,A,relevant", "q0,d0,B,irrelevant", "q0,d0,C,relevant", "q0,d1,A,irrelevant"]
+    Path("judgments.csv").write_text("\n".join(["query_id,doc_id,annotator_id,label", *answers]) + "\n")
+    fire("resolve", "judgments.csv", "--design", "design.csv", "--out", "labels")
+    found = {
+        row["doc_id"]: (row["design_class"], row["design_votes"]) for row in rows(Path("labels/labels.csv"))
+    }
+    assert found == {"d0": ("doubled", "101"), "d1": ("single", "0")}
