@@ -11,9 +11,11 @@ from fire_toolkit.cli.common import say, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.noise import corrected_rows
 from fire_toolkit.cli.printing import drawn_cells, print_table
+from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import scores_with_uncertainty
-from fire_toolkit.measures import parse_measure
+from fire_toolkit.inference.trust import describe_trust
+from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.scoring.drawn import augmented_cell
 
 
@@ -29,16 +31,20 @@ def show_honest(
             measures,
             sources=given.sources_if_any,
             policies=policies,
+            design=design_if_any(given),
             **given.draws,
             tell=tell,
         )
     scores, corrected = corrected_rows(given, measures, scores)
-    say_notes(notes)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
     is_on_paper = given.form in ("latex", "markdown")
     basis = given.basis(*((*_counted(scores), *corrected) if is_on_paper else ()))
-    print_table(scores, given.form, _drawn, basis=basis)
+    of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
+    n_queries = int(given.original["query_id"].nunique())
+    trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
+    say_notes(note for note in notes if note not in trusted)
+    print_table(scores, given.form, _drawn, basis=basis, notes=trusted)
     for line in (*_counted(scores), *corrected) if given.form == "table" else ():
         say(line)
     parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
@@ -77,7 +83,17 @@ def _cells(row: Mapping[Any, Any], unit: str) -> dict[str, str]:
         "if unjudged": _range(value["lower"], value["upper"]) or "no bound",
         "judged": f"{100 * row['judged']:.0f}{unit}",
         "w/o own": _with_change(value["without_own"], value["own_change"]),
-    }
+    } | (_estimate_cells(row, scale, unit) if "estimate" in row else {})
+
+
+def _estimate_cells(row: Mapping[Any, Any], scale: int, unit: str) -> dict[str, str]:
+    """Return the cells of an estimate, and of the share of positives that was never pooled."""
+    value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))
+    shown = f"{value:.1f} ({_range(low, high)})" if value == value else row["estimate_method"].split(":")[0]
+    if "missing" not in row:
+        return {"est.": shown}
+    missing = row["missing"]
+    return {"est.": shown, "never pooled": "" if missing != missing else f"{100 * missing:.0f}{unit}"}
 
 
 _SCALED = ("original", "augmented", "delta", "low", "high", "delta_low", "delta_high", "condensed", "lower",

@@ -16,10 +16,17 @@ Columns = Mapping[str, tuple[str, str]]
 Draw = Callable[[Any, str], str]
 
 
-def print_table(table: pd.DataFrame, output_format: str, draw: Draw = table_text, *, basis: str = "") -> None:
-    """Print a table and what it rests on: csv, tsv and json whole, the others as `draw` has it."""
+def print_table(
+    table: pd.DataFrame,
+    output_format: str,
+    draw: Draw = table_text,
+    *,
+    basis: str = "",
+    notes: Sequence[str] = (),
+) -> None:
+    """Print a table, what it rests on and notes: csv, tsv and json whole, the others as `draw` has it."""
     text = (draw if output_format in DRAWN else formatted)(table, output_format)
-    print_text(text, output_format, basis=basis)
+    print_text(text, output_format, basis=basis, notes=notes)
 
 
 def shown_as(columns: Columns) -> Draw:
@@ -40,17 +47,17 @@ def drawn_cells(rows: Sequence[Mapping[str, str]], output_format: str) -> str:
     return drawn([list(row.values()) for row in rows], list(rows[0]), output_format)
 
 
-def print_text(text: str, output_format: str, *, basis: str) -> None:
-    """Print a table's text and what it rests on: for LaTeX and Markdown below it, else on stderr."""
+def print_text(text: str, output_format: str, *, basis: str, notes: Sequence[str] = ()) -> None:
+    """Print a table's text, what it rests on and notes: for LaTeX and Markdown below it, else on stderr."""
     click.echo(text, nl=False)
-    if not basis:
-        return
-    if output_format == "latex":
-        click.echo(f"% rests on: {basis}")
-    elif output_format == "markdown":
-        click.echo(f"\nRests on: {basis}.")
-    else:
-        say(f"rests on: {basis}")
+    lines = ([f"rests on: {basis}"] if basis else []) + [f"note: {note}" for note in notes]
+    for line in lines:
+        if output_format == "latex":
+            click.echo(f"% {line}")
+        elif output_format == "markdown":
+            click.echo(f"\n{line[0].upper()}{line[1:]}.")
+        else:
+            say(line)
 
 
 def resampled(n_resamples: int, seed: int, units: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import click
@@ -23,6 +24,7 @@ from fire_toolkit.cli.options import choice_option, measure_option, reads
 from fire_toolkit.cli.printing import Draw, print_table, resampled, shown_as
 from fire_toolkit.cli.score import score
 from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -72,9 +74,9 @@ def methods(format: str) -> None:  # noqa: A002
         say(f"blanks: {', '.join(blanks)}; [study] in fire.toml has a key for each that no file can know")
 
 
-def _print(table: pd.DataFrame, given: Given, draw: Draw, *basis: str) -> None:
+def _print(table: pd.DataFrame, given: Given, draw: Draw, *basis: str, notes: Sequence[str] = ()) -> None:
     """Print a table of runs, and say which of them fed no pool."""
-    print_table(table, given.form, draw, basis=given.basis(*basis))
+    print_table(table, given.form, draw, basis=given.basis(*basis), notes=notes)
     given.say_unpooled()
 
 
@@ -91,7 +93,8 @@ def table1(given: Given, measures: tuple[str, ...], transpose: bool) -> None:
     say_notes(notes)
     if transpose:
         refuse_untransposed(given.form)
-    _print(scores, given, partial(drawn_scores, transpose=transpose))
+    trusted = trust_notes(given, measures or PAPER, scores)
+    _print(scores, given, partial(drawn_scores, transpose=transpose), notes=trusted)
 
 
 @report.command()

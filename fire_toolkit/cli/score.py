@@ -25,6 +25,7 @@ from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
 from fire_toolkit.cli.options import choice_option, measure_option, out_option, reads, resampling_options
 from fire_toolkit.cli.printing import print_text
+from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import own_items_of
@@ -105,6 +106,8 @@ def score(
     the score and of its gain, the score with unjudged docs left out (condensed), what it could be
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
     judgments that only this run contributed. --cluster, --resamples and --seed are for its intervals.
+    Where a sample of queries was judged deep (pool --deep-queries), or pairs were drawn in strata, it also
+    shows what the score is estimated to be, and how many positives were never pooled.
     """
     names = measures or _with_expectation(tuple(setting_or_default((), "score", "measures")), ties)
     given.orders_docs = ties == "index"
@@ -129,7 +132,8 @@ def score(
         ties=ties,
         doc_order=_doc_order(given) if ties == "index" else None,
     )
-    table = _show(scoring, by, given, per_query=per_query, transpose=transpose)
+    divided = () if groups else names  # a group's docs are few, and its positives known
+    table = _show(scoring, by, given, divided, per_query=per_query, transpose=transpose)
     is_usual = is_usual and not (per_query or by or groups or ties != "doc-desc")
     parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {})
     given.keep(table, "score", parameters, place="scores/scores.csv" if is_usual else None)
@@ -146,7 +150,13 @@ def score(
 
 
 def _show(
-    scoring: Scoring, by: str | None, given: Given, *, per_query: bool, transpose: bool
+    scoring: Scoring,
+    by: str | None,
+    given: Given,
+    measures: tuple[str, ...],
+    *,
+    per_query: bool,
+    transpose: bool,
 ) -> pd.DataFrame:
     """Print the notes and the scores, drawn or in their long form, and return the long form."""
     say_notes(scoring.notes)
@@ -158,7 +168,8 @@ def _show(
         table = aspects = score_aspects(scoring.scores, given.queries, column=by)
         text = _drawn_aspects(aspects, by, given.form) if is_drawn else ""
     text = text or formatted(table, "csv" if given.form == "table" else given.form)
-    print_text(text, given.form if is_drawn else "csv", basis=given.basis())
+    trusted = trust_notes(given, measures, scoring.scores) if measures else []
+    print_text(text, given.form if is_drawn else "csv", basis=given.basis(), notes=trusted)
     return table
 
 

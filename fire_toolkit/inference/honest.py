@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,13 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.bounds import is_bounded, score_bounds, why_unbounded
+from fire_toolkit.inference.estimates import (
+    ESTIMATE_COLUMNS,
+    Design,
+    Estimated,
+    estimate_scores,
+    note_unverified,
+)
 from fire_toolkit.inference.intervals import (
     are_medians,
     bootstrap_means_of_each,
@@ -22,6 +29,7 @@ from fire_toolkit.inference.intervals import (
     terms_of,
 )
 from fire_toolkit.inference.judged_pairs import PooledPairs, Tell, join_runs, silent, values_of
+from fire_toolkit.inference.trust import describe_estimates, describe_trust
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.measures.stored_runs import AnyRun
@@ -76,6 +84,7 @@ def scores_with_uncertainty(
     *,
     sources: PoolSources | None = None,
     policies: Sequence[str] = ("union",),
+    design: Design | None = None,
     clusters: pd.Series | None = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
@@ -92,6 +101,7 @@ def scores_with_uncertainty(
         sources: which run pooled which pair; without it `pooled`, `without_own` and `own_change` are
             empty or nan.
         policies: see `augment_qrels`; rows are made for each.
+        design: by which the judged pairs were chosen, where some were judged for a sample alone.
         clusters: index query_id, values the cluster of the query; intervals then resample clusters.
         confidence: of the intervals, strictly between 0 and 1.
         n_resamples, seed: of the bootstrap.
@@ -112,7 +122,10 @@ def scores_with_uncertainty(
         - without_own, own_change: the augmented score without the judgments that only this run
           contributed (originals stay), and what that changes; FIRE's Table 4 calls it New;
         - n_queries; and of the original positives how many were confirmed, rejected and never_judged;
-          new: pairs that became positive. Confirmations are not among the new.
+          new: pairs that became positive. Confirmations are not among the new;
+        - with a design alone: estimate, estimate_low, estimate_high, estimate_method, estimate_n (see
+          `estimate_scores`), and for measures that divide by |G| missing, missing_low, missing_high: the
+          share of positives that was never pooled.
 
     Raises:
         UsageError, JoinError, TableError: see `join_runs`, `augment_qrels`, `code_clusters`.
@@ -141,6 +154,7 @@ def scores_with_uncertainty(
     pools = None if sources is None else PooledPairs.of(joined, sources)
     labellings = [before]
     rows: list[dict[str, Any]] = []
+    estimated: dict[str, Estimated] = {}
     terms: list[Floats] = []
     n_rows = len(set(policies)) * len(joined.places) * len(parsed)
     for policy in dict.fromkeys(policies):
@@ -165,11 +179,37 @@ def scores_with_uncertainty(
                 if codes is None and is_share_of_queries(measure):
                     row |= _exact(values[measure.name]["augmented"], confidence)
                 rows.append(row)
+        if design is not None:
+            estimated[policy] = estimate_scores(joined, before, after, design, parsed, confidence=confidence)
     tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")
     drawn = _limits(terms, parsed, codes, confidence, n_resamples, seed)
     rows = [limits | row for limits, row in zip(drawn, rows, strict=True)]
-    table = pd.DataFrame(rows, columns=list(HONEST_COLUMNS)).astype(HONEST_COLUMNS)
-    return Honest(table, (*joined.note_depths(labellings, parsed), *_notes(table, parsed)))
+    table = _with_estimates(rows, estimated)
+    trusted = _trust(table, estimated, parsed, n_queries=len(joined.queries))
+    unverified = () if design is None else note_unverified(labels, design)
+    noted = (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *unverified)
+    return Honest(table, (*noted, *trusted))
+
+
+def _with_estimates(rows: list[dict[str, Any]], estimated: Mapping[str, Estimated]) -> pd.DataFrame:
+    """Return the rows as a table, each with its estimate where there are any."""
+    columns = HONEST_COLUMNS | (ESTIMATE_COLUMNS if estimated else {})
+    if estimated:
+        rows = [row | estimated[row["policy"]].cells[row["run_id"], row["measure"]] for row in rows]
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+
+
+def _trust(
+    table: pd.DataFrame, estimated: Mapping[str, Estimated], measures: list[Measure], *, n_queries: int
+) -> tuple[str, ...]:
+    """Return what the scores may be trusted for: by the design, or that without one it is not known."""
+    first = table[table["policy"] == table["policy"].iloc[0]]
+    trusted = describe_trust(first, measures, n_queries=n_queries)
+    if not estimated:
+        return tuple(trusted)
+    notes = dict.fromkeys(note for each in estimated.values() for note in each.notes)
+    basis = next(iter(estimated.values())).basis
+    return (*notes, *describe_estimates(first, basis), *trusted)
 
 
 def _score_all(views: dict[str, JudgedRanking], measures: list[Measure]) -> dict[str, dict[str, Floats]]:

@@ -92,6 +92,7 @@ AP = Definition(
     expected=expected_average_precision,
     cutoff="optional",
     bounds="ends",
+    over_positives=True,
     filled=filled_average_precision,
     also_called=("mAP", "map_cut", "average_precision"),
 )
@@ -104,6 +105,7 @@ GM_MAP = Definition(
     per_query=average_precision,
     aggregate="geometric mean",
     bounds="ends",
+    over_positives=True,
     filled=filled_average_precision,
     also_called=("GMAP", "gm_ap"),
 )
@@ -118,6 +120,7 @@ AP_MIN = Definition(
     expected=expected_average_precision_min,
     cutoff="required",
     bounds="ends",
+    over_positives=True,
     filled=filled_average_precision_min,
     also_called=("mAP/min",),
 )
@@ -141,6 +144,7 @@ MAP_AT_R = Definition(
     per_query=average_precision_at_r,
     expected=expected_average_precision_at_r,
     bounds="ends",
+    over_positives=True,
     filled=filled_average_precision_at_r,
     also_called=("AP@R",),
 )

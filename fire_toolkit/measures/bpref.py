@@ -88,6 +88,7 @@ BPREF = Definition(
     per_query=bpref,
     of_top=True,
     bounds="ends",
+    over_positives=True,
     filled=filled_bpref,
     skips_unjudged=True,
 )

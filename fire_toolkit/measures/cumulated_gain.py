@@ -152,6 +152,7 @@ NCG = Definition(
     expected=expected_normalised_gain_retrieved,
     cutoff="optional",
     bounds="ends",
+    over_positives=True,
     filled=filled_normalised_gain_retrieved,
     is_graded=True,
 )
@@ -177,6 +178,7 @@ NDCG = Definition(
     expected=partial(expected_normalised_gain, discount=log_of_next),
     cutoff="optional",
     bounds="ends",
+    over_positives=True,
     filled=partial(filled_normalised_gain, discount=log_of_next),
     is_graded=True,
 )
@@ -203,6 +205,7 @@ NDCG_J = Definition(
     expected=partial(expected_normalised_gain, discount=log_from_second),
     cutoff="optional",
     bounds="ends",
+    over_positives=True,
     filled=partial(filled_normalised_gain, discount=log_from_second),
     is_graded=True,
 )
@@ -214,6 +217,7 @@ RNDCG = Definition(
     convention="With a positives of grade 2 and b of grade 1 the ranks are a and a + b. The end of the list "
     "counts where the list is longer than a + b + 1. 0 for a query without a positive.",
     per_query=ndcg_at_levels,
+    over_positives=True,
     expected=expected_ndcg_at_levels,
     is_graded=True,
 )

@@ -79,6 +79,8 @@ class Definition:
         skips_unjudged: whether unjudged docs are passed over, and not counted as not relevant.
         is_binary: whether the value of a query is 0 or 1, so that the mean is a binomial share.
         by_first_positive: whether the rank of the first positive decides the value.
+        over_positives: whether it divides by |G|, so that at any cutoff it is wrong, mostly too high, where
+            positives were never pooled.
         is_score: whether it says how good a run is; otherwise it says how much is known, and no run is best.
         is_graded: whether grades count as gains, so that `:rel=N` also takes those below N out of the gain.
         also_called: other spellings, for the suggestion when a name is unknown; they are not accepted.
@@ -104,6 +106,7 @@ class Definition:
     skips_unjudged: bool = False
     is_binary: bool = False
     by_first_positive: bool = False
+    over_positives: bool = False
     is_score: bool = True
     is_graded: bool = False
     also_called: tuple[str, ...] = ()

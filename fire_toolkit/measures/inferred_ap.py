@@ -58,6 +58,7 @@ INFAP = Definition(
     "qrels lack count as not relevant. Without negative relevances it is AP but for ε.",
     per_query=inferred_average_precision,
     bounds="ends",
+    over_positives=True,
     filled=filled_inferred_average_precision,
     skips_unjudged=True,
 )

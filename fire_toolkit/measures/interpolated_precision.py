@@ -68,6 +68,7 @@ IPREC = Definition(
     per_query=interpolated_precision,
     parameters=(Parameter("recall", example=0.5, low=0.0, high=1.0, closed=True),),
     bounds="ends",
+    over_positives=True,
     filled=filled_interpolated_precision,
     also_called=("iprec_at_recall", "IP"),
 )
@@ -78,6 +79,7 @@ ELEVEN_POINTS = Definition(
     convention="The shares of the positives are taken as IPrec takes them.",
     per_query=eleven_point_average,
     bounds="ends",
+    over_positives=True,
     filled=filled_eleven_point_average,
     also_called=("11-pt_avg",),
 )

@@ -95,6 +95,7 @@ R = Definition(
     **by_count(recall),
     cutoff="required",
     bounds="monotone",
+    over_positives=True,
     also_called=("Recall",),
 )
 F = Definition(
@@ -108,6 +109,7 @@ F = Definition(
     cutoff="optional",
     parameters=(Parameter("beta", example=2.0, default=1.0),),
     bounds="monotone",
+    over_positives=True,
     also_called=("F1", "F-measure"),
 )
 E = Definition(
@@ -119,6 +121,7 @@ E = Definition(
     **by_count(f_measure, k=32),
     reads=32,
     bounds="monotone",
+    over_positives=True,
     also_called=("E-measure", "E@32"),
 )
 _EMPTY = "0 where nothing was retrieved, and for a query without a positive."
@@ -151,9 +154,19 @@ _OF_SETS = (
         "The share of the docs retrieved that are positives.",
         f"Divided by all docs retrieved, however many they are. {_EMPTY}",
     ),
-    _define("set_recall", recall, "The share of the query's positives among the docs retrieved."),
-    _define("set_F", f_measure, "The harmonic mean of set_P and set_recall: F of everything retrieved."),
-    _define("set_map", set_map, "set_P times set_recall."),
+    _define(
+        "set_recall",
+        recall,
+        "The share of the query's positives among the docs retrieved.",
+        over_positives=True,
+    ),
+    _define(
+        "set_F",
+        f_measure,
+        "The harmonic mean of set_P and set_recall: F of everything retrieved.",
+        over_positives=True,
+    ),
+    _define("set_map", set_map, "set_P times set_recall.", over_positives=True),
     _define(
         "set_relative_P",
         set_relative_precision,

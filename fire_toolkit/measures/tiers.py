@@ -45,6 +45,7 @@ RPREC = Definition(
     source="trec_eval Rprec.",
     convention="Divided by R, also where fewer docs were retrieved; 0 for a query without a positive.",
     **_of_multiple(1),
+    over_positives=True,
     also_called=("R-precision", "RP"),
 )
 FT = Definition(
@@ -54,6 +55,7 @@ FT = Definition(
     convention="|G| is the size of the query's class without the query (|C| − 1), which must not stand in "
     "its own ranking; equals Rprec. 0 for a query without a positive.",
     **_of_multiple(1),
+    over_positives=True,
     also_called=("first_tier",),
 )
 ST = Definition(
@@ -63,6 +65,7 @@ ST = Definition(
     convention="|G| is the size of the query's class without the query, as for FT. 0 for a query without a "
     "positive.",
     **_of_multiple(2),
+    over_positives=True,
     also_called=("second_tier",),
 )
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
+from fire_toolkit.measures.defaults import ESTIMATES, LEAST_DRAWN
 from fire_toolkit.scoring.judging import Judged
 
 
@@ -44,6 +45,25 @@ def note_positives(coded: dict[str, CodedQrels]) -> list[Note]:
 def note_measures(measures: list[Measure]) -> list[Note]:
     """Note measures whose name alone could be taken for another measure."""
     return [Note("measure", "", "", 0, m.caution) for m in measures if m.caution]
+
+
+def note_sparse(coded: dict[str, CodedQrels], measures: list[Measure]) -> list[Note]:
+    """Note measures that infer from sampled strata with too few positives to infer from."""
+    names = [measure.name for measure in measures if measure.definition.key in ESTIMATES]
+    notes = []
+    for name, which in coded.items():
+        if not names or which.stratum is None:
+            continue
+        sampled = np.isin(which.stratum, np.unique(which.stratum[which.relevance == -1]))
+        n_drawn = np.count_nonzero(sampled & (which.relevance >= 1)) / len(which.queries)
+        if sampled.any() and n_drawn < LEAST_DRAWN:
+            text = (
+                f"{', '.join(names)}: sampled strata of the {name} qrels hold {n_drawn:.1f} positives a "
+                f"query; below {LEAST_DRAWN} such a measure is biased (xinfAP by up to 7 points on COCO "
+                "captions), so do not report it"
+            )
+            notes.append(Note("sparse", "", name, len(which.queries), text))
+    return notes
 
 
 def note_run(run_id: str, run: JudgedRanking, measures: list[Measure]) -> list[Note]:

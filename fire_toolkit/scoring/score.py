@@ -25,6 +25,7 @@ from fire_toolkit.scoring.notes import (
     note_measures,
     note_positives,
     note_run,
+    note_sparse,
     note_ties,
 )
 from fire_toolkit.tables import Qrels, Scores
@@ -116,7 +117,7 @@ def score_runs(
             "give it another id, or score without values per query"
         )
     _check_ties(ties, doc_order, parsed)
-    notes = note_measures(parsed) + note_positives(coded)
+    notes = note_measures(parsed) + note_positives(coded) + note_sparse(coded, parsed)
     values: list[Floats] = []
     reaches: list[Reach] = []
     for run in stored:

@@ -249,3 +249,12 @@ def test_qrels_made_by_hand_out_of_order_give_the_same_scores() -> None:
     turned = Qrels(qrels.iloc[::-1].reset_index(drop=True))
     expected = score_runs(run, qrels, ["RR", "AP"], per_query=True).scores
     pd.testing.assert_frame_equal(expected, score_runs(run, turned, ["RR", "AP"], per_query=True).scores)
+
+
+def test_measures_that_infer_from_strata_with_few_positives_are_marked() -> None:
+    pairs = {"query_id": "q", "doc_id": list("abcdefgh"), "stratum": list("12222222")}
+    run = rank_run(pd.DataFrame({"run_id": "m", "query_id": "q", "doc_id": list("abc"), "score": [3, 2, 1]}))
+    for n_drawn, kinds in ((4, ["sparse"]), (5, [])):
+        relevance = [1] * (1 + n_drawn) + [-1] * (7 - n_drawn)
+        found = score_runs(run, check_qrels(pd.DataFrame(pairs | {"relevance": relevance})), ["xinfAP"])
+        assert [note.kind for note in found.notes if note.kind == "sparse"] == kinds

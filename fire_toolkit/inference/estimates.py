@@ -1,0 +1,365 @@
+"""Scores estimated from judgments that were drawn by a known design, beside the scores as labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Bools, Floats, Ints
+from fire_toolkit.errors import JoinError
+from fire_toolkit.inference.horvitz import Sampled, SampledPairs, micro_recall, sampled_precision
+from fire_toolkit.inference.judged_pairs import JudgedPairs, values_of
+from fire_toolkit.inference.missing import Missing, missing_share
+from fire_toolkit.inference.two_phase import TwoPhase, two_phase_difference
+from fire_toolkit.matching.coded import CodedQrels
+from fire_toolkit.measures import JudgedRanking, Measure
+from fire_toolkit.measures.defaults import (
+    ESTIMATED_BY_PAIRS,
+    ESTIMATED_BY_QUERIES,
+    ESTIMATED_BY_TOTALS,
+    ESTIMATES,
+    LEAST_DRAWN,
+)
+from fire_toolkit.tables import Labels, QueryDesign
+from fire_toolkit.tables.columns import pair_rows
+
+ESTIMATE_COLUMNS = {
+    "estimate": "float64",
+    "estimate_low": "float64",
+    "estimate_high": "float64",
+    "estimate_method": "str",
+    "estimate_n": "int64",
+    "missing": "float64",
+    "missing_low": "float64",
+    "missing_high": "float64",
+}
+AS_LABELLED = "as labelled"
+TWO_PHASE = "two-phase difference"
+HORVITZ = "Horvitz–Thompson"
+_MOST_UNJUDGED = 0.05  # of what a design has judged of a run
+_BOUNDS_ONLY = "the first positive decides it, of which a sample gives bounds only"
+
+
+class Design(NamedTuple):
+    """How the judged pairs were chosen.
+
+    pairs: query_id, doc_id, stratum (`shallow`: judged for every query; `deep`: judged because the query
+    was drawn; `from:to:rate`, `original`: of pairs drawn in strata; empty: judged for another reason, which
+    no estimate uses) and inclusion_probability. queries: which of them were judged deep; None where pairs
+    were drawn.
+    """
+
+    pairs: pd.DataFrame
+    queries: QueryDesign | None
+
+
+@dataclass(frozen=True, eq=False)
+class Estimated:
+    """What `estimate_scores` returns.
+
+    cells: of each run and measure `ESTIMATE_COLUMNS`. missing: the share of positives that was never
+    pooled, where queries were judged deep. basis: what estimates are of, in words; notes: sentences.
+    """
+
+    cells: Mapping[tuple[str, str], dict[str, Any]]
+    missing: Missing | None
+    basis: str
+    notes: tuple[str, ...]
+
+
+def estimate_scores(
+    joined: JudgedPairs,
+    before: CodedQrels,
+    after: CodedQrels,
+    design: Design,
+    measures: Sequence[Measure],
+    *,
+    confidence: float = 0.95,
+) -> Estimated:
+    """Return for each run and measure what it is estimated to be by labels of all pairs that could be drawn.
+
+    Args:
+        joined: the runs, joined with both qrels.
+        before, after: labellings by the original qrels and by those with all labels.
+        design: how the judged pairs were chosen.
+        measures: any; those for which no estimate is sound are refused with the reason.
+        confidence: of the intervals, strictly between 0 and 1.
+
+    Returns:
+        Where queries were judged deep: the two-phase difference for AP, nDCG, R@k and the like; a measure
+        that reads the shallow pool alone stays as labelled. Where pairs were drawn in strata: P@k by Horvitz
+        and Thompson. `estimate_method` names the way, or begins with `refused: `.
+
+    Raises:
+        JoinError: the design is for other queries.
+        TableError: an inclusion probability that is not above 0 and up to 1.
+    """
+    drawn = _Drawn.of(joined, design)
+    if design.queries is None:
+        return _from_pairs(joined, before, after, drawn, measures, confidence)
+    return _from_queries(joined, before, after, drawn, measures, confidence)
+
+
+def note_unverified(labels: Labels, design: Design) -> tuple[str, ...]:
+    """Return a note on positives of deep pairs that rest on one vote; none where votes were not counted.
+
+    Few deep pairs are positive, so that wrong positives outweigh the error of sampling.
+    """
+    if design.queries is None or "n_judgments" not in labels:
+        return ()
+    deep = design.pairs[design.pairs["stratum"] == "deep"]
+    rows = pair_rows(deep, labels)
+    found = labels.iloc[rows[rows >= 0]]
+    positives = found[found["relevance"] >= 1]
+    n_once = int((positives["n_judgments"] == 1).sum())
+    if not n_once:
+        return ()
+    return (
+        f"{n_once:,} of {len(positives):,} positives of the deep pairs rest on one vote; have each verified "
+        "by a second: few of these pairs are positive, and 4% of false positives lowered AP by 7 points",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """A design over the pairs and queries of a join.
+
+    is_shallow, is_of_design, probability: of each pair of the join; sample: the queries judged deep; depths:
+    how deep the others and these were judged.
+    """
+
+    is_shallow: Bools
+    is_of_design: Bools
+    probability: Floats
+    sample: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    depths: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def of(cls, joined: JudgedPairs, design: Design) -> _Drawn:
+        stratum = design.pairs["stratum"].fillna("").astype(str)
+        is_of = (stratum != "").to_numpy()
+        place = joined.find_rows(design.pairs)
+        held = is_of & (place >= 0)
+        flags = {name: np.zeros(len(joined.pairs), dtype=bool) for name in ("shallow", "of")}
+        flags["shallow"][place[held & (stratum == "shallow").to_numpy()]] = True
+        flags["of"][place[held]] = True
+        probability = np.ones(len(joined.pairs))
+        probability[place[held]] = _probabilities(design.pairs)[held]
+        if design.queries is None:
+            return cls(flags["shallow"], flags["of"], probability, depths=(0, _deepest(stratum[is_of])))
+        return cls(flags["shallow"], flags["of"], probability, *_deep_queries(joined, design.queries))
+
+
+def _probabilities(pairs: pd.DataFrame) -> Floats:
+    found = pd.to_numeric(pairs["inclusion_probability"], errors="coerce").fillna(1.0)
+    return found.to_numpy(dtype=np.float64)
+
+
+def _deepest(strata: pd.Series) -> int:
+    """Return the last rank of any stratum `from:to:rate`; 0 without one."""
+    ends = [name.split(":")[1] for name in strata.unique() if name.count(":") == 2]
+    return max((int(end) for end in ends if end.isdigit()), default=0)
+
+
+def _deep_queries(joined: JudgedPairs, queries: QueryDesign) -> tuple[Ints, tuple[int, int]]:
+    """Return the queries judged deep, ascending, and the depths of the others and of these."""
+    place = joined.queries.get_indexer(pd.Index(queries["query_id"]))
+    if len(place) != len(joined.queries) or (place < 0).any():
+        n_known = int((place >= 0).sum())
+        raise JoinError(
+            f"query design: {n_known:,} of its {len(place):,} queries are among the "
+            f"{len(joined.queries):,} of the qrels; expected the same queries in both"
+        )
+    is_sampled = queries["is_sampled"].to_numpy(dtype=bool)
+    depth = queries["depth"].to_numpy(dtype=np.int64)
+    others = depth[~is_sampled] if not is_sampled.all() else depth
+    return np.sort(place[is_sampled]), (int(others[0]), int(depth[is_sampled].max(initial=0)))
+
+
+def _from_queries(
+    joined: JudgedPairs,
+    before: CodedQrels,
+    after: CodedQrels,
+    drawn: _Drawn,
+    measures: Sequence[Measure],
+    confidence: float,
+) -> Estimated:
+    """Return the two-phase differences, and the share of positives that was never pooled."""
+    shallow, deep = (after.reverted(before, ~kept) for kept in (drawn.is_shallow, drawn.is_of_design))
+    n, n_queries = len(drawn.sample), len(joined.queries)
+    n_positives = (each.ideal.n_positives[drawn.sample] for each in (shallow, deep))
+    missing = missing_share(*n_positives, n_queries=n_queries, confidence=confidence)
+    views = {run: (joined.ranking(run, shallow), joined.ranking(run, deep)) for run in joined.places}
+    of_run = {run_id: _why_not_of_run(*both, drawn=drawn) for run_id, both in views.items()}
+    cells = {}
+    for measure in measures:
+        refused = _why_not_by_queries(measure, drawn.depths[0])
+        found = None
+        if not refused:
+            x, y = (
+                np.column_stack([values_of(views[run_id][side], measure) for run_id in joined.places])
+                for side in (0, 1)
+            )
+            found = two_phase_difference(x, y[drawn.sample], drawn.sample, confidence=confidence)
+        for place, run_id in enumerate(joined.places):
+            cell = _cell(TWO_PHASE, n, *_of_run(found, place, refused or of_run[run_id]))
+            cells[run_id, measure.name] = cell | _missing_cell(
+                missing if measure.definition.over_positives else None
+            )
+    basis = f"of the depth-{drawn.depths[1]} union; {n:,} of {n_queries:,} queries judged deep"
+    return Estimated(cells, missing, basis, ())
+
+
+def _of_run(found: TwoPhase | None, place: int, refused: str) -> tuple[float, float, float, str]:
+    if found is None or refused:
+        return np.nan, np.nan, np.nan, refused
+    limits = (float(each[place]) for each in (found.estimate, found.low, found.high))
+    return (*limits, found.refused[place])  # type: ignore[return-value]
+
+
+def _cell(method: str, n: int, estimate: float, low: float, high: float, refused: str) -> dict[str, Any]:
+    """Return the columns of one estimate; a reason takes the place of the method."""
+    if refused:
+        method = refused if refused == AS_LABELLED else f"refused: {refused}"
+    values = {"estimate": estimate, "estimate_low": low, "estimate_high": high}
+    return values | {"estimate_method": method, "estimate_n": n}
+
+
+def _missing_cell(missing: Missing | None) -> dict[str, float]:
+    share, low, high = (np.nan,) * 3 if missing is None else missing[:3]
+    return {"missing": share, "missing_low": low, "missing_high": high}
+
+
+def _why_not_of_run(shallow: JudgedRanking, deep: JudgedRanking, *, drawn: _Drawn) -> str:
+    """Return why nothing is estimated of a run; empty where what it ranks high was judged as designed."""
+    above, below = drawn.depths
+    judged = _judged_share(deep, drawn.sample, below)
+    if judged < 1 - _MOST_UNJUDGED:
+        return (
+            f"{1 - judged:.0%} of its top {below} is not judged for the queries judged deep; judge and "
+            "resolve these pairs first"
+        )
+    everywhere, of_sample = (
+        _judged_share(shallow, queries, above) for queries in (np.arange(deep.n_queries), drawn.sample)
+    )
+    if abs(everywhere - of_sample) > _MOST_UNJUDGED:
+        return (
+            f"{everywhere:.0%} of its top {above} is judged for all queries, and {of_sample:.0%} for those "
+            "judged deep; expected the same"
+        )
+    return ""
+
+
+def _judged_share(ranking: JudgedRanking, queries: Ints, depth: int) -> float:
+    """Return the share of the top `depth` of some queries that is judged; 1 where it is empty."""
+    part = ranking.of(queries)
+    n_judged = int((part.is_judged & part.is_in_top & (part.rank <= depth)).sum())
+    n_ranked = int(np.minimum(part.n_retrieved, depth).sum())
+    return n_judged / n_ranked if n_ranked else 1.0
+
+
+def _why_not_by_queries(measure: Measure, shallow_depth: int) -> str:
+    """Return why a measure is not estimated from queries judged deep; empty where it is."""
+    definition = measure.definition
+    reads = measure.depth
+    if definition.skips_unjudged or measure.condensed:
+        return "it passes over unjudged docs"
+    if not definition.over_positives and reads is not None and reads <= shallow_depth:
+        return AS_LABELLED
+    if definition.by_first_positive or definition.is_binary:
+        return _BOUNDS_ONLY
+    if definition.key not in ESTIMATED_BY_QUERIES:
+        return "no estimator of it was found sound"
+    return ""
+
+
+def _from_pairs(
+    joined: JudgedPairs,
+    before: CodedQrels,
+    after: CodedQrels,
+    drawn: _Drawn,
+    measures: Sequence[Measure],
+    confidence: float,
+) -> Estimated:
+    """Return P@k from pairs drawn in strata, and why other measures are refused."""
+    cells: dict[tuple[str, str], dict[str, Any]] = {}
+    notes = []
+    ranks = {run_id: _ranks(joined, run_id) for run_id in joined.places}
+    n_by_chance = int(((drawn.probability < 1) & (after.relevance >= 0)).sum())
+    for measure in measures:
+        pairs = _pairs_at(joined, before, after, drawn, measure.level)
+        n_drawn = int((pairs.after & (pairs.probability < 1)).sum()) / pairs.n_queries
+        refused = _why_not_by_pairs(measure, drawn.depths[1], n_drawn)
+        k = measure.depth or 0
+        for run_id, rank in ranks.items():
+            found = Sampled(np.nan, np.nan, np.nan, np.nan, refused)
+            if not refused:
+                found = sampled_precision(pairs, rank <= k, k=k, confidence=confidence)
+            cell = _cell(HORVITZ, n_by_chance, found.estimate, found.low, found.high, found.refused)
+            cells[run_id, measure.name] = cell | _missing_cell(None)
+        is_total = measure.definition.key in ESTIMATED_BY_TOTALS and not measure.condensed
+        if is_total and k <= drawn.depths[1]:
+            totals = {
+                run_id: micro_recall(pairs, rank <= k, confidence=confidence)
+                for run_id, rank in ranks.items()
+            }
+            notes.append(_describe_totals(measure, totals))
+    basis = f"of the depth-{drawn.depths[1]} union; {n_by_chance:,} judged pairs drawn by chance"
+    return Estimated(cells, None, basis, tuple(notes))
+
+
+def _pairs_at(
+    joined: JudgedPairs, before: CodedQrels, after: CodedQrels, drawn: _Drawn, level: int
+) -> SampledPairs:
+    own = after.reverted(before, ~drawn.is_of_design)
+    return SampledPairs(
+        before.relevance >= level,
+        own.relevance >= level,
+        drawn.probability,
+        joined.query,
+        len(joined.queries),
+    )
+
+
+def _ranks(joined: JudgedPairs, run_id: str) -> Floats:
+    """Return the rank of each pair of the join in a run, infinite where the run does not have it."""
+    run = joined.places[run_id]
+    rank = np.full(len(joined.pairs), np.inf)
+    rank[run.relevance] = run.rank
+    return rank
+
+
+def _why_not_by_pairs(measure: Measure, deepest: int, n_drawn: float) -> str:
+    """Return why a measure is not estimated from pairs drawn in strata; empty where it is.
+
+    n_drawn: positives that the draw brought, a query.
+    """
+    definition = measure.definition
+    if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
+        reads = measure.depth or 0
+        return "" if reads <= deepest else f"it reads to rank {reads}, and the strata end at {deepest}"
+    if definition.key in ESTIMATES:
+        if n_drawn < LEAST_DRAWN:
+            return (
+                f"the strata hold {n_drawn:.1f} positives drawn a query, and with fewer than "
+                f"{LEAST_DRAWN} it is biased"
+            )
+        return "it is an estimate itself, where the qrels have strata"
+    if definition.by_first_positive or definition.is_binary:
+        return _BOUNDS_ONLY
+    if definition.over_positives:
+        return "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
+    return "no estimator of it was found sound"
+
+
+def _describe_totals(measure: Measure, found: Mapping[str, Sampled]) -> str:
+    parts = [
+        f"{run_id} " + (each.refused or f"{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]")
+        for run_id, each in found.items()
+    ]
+    listed = ", ".join(parts)
+    return f"{measure.name} as a ratio of totals over all queries (micro, no mean over queries): {listed}"

@@ -1,0 +1,112 @@
+"""What a measure that divides by the number of positives may be trusted for, as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+import pandas as pd
+
+from fire_toolkit.inference.two_phase import LEAST_QUERIES
+from fire_toolkit.measures import Measure
+
+LEAST_MISSING = 0.05  # a share of positives never pooled that is worth a sentence
+DEEP = 50  # ranks of each run
+
+
+def describe_trust(scores: pd.DataFrame, measures: Sequence[Measure], *, n_queries: int) -> list[str]:
+    """Return what rows with `run_id` and `measure` may be trusted for, by their estimates or without any."""
+    if "missing" in scores:
+        return describe_missing(scores)
+    return describe_unknown(measures, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
+
+
+def describe_estimates(scores: pd.DataFrame, basis: str) -> list[str]:
+    """Return what estimates are of, and for each measure without one the reason.
+
+    Args:
+        scores: a row for each run and measure: run_id, measure, estimate, estimate_method.
+        basis: what they are of.
+    """
+    lines = [f"est.: {basis}"] if scores["estimate"].notna().any() else []
+    refused = scores[scores["estimate_method"].str.startswith("refused: ")]
+    n_runs = scores["run_id"].nunique()
+    for (measure, method), own in refused.groupby(["measure", "estimate_method"], sort=False):
+        runs = "" if len(own) == n_runs else f" of {', '.join(own['run_id'])}"
+        lines.append(f"{measure}: no estimate{runs}: {str(method).removeprefix('refused: ')}")
+    return lines
+
+
+def describe_missing(scores: pd.DataFrame) -> list[str]:
+    """Return for each measure with positives that were never pooled how many, and what that does to it.
+
+    Args:
+        scores: a row for each run and measure: measure, augmented (as labelled), estimate (nan where
+            refused), missing, missing_low, missing_high (the share of |G|; nan where it is not known).
+
+    Returns:
+        A sentence a measure, in the order of the rows; none where the share is 5% or below, or not known.
+
+    Examples:
+        >>> describe_missing(pd.DataFrame({
+        ...     "measure": "AP", "augmented": [0.55, 0.4], "estimate": [0.4, 0.31], "missing": 0.4,
+        ...     "missing_low": 0.37, "missing_high": 0.43}))
+        ['AP: about 40% of positives (37% to 43%) were never pooled; this AP is too high by an estimated 9 \
+to 15 points']
+    """
+    known = scores[scores["missing"] > LEAST_MISSING]
+    return [_sentence(str(measure), own) for measure, own in known.groupby("measure", sort=False)]
+
+
+def _sentence(measure: str, scores: pd.DataFrame) -> str:
+    first = scores.iloc[0]
+    share, low, high = (f"{first[name]:.0%}" for name in ("missing", "missing_low", "missing_high"))
+    return (
+        f"{measure}: about {share} of positives ({low} to {high}) were never pooled; this {measure} is "
+        f"{_off(scores)}"
+    )
+
+
+def _off(scores: pd.DataFrame) -> str:
+    """Return by how many points the scores are off, over the runs."""
+    points = (100 * (scores["augmented"] - scores["estimate"])).dropna()
+    if points.empty:
+        return "off by an unknown amount"
+    low, high = round(points.min()), round(points.max())
+    if low < 0 < high:
+        return f"off by an estimated {low:+d} to {high:+d} points"
+    ends = sorted({abs(low), abs(high)})
+    size = " to ".join(map(str, ends))
+    direction = "low" if low < 0 else "high"
+    return f"too {direction} by an estimated {size} {'point' if ends == [1] else 'points'}"
+
+
+def describe_unknown(measures: Sequence[Measure], *, n_queries: int, n_runs: int) -> list[str]:
+    """Return as one sentence what is not known without queries judged deep; nothing if no measure needs it.
+
+    Args:
+        measures: those shown; only such as divide by |G| are named.
+        n_queries, n_runs: how many there are, for what it would cost to know.
+
+    Examples:
+        >>> from fire_toolkit.measures import parse_measures
+        >>> describe_unknown(parse_measures(["C@10", "AP", "R@10"]), n_queries=1332, n_runs=5)
+        ['AP, R@10: divided by the number of positives, of which an unknown share was never pooled, so \
+probably too high; 134 random queries judged to depth 50 would tell by how much, for at most 33,500 pairs \
+(pool --deep-queries .1)']
+    """
+    names = [measure.name for measure in measures if measure.definition.over_positives]
+    if not names:
+        return []
+    n = min(max(LEAST_QUERIES, ceil(n_queries / 10)), n_queries)
+    if n < LEAST_QUERIES:
+        cost = f"with {n_queries} queries only judging them all deep would tell by how much"
+    else:
+        cost = (
+            f"{n:,} random queries judged to depth {DEEP} would tell by how much, for at most "
+            f"{n * n_runs * DEEP:,} pairs (pool --deep-queries .1)"
+        )
+    return [
+        f"{', '.join(names)}: divided by the number of positives, of which an unknown share was never "
+        f"pooled, so probably too high; {cost}"
+    ]

@@ -1,0 +1,86 @@
+"""`score` where queries were judged deep: the estimate beside the score, and what is said below it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+ORIGINAL = ("--qrels", "o.txt")
+N = 80
+
+
+@pytest.fixture
+def deep(fire: Fire, folder: Path) -> Path:
+    """Two docs a query, the first judged for all, the second for every other query, and their qrels."""
+    queries = [f"q{number:02}" for number in range(N)]
+    numbers = np.arange(N)
+    first = pd.DataFrame(
+        {"query_id": queries, "doc_id": "a", "stratum": "shallow", "relevance": numbers % 4 < 2}
+    )
+    second = first.assign(doc_id="b", stratum="deep", relevance=numbers % 3 < 2)[::2]
+    pairs = pd.concat([first, second]).assign(label="x", inclusion_probability=0.5)
+    pairs["relevance"] = pairs["relevance"].astype(int)
+    pairs.loc[pairs["stratum"] == "shallow", "inclusion_probability"] = 1.0
+    (folder / "pool").mkdir()
+    (folder / "labels").mkdir()
+    kept = ["query_id", "doc_id", "stratum", "inclusion_probability"]
+    pairs[kept].to_csv(folder / "pool/pool.csv", index=False)
+    pairs[["query_id", "doc_id"]].assign(run_id="m", rank=1).to_csv(
+        folder / "pool/pool_sources.csv", index=False
+    )
+    pairs[["query_id", "doc_id", "label", "relevance"]].to_csv(folder / "labels/labels.csv", index=False)
+    design = pd.DataFrame({"query_id": queries, "depth": [2, 1] * 40, "is_sampled": [True, False] * 40})
+    design = design.assign(inclusion_probability=0.5, seed=0)
+    design.to_csv(folder / "pool/query_design.csv", index=False)
+    (folder / "o.txt").write_text("".join(f"{query} 0 c 1\n" for query in queries) + "q00 0 a 1\n")
+    ranked = [
+        f"{query} Q0 {doc} {rank} {3 - rank} m\n" for query in queries for rank, doc in ((1, "a"), (2, "b"))
+    ]
+    (folder / "m.run").write_text("".join(ranked))
+    fire("augment", "--labels", "labels", *ORIGINAL, "--out", "qrels/qrels.txt")
+    return folder
+
+
+def test_score_honest_shows_and_keeps_the_estimate_beside_the_score(fire: Fire, deep: Path) -> None:
+    honest = (
+        "score",
+        "m.run",
+        "--honest",
+        *ORIGINAL,
+        "--labels",
+        "labels",
+        "--pool-sources",
+        "pool",
+        "-m",
+        "R@1",
+    )
+    shown = fire(*honest, "--resamples", "20")
+    assert shown.stdout.splitlines()[0].split()[-3:] == ["est.", "never", "pooled"]
+    assert "note: est.: of the depth-2 union; 40 of 80 queries judged deep" in shown.stderr
+    row = json.loads(fire(*honest, "--resamples", "20", "--format", "json").stdout)[0]
+    assert row["estimate_method"] == "two-phase difference"
+    assert row["estimate_low"] < row["estimate"] < row["estimate_high"] < row["augmented"]
+    assert f"{100 * row['estimate']:.1f} (" in shown.stdout
+    assert f"{100 * row['augmented']:.1f} (" in shown.stdout
+
+
+def test_score_says_below_the_table_by_how_much_a_measure_is_off(fire: Fire, deep: Path) -> None:
+    both = ("score", "m.run", *ORIGINAL, "--augmented", "qrels/qrels.txt")
+    unknown = "R@1: divided by the number of positives, of which an unknown share was never pooled"
+    assert f"note: {unknown}" in fire(*both, "-m", "R@1", "-m", "C@1").stderr
+    assert "% note: R@1: divided by" in fire(*both, "-m", "R@1", "--format", "latex").stdout
+    for safe in (fire(*both, "-m", "C@1"), fire("score", "m.run", *ORIGINAL, "-m", "R@1")):
+        assert "never pooled" not in safe.stderr + safe.stdout
+    for name in ("pool.csv", "query_design.csv"):
+        (deep / "pool" / name).rename(deep / "qrels" / name)
+    known = fire(*both, "-m", "R@1", "--format", "markdown").stdout
+    assert "\nNote: R@1: about 31% of positives (" in known
+    assert "this R@1 is too high by an estimated" in known
+    (deep / "qrels/pool.csv").unlink()
+    refused = fire(*both, "-m", "R@1", code=1)
+    assert "error: qrels/query_design.csv: no pool.csv or qrels.csv beside it" in refused.stderr

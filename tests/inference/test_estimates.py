@@ -1,0 +1,141 @@
+"""Estimates by a design: against a few lines of numpy, what stays as labelled, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.errors import JoinError, TableError
+from fire_toolkit.inference.estimates import Design
+from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
+from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_precision
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.tables import check_labels, check_qrels, check_query_design
+
+N = 80
+QUERIES = [f"q{number:02}" for number in range(N)]
+DEEP = np.arange(0, N, 2)
+A_IS_POSITIVE = np.arange(N) % 4 < 2
+B_IS_POSITIVE = np.arange(N) % 3 < 2
+
+
+def pairs_of(doc: str, queries: Any, **columns: Any) -> pd.DataFrame:
+    return pd.DataFrame({"query_id": [QUERIES[number] for number in queries], "doc_id": doc, **columns})
+
+
+def design() -> Design:
+    """Return the first rank judged for all queries, the second for every other query."""
+    shallow = pairs_of("a", range(N), stratum="shallow", inclusion_probability=1.0)
+    deep = pairs_of("b", DEEP, stratum="deep", inclusion_probability=0.5)
+    sampled = np.isin(np.arange(N), DEEP)
+    queries = pd.DataFrame(
+        {"query_id": QUERIES, "depth": np.where(sampled, 2, 1), "is_sampled": sampled}
+    ).assign(inclusion_probability=0.5, seed=0)
+    return Design(pd.concat([shallow, deep], ignore_index=True), check_query_design(queries))
+
+
+def honest(
+    measures: list[str],
+    *,
+    n_unlabelled: int = 0,
+    n_unasked: int = 0,
+    n_votes: int = 2,
+    of: Design | None = None,
+) -> Honest:
+    """Return the honest rows of a run that ranks a before b; c, which it lacks, is each query's original."""
+    ranked = pd.concat([pairs_of("a", range(N), score=2.0), pairs_of("b", range(N), score=1.0)])
+    original = check_qrels(pairs_of("c", range(N), relevance=1))
+    asked = [number for number in range(N) if number % 2 == 0 or number > 2 * n_unasked]
+    a = pairs_of("a", asked, relevance=A_IS_POSITIVE[asked].astype(int))
+    b = pairs_of("b", DEEP, relevance=B_IS_POSITIVE[DEEP].astype(int)).iloc[n_unlabelled:]
+    labels = check_labels(pd.concat([a, b]).assign(label="x", n_judgments=n_votes))
+    run = rank_run(ranked.assign(run_id="m"))
+    return scores_with_uncertainty(run, original, labels, measures, design=of or design(), n_resamples=20)
+
+
+def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
+    found = honest(["R@1", "AP"])
+    # of a and b those that are positive count, and the original c is never found
+    x = A_IS_POSITIVE / (1 + A_IS_POSITIVE)
+    y = A_IS_POSITIVE / (1 + A_IS_POSITIVE + B_IS_POSITIVE)
+    slope = np.clip(np.cov(x[DEEP], y[DEEP])[0, 1] / x[DEEP].var(ddof=1), 0, 1)
+    expected = slope * x.mean() + (y - slope * x)[DEEP].mean()
+    row = found.scores.iloc[0]
+    assert row["estimate"] == pytest.approx(expected)
+    assert row["estimate_low"] < expected < row["estimate_high"]
+    assert (row["estimate_method"], row["estimate_n"]) == ("two-phase difference", 40)
+    as_labelled = np.where(np.arange(N) % 2, x, y)
+    assert row["augmented"] == pytest.approx(as_labelled.mean())
+    n_all = 40 + A_IS_POSITIVE[DEEP].sum() + B_IS_POSITIVE[DEEP].sum()
+    assert row["missing"] == pytest.approx(B_IS_POSITIVE[DEEP].sum() / n_all)
+    assert "est.: of the depth-2 union; 40 of 80 queries judged deep" in found.notes
+    assert any(note.startswith("AP: about 31% of positives") and "AP is " in note for note in found.notes)
+
+
+def test_what_reads_the_shallow_pool_alone_stays_as_labelled_and_the_rest_is_refused() -> None:
+    methods = honest(["C@1", "P@1", "C@2", "P@2", "bpref", "AP:condensed", "MedR"]).scores
+    found = methods.set_index("measure")["estimate_method"].to_dict()
+    assert found["C@1"] == found["P@1"] == "as labelled"
+    assert "gives bounds only" in found["C@2"]
+    assert "gives bounds only" in found["MedR"]
+    assert found["bpref"] == found["AP:condensed"] == "refused: it passes over unjudged docs"
+    assert found["P@2"] == "refused: no estimator of it was found sound"
+    assert methods["estimate"].isna().all()
+    assert methods.set_index("measure")["missing"].notna().to_dict() == {
+        name: name in ("bpref", "AP:condensed") for name in found
+    }
+
+
+def test_a_run_of_which_too_little_was_judged_as_designed_is_refused() -> None:
+    assert honest(["AP"], n_unlabelled=4).scores["estimate"].notna().all()
+    deep = honest(["AP"], n_unlabelled=5).scores.iloc[0]
+    assert deep["estimate_method"].startswith("refused: 6% of its top 2 is not judged for the queries judged")
+    assert np.isnan(deep["estimate"])
+    shallow = honest(["AP"], n_unasked=6).scores.iloc[0]
+    assert "92% of its top 1 is judged for all queries, and 100% for those" in shallow["estimate_method"]
+
+
+def test_positives_of_deep_pairs_with_one_vote_are_counted() -> None:
+    assert not [note for note in honest(["AP"]).notes if "one vote" in note]
+    (said,) = (note for note in honest(["AP"], n_votes=1).notes if "one vote" in note)
+    assert said.startswith("27 of 27 positives of the deep pairs rest on one vote")
+
+
+def test_a_design_for_other_queries_is_refused() -> None:
+    pairs, queries = design()
+    assert queries is not None
+    others = check_query_design(queries.replace({"query_id": {"q00": "elsewhere"}}))
+    with pytest.raises(JoinError, match="79 of its 80 queries are among the 80 of the qrels"):
+        honest(["AP"], of=Design(pairs, others))
+
+
+def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> None:
+    pairs, _ = design()
+    drawn = pairs.assign(
+        stratum=np.where(pairs["doc_id"] == "a", "1:1:1", "2:2:0.5"),
+        inclusion_probability=np.where(pairs["doc_id"] == "a", 1.0, 0.5),
+    )
+    found = honest(["P@2", "R@2", "C@2", "P@3", "xinfAP"], of=Design(drawn, None))
+    rows = found.scores.set_index("measure")
+    n_b = B_IS_POSITIVE[DEEP].sum()
+    estimate, se = (A_IS_POSITIVE.sum() + 2 * n_b) / (2 * N), np.sqrt(0.5 * n_b * 2**2) / (2 * N)
+    assert rows.loc["P@2", "estimate"] == pytest.approx(estimate)
+    assert rows.loc["P@2", "estimate_high"] == pytest.approx(estimate + 1.959964 * se)
+    assert rows.loc["P@2", "estimate_method"] == "Horvitz–Thompson"
+    reasons = rows["estimate_method"]
+    assert "ratios of single queries are biased" in reasons["R@2"]
+    assert "bounds only" in reasons["C@2"]
+    assert "the strata end at 2" in reasons["P@3"]
+    assert "0.3 positives drawn a query" in reasons["xinfAP"]
+    total = (A_IS_POSITIVE.sum() + 2 * n_b) / (N + A_IS_POSITIVE.sum() + 2 * n_b)
+    assert any(f"micro, no mean over queries): m {total:.3f} [" in note for note in found.notes)
+
+
+def test_a_draw_that_brought_too_few_positives_and_no_probability_are_refused() -> None:
+    none, some = np.zeros(20, dtype=bool), np.arange(20) < 9
+    pairs = SampledPairs(none, some, np.full(20, 0.5), np.arange(20), 20)
+    assert "the draw brought 9 positives" in sampled_precision(pairs, ~none, k=1).refused
+    assert micro_recall(SampledPairs(none, none, np.full(20, 0.5), np.arange(20), 20), ~none).refused
+    with pytest.raises(TableError, match=r"inclusion_probability is 1\.5"):
+        SampledPairs(none, some, np.full(20, 1.5), np.arange(20), 20)
