@@ -78,6 +78,15 @@ def is_as_said(coverage: Any) -> Any:
     return (coverage >= LEAST) & (coverage <= MOST)
 
 
+def caution_of(coverage: float, where: str) -> str:
+    """Return what to say beside one interval; nothing where it holds as often as it says."""
+    if math.isnan(coverage):
+        return f"no samples of {where} were simulated to see how often such intervals hold"
+    share = f"{coverage:.3f}".lstrip("0")
+    held = f"such 95% intervals held the truth in {share} of simulated samples ({where})"
+    return "" if is_as_said(coverage) else held
+
+
 def describe_coverage(table: pd.DataFrame) -> Iterator[str]:
     """Yield what to say of intervals that hold the truth less or more often than 95% means, or nobody knows.
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from fire_toolkit.agreement.intervals import Interval, alpha_interval
+from fire_toolkit.agreement.coverage import CAPTIONS, Drawn, caution_of, coverage_of
+from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
 from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.sample import measure
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.tables import Judgments, first_round
 
-N_RESAMPLES = 2000
+RESAMPLING = Resampling(n_resamples=2000)
 LEAST_AGREEMENT = 0.7
 MIN_PAIRS = 10
 LEAST_ALPHA = 0.667  # Krippendorff (2004): below it even tentative conclusions are not to be drawn
@@ -26,9 +29,10 @@ _FAST_SHARE = 0.5
 class LiveQuality(NamedTuple):
     """What `live_quality` returns.
 
-    alpha: of the first answers so far; prevalence: the share of positives among them; n_pairable: pairs with
-    two of them; people: a row for each annotator; alarms: columns annotator_id (`all` for the campaign),
-    alarm (`alpha`, `fast`, `one_answer`, `agreement`) and words.
+    alpha: of the first answers so far; its note says where such intervals hold the truth too seldom;
+    prevalence: the share of positives among them; n_pairable: pairs with two of them; people: a row for each
+    annotator; alarms: columns annotator_id (`all` for the campaign), alarm (`alpha`, `fast`, `one_answer`,
+    `agreement`) and words.
     """
 
     alpha: Interval
@@ -77,16 +81,17 @@ def live_quality(
         ['agrees with others on 25% of 12 shared pairs', 'agrees with others on 25% of 12 shared pairs']
     """
     judgments = first_round(judgments)
-    interval = alpha_interval(
-        judgments, grades=grades, level=level, cluster="query_id", n_resamples=N_RESAMPLES
-    )
     people = annotator_profiles(judgments, grades=grades, min_pairs=MIN_PAIRS, all_rounds=True)
-    votes = code_votes(judgments, grades=grades, level=level)
+    votes = code_votes(judgments, grades=grades, level=level, cluster="query_id")
     people = (
         people.set_index("annotator_id").join(_paces(judgments, votes)).join(_faster(judgments, lengths_s))
     )
     people = people.reset_index().astype(dict.fromkeys(["n_timed", "n_faster"], "int64"))
     n_pairable = int(votes.is_pairable.sum())
+    interval = interval_of(votes, "alpha", level=level, resampling=RESAMPLING)
+    if not math.isnan(interval.low):
+        words = caution_of(*coverage_of(votes, "alpha", RESAMPLING.method, Drawn(CAPTIONS)))
+        interval = replace(interval, note="; ".join(part for part in (interval.note, words) if part))
     rows = [*_low_alpha(interval, n_pairable), *_alarms(people, judgments, votes, least_agreement)]
     alarms = pd.DataFrame(rows, columns=["annotator_id", "alarm", "words"], dtype="str")
     return LiveQuality(interval, measure(votes, "prevalence", level)[0], n_pairable, people, alarms)

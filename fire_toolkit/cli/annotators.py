@@ -32,7 +32,6 @@ from fire_toolkit.cli.common import (
     n_of,
     say,
     say_next,
-    say_notes,
     setting_or_default,
     summarise,
 )
@@ -323,7 +322,8 @@ def pay(hourly: float, longest_s: float, codes: str | None, output_format: str) 
         submitted = check_submitted(read_delimited(codes), where=codes)
         states, strays = check_codes(earned, submitted, key)
         checked = {"code_check": pd.array(states, dtype="str")}
-        say_notes([f"warning: {codes}, {words}" for words in strays])
+        for words in strays:
+            say(f"warning: {codes}, {words}")
     earned = earned.drop(columns="is_done").assign(completion_code=pd.array(made, dtype="str"), **checked)
     if output_format not in DRAWN:
         click.echo(formatted(earned, output_format), nl=False)

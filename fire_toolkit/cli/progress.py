@@ -108,6 +108,8 @@ def _show(look: Look, *, as_json: bool) -> None:
     else:
         interval = "" if math.isnan(alpha.low) else f" (95%: {alpha.low:.3f} to {alpha.high:.3f})"
         say(f"alpha so far {alpha.value:.3f}{interval}, of {n_of(quality.n_pairable, 'pair')} judged twice")
+        if alpha.note:
+            say(f"note: {alpha.note}")
     for name, words in zip(quality.alarms["annotator_id"], quality.alarms["words"], strict=True):
         say(f"look into {name}: {words}")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fire_toolkit.agreement import alpha_interval, annotator_profiles
-from fire_toolkit.agreement.live import N_RESAMPLES, live_quality
+from fire_toolkit.agreement.live import RESAMPLING, live_quality
 from fire_toolkit.tables import Judgments, check_judgments
 
 GRADES = {"relevant": 1, "irrelevant": 0, "ambiguous": None}
@@ -33,8 +34,12 @@ def random_labels(seed: int, n: int = 40) -> list[str]:
 def test_alpha_and_people_are_those_of_the_agreement_room() -> None:
     judgments = judged({"ann": random_labels(1), "bob": random_labels(2)})
     found = live_quality(judgments, grades=GRADES)
-    expected = alpha_interval(judgments, grades=GRADES, cluster="query_id", n_resamples=N_RESAMPLES)
-    assert found.alpha == expected
+    expected = alpha_interval(
+        judgments, grades=GRADES, cluster="query_id", n_resamples=RESAMPLING.n_resamples
+    )
+    assert replace(found.alpha, note="") == expected
+    held = "such 95% intervals held the truth in .878 of simulated samples (20 captions)"
+    assert found.alpha.note == held
     assert (found.n_pairable, found.prevalence) == (40, (judgments["label"] == "relevant").mean())
     profiles = annotator_profiles(judgments, grades=GRADES)
     pd.testing.assert_frame_equal(found.people[profiles.columns.tolist()], profiles)

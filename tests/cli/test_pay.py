@@ -85,7 +85,8 @@ def test_submitted_codes_are_checked_row_by_row(fire: Fire, root: Path) -> None:
     assert checked("W02,")[0] == ["missing", ""]
     states, said = checked("W01,ABCDEFGHIJ", f"W02,{mine}", f"W09,{early[::-1]}")
     assert states == ["wrong", ""]
-    assert "codes.csv, line 2: W01 submitted ABCDEFGHIJ, which is nobody’s code" in said
+    assert "warning: codes.csv, line 2: W01 submitted ABCDEFGHIJ, which is nobody’s code" in said
+    assert "note: warning" not in said
     assert f"line 3: W02 submitted {mine}, the code of W01 in round 1" in said
     assert f"line 4: W09 submitted {early[::-1]}, and has answered nothing here" in said
     assert "code_check" in fire(*pay, "--codes", "codes.csv").stdout
