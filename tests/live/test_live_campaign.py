@@ -358,6 +358,12 @@ def test_what_the_server_does_not_date_and_a_project_that_is_gone(site: Site) ->
     _set_back(server, tasks[1:2])
     assert site.counts("pull")["edited"] == 0
     assert site.counts("pull", "--full")["edited"] == 1
+    answer(http, tasks[3], project, "relevant")
+    _set_back(server, tasks[3:4])
+    with server.as_admin() as admin:  # the number of answers stays as it was, that of tasks does not
+        admin.delete(f"/api/tasks/{tasks[0]}/").raise_for_status()
+    counts = site.counts("pull")
+    assert (counts["new"], counts["deleted"]) == (1, 1)
 
     with server.as_admin() as admin:
         mark = admin.get(f"/api/projects/{project}/").json()["description"]
@@ -371,7 +377,7 @@ def test_what_the_server_does_not_date_and_a_project_that_is_gone(site: Site) ->
     assert f"project {project} (1/{KAY}) was deleted, with 3 answers" in gone.stderr
     assert json.loads(gone.stdout)["judgments"] == 2
     assert site.counts("pull", "--full", "--accept-loss")["judgments"] == 0
-    assert len(latest_answers(read_ledger(site.root / "ledger"))) == 3
+    assert len(latest_answers(read_ledger(site.root / "ledger"))) == 4
 
 
 def test_tasks_that_change_hands_are_offered_to_one_person_only(site: Site) -> None:
