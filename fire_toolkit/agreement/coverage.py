@@ -50,7 +50,7 @@ class Drawn:
         if self.design == PAIRS:
             return at_most
         if self.design == CAPTIONS and votes.clusters is not None:
-            return min(at_most, len(np.unique(votes.clusters)))
+            return min(at_most, np.count_nonzero(np.bincount(votes.clusters)))
         return min(at_most, round(len(votes.units) / self.n_each))
 
 
