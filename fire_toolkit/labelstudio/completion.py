@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 from pathlib import Path
 
 import pandas as pd
 
 from fire_toolkit.errors import FormatError
-from fire_toolkit.labelstudio.connection import read_secret
-from fire_toolkit.labelstudio.local_state import prepare_folder, write_private
+from fire_toolkit.labelstudio.media_key import make_key
 
 _KEY = "completion.key"
 _NAMES = {"annotator": "annotator_id", "completion_code": "code"}
@@ -22,13 +20,9 @@ def make_completion_key(folder: Path) -> bytes:
     """Return the secret in a workspace's private folder; where there is none it is made, for its owner only.
 
     Raises:
-        FormatError: others can read it.
+        FormatError: it is damaged, or others can read it.
     """
-    path = folder / _KEY
-    if not path.exists():
-        prepare_folder(folder)
-        write_private(path, secrets.token_hex(32) + "\n")
-    return read_secret(path).strip().encode()
+    return make_key(folder / _KEY, "codes that were given out are not known without it").hex().encode()
 
 
 def completion_code(key: bytes, annotator_id: str, number: int) -> str:

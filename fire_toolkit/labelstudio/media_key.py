@@ -1,4 +1,4 @@
-"""The secret of a workspace by which its media get addresses that say nothing."""
+"""The secrets of a workspace: the one by which its media get addresses that say nothing, and others."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fire_toolkit.labelstudio.connection import read_secret
 from fire_toolkit.labelstudio.local_state import prepare_folder, write_private
 
 MEDIA_KEY = "media.key"
+_ADDRESSES = "the addresses of tasks that were made with it lead nowhere without it"
 _BYTES = 32
 
 
@@ -19,7 +20,31 @@ def read_media_key(folder: Path) -> bytes | None:
     Raises:
         FormatError: it is damaged, or others can read it.
     """
-    path = folder / MEDIA_KEY
+    return _key_at(folder / MEDIA_KEY, _ADDRESSES)
+
+
+def make_media_key(folder: Path) -> bytes:
+    """Return the key in a workspace's private folder; where there is none it is made, for its owner only."""
+    return make_key(folder / MEDIA_KEY, _ADDRESSES)
+
+
+def make_key(path: Path, loss: str) -> bytes:
+    """Return the key in a file; where there is none it is made, for its owner only.
+
+    loss: what is lost with it, for the message where it is damaged.
+
+    Raises:
+        FormatError: as `read_media_key`.
+    """
+    key = _key_at(path, loss)
+    if key is None:
+        prepare_folder(path.parent)
+        key = secrets.token_bytes(_BYTES)
+        write_private(path, key.hex() + "\n")
+    return key
+
+
+def _key_at(path: Path, loss: str) -> bytes | None:
     if not path.exists():
         return None
     try:
@@ -27,18 +52,5 @@ def read_media_key(folder: Path) -> bytes | None:
     except ValueError:
         key = b""
     if len(key) != _BYTES:
-        raise FormatError(
-            f"{path}: expected {2 * _BYTES} hexadecimal digits; restore it from a copy: the addresses of "
-            "tasks that were made with it lead nowhere without it"
-        )
-    return key
-
-
-def make_media_key(folder: Path) -> bytes:
-    """Return the key in a workspace's private folder; where there is none it is made, for its owner only."""
-    key = read_media_key(folder)
-    if key is None:
-        prepare_folder(folder)
-        key = secrets.token_bytes(_BYTES)
-        write_private(folder / MEDIA_KEY, key.hex() + "\n")
+        raise FormatError(f"{path}: expected {2 * _BYTES} hexadecimal digits; restore it from a copy: {loss}")
     return key

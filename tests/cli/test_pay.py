@@ -95,6 +95,16 @@ def test_submitted_codes_are_checked_row_by_row(fire: Fire, root: Path) -> None:
     assert "codes.csv:1: no column annotator_id; expected annotator_id and code, found worker, code" in told
 
 
+def test_a_damaged_secret_makes_no_codes(fire: Fire, root: Path) -> None:
+    fire("annotators", "pay", "--hourly", "10")
+    (root / ".labelstudio/completion.key").write_text("\n")
+    said = fire("annotators", "pay", "--hourly", "10", code=1).stderr
+    assert (
+        "completion.key: expected 64 hexadecimal digits; restore it from a copy: codes that were given"
+        in said
+    )
+
+
 def test_by_hand_there_is_no_training_and_that_is_said(fire: Fire, root: Path) -> None:
     said = fire("annotators", "qualify", "--pass-mark", "0.8").stderr
     assert "no round has training tasks; `push --training` sends them" in said
