@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement import leave_one_out
-from fire_toolkit.cli.common import format_option, n_of, say_notes, setting_or_default
+from fire_toolkit.cli.common import format_option, n_of, say, say_notes, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, exclude_options, measure_option, reads
 from fire_toolkit.cli.printing import print_table
@@ -64,6 +64,8 @@ def influence(
         without = list(labels_without_each(judgments, labels, **options))
         changes = {each.annotator_id: _changed_qrels(given.original, each, policy) for each in without}
         found = score_changes(given.stored_runs, given.original, augmented, changes, measures or COVERAGE)
+    if len({*adjudicators}) == 1:
+        say(f"note: {adjudicators[0]} is the only adjudicator and is not left out")
     say_notes(found.notes)
     scores = found.scores.drop(columns="is_left_out").rename(columns={"left_out": "annotator_id"})
     if show == "annotators":

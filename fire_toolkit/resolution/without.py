@@ -41,6 +41,8 @@ def labels_without_each(
 ) -> Iterator[LabelsWithout]:
     """Yield for each annotator, by id, what the rule makes of the judgments of all others.
 
+    The only adjudicator is not left out: without one the rule says nothing.
+
     Args:
         judgments: those that count, as `resolve` takes them.
         labels: what the rule makes of all of them.
@@ -63,7 +65,7 @@ def labels_without_each(
     unit, pairs = code_pairs(judgments)
     old = _labels_of(pairs, labels)
     names = judgments["annotator_id"].to_numpy(dtype=object)
-    for name in sorted(set(names)):
+    for name in sorted(set(names) - ({*adjudicators} if len({*adjudicators}) == 1 else set())):
         is_own = names == name
         asked = (
             are_among(unit[is_own], len(pairs)) if rule in _PAIR_BY_PAIR else np.ones(len(pairs), dtype=bool)

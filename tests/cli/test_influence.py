@@ -71,3 +71,7 @@ def test_a_table_is_drawn_and_says_what_it_rests_on(sample: Fire) -> None:
     found = sample(*INFLUENCE)
     assert found.stdout.splitlines()[0].split()[:2] == ["annotator_id", "n_judgments"]
     assert "labels by rule fire, joined under policy union" in found.stderr
+    name = found.stdout.splitlines()[2].split()[0]
+    told = sample(*INFLUENCE, "--rule", "adjudicator", "--adjudicator", name, "--format", "csv")
+    assert f"note: {name} is the only adjudicator and is not left out" in told.stderr
+    assert name not in {row["annotator_id"] for row in rows(told)}
