@@ -74,6 +74,10 @@ def test_orders_and_reusability(sample: Fire) -> None:
     for row in rows(sample("reusability", *RUNS, *arguments, "--format", "csv")):
         expected = scored[row["measure"], row["run_id"]]
         assert abs(float(row["all"]) - expected) < 1e-9 + 1e-12 * abs(expected), row
+    arguments = ("--qrels", original, "--judgments", "judgments.csv", *MEASURES, "--format", "csv")
+    found = rows(sample("influence", *RUNS, *arguments))
+    assert {row["measure"] for row in found} == set(EXAMPLES)
+    assert all(row["run_id"] for row in found)
 
 
 def test_reports(sample: Fire) -> None:

@@ -19,6 +19,7 @@ COMMANDS = {
     "difference": ("difference", *BOTH, "-m", "C@1", *FEW),
     "orders": ("orders", *QRELS, "--qrels", "augmented.txt", "-m", "C@1", *FEW),
     "reusability": ("reusability", *BOTH, *SOURCES, "-m", "C@1"),
+    "influence": ("influence", *QRELS, "--judgments", "judgments.csv", "-m", "C@1"),
     "coverage": ("coverage", *BOTH, "-m", "C@1"),
     "table1": ("report", "table1", *BOTH, "-m", "C@1"),
     "table4": ("report", "table4", *BOTH, *SOURCES, "-m", "C@1"),
