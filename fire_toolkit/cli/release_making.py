@@ -32,7 +32,8 @@ from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder
 from fire_toolkit.workspace.stages import stage_states
 
-_RELEASED = ("pool", "import", "pull", "resolve", "augment", "score")
+_MADE = ("pool", "resolve", "augment", "score")
+_BROUGHT = ("import", "pull")  # judgments may be a file of somebody's own
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ def make_release(workspace: Workspace, wanted: Wanted) -> Mapping[str, int]:
 
 def _refuse_unfinished(workspace: Workspace) -> None:
     for state in stage_states(workspace):
-        if state.stage.name in _RELEASED and state.state != "done":
+        name, is_stale = state.stage.name, state.state == "stale"
+        if (name in _MADE and state.state != "done") or (name in _BROUGHT and is_stale):
             raise StaleError(
                 f"{state.stage.name} is {state.state} ({state.reason}), so nothing sound can be released; "
                 f"run `fire-toolkit {state.stage.name}`"

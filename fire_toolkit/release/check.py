@@ -21,7 +21,6 @@ _EXPECTED = {
     "CITATION.cff": ("CITATION.cff",),
     "croissant.json": ("croissant.json", "croissant.jsonld", "metadata.json"),
     "a datasheet": ("DATASHEET.md", "datasheet.md"),
-    "qrels": ("qrels.txt", "qrels/test.tsv", "qrels.json", "qrels.tsv"),
 }
 _OPEN = re.compile(r"\b(?:TODO|FIXME|TBD|XXX|lorem ipsum|placeholder)\b", re.IGNORECASE)
 _MOMENT = re.compile(r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
@@ -61,6 +60,8 @@ def check_release(files: Files) -> list[Finding]:
     """
     texts = {name: _decoded(raw) for name, raw in files.items() if name.endswith(_TEXTS)}
     found = [Finding(name, 0, "missing") for name, known in _EXPECTED.items() if not set(known) & set(files)]
+    if not any("qrels" in name or name.startswith("default/") for name in files):
+        found.append(Finding("qrels", 0, "missing"))
     for checks in (_card, _croissant, _citation, _qrels, _privacy, _left_open):
         found += checks(files, texts)
     found += _manifest(files)
