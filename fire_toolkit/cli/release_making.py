@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from fire_toolkit import __version__
+from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, read_rounds
 from fire_toolkit.cli.common import relative_path, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import judgments_from
@@ -29,7 +30,7 @@ from fire_toolkit.release.people import make_pseudonyms, published_judgments
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.tables import Qrels, Scores, check_changes, check_disputes
 from fire_toolkit.workspace.config import Workspace
-from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder
+from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder, writer_of
 from fire_toolkit.workspace.stages import stage_states
 
 _MADE = ("pool", "resolve", "augment", "score")
@@ -211,6 +212,7 @@ def _facts(
         licences=workspace.settings["licences"],
         methods=_by_pseudonyms(workspace_facts(workspace, given), material.names),
         counts=counts,
+        platform=_platform(workspace),
         leaderboard=drawn_scores(Scores(tables["leaderboard"]), "markdown", transpose=True),
         is_anonymous=wanted.is_anonymous,
         has_captions=material.has_captions,
@@ -218,6 +220,25 @@ def _facts(
         has_comments="comment" in tables["judgments"],
         previous=release_version(previous) or previous.name if previous else "",
     )
+
+
+def _platform(workspace: Workspace) -> str:
+    """Return where people judged: as fire.toml says, else as the campaign's carriers or `import` show.
+
+    Raises:
+        UsageError: the judgments are a file of somebody's own, and fire.toml does not say it.
+    """
+    stated = str(workspace.setting("release", "platform")).strip()
+    carriers = sorted({entry.carrier for entry in read_rounds(workspace.root)})
+    if stated:
+        return stated
+    if not carriers and writer_of(workspace.root / "judgments/judgments.csv") is None:
+        raise UsageError(
+            "judgments/judgments.csv was not written by `import` or `pull`; write into fire.toml, [release] "
+            "platform (where people judged)"
+        )
+    known = {BY_SERVER: "Label Studio", BY_HAND: "Label Studio, by files"}
+    return "; ".join(known.get(name, name) for name in carriers) or "Label Studio"
 
 
 def _by_pseudonyms(methods: MethodFacts, names: Mapping[str, str]) -> MethodFacts:

@@ -105,7 +105,7 @@ def _responsible(facts: ReleaseFacts) -> dict[str, Any]:
         "rai:dataReleaseMaintenancePlan": sentence(answers["maintenance"]),
         "rai:dataCollection": told["Pool"],
         "rai:dataAnnotationProtocol": f"{told['Procedure']} {told['Exclusions']} {told['Labels']}",
-        "rai:dataAnnotationPlatform": answers.get("platform") or "Label Studio",
+        "rai:dataAnnotationPlatform": facts.platform,
         "rai:dataAnnotationAnalysis": told["Agreement"],
         "rai:annotationsPerItem": _votes(facts),
         "rai:annotatorDemographics": sentence(facts.methods.study["recruitment"]),

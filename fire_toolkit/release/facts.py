@@ -28,7 +28,7 @@ class ReleaseFacts:
 
     answers: [release] of fire.toml; licences: [licences]; date: YYYY-MM-DD; tool: name and version of what
     wrote it; methods: as `report methods` has it, with pseudonyms; counts: rows of each table, and
-    positives, original_positives, annotators; changes: counts of `augment`; leaderboard: a Markdown table;
+    positives, original_positives, annotators; platform: where people judged; leaderboard: a Markdown table;
     has_captions, has_media, has_comments: whether these are in it; previous: the version before, empty where
     there is none.
     """
@@ -40,6 +40,7 @@ class ReleaseFacts:
     licences: Mapping[str, str]
     methods: MethodFacts
     counts: Mapping[str, int]
+    platform: str = ""
     leaderboard: str = ""
     is_anonymous: bool = False
     has_captions: bool = False

@@ -4,6 +4,7 @@ import csv
 import importlib.util
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -104,6 +105,23 @@ def test_an_answer_that_is_wrong_is_named(workspace: Path, values: dict[str, str
             f'{head}[licences]\nqrels = "{values["qrels"]}"\n{tail.partition(chr(10))[2]}'
         )
     assert words in refused(workspace)
+
+
+@pytest.mark.slow
+def test_judgments_of_somebody_s_own_need_a_platform_and_excluded_people_a_pseudonym(workspace: Path) -> None:
+    path = workspace / "judgments/judgments.csv"
+    path.write_text(path.read_text().replace(",2,", ",mallory,"))
+    (workspace / "judgments/judgments.csv.manifest.json").unlink()
+    run("resolve", "--exclude", "mallory", "--reason", "failed the controls")
+    run("augment")
+    run("score")
+    assert "[release] platform (where people judged)" in refused(workspace)
+    set_in(workspace, platform="A form on paper")
+    run("release", "--version", "1.0", *DATE)
+    texts = texts_of(workspace / "releases/1.0")
+    assert not [name for name, text in texts.items() if "mallory" in text]
+    assert re.search(r"answers of annotator-[12] enter neither agreement nor labels", texts["README.md"])
+    assert json.loads(texts["croissant.json"])["rai:dataAnnotationPlatform"] == "A form on paper"
 
 
 def test_every_form_holds_the_corrected_pairs_and_ids_stay_text(released: Path) -> None:
