@@ -20,6 +20,7 @@ from fire_toolkit.cli.common import (
     relative_path,
     say,
 )
+from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.errors import FireError, UsageError
 
 
@@ -75,7 +76,8 @@ def release(
         raise UsageError("no fire.toml in this folder or above it: a release is made of a workspace")
     folder = out or relative_path(workspace.root / "releases" / version)
     wanted = Wanted(version, _checked_date(date), folder, previous, is_anonymous, allowed)
-    counts = make_release(workspace, wanted)
+    with workspace_lock():
+        counts = make_release(workspace, wanted)
     say(
         f"{folder}: version {version}, {n_of(counts['qrels'], 'pair')} of which {counts['positives']:,} are "
         f"relevant, {n_of(counts['judgments'], 'judgment')} by {n_of(counts['annotators'], 'annotator')}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from keyword import iskeyword
 from typing import Any
 
 from fire_toolkit.errors import UsageError
@@ -34,8 +35,10 @@ LICENCES = {
     ),
     "CC0-1.0": ("Creative Commons Zero 1.0 Universal", "zero/1.0/"),
 }
+KNOWN = {*LICENCES, "MIT", "Apache-2.0"}
 VERSION = re.compile(r"\d{1,6}(\.\d{1,6}){0,3}")
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_TAKEN = ("data", "guideline", "qrels")  # folders of every release
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
@@ -59,6 +62,8 @@ def check_answers(
         raise UsageError(f"a release says what no file knows; write into fire.toml, {'; '.join(missing)}")
     if not _NAME.fullmatch(answers["name"]):
         raise UsageError(f"[release] name = {answers['name']!r}, expected {ASKED['name']}")
+    if answers["name"] in _TAKEN or iskeyword(module_name(answers["name"])):
+        raise UsageError(f"[release] name = {answers['name']!r} cannot be a Python module here; take another")
     for key, text in (("[release] licence", answers["licence"]), *_declared(licences)):
         if not _SPDX.fullmatch(text):
             raise UsageError(f"{key} = {text!r}, expected an SPDX name, such as CC-BY-4.0 or MIT")

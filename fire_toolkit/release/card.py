@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 
-from fire_toolkit.release.answers import module_name
+from fire_toolkit.release.answers import KNOWN, licence_url, module_name
 from fire_toolkit.release.facts import ReleaseFacts, counted, licence_notes, sentence
 from fire_toolkit.release.layout import FILES, TABLES
-
-# The names of licences on the hub, where they differ from SPDX in lower case.
-_ON_THE_HUB = {"CC0-1.0": "cc0-1.0"}
 
 
 def card(facts: ReleaseFacts, tables: Collection[str]) -> str:
@@ -27,11 +24,10 @@ def card(facts: ReleaseFacts, tables: Collection[str]) -> str:
 
 
 def _header(facts: ReleaseFacts, tables: Collection[str]) -> str:
-    licence = facts.answers["licence"]
     lines = [
         "---",
         f"pretty_name: {_yaml(facts.title)}",
-        f"license: {_ON_THE_HUB.get(licence, licence.lower())}",
+        *_licence(facts),
         "task_categories:",
         "- text-retrieval",
         "tags:",
@@ -42,6 +38,15 @@ def _header(facts: ReleaseFacts, tables: Collection[str]) -> str:
         lines += [f"- config_name: {name}", *(["  default: true"] if name == "qrels" else [])]
         lines += ["  data_files:", "  - split: test", f"    path: data/{name}.parquet"]
     return "\n".join([*lines, "---"])
+
+
+def _licence(facts: ReleaseFacts) -> list[str]:
+    """Return the licence as the hub names it: SPDX in lower case, or `other` with name and address."""
+    licence = facts.answers["licence"]
+    if licence in KNOWN:
+        return [f"license: {licence.lower()}"]
+    url = licence_url(facts.answers)
+    return ["license: other", f"license_name: {licence.lower()}", f"license_link: {_yaml(str(url))}"]
 
 
 def _yaml(text: str) -> str:

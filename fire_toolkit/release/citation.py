@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fire_toolkit.release.answers import LICENCES, licence_url, module_name
+from fire_toolkit.release.answers import KNOWN, LICENCES, licence_url, module_name
 from fire_toolkit.release.facts import ANONYMOUS, ReleaseFacts, licence_notes
 
 
@@ -20,14 +20,11 @@ def citation_cff(facts: ReleaseFacts) -> str:
         *_authors(facts),
         f"version: {_text(facts.version)}",
         f"date-released: {_text(facts.date)}",
-        *([f"license: {facts.answers['licence']}"] if facts.answers["licence"] in _SPDX else []),
+        *([f"license: {facts.answers['licence']}"] if facts.answers["licence"] in KNOWN else []),
         f"license-url: {_text(str(licence_url(facts.answers)))}",
         *([f"url: {_text(facts.url)}"] if facts.url else []),
     ]
     return "\n".join(lines) + "\n"
-
-
-_SPDX = {*LICENCES, "MIT", "Apache-2.0"}
 
 
 def _authors(facts: ReleaseFacts) -> list[str]:
@@ -70,7 +67,7 @@ def package_files(facts: ReleaseFacts) -> dict[str, str]:
     """Return pyproject.toml and the module by which Python loads the labels."""
     module = module_name(facts.name)
     licence = facts.answers["licence"]
-    spdx = licence if licence in _SPDX else f"LicenseRef-{licence}"
+    spdx = licence if licence in KNOWN else f"LicenseRef-{licence}"
     return {
         "pyproject.toml": _PROJECT.format(
             name=facts.name, version=facts.version, title=_text(facts.title), spdx=spdx, module=module

@@ -90,6 +90,8 @@ def test_what_no_file_knows_is_asked_for_by_name_in_one_message(workspace: Path)
     ("values", "words"),
     [
         ({"name": "Small Labels"}, "[release] name = 'Small Labels', expected"),
+        ({"name": "data"}, "cannot be a Python module here"),
+        ({"name": "lambda"}, "cannot be a Python module here"),
         ({"licence": "CC-BY-4.0", "qrels": "CC-BY-NC-4.0"}, "allows commercial use"),
         ({"licence": "My-Own"}, "licence_url is needed for My-Own"),
         ({"files_url": "https://example.org/x"}, "expected a folder that ends in /"),
