@@ -48,13 +48,13 @@ def _text(text: str) -> str:
 def licence_text(facts: ReleaseFacts) -> str:
     """Return LICENSE: which licence covers what, and where its text is."""
     licence, url = facts.answers["licence"], licence_url(facts.answers)
-    title = LICENCES[licence][0] if licence in LICENCES else licence
+    title = f"{LICENCES[licence][0]} ({licence})" if licence in LICENCES else licence
     return "\n".join(
         [
             f"{facts.title}, version {facts.version}",
             f"Copyright {facts.date[:4]} {', '.join(facts.creators)}",
             "",
-            f"The labels, judgments and documents in this folder are licensed under {title} ({licence}).",
+            f"The labels, judgments and documents in this folder are licensed under {title}.",
             f"The text of the licence: {url}",
             "",
             *licence_notes(facts),
