@@ -125,6 +125,7 @@ def pilot_model(lists: Lists, positives: pd.DataFrame, seed: int) -> RelevanceMo
 def predicted(lists: Lists, model: RelevanceModel) -> np.ndarray:
     """Return the error of each design and measure that a plan expects."""
     table = plan_designs(lists, {"pilot": model}, MEASURES, designs=DESIGNS).designs
+    table = table[table["estimate"] != "corrected"]
     return table["error"].to_numpy().reshape(len(DESIGNS), len(MEASURES))
 
 

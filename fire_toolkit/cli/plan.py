@@ -184,7 +184,8 @@ def plan(given: Given, measures: tuple[str, ...], **options: Any) -> None:
     print_table(planned.designs, given.form, _drawn, basis=_basis(lists, worlds, options))
     _say(planned, wish, names[0])
     _write(given, lists, planned, {**options, "measures": list(names)})
-    say_next("pool", "RUN... --qrels QRELS --out pool")
+    chosen = "" if planned.best.empty else f" {_middle(planned.best)['pool_options']}"
+    say_next(f"pool{chosen}", "RUN... --qrels QRELS --out pool")
 
 
 def _planned(
@@ -251,10 +252,7 @@ def _wish(measure: str, tell: float | None, within: float | None) -> Wish | None
 
 
 def _drawn(designs: pd.DataFrame, output_format: str) -> str:
-    rows = plan_cells(designs)
-    if all(not row["hours"] for row in rows):
-        rows = [{name: cell for name, cell in row.items() if name != "hours"} for row in rows]
-    return drawn_cells(rows, output_format)
+    return drawn_cells(plan_cells(designs), output_format)
 
 
 def _basis(lists: Lists, worlds: dict[str, RelevanceModel], options: dict[str, Any]) -> str:
@@ -286,7 +284,7 @@ def _write(given: Given, lists: Lists, planned: Plan, options: dict[str, Any]) -
     if options["latex"]:
         if planned.best.empty:
             raise UsageError("--paragraph describes the design that fulfils a wish; give --tell or --within")
-        row = planned.best.iloc[len(planned.best) // 2]
+        row = _middle(planned.best)
         by_pilot = "with positives as a pilot suggests"
         source = by_pilot if row["world"] == "pilot" else f"with the assumption ``{row['world']}''"
         latex = paragraph(
@@ -299,6 +297,11 @@ def _write(given: Given, lists: Lists, planned: Plan, options: dict[str, Any]) -
         )
     if latex:
         _write_text(given, options["latex"], latex, parameters)
+
+
+def _middle(best: pd.DataFrame) -> pd.Series:
+    """Return the design of the middle world of those that have one."""
+    return best.iloc[len(best) // 2]
 
 
 def _write_text(given: Given, file: str, text: str, parameters: dict[str, Any]) -> None:

@@ -43,6 +43,9 @@ def lists_given(given: Given, options: dict[str, Any]) -> Lists:
 
 def worlds_given(given: Given, lists: Lists, options: dict[str, Any]) -> dict[str, RelevanceModel]:
     """Return what is assumed of positives, or what the pilot says of them."""
+    true, false = options["rates"]
+    if true <= false:
+        raise UsageError(f"--rates {true:g} {false:g}: expected the first, of positives, above the second")
     if not options["pilot"]:
         return assumed_worlds(lists, options["assumed"], rates=options["rates"])
     if options["assumed"]:

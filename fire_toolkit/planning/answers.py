@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints, starts_of_lists
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists
+from fire_toolkit.tables.design import CLASSES, DOUBLED, SINGLE, VERIFY
 
 CUTOFFS = (1, 5, 10)  # until-confirmed asks on while a run's top of one of these has no confirmed positive
 
@@ -46,12 +47,16 @@ def draw_votes(truth: Bools, rates: tuple[float, float], rng: np.random.Generato
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a design's judgments come to: is_asked, is_positive (labels, originals among them) and n_votes
-    of each pair; where queries are judged deep, `deep` holds the same with all of them judged so."""
+    """What a design's judgments come to, of each pair.
+
+    is_positive: its label, originals among them; design_class: the place of its class in `CLASSES`, -1 where
+    it is not asked; deep: where queries are judged deep, the same with all of them judged so.
+    """
 
     is_asked: Bools
     is_positive: Bools
     n_votes: Ints
+    design_class: Ints
     deep: Answers | None = None
 
 
@@ -70,8 +75,11 @@ def answer(lists: Lists, design: Design, votes: Votes) -> Answers:
         return shallow
     rest = (lists.best_rank <= lists.depth) & ~asked
     beyond = _labelled(lists, rest, votes, True, np.zeros(len(rest), dtype=bool))
-    deep = Answers(asked | rest, shallow.is_positive | beyond.is_positive, shallow.n_votes + beyond.n_votes)
-    return Answers(shallow.is_asked, shallow.is_positive, shallow.n_votes, deep)
+    both = np.maximum(shallow.design_class, beyond.design_class)
+    deep = Answers(
+        asked | rest, shallow.is_positive | beyond.is_positive, shallow.n_votes + beyond.n_votes, both
+    )
+    return replace(shallow, deep=deep)
 
 
 def _doubled(design: Design, votes: Votes) -> Bools:
@@ -88,14 +96,21 @@ def _labelled(
     n_second = is_doubled | (votes.first & ~is_single)
     n_third = n_second & (votes.first != votes.second)
     n_votes = asked * (1 + n_second.astype(np.int64) + n_third)
-    return Answers(asked, (asked & label) | lists.is_original, n_votes)
+    codes = [CLASSES.index(name) for name in (SINGLE, DOUBLED, VERIFY)]
+    design_class = np.where(is_single, codes[0], np.where(is_doubled, codes[1], codes[2]))
+    return Answers(
+        asked,
+        (asked & label) | lists.is_original,
+        n_votes,
+        np.where(asked, design_class, -1).astype(np.int64),
+    )
 
 
 def _open_pairs(lists: Lists, asked: Bools, votes: Votes, cutoffs: tuple[int, ...], order: Ints) -> Bools:
     """Return the pairs that can still give some run its first positive within a cutoff, asked in order.
 
-    A run's top k is closed by an original or a verified
-    positive that it holds; a pair is open where it stands in some top k that is not closed.
+    A run's top k is closed by an original or a verified positive that it holds; a pair is open where it
+    stands in some top k that is not closed.
     """
     order = order[asked[order]]
     n_runs = len(lists.run_ids)

@@ -82,6 +82,15 @@ class Design:
             else f"depth {self.depth}{deep}"
         )
 
+    @property
+    def pool_options(self) -> str:
+        """Return the options with which `pool` makes this pool."""
+        deep = f" --deep-queries {self.deep_share:g}" if self.deep_share else ""
+        if self.settles or self.per_query:
+            each = f" --per-query {self.per_query}" if self.per_query else ""
+            return f"--strategy '{self.strategy}'{each}{deep}"
+        return f"--depth {self.depth}{deep}"
+
     def pooled(self, lists: Lists) -> Bools:
         """Return which pairs are asked, or in `settle` can be, were all queries judged."""
         if self.per_query is not None:

@@ -94,7 +94,7 @@ class Lists:
         return {}
 
     @cached_property
-    def _entries(self) -> list[tuple[Ints, Ints]]:
+    def entries(self) -> list[tuple[Ints, Ints]]:
         """Return for each run the pairs that it has, by query and rank, and their ranks."""
         found = []
         for rank in self.ranks.T:
@@ -119,7 +119,7 @@ class Lists:
         n_negative = self.count(is_judged & ~is_positive)
         is_kept = is_judged | is_positive
         values = np.empty((len(measures), len(self.run_ids), self.n_queries))
-        for run, (pair, rank) in enumerate(self._entries):
+        for run, (pair, rank) in enumerate(self.entries):
             n_ranked = count_by_query(self.query[pair], self.n_queries)
             held = is_kept[pair]
             ranking = JudgedRanking(

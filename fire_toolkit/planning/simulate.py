@@ -12,24 +12,34 @@ import numpy as np
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.measures import Measure
 from fire_toolkit.planning.answers import Answers, answer, draw_votes
+from fire_toolkit.planning.correction import (
+    correctable,
+    corrected_values,
+    rate_covariance,
+    slopes_by_rates,
+)
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.relevance import RelevanceModel
 
+LABELLED, CORRECTED, DIFFERENCE = "as labelled", "corrected", "difference"
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a design is expected to come to; arrays by measure and run, or by measure and pair of runs.
+    """What a design is expected to come to; arrays by estimate and run, or by estimate and pair of runs.
 
+    estimates: the place of each one's measure, and how it is made: `as labelled`; `corrected` for the errors
+    of votes; `difference`, from the queries judged deep.
     n_asked, n_votes: over all queries that it judges; recall: the share of positives in the lists that were
     asked, or are originals; share_positive: of the pairs asked; bias, noise: the error's mean and standard
     deviation; spread, differing: of each pair of runs, the standard deviation of its difference (of one
-    query), and the share of queries on which it is not 0; kept: of each measure, how large a difference
-    between runs is under these labels, as a share of the true one; is_estimate: of each measure, whether it
-    is the estimate from the queries judged deep.
+    query), and the share of queries on which it is not 0; kept: how large a difference between runs is by
+    this estimate, as a share of the true one.
     """
 
     design: Design
+    estimates: tuple[tuple[int, str], ...]
     n_asked: float
     n_votes: float
     n_queries: int
@@ -40,7 +50,6 @@ class Outcome:
     spread: Floats
     differing: Floats
     kept: Floats
-    is_estimate: Bools
 
     @property
     def error(self) -> Floats:
@@ -57,7 +66,9 @@ class _Sums:
     error: Floats | float = 0.0
     squared: Floats | float = 0.0
     parts: list[tuple[Floats, ...]] = field(default_factory=list)
-    is_estimate: Bools = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    estimates: tuple[tuple[int, str], ...] = ()
+    slopes: Floats | None = None
+    covariance: Floats | None = None
 
 
 def simulate(
@@ -91,7 +102,11 @@ def simulate(
         votes = draw_votes(positive, model.rates, rng)
         right = lists.score(everything, positive, measures)
         for design, total in zip(designs, sums, strict=True):
-            _add(total, lists, design, answer(lists, design, votes), positive, right, measures)
+            answers = answer(lists, design, votes)
+            if total.n == 0:
+                _prepare(total, lists, design, answers, positive, measures, model.rates)
+            _add(total, lists, answers, right, measures, model.rates)
+            total.counts.append(_counts(design, answers, lists, positive))
             tell(1)
     return [_outcome(lists, design, total) for design, total in zip(designs, sums, strict=True)]
 
@@ -106,31 +121,54 @@ def design_costs(
     return [_counts(design, answer(lists, design, votes), lists, positive)[:2] for design in designs]
 
 
-def _add(
+def _prepare(
     total: _Sums,
     lists: Lists,
     design: Design,
     answers: Answers,
     positive: Bools,
+    measures: Sequence[Measure],
+    rates: tuple[float, float],
+) -> None:
+    """Note which estimates there are, and how unsure the rates leave those that are corrected."""
+    is_deep = answers.deep is not None
+    of_deep = [is_deep and needs_all_positives(measure, design.reach) for measure in measures]
+    plain = [(place, DIFFERENCE if deep else LABELLED) for place, deep in enumerate(of_deep)]
+    chosen = [place for place, measure in enumerate(measures) if correctable(measure, design, rates)]
+    scale = lists.scale * design.queries
+    total.covariance = rate_covariance(answers, positive, rates, scale) if chosen else None
+    if total.covariance is None:
+        chosen = []
+    total.estimates = (*plain, *((place, CORRECTED) for place in chosen))
+    total.slopes = np.zeros((len(total.estimates), len(lists.run_ids), 2))
+    if chosen:
+        total.slopes[len(plain) :] = slopes_by_rates(lists, answers, [measures[p] for p in chosen], rates)
+
+
+def _add(
+    total: _Sums,
+    lists: Lists,
+    answers: Answers,
     right: Floats,
     measures: Sequence[Measure],
+    rates: tuple[float, float],
 ) -> None:
-    labelled = lists.score(answers.is_asked, answers.is_positive, measures)
-    is_estimate: Bools = np.zeros(len(measures), dtype=bool)
-    residual = np.zeros_like(labelled)
-    estimated = labelled
+    """Add one repetition: the values of each estimate, and their errors."""
+    estimated = labelled = lists.score(answers.is_asked, answers.is_positive, measures)
+    residual = np.zeros((len(total.estimates), *labelled.shape[1:]))
     if answers.deep is not None:
-        is_estimate = np.array([needs_all_positives(measure, design.reach) for measure in measures])
+        is_deep = np.array([name == DIFFERENCE for _, name in total.estimates[: len(measures)]])
         deep = lists.score(answers.deep.is_asked, answers.deep.is_positive, measures)
-        residual[is_estimate] = (deep - _slopes(labelled, deep) * labelled)[is_estimate]
-        estimated = np.where(is_estimate[:, None, None], deep, labelled)
+        residual[: len(measures)][is_deep] = (deep - _slopes(labelled, deep) * labelled)[is_deep]
+        estimated = np.where(is_deep[:, None, None], deep, labelled)
+    if chosen := [measures[place] for place, name in total.estimates if name == CORRECTED]:
+        estimated = np.concatenate([estimated, corrected_values(lists, answers, chosen, rates)])
+    right = right[[place for place, _ in total.estimates]]
     error = estimated - right
     total.n += 1
     total.error = total.error + error
     total.squared = total.squared + error**2
-    total.counts.append(_counts(design, answers, lists, positive))
     total.parts.append((*_of_pairs(estimated, right), estimated.var(axis=2, ddof=1), *_of_samples(residual)))
-    total.is_estimate = is_estimate
 
 
 def needs_all_positives(measure: Measure, depth: int) -> bool:
@@ -201,23 +239,37 @@ def _outcome(lists: Lists, design: Design, total: _Sums) -> Outcome:
     bias = np.sign(bias) * np.sqrt(np.maximum(bias**2 - doubt, 0.0))
     sampled = (1 - share) * np.maximum(between - within, 0.0) / n_judged
     n_deep = max(2.0, design.deep_share * lists.n_universe)
-    deep = (1 - design.deep_share) * of_sample / n_deep
-    of_pairs = of_pairs * (1 - design.deep_share) * n_judged / n_deep
+    left_out = 1 - design.deep_share
+    by_rates, of_pairs_by_rates = _by_rates(total)
     n_asked, n_votes, recall, share_positive = (float(x) for x in np.mean(total.counts, axis=0))
     return Outcome(
         design=design,
+        estimates=total.estimates,
         n_asked=n_asked * share,
         n_votes=n_votes * share,
         n_queries=n_judged,
         recall=recall,
         share_positive=share_positive,
         bias=bias,
-        noise=np.sqrt(within / n_judged + sampled + np.where(total.is_estimate[:, None], deep, 0.0)),
-        spread=np.sqrt(variance + np.where(total.is_estimate[:, None], of_pairs, 0.0)),
+        noise=np.sqrt(within / n_judged + sampled + left_out * of_sample / n_deep + by_rates),
+        spread=np.sqrt(variance + n_judged * (left_out * of_pairs / n_deep + of_pairs_by_rates)),
         differing=differing,
         kept=_kept(labelled, true),
-        is_estimate=total.is_estimate,
     )
+
+
+def _by_rates(total: _Sums) -> tuple[Floats, Floats]:
+    """Return the variance that unsure rates add to estimates, by run and by pair of runs."""
+    assert total.slopes is not None
+    pairs = list(combinations(range(total.slopes.shape[1]), 2))
+    between = np.zeros((len(total.slopes), len(pairs), 2))
+    for place, (one, other) in enumerate(pairs):
+        between[:, place] = total.slopes[:, one] - total.slopes[:, other]
+    covariance = np.zeros((2, 2)) if total.covariance is None else total.covariance
+    of_runs, of_pairs = (
+        np.einsum("erx,xy,ery->er", each, covariance, each) for each in (total.slopes, between)
+    )
+    return np.asarray(of_runs), np.asarray(of_pairs)
 
 
 def _kept(labelled: Floats, true: Floats) -> Floats:

@@ -22,13 +22,14 @@ from fire_toolkit.planning.power import (
     paired_t_least,
     paired_t_power,
 )
-from fire_toolkit.planning.simulate import Outcome
+from fire_toolkit.planning.simulate import LABELLED, Outcome
 
 COLUMNS = {
     "world": "str",
     "design": "str",
     "policy": "str",
     "overlap": "float64",
+    "pool_options": "str",
     "n_queries": "int64",
     "n_pairs": "int64",
     "n_judgments": "int64",
@@ -71,7 +72,7 @@ def plan_rows(
     seconds: float,
     wish: Wish | None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each design and measure: what it costs, and what it is expected to come to.
+    """Yield a row for each design and estimate: what it costs, and what it is expected to come to.
 
     Args:
         world: the name of what was assumed.
@@ -81,7 +82,8 @@ def plan_rows(
     """
     for outcome in outcomes:
         cost = _cost(outcome, rates, seconds)
-        for place, measure in enumerate(measures):
+        for place, (number, _) in enumerate(outcome.estimates):
+            measure = measures[number]
             asked = wish if wish and wish.measure == measure.name else Wish(measure.name)
             yield {"world": world, **cost, **_of_measure(outcome, place, measure, run_ids, asked)}
 
@@ -96,6 +98,7 @@ def _cost(outcome: Outcome, rates: tuple[float, float], seconds: float) -> dict[
         "design": design.pool,
         "policy": design.policy,
         "overlap": overlap,
+        "pool_options": design.pool_options,
         "n_queries": outcome.n_queries,
         "n_pairs": round(outcome.n_asked),
         "n_judgments": round(outcome.n_votes),
@@ -117,7 +120,7 @@ def _of_measure(
     )
     return {
         "measure": measure.name,
-        "estimate": "difference" if outcome.is_estimate[place] else "as labelled",
+        "estimate": outcome.estimates[place][1],
         "bias": float(bias.mean()),
         "error": float(np.sqrt((outcome.error[place] ** 2).mean())),
         "largest_bias": float(bias[np.abs(bias).argmax()]),
@@ -170,7 +173,7 @@ def _power(outcome: Outcome, place: int, measure: Measure, difference: float) ->
 
 
 def _by_mcnemar(outcome: Outcome, place: int, measure: Measure) -> bool:
-    return measure.definition.is_binary and not outcome.is_estimate[place]
+    return measure.definition.is_binary and outcome.estimates[place][1] == LABELLED
 
 
 def cheapest(table: pd.DataFrame, wish: Wish) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.planning.power import LEVEL, POWER
+from fire_toolkit.planning.simulate import CORRECTED
 from fire_toolkit.planning.table import Wish
 
 _POLICIES = {
@@ -36,11 +37,19 @@ def plan_cells(designs: pd.DataFrame) -> list[dict[str, str]]:
             "alpha ±": _across(own, "alpha_half_width", "{:.3f}"),
             "found": _across(own, "recall", "{:.0%}"),
         }
+        first = str(own["measure"].iloc[0])
         for measure, part in own.groupby("measure", sort=False):
-            row[str(measure)] = "/".join(map(_error, part.to_dict("records")))
-            row[f"tells {measure}"] = "/".join(_points(value) for value in part["least_difference"])
+            is_corrected = part["estimate"] == CORRECTED
+            row[str(measure)] = _errors(part[~is_corrected])
+            row[f"{measure} corrected"] = _errors(part[is_corrected])
+            if measure == first:
+                row[f"tells {first}"] = "/".join(map(_points, part[~is_corrected]["least_difference"]))
         rows.append(row)
-    return rows
+    return [{name: row[name] for name in row if any(each[name] for each in rows)} for row in rows]
+
+
+def _errors(part: pd.DataFrame) -> str:
+    return "/".join(map(_error, part.to_dict("records")))
 
 
 def _across(own: pd.DataFrame, column: str, form: str) -> str:
@@ -78,16 +87,17 @@ def sentences(designs: pd.DataFrame, best: pd.DataFrame, wish: Wish | None, firs
             continue
         row = found.iloc[0]
         hours = "" if math.isnan(row["hours"]) else f", {row['hours']:,.0f} hours"
+        how = "" if row["estimate"] != CORRECTED else ", corrected for errors,"
         yield (
-            f"{world}: {row['design']}, {row['policy']}, {row['n_queries']:,} queries is the cheapest that "
-            f"{_wished(wish)}: {row['n_judgments']:,} judgments{hours}"
+            f"{world}: {row['design']}, {row['policy']}, {row['n_queries']:,} queries{how} is the cheapest "
+            f"that {_wished(wish)}: {row['n_judgments']:,} judgments{hours}"
         )
         if not math.isnan(row["least_difference"]):
             yield f"{world}: {_untold(row)} with this plan"
 
 
 def _least_told(world: str, own: pd.DataFrame) -> Iterator[str]:
-    told = own.dropna(subset=["least_difference"])
+    told = own[own["estimate"] != CORRECTED].dropna(subset=["least_difference"])
     if len(told):
         row = told.iloc[int(told["least_difference"].to_numpy().argmin())]
         yield f"{world}: {_untold(row)} with any of these designs"

@@ -45,6 +45,7 @@ def test_a_wish_names_the_cheapest_design_and_a_paragraph_describes_it(sample: F
     done = sample("plan", *RUNS, *QUICK, *wish)
     assert "middle: depth 5, one, " in done.stderr
     assert "is the cheapest that tells differences of 60 points of C@10" in done.stderr
+    assert "next: fire-toolkit pool --depth 5" in done.stderr
     assert Path("plan.tex").read_text().startswith("We pooled depth 5 of 3 runs for")
 
 
@@ -56,6 +57,7 @@ def test_a_wish_names_the_cheapest_design_and_a_paragraph_describes_it(sample: F
         (("--strategy", "deep"), "pooling strategy 'deep' is unknown"),
         (("--depth", "400"), "but the runs are looked at down to rank"),
         (("--assume", "many"), "no assumption 'many'; expected low, middle, high or how many positives"),
+        (("--rates", ".2", ".9"), "--rates 0.2 0.9: expected the first, of positives, above the second"),
         (("-m", "MedR"), "MedR: plan takes measures that are means over queries"),
     ],
 )
