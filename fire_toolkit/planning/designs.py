@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -70,6 +71,11 @@ class Design:
         """Return the rank of a run down to which every doc is asked, or would be if it mattered."""
         return self.settles or (self.depth if self.strategy == "depth" else 0)
 
+    def deep_part(self, n_queries: int) -> float:
+        """Return the share of `n_queries` that is judged deep: at least 40 of them, as `pool` draws them."""
+        n_deep = max(LEAST_QUERIES, math.ceil(self.deep_share * n_queries)) if self.deep_share else 0
+        return min(1.0, n_deep / n_queries)
+
     @property
     def pool(self) -> str:
         """Return what is judged, in words."""
@@ -122,7 +128,8 @@ def within_budget(
 
     Args:
         costs: of each design with all queries, in the budget's unit.
-        n_queries: how many there are; a design of fewer than 40 of them, or than all, is left out.
+        n_queries: how many there are; a design that is left with fewer than 40 of them, or with fewer
+            than 40 to judge deep, is left out.
 
     Raises:
         UsageError: no design is left.
@@ -131,12 +138,12 @@ def within_budget(
     kept = []
     for design, cost in zip(designs, costs, strict=True):
         share = min(1.0, budget / cost)
-        if share == 1 or (not design.deep_share and int(share * n_queries) >= least):
+        n_least = least / design.deep_share if design.deep_share else least
+        if share == 1 or int(share * n_queries) >= n_least:
             kept.append(replace(design, queries=int(share * n_queries) / n_queries if share < 1 else 1.0))
     if not kept:
-        cheapest = min(cost for design, cost in zip(designs, costs, strict=True) if not design.deep_share)
         raise UsageError(
             f"a budget of {budget:,.0f} is too small: {least} queries of the cheapest design take "
-            f"{cheapest * least / n_queries:,.0f}"
+            f"{min(costs) * least / n_queries:,.0f}, and where some are judged deep, 40 of these are needed"
         )
     return kept

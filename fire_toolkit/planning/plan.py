@@ -95,7 +95,8 @@ def plan_designs(
     Returns:
         The table and the cheapest designs that fulfil the wish. Its columns: bias and error are of the runs'
         mean and root mean square, largest_bias the worst run's; chance_within: that every run's score lies
-        within the wish; least_difference: between any two runs, told at 80% power and 5% after Holm;
+        within the wish; least_difference: between any two runs, told at 80% power and 5% after Holm,
+        of which run_a and run_b decide it;
         power: that the wished difference is told. recall: of the positives in the runs' top `depth` and the
         originals. Values are in the measure's own unit.
 

@@ -196,8 +196,9 @@ def _counts(
     asked, votes = float(answers.is_asked.sum()), float(answers.n_votes.sum())
     share = float(positive[answers.is_asked].mean()) if asked else 0.0
     if answers.deep is not None:
-        asked += design.deep_share * (answers.deep.is_asked.sum() - asked)
-        votes += design.deep_share * (answers.deep.n_votes.sum() - votes)
+        part = design.deep_part(max(1, round(design.queries * lists.n_universe)))
+        asked += part * (answers.deep.is_asked.sum() - asked)
+        votes += part * (answers.deep.n_votes.sum() - votes)
     found = positive & (answers.is_asked | lists.is_original)
     return asked * lists.scale, votes * lists.scale, found.sum() / max(1, positive.sum()), share
 
@@ -238,8 +239,8 @@ def _outcome(lists: Lists, design: Design, total: _Sums) -> Outcome:
     doubt = within / (total.n * lists.n_queries)  # of the simulated bias itself
     bias = np.sign(bias) * np.sqrt(np.maximum(bias**2 - doubt, 0.0))
     sampled = (1 - share) * np.maximum(between - within, 0.0) / n_judged
-    n_deep = max(2.0, design.deep_share * lists.n_universe)
-    left_out = 1 - design.deep_share
+    part = design.deep_part(n_judged)
+    n_deep, left_out = max(2.0, part * n_judged), 1 - part
     by_rates, of_pairs_by_rates = _by_rates(total)
     n_asked, n_votes, recall, share_positive = (float(x) for x in np.mean(total.counts, axis=0))
     return Outcome(

@@ -44,7 +44,8 @@ COLUMNS = {
     "largest_bias": "float64",
     "chance_within": "float64",
     "least_difference": "float64",
-    "hardest_pair": "str",
+    "run_a": "str",
+    "run_b": "str",
     "power": "float64",
 }
 SURE = 0.95  # of `within`
@@ -126,7 +127,8 @@ def _of_measure(
         "largest_bias": float(bias[np.abs(bias).argmax()]),
         "chance_within": within,
         "least_difference": least,
-        "hardest_pair": "" if hardest < 0 else " ".join(pairs[hardest]),
+        "run_a": "" if hardest < 0 else pairs[hardest][0],
+        "run_b": "" if hardest < 0 else pairs[hardest][1],
         "power": math.nan if wish.tell is None else _power(outcome, place, measure, wish.tell),
     }
 

@@ -104,10 +104,9 @@ def _least_told(world: str, own: pd.DataFrame) -> Iterator[str]:
 
 
 def _untold(row: Any) -> str:
-    one, other = row["hardest_pair"].split(" ", 1)
     return (
         f"differences below {_points(row['least_difference'])} points of {row['measure']} cannot be told "
-        f"(hardest pair: {one} and {other})"
+        f"(hardest pair: {row['run_a']} and {row['run_b']})"
     )
 
 

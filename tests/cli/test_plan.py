@@ -53,6 +53,7 @@ def test_a_wish_names_the_cheapest_design_and_a_paragraph_describes_it(sample: F
     ("words", "expected"),
     [
         (("--budget", "3"), "a budget of 3 is too small: 40 queries of the cheapest design take"),
+        (("--budget", "9", "--deep-queries", ".1"), "a budget of 9 is too small: 40 queries of the cheapest"),
         (("--hours", "2"), "a budget in hours needs the seconds that a judgment takes; give --seconds"),
         (("--strategy", "deep"), "pooling strategy 'deep' is unknown"),
         (("--depth", "400"), "but the runs are looked at down to rank"),
