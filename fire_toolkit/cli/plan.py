@@ -17,13 +17,13 @@ from fire_toolkit.cli.options import measure_option, out_option, reads
 from fire_toolkit.cli.plan_inputs import designs_given, lists_given, seconds_given, worlds_given
 from fire_toolkit.cli.printing import drawn_cells, print_table, shown_as
 from fire_toolkit.errors import UsageError
+from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import POLICIES
 from fire_toolkit.planning.late import late_costs
 from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.pilot import draw_pilot
 from fire_toolkit.planning.plan import (
     DEPTH,
-    MEASURES,
     MOST_QUERIES,
     N_REPEATS,
     OVERLAP,
@@ -178,7 +178,7 @@ def plan(given: Given, measures: tuple[str, ...], **options: Any) -> None:
     if options["late"]:
         _show_late(given, lists, worlds, options)
         return
-    names = measures or MEASURES
+    names = measures or PLANNED
     wish = _wish(names[0], options["tell"], options["within"])
     planned = _planned(lists, worlds, names, wish, options)
     print_table(planned.designs, given.form, _drawn, basis=_basis(lists, worlds, options))

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures import Measure, parse_measures
+from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import Design, usual_designs, within_budget
 from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.relevance import ASSUMPTIONS, RelevanceModel, assumed_model
@@ -18,7 +19,6 @@ from fire_toolkit.planning.simulate import design_costs, simulate
 from fire_toolkit.planning.table import COLUMNS, Wish, cheapest, plan_rows
 from fire_toolkit.results import Result
 
-MEASURES = ("C@1", "C@10", "AP")
 RATES = (0.92, 0.04)
 OVERLAP, N_REPEATS, MOST_QUERIES, DEPTH = 0.1, 8, 2000, 50
 
@@ -64,7 +64,7 @@ def assumed_worlds(
 def plan_designs(
     lists: Lists,
     worlds: Mapping[str, RelevanceModel],
-    measures: Sequence[str | Measure] = MEASURES,
+    measures: Sequence[str | Measure] = PLANNED,
     *,
     designs: Sequence[Design] | None = None,
     budget: float | None = None,

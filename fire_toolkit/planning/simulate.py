@@ -11,6 +11,7 @@ import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats
 from fire_toolkit.measures import Measure
+from fire_toolkit.measures.defaults import OF_TOP_ALONE
 from fire_toolkit.planning.answers import Answers, answer, draw_votes
 from fire_toolkit.planning.correction import (
     correctable,
@@ -176,7 +177,7 @@ def needs_all_positives(measure: Measure, depth: int) -> bool:
 
     It is not for a cutoff within the pool where |G| does not count: C@k, P@k and the like.
     """
-    is_of_top = measure.definition.name in ("C", "hit", "Success", "P", "RR", "MRR")
+    is_of_top = measure.definition.name in OF_TOP_ALONE
     return not (is_of_top and measure.depth is not None and measure.depth <= depth)
 
 
