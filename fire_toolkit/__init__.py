@@ -58,6 +58,14 @@ if TYPE_CHECKING:
     from fire_toolkit.pooling import pool_runs as pool_runs
     from fire_toolkit.qrels import augment_qrels as augment_qrels
     from fire_toolkit.qrels import change_counts as change_counts
+    from fire_toolkit.report import plot_annotators as plot_annotators
+    from fire_toolkit.report import plot_differences as plot_differences
+    from fire_toolkit.report import plot_judged as plot_judged
+    from fire_toolkit.report import plot_lengths as plot_lengths
+    from fire_toolkit.report import plot_orders as plot_orders
+    from fire_toolkit.report import plot_overlap as plot_overlap
+    from fire_toolkit.report import plot_scores as plot_scores
+    from fire_toolkit.report.save import save_plot as save_plot
     from fire_toolkit.resolution import next_round as next_round
     from fire_toolkit.resolution import plan_round as plan_round
     from fire_toolkit.resolution import resolve as resolve
@@ -112,6 +120,16 @@ _HOMES = {
     "measures": ("list_measures", "parse_measure"),
     "pooling": ("pool_runs",),
     "qrels": ("augment_qrels", "change_counts"),
+    "report": (
+        "plot_annotators",
+        "plot_differences",
+        "plot_judged",
+        "plot_lengths",
+        "plot_orders",
+        "plot_overlap",
+        "plot_scores",
+    ),
+    "report.save": ("save_plot",),
     "resolution": ("next_round", "plan_round", "resolve"),
     "scoring": ("score_curves", "score_runs"),
     "scoring.bidirectional": ("score_directions",),

@@ -22,6 +22,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, measure_option, reads
 from fire_toolkit.cli.printing import Draw, print_table, resampled, shown_as
+from fire_toolkit.cli.report_html import html
 from fire_toolkit.cli.score import score
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.cli.trust import trust_notes
@@ -41,6 +42,9 @@ from fire_toolkit.tables import first_round
 @click.group(cls=FireGroup)
 def report() -> None:
     """Make the tables and findings of the FIRE paper: text, CSV, JSON, LaTeX or Markdown."""
+
+
+report.add_command(html)
 
 
 @report.command()

@@ -1,0 +1,191 @@
+"""The sections of `report html`, each from the table that says the same on the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from fire_toolkit.agreement import AgreementSummary
+from fire_toolkit.cli.common import n_of
+from fire_toolkit.inference.orders import Orders
+from fire_toolkit.measures import parse_measure
+from fire_toolkit.report import (
+    Figure,
+    Plot,
+    Section,
+    Table,
+    plot_annotators,
+    plot_differences,
+    plot_judged,
+    plot_lengths,
+    plot_orders,
+    plot_overlap,
+    plot_scores,
+)
+from fire_toolkit.scoring.drawn import augmented_cell
+from fire_toolkit.tables import Qrels
+
+
+def what_was_judged(scores: pd.DataFrame, original: Qrels, augmented: Qrels) -> Section:
+    """Return how many pairs there are, and what became of the original positives."""
+    first = scores.to_dict("records")[0]
+    sizes = (
+        f"{n_of(first['n_queries'], 'query')}; {n_of(len(original), 'pair')} in the original qrels, "
+        f"{len(augmented):,} in the augmented."
+    )
+    outcome = (
+        f"Of the original positives {first['confirmed']:,} were confirmed, {first['rejected']:,} rejected, "
+        f"{first['never_judged']:,} never judged; {first['new']:,} new positives were found. Scores count "
+        "the original positives and the new ones (policy union)."
+    )
+    before, after = (_positives_by_query(qrels) for qrels in (original, augmented))
+    more = f"Positives per query: {before:.2f} in the original qrels, {after:.2f} in the augmented."
+    return Section("judged", "What was judged", [sizes, outcome, more])
+
+
+def of_agreement(summary: AgreementSummary, profiles: pd.DataFrame) -> Section:
+    """Return agreement with its intervals, and each annotator beside the others."""
+    rows = [
+        [row["statistic"].replace("_", " "), f"{row['value']:.3f}", _range(row["low"], row["high"], 3)]
+        for row in summary.table.to_dict("records")
+    ]
+    table = Table("Agreement of first answers, with 95% intervals", ["statistic", "value", "95%"], rows)
+    notes = [str(note) for note in dict.fromkeys(summary.table["note"]) if note]
+    votes = ", ".join(f"{n:,} with {k}" for k, n in enumerate(summary.n_pairs_by_votes) if n and k)
+    heads = {
+        "annotator_id": "annotator",
+        "n_votes": "votes",
+        "positive_rate": "positive",
+        "peer_agreement": "agreement with others",
+        "duration_s_q50": "median seconds",
+    }
+    text = "Each annotator's share of positive votes and agreement with others, on shared pairs."
+    is_shown = len(profiles.dropna(subset=["positive_rate", "peer_agreement"])) > 0
+    figures = [_figure(plot_annotators(profiles), text, profiles, heads)] if is_shown else []
+    words = [f"Pairs by number of votes: {votes}.", *notes]
+    return Section("agreement", "Agreement", words, tables=[table], figures=figures)
+
+
+def of_scores(scores: pd.DataFrame, notes: Sequence[object]) -> Section:
+    """Return every run's scores in FIRE's form, with what is uncertain in the plot's data."""
+    rows, details = [], []
+    for run_id, own in scores.groupby("run_id", sort=False):
+        cells = {row["measure"]: _cells(row) for row in own.to_dict("records")}
+        rows.append([str(run_id), *(cell[0] for cell in cells.values())])
+        details += [[str(run_id), measure, *cell] for measure, cell in cells.items()]
+    words = "augmented (original + gain)"
+    table = Table(f"{words}; shares times 100", ["run", *dict.fromkeys(scores["measure"])], rows)
+    columns = ["run", "measure", words, "95%", "if unjudged docs were wrong, right", "judged"]
+    whole = Table("Scores with what is uncertain", columns, details)
+    text = "Each run by the original and by the augmented qrels; the bar is the 95% interval of the latter."
+    shown = scores[[_scale(name) == 100 for name in scores["measure"]]]
+    figures = [Figure(plot_scores(shown), text, whole)] if len(shown) else []
+    return Section("scores", "Scores", [f"{note}." for note in notes], tables=[table], figures=figures)
+
+
+def of_differences(differences: pd.DataFrame, notes: Sequence[object]) -> Section:
+    """Return which runs can be told apart."""
+    found = differences[differences["qrels"] != "delta"]
+    n_holding = int((found["p_holm"] < 0.05).sum())
+    words = [f"{n_holding} of {n_of(len(found), 'difference')} hold at 5% after Holm's correction."]
+    heads = {"qrels": "qrels", "measure": "measure", "run_a": "a", "run_b": "b", "difference": "a − b",
+             "low": "from", "high": "to", "p_holm": "p (Holm)"}  # fmt: skip
+    text = "Difference of every two runs, with 95% intervals; a cross where it may be chance."
+    figure = _figure(plot_differences(found), text, found, heads)
+    words += [f"{note}." for note in notes]
+    return Section("differences", "Which differences hold", words, figures=[figure])
+
+
+def of_orders(orders: Orders) -> Section:
+    """Return which runs change places when labels are corrected."""
+    words = [
+        f"{row['measure']}: {row['run_a']} and {row['run_b']} change places (the two labellings order them "
+        f"differently in {row['p_swap']:.0%} of the resamples)."
+        for row in orders.swaps.to_dict("records")
+        if row["swapped"]
+    ]
+    heads = {"measure": "measure", "labelling": "qrels", "run_id": "run", "value": "value", "place": "place"}
+    text = "Place of each run by the original and by the augmented qrels."
+    figure = _figure(plot_orders(orders.scores), text, orders.scores, heads)
+    notes = [f"{note}." for note in orders.notes]
+    found = [*(words or ["No two runs change places."]), *notes]
+    return Section("order", "The order of the runs", found, figures=[figure])
+
+
+def of_overlap(comparisons: pd.DataFrame, notes: Sequence[object]) -> Section:
+    """Return how alike the lists of every two runs are: the overlap, and RBO."""
+    heads = {"run_a": "a", "run_b": "b", "measure": "measure", "value": "value"}
+    names = list(dict.fromkeys(comparisons["measure"]))
+    biased = [name for name in names if name.startswith("RBO") and not re.search("_(min|res)", name)]
+    figures = []
+    for name in [*names[:1], *biased[:1]]:
+        own = comparisons[comparisons["measure"] == name]
+        text = f"{name}: 1 where two runs return the same list."
+        figures.append(_figure(plot_overlap(comparisons, measure=name), text, own, heads))
+    return Section("overlap", "How alike the runs are", [f"{note}." for note in notes], figures=figures)
+
+
+def of_lengths(lengths: pd.DataFrame) -> Section:
+    """Return each run's gain by the length of the caption."""
+    heads = {"from_chars": "characters from", "to_chars": "below", "run_id": "run", "n_queries": "captions",
+             "delta": "gain", "low": "95% from", "high": "to"}  # fmt: skip
+    of_runs = lengths[lengths["run_id"] != ""]
+    measure = of_runs["measure"].iloc[0]
+    text = f"Gain in {measure} by the number of characters in the caption, with 95% intervals."
+    figure = _figure(plot_lengths(lengths), text, of_runs, heads)
+    return Section("length", "Gains by the length of the caption", figures=[figure])
+
+
+def of_judged(judged: pd.DataFrame, measures: Sequence[str]) -> Section:
+    """Return how much of each run's top is judged, and which measures that does not support."""
+    least = judged.iloc[int(judged["value"].argmin())]
+    share = f"{100 * least['value']:.1f}% of its top docs ({least['measure']})"
+    words = [f"The least judged run: {least['run_id']}, {share}."]
+    heads = {"run_id": "run", "measure": "measure", "value": "share"}
+    text = "Share of each run's top docs that is judged, by the depth."
+    figure = _figure(plot_judged(judged), text, judged, heads)
+    deep = [name for name in measures if re.match(r"(AP|nDCG|R|Rprec|mAP)(@|$)", name)]
+    warnings = (
+        f"{', '.join(deep)} divide by the number of positives. Positives that no run brought into the pool "
+        "are not counted, so these scores are too high by an unknown amount.",
+    )
+    title = "What is judged, and what may not be trusted"
+    return Section("judged-share", title, words, warnings if deep else (), figures=[figure])
+
+
+def _cells(row: Mapping[Any, Any]) -> list[str]:
+    """Return a score as A (B + C), its interval, its bounds and the share of the top that is judged."""
+    scale = _scale(row["measure"])
+    return [
+        augmented_cell(*(scale * row[name] for name in ("augmented", "original", "delta"))),
+        _range(scale * row["low"], scale * row["high"]),
+        _range(scale * row["lower"], scale * row["upper"]) or "no bound",
+        f"{100 * row['judged']:.0f}%",
+    ]
+
+
+def _positives_by_query(qrels: Qrels) -> float:
+    return float((qrels["relevance"] >= 1).sum() / max(qrels["query_id"].nunique(), 1))
+
+
+def _scale(measure: str) -> int:
+    return 100 if parse_measure(measure).definition.unit == "share" else 1
+
+
+def _range(low: float, high: float, digits: int = 1) -> str:
+    return "" if low != low else f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def _figure(plot: Plot, text: str, table: pd.DataFrame, heads: Mapping[str, str]) -> Figure:
+    """Return a plot with columns of its table under their headings; nan is empty."""
+    rows = [[_cell(value) for value in row] for row in table[list(heads)].itertuples(index=False)]
+    return Figure(plot, text, Table(text, list(heads.values()), rows))
+
+
+def _cell(value: Any) -> str:
+    if value != value or value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

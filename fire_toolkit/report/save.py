@@ -1,0 +1,52 @@
+"""Plots as pictures for a paper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.report.plots import Plot
+from fire_toolkit.workspace.manifests import write_files
+
+KINDS = (".svg", ".pdf", ".png", ".json")
+
+
+def save_plot(plot: Plot, path: str | Path, *, width: int = 500) -> None:
+    """Write a plot as SVG, PDF, PNG, or as its spec (.json), which the file's name says.
+
+    Where a menu chooses the measure, a picture shows the first one.
+
+    Args:
+        plot: what a `plot_…` function returned.
+        path: ends in .svg, .pdf, .png or .json.
+        width: of the plot without its labels, in pixels.
+
+    Raises:
+        UsageError: another kind of file; a picture without vl-convert-python (the extra `figures`).
+        FireError: the file cannot be written.
+
+    Examples:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     save_plot(Plot({"mark": "bar"}), Path(folder) / "plot.json")
+        ...     print(json.loads((Path(folder) / "plot.json").read_text()))
+        {'mark': 'bar', 'width': 500}
+    """
+    path = Path(path)
+    if path.suffix not in KINDS:
+        raise UsageError(f"{path}: expected a name that ends in {', '.join(KINDS)}")
+    write_files({path: _drawn(plot | {"width": width}, path.suffix)})
+
+
+def _drawn(spec: Plot | dict[str, object], kind: str) -> bytes:
+    if kind == ".json":
+        return (json.dumps(spec, ensure_ascii=False, indent=1) + "\n").encode()
+    try:
+        import vl_convert
+    except ImportError:
+        raise UsageError("pictures need vl-convert-python: pip install vl-convert-python") from None
+    if kind == ".svg":
+        return str(vl_convert.vegalite_to_svg(spec)).encode()
+    convert = vl_convert.vegalite_to_pdf if kind == ".pdf" else vl_convert.vegalite_to_png
+    return bytes(convert(spec))

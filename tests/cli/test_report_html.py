@@ -1,0 +1,105 @@
+"""`report html` on a workspace made of the sample pool."""
+
+import csv
+import html
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+NAMES = {"1": "ann.weber", "2": "bob", "3": "chen@lab.org", "4": "rule"}
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory, corrected: Path) -> Path:
+    """A workspace with five runs, judged and augmented."""
+    root = tmp_path_factory.mktemp("report") / "study"
+    shutil.copytree(corrected / "runs", root / "runs")
+    (root / "fire.toml").write_text('[runs]\nfiles = ["runs/*.run"]\n')
+    for source, place in {
+        "queries.tsv": "collection/queries.tsv",
+        "qrels.txt": "collection/qrels.txt",
+        "judgments.csv": "judgments/judgments.csv",
+        "labels/labels.csv": "labels/labels.csv",
+        "labels/disputes.csv": "labels/disputes.csv",
+        "augmented.txt": "augmented/qrels.txt",
+        "pool_sources.csv": "pool/pool_sources.csv",
+        "pool.csv": "pool/pool.csv",
+    }.items():
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(corrected / source, root / place)
+    _name_annotators(root / "judgments/judgments.csv")
+    (root / "notes").mkdir()
+    (root / "notes/manifest.json").write_text(f'{{"excluded": "ann.weber", "inputs": "{root}/runs/a.run"}}')
+    return root
+
+
+def _name_annotators(path: Path) -> None:
+    with path.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(row | {"annotator_id": NAMES[row["annotator_id"]]} for row in rows)
+
+
+@pytest.fixture(scope="module")
+def page(workspace: Path) -> str:
+    """The report of the workspace."""
+    from click.testing import CliRunner
+
+    from fire_toolkit.cli import main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(workspace)
+        result = CliRunner().invoke(main, ["report", "html", "--resamples", "200"])
+    assert result.exit_code == 0, result.output
+    return (workspace / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_report_holds_the_scores_of_table_1(page: str) -> None:
+    assert "74.0 (39.0 + 35.0)" in page  # tests/cli/test_report.py has the same of `report table1`
+
+
+def test_the_report_is_small_and_whole(page: str) -> None:
+    assert len(page.encode()) < 1_200_000
+    anchors = re.findall(r'<section id="([^"]+)"', page)
+    assert anchors == ["judged", "agreement", "scores", "differences", "order", "overlap", "length",
+                       "judged-share", "methods", "manifests"]  # fmt: skip
+    assert page.count("data-spec=") == 8
+
+
+def test_no_annotator_and_no_folder_is_named(page: str, workspace: Path) -> None:
+    text = page.partition("\n<script>")[0]  # before Vega
+    assert not [name for name in list(NAMES.values())[:3] if name in text]
+    assert '"excluded": "annotator 1", "inputs": "runs/a.run"' in html.unescape(text)
+    assert "annotator 1" in page
+    assert str(workspace) not in page
+
+
+def test_every_plot_holds_numbers(page: str) -> None:
+    for spec in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S):
+        assert json.loads(spec)["data"]["values"]
+
+
+def test_the_same_workspace_gives_the_same_bytes(
+    page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from click.testing import CliRunner
+
+    from fire_toolkit.cli import main
+
+    monkeypatch.chdir(workspace)
+    CliRunner().invoke(main, ["report", "html", "--resamples", "200", "--out", "again.html"])
+    assert Path("again.html").read_text(encoding="utf-8") == page
+
+
+def test_what_is_missing_is_said(fire: Fire, folder: Path) -> None:
+    assert "reports on a workspace" in fire("report", "html", code=1).output
+    (folder / "fire.toml").touch()
+    assert "run resolve and augment first" in fire("report", "html", code=1).output

@@ -1,0 +1,144 @@
+"""The plots hold the numbers of their tables, and Vega-Lite draws them."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fire_toolkit.errors import UsageError
+from fire_toolkit.report import (
+    Plot,
+    plot_annotators,
+    plot_differences,
+    plot_judged,
+    plot_lengths,
+    plot_orders,
+    plot_overlap,
+    plot_scores,
+)
+from fire_toolkit.report.save import save_plot
+
+NAMES = ["clip", 'a "b" </script>']
+SCORES = pd.DataFrame(
+    [
+        {
+            "run_id": run,
+            "measure": measure,
+            "original": 0.4,
+            "augmented": 0.6,
+            "low": 0.5,
+            "high": float("nan"),
+        }
+        for run in NAMES
+        for measure in ("C@1", "AP")
+    ]
+)
+DIFFERENCES = pd.DataFrame(
+    [
+        {"run_a": "clip", "run_b": "ssb", "qrels": "original", "measure": "C@1", "difference": 0.1,
+         "low": 0.02, "high": 0.2, "p_holm": p}
+        for p in (0.01, float("nan"))
+    ]
+)  # fmt: skip
+LENGTHS = pd.DataFrame(
+    [
+        {"from_chars": 10 * n, "to_chars": 10 * n + 10, "n_queries": 4, "run_id": run, "measure": "C@1",
+         "delta": 0.1 * n, "low": 0.0, "high": 0.5}
+        for n in range(3)
+        for run in ("", *NAMES)
+    ]
+)  # fmt: skip
+COMPARISONS = pd.DataFrame([{"run_a": "clip", "run_b": "ssb", "measure": "overlap@10", "value": 0.25}])
+JUDGED = pd.DataFrame([{"run_id": "clip", "measure": f"Judged@{k}", "value": k / 10} for k in (1, 2, 10)])
+PLACES = pd.DataFrame(
+    [
+        {"labelling": labels, "measure": "C@1", "run_id": run, "value": 0.5, "place": place}
+        for labels in ("original", "augmented")
+        for place, run in enumerate(NAMES, start=1)
+    ]
+)
+PROFILES = pd.DataFrame(
+    [
+        {
+            "annotator_id": name,
+            "n_votes": 9,
+            "positive_rate": 0.2,
+            "peer_agreement": agreed,
+            "duration_s_q50": 3.0,
+        }
+        for name, agreed in (("ann", 0.9), ("bob", float("nan")))
+    ]
+)
+PLOTS = {
+    "scores": plot_scores(SCORES),
+    "differences": plot_differences(DIFFERENCES),
+    "lengths": plot_lengths(LENGTHS),
+    "overlap": plot_overlap(COMPARISONS),
+    "judged": plot_judged(JUDGED),
+    "orders": plot_orders(PLACES),
+    "annotators": plot_annotators(PROFILES),
+}
+
+
+@pytest.mark.parametrize("plot", PLOTS.values(), ids=list(PLOTS))
+def test_a_plot_is_json_without_nan(plot: Plot) -> None:
+    text = json.dumps(plot, allow_nan=False)
+    assert json.loads(text)["data"]["values"]
+    assert set(plot._repr_mimebundle_()) == {"application/vnd.vegalite.v6+json", "text/plain"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plot", PLOTS.values(), ids=list(PLOTS))
+def test_vega_lite_draws_a_plot_without_a_warning(
+    plot: Plot, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("vl_convert")
+    for kind in (".svg", ".png", ".pdf"):
+        save_plot(plot, tmp_path / f"plot{kind}")
+    assert "WARN" not in capfd.readouterr().err
+    assert "mark-" in (tmp_path / "plot.svg").read_text()
+
+
+def test_a_grid_has_both_halves_and_the_diagonal() -> None:
+    values = {(row["run_a"], row["run_b"]): row["value"] for row in PLOTS["overlap"]["data"]["values"]}
+    assert values == {
+        ("clip", "ssb"): 0.25,
+        ("ssb", "clip"): 0.25,
+        ("clip", "clip"): 1.0,
+        ("ssb", "ssb"): 1.0,
+    }
+
+
+def test_a_difference_whose_p_is_unknown_is_not_told_apart() -> None:
+    verdicts = [row["verdict"] for row in PLOTS["differences"]["data"]["values"]]
+    assert verdicts == ["p < .05", "not told apart"]
+
+
+def test_one_measure_needs_no_menu_and_several_have_one() -> None:
+    assert "params" not in plot_scores(SCORES, measures=["AP"])
+    assert PLOTS["scores"]["params"][0]["bind"]["options"] == ["C@1", "AP"]
+
+
+def test_the_judged_shares_stand_at_their_depths() -> None:
+    assert [(row["depth"], row["value"]) for row in PLOTS["judged"]["data"]["values"]] == [
+        (1, 0.1),
+        (2, 0.2),
+        (10, 1.0),
+    ]
+
+
+def test_an_annotator_without_shared_pairs_is_left_out() -> None:
+    assert [row["annotator_id"] for row in PLOTS["annotators"]["data"]["values"]] == ["ann"]
+
+
+def test_a_measure_that_the_table_lacks_is_named() -> None:
+    with pytest.raises(UsageError, match="no row for the measure nDCG"):
+        plot_scores(SCORES, measures=["nDCG"])
+    with pytest.raises(UsageError, match="no measure 'RBO'"):
+        plot_overlap(COMPARISONS, measure="RBO")
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"plot\.jpg: expected a name that ends in \.svg"):
+        save_plot(PLOTS["judged"], tmp_path / "plot.jpg")
