@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import workspace_path
+from fire_toolkit.cli.common import say, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.inference.corrected import LabelErrors, corrected_scores, label_errors, why_uncorrected
 from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED, Votes, votes_by_design
@@ -77,6 +77,15 @@ def words_of_errors(numbers: Mapping[str, Any]) -> str:
     )
 
 
+def say_errors_of_augmented(given: Given) -> None:
+    """Say what `augment` knew of the errors of its labels, where it knew any; without a manifest nothing."""
+    path = given.found("augmented") if given.augmented_if_any is not None else None
+    at = manifest_path(path, is_folder=False) if path else None
+    numbers = read_manifest(at).counts.get("label_errors", {}) if at and at.is_file() else {}
+    if numbers and "reason" not in numbers:
+        say(words_of_errors(numbers))
+
+
 def corrected_rows(
     given: Given, names: Sequence[str], scores: pd.DataFrame
 ) -> tuple[pd.DataFrame, list[str]]:
@@ -87,8 +96,9 @@ def corrected_rows(
         scores: of `scores_with_uncertainty`.
 
     Returns:
-        The scores with estimate, estimate_low, estimate_high and estimate_method filled where a measure is
-        corrected, else as they are; and sentences, one for each run and measure that is.
+        The scores with estimate, estimate_low, estimate_high, estimate_method and estimate_n (pairs with a
+        second vote) filled where a measure is corrected, else as they are; and sentences, one for each
+        run and measure that is.
     """
     measures = [measure for measure in parse_measures(names) if not why_uncorrected(measure)]
     if not measures:
@@ -108,7 +118,7 @@ def corrected_rows(
         _in_words(row, labelled[row["run_id"], row["measure"]], errors) for row in found.to_dict("records")
     ]
     words += [ASSUMED, words_of_errors(numbers_of_errors(errors)), *_of_alarm(errors), *_of_demoted(votes)]
-    return _filled(scores, found), words
+    return _filled(scores, found, votes.n_second), words
 
 
 def _in_words(row: Mapping[Any, Any], labelled: float, errors: LabelErrors) -> str:
@@ -140,7 +150,7 @@ def _of_demoted(votes: Votes) -> list[str]:
     return [f"{n:,} doubled pairs have one vote and count as single"] if n else []
 
 
-def _filled(scores: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+def _filled(scores: pd.DataFrame, found: pd.DataFrame, n_second: int) -> pd.DataFrame:
     """Return honest scores with the estimates of corrected measures in the columns for estimates."""
     known = found[found["reason"] == ""].set_index(["run_id", "measure"])
     rows = pd.MultiIndex.from_frame(scores[["run_id", "measure"]])
@@ -152,4 +162,6 @@ def _filled(scores: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
         filled[name] = filled[name].where(place >= 0, before)
     before = scores["estimate_method"] if "estimate_method" in scores else pd.Series("", index=scores.index)
     filled["estimate_method"] = before.where(place < 0, METHOD)
+    before = scores["estimate_n"] if "estimate_n" in scores else pd.Series(0, index=scores.index)
+    filled["estimate_n"] = before.where(place < 0, n_second)
     return filled

@@ -23,6 +23,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
+from fire_toolkit.cli.noise import say_errors_of_augmented
 from fire_toolkit.cli.options import choice_option, measure_option, out_option, reads, resampling_options
 from fire_toolkit.cli.printing import print_text
 from fire_toolkit.cli.trust import trust_notes
@@ -142,6 +143,7 @@ def score(
         own = {"depth": 100} | given.own.parameters
         given.write_table(curves, points, "score", own)
     given.say_unpooled()
+    say_errors_of_augmented(given)
     runs = given.values["runs"]
     if not runs or len(runs) > 1:
         ids = (("--query-ids", "query_ids"), ("--doc-ids", "doc_ids"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -34,8 +34,24 @@ from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.design import CLASSES, DOUBLED
 
 
+class Judged(Protocol):
+    """Judged pairs that are no originals: design_class, band and relevance of each, and what it counts."""
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """The pairs."""
+
+    @property
+    def n_bands(self) -> int:
+        """How many bands of ranks have rates of their own."""
+
+    @property
+    def counted(self) -> Floats:
+        """(n_pairs, 4): what each pair adds to the counts that rates come from."""
+
+
 @dataclass(frozen=True, eq=False)
-class _Kinds:
+class Kinds:
     """Kinds of judged pairs: class × band × label (0, 1), and last the original positives.
 
     code: place of class, band and label in that order.
@@ -124,12 +140,12 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
     Returns:
         `LabelErrors`; with a `reason` where rates are refused: no or missing third votes, rates that are no
         probabilities or less than .5 apart, or so in more than 5% of the resamples. Limits are those of the
-        bootstrap's standard error; that of the wrong share has w(1 − w) / positives added.
+        bootstrap's standard error, with the binomial variance of what came about in these pairs added.
     """
     nothing = (np.nan, np.nan, np.nan)
     if votes.reason:
         return LabelErrors(votes, np.empty(0), np.empty(0), nothing, nothing, None, votes.reason)
-    kinds = _Kinds(votes.n_bands)
+    kinds = Kinds(votes.n_bands)
     query = pd.factorize(votes.pairs["query_id"])[0]
     columns = [_rate_columns(votes), np.eye(len(kinds))[kinds.code(votes.pairs)]]
     table = cluster_sums(np.column_stack(columns), query)[:, :-1]
@@ -141,7 +157,9 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
     shares, drawn = kinds.shares(table.sum(axis=0)[n:], point), kinds.shares(sums[:, n:], draws)
     spread = np.nanstd(drawn, axis=0)
     n_positives = max(int((votes.pairs["relevance"] == 1).sum()), 1)
-    spread[0] = np.hypot(spread[0], np.sqrt(shares[0] * max(1 - shares[0], 0) / n_positives))
+    n_relevant = max(n_positives * (1 - shares[0]) / shares[1], 1)  # right positives, by the share found
+    binomial = shares * np.maximum(1 - shares, 0) / [n_positives, n_relevant]
+    spread = np.hypot(spread, np.sqrt(binomial))
     wrong, found = (
         (float(share), max(float(share - 1.96 * error), 0.0), min(float(share + 1.96 * error), 1.0))
         for share, error in zip(shares, spread, strict=True)
@@ -152,7 +170,7 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
     return LabelErrors(votes, point.t, point.f, wrong, found, alarm, "")
 
 
-def _rate_columns(votes: Votes) -> Floats:
+def _rate_columns(votes: Judged) -> Floats:
     """Return what each pair adds to the counts of its band."""
     bands = np.eye(votes.n_bands)[votes.pairs["band"].to_numpy()]
     return np.asarray((bands[:, :, None] * votes.counted[:, None, :]).reshape(len(bands), -1))
@@ -182,9 +200,10 @@ def why_uncorrected(measure: Measure) -> str:
 def corrected_scores(
     joined: JudgedPairs,
     original: Qrels,
-    votes: Votes,
+    votes: Judged,
     measures: Sequence[Measure],
     *,
+    kinds: Kinds | None = None,
     clusters: Ints | None = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
@@ -199,7 +218,8 @@ def corrected_scores(
     Args:
         joined: runs joined with the original qrels and `votes.pairs`.
         original: the benchmark's qrels; their positives are taken as right.
-        votes: of `votes_by_design`, whose labels have no `reason` against them.
+        votes: of `votes_by_design`, whose labels have no `reason` against them; or `audit.AuditedLabels`.
+        kinds: what turns counts into rates; None: the votes on pairs of one class.
         measures: those that `why_uncorrected` has nothing against are corrected.
         clusters: code of each query's cluster; intervals then resample clusters.
         confidence, n_resamples, seed: of the bootstrap of queries; rates are estimated anew in each draw.
@@ -208,7 +228,7 @@ def corrected_scores(
         A row for each run and measure: run_id, measure, estimate, low, high, error (the standard error for
         these queries alone: of the votes and of the rates), reason (why there is none; empty).
     """
-    kinds = _Kinds(votes.n_bands)
+    kinds = kinds or Kinds(votes.n_bands)
     kind = _kinds_of_pairs(joined, original, votes, kinds)
     columns = _rate_columns(votes)
     query = joined.queries.get_indexer(pd.Index(votes.pairs["query_id"]))
@@ -234,7 +254,7 @@ def corrected_scores(
     return table.astype(dict.fromkeys(["estimate", "low", "high", "error"], "float64"))
 
 
-def _kinds_of_pairs(joined: JudgedPairs, original: Qrels, votes: Votes, kinds: _Kinds) -> Ints:
+def _kinds_of_pairs(joined: JudgedPairs, original: Qrels, votes: Judged, kinds: Kinds) -> Ints:
     """Return the kind of each pair of the join, -1 of pairs without a vote by design."""
     found = np.where(joined.label(original).relevance >= 1, len(kinds), -1)
     rows = joined.find_rows(votes.pairs)
@@ -257,10 +277,10 @@ class _Terms:
     pattern: Ints
     k: int
     is_hit: bool
-    kinds: _Kinds
+    kinds: Kinds
 
     @classmethod
-    def of(cls, lists: Ints, measure: Measure, kinds: _Kinds) -> _Terms:
+    def of(cls, lists: Ints, measure: Measure, kinds: Kinds) -> _Terms:
         is_hit = measure.definition.name != "P"
         if is_hit:  # a list with an original is 1 whatever else it holds
             lists = np.where(lists[:, -1:] > 0, np.eye(lists.shape[1], dtype=np.int64)[-1], lists)

@@ -132,8 +132,9 @@ def corrected_hits(counts: Ints, relevance: Floats) -> Floats:
     """
     rest = 1 - np.asarray(relevance)
     product = np.ones((*rest.shape[:-1], len(counts)))
-    for kind in range(counts.shape[1]):
-        product *= rest[..., kind, None] ** counts[:, kind]
+    for kind in np.flatnonzero(counts.any(axis=0)):
+        powers = rest[..., kind, None] ** np.arange(counts[:, kind].max() + 1)
+        product *= powers[..., counts[:, kind]]
     return 1 - product
 
 

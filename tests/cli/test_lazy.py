@@ -49,7 +49,8 @@ def completed(*words: str) -> list[str]:
 
 
 def test_a_shell_completes_commands_and_their_options() -> None:
-    assert completed("a") == ["add-collection", "add-run", "audit", "annotators", "agree", "augment"]
+    begun = ["add-collection", "add-run", "audit", "annotators", "agree", "augment", "audit-labels"]
+    assert completed("a") == begun
     assert completed("--v") == ["--version"]
     assert completed("media", "ser") == ["serve"]
     assert completed("pool", "--dep") == ["--depth"]

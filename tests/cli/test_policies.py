@@ -163,3 +163,49 @@ def test_judgments_made_elsewhere_take_their_classes_from_a_file(fire: Fire, beg
         row["doc_id"]: (row["design_class"], row["design_votes"]) for row in rows(Path("labels/labels.csv"))
     }
     assert found == {"d0": ("doubled", "101"), "d1": ("single", "0")}
+
+
+def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun: Path) -> None:
+    lines = Path("collection/qrels.txt").read_text().splitlines()
+    originals = {(query, doc) for query, _, doc, _ in map(str.split, lines)}
+    pairs = [(row["query_id"], row["doc_id"]) for row in rows(Path("pool/pool.csv"))]
+    draw = np.random.default_rng(2)
+    chances = [T if is_relevant(*pair) else F for pair in pairs]
+    labels = ["relevant" if draw.random() < chance else "irrelevant" for chance in chances]
+    answers = [f"{q},{d},A,{label}" for (q, d), label in zip(pairs, labels, strict=True)]
+    Path("judgments").mkdir(exist_ok=True)
+    Path("judgments/judgments.csv").write_text(
+        "\n".join(["query_id,doc_id,annotator_id,label", *answers]) + "\n"
+    )
+    fire("resolve")
+    drawn = fire("audit-labels", "--positives", 1000, "--negatives", 1000)
+    assert "to judge in audit/labels/sheet.csv" in drawn.stderr
+    sheet = rows(Path("audit/labels/sheet.csv"))
+    assert set(sheet[0]) & {"relevance", "label"} == {"label"}
+    assert {row["label"] for row in sheet} == {""}
+    refused = fire("audit-labels", code=1).stderr
+    assert "experts may have its sheet" in refused
+    filled = [
+        f"{row['pair_id']},{'relevant' if is_relevant(*split_pair_id(row['pair_id'])) else 'irrelevant'}"
+        for row in sheet
+    ]
+    Path("filled.csv").write_text("\n".join(["pair_id,label", *filled]) + "\n")
+    shown = fire("audit-labels", "--answers", "filled.csv", "-m", "P@5", "--format", "json")
+    found = {row["run_id"]: row["estimate"] for row in json.loads(shown.stdout)}
+    # every label was audited, so t and f are those of the labels: by hand, band by band
+    rank = {(row["query_id"], row["doc_id"]): int(row["best_rank"]) for row in rows(Path("pool/pool.csv"))}
+    label_of = {pair: int(label == "relevant") for pair, label in zip(pairs, labels, strict=True)}
+    others = [pair for pair in pairs if pair not in originals]
+    rates = {}
+    for band in (0, 1, 2):
+        own = [pair for pair in others if (rank[pair] > 1) + (rank[pair] > 3) == band]
+        by_truth = [[label_of[p] for p in own if is_relevant(*p) == truth] for truth in (True, False)]
+        rates[band] = [float(np.mean(labels)) for labels in by_truth]
+    values = []
+    for n in range(QUERIES):
+        for pair in ((f"q{n}", f"d{(n + place) % 9}") for place in range(5)):
+            t, f = rates[(rank[pair] > 1) + (rank[pair] > 3)]
+            values.append(1.0 if pair in originals else (label_of[pair] - f) / (t - f))
+    assert found["one"] == pytest.approx(np.mean(values), abs=1e-9)
+    unknown = fire("audit-labels", "--answers", "filled.csv", "-m", "AP", code=1).stderr
+    assert "AP is not corrected: only C@k and P@k" in unknown

@@ -1,0 +1,166 @@
+"""An audit of labels by experts: a sample by label and band of ranks, and the error rates that it tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.arrays import Floats
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.inference.corrected import Kinds
+from fire_toolkit.inference.design_votes import BANDS
+from fire_toolkit.inference.label_errors import ErrorRates
+from fire_toolkit.tables import Labels, Pool, Qrels
+from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.design import SINGLE, VERIFY
+
+N_BANDS = len(BANDS)
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedLabels:
+    """Labels that are no original positives, each with its band; `counted` as `corrected_scores` takes it.
+
+    pairs: query_id, doc_id, design_class (all `single`: a label with its own rates), band, relevance; names:
+    of the bands.
+    """
+
+    pairs: pd.DataFrame
+    names: tuple[str, ...] = BANDS
+
+    @property
+    def n_bands(self) -> int:
+        """How many bands have rates of their own."""
+        return len(self.names)
+
+    @cached_property
+    def counted(self) -> Floats:
+        """(n_pairs, 4): 1 for the pair, 1 if its label is positive; two columns of 0."""
+        positive = self.pairs["relevance"].to_numpy(dtype=float)
+        return np.column_stack([np.ones(len(positive)), positive, np.zeros((len(positive), 2))])
+
+
+def labels_by_band(labels: Labels, original: Qrels, pool: Pool) -> AuditedLabels:
+    """Return the labels of pairs that are no original positives, by the band of their best rank.
+
+    Where a policy verified some positives and left others (`until-confirmed`), each class has bands of its
+    own: which pairs are verified hangs on what their queries hold, so one rate for both would be biased.
+
+    Raises:
+        JoinError: a label whose pair is not in the pool, or has no best rank there.
+    """
+    known = original[original["relevance"] >= 1]
+    others = labels[pair_rows(labels, known) < 0].reset_index(drop=True)
+    ranks = np.append(pool["best_rank"].astype("float64").to_numpy(), np.nan)[pair_rows(others, pool)]
+    if np.isnan(ranks).any():
+        lost = " ".join(others.loc[np.isnan(ranks), PAIR].iloc[0])
+        raise JoinError(
+            f"{int(np.isnan(ranks).sum())} of {len(others)} labelled pairs have no best rank in the pool "
+            f"({lost}); expected the pool that was judged"
+        )
+    band = np.searchsorted([2, 4], ranks, side="right")
+    relevance = (others["relevance"] >= 1).astype(np.int64)
+    names: tuple[str, ...] = BANDS
+    if "design_class" in others and {SINGLE, VERIFY} <= set(others["design_class"]):
+        band = band + N_BANDS * (others["design_class"] == VERIFY).to_numpy()
+        names = tuple(f"{name}, {each}" for each in ("not verified", "verified") for name in BANDS)
+    return AuditedLabels(others[PAIR].assign(design_class=SINGLE, band=band, relevance=relevance), names)
+
+
+def draw_audit(
+    labels: AuditedLabels, *, positives: int = 100, negatives: int = 200, seed: int = 0
+) -> pd.DataFrame:
+    """Return the pairs that experts are to judge: so many of each label in each band, drawn at random.
+
+    Args:
+        labels: of `labels_by_band`.
+        positives, negatives: pairs for each band, 1 or more; all where there are fewer.
+        seed: 0 or more.
+
+    Returns:
+        query_id, doc_id, band, relevance (the label's), in random order: it must not be shown to experts.
+
+    Raises:
+        UsageError: a number below 1, a seed below 0.
+    """
+    if positives < 1 or negatives < 1 or seed < 0:
+        raise UsageError(
+            f"{positives} positives, {negatives} negatives, seed {seed}; expected 1 or more, seed from 0"
+        )
+    draw = np.random.default_rng(seed)
+    pairs = labels.pairs.sort_values(PAIR, ignore_index=True)
+    chosen: list[int] = []
+    for band in range(labels.n_bands):
+        for relevance, n in ((1, positives), (0, negatives)):
+            rows = np.flatnonzero((pairs["band"] == band) & (pairs["relevance"] == relevance))
+            chosen += draw.permutation(rows)[:n].tolist()
+    columns = [*PAIR, "band", "relevance"]
+    return pd.DataFrame(pairs.loc[draw.permutation(chosen), columns].reset_index(drop=True))
+
+
+@dataclass(frozen=True, eq=False)
+class AuditedKinds(Kinds):
+    """Rates of labels from experts' answers: for each band and label, how many were asked and are relevant.
+
+    asked, relevant: (n_bands, 2), by band and label (0, 1); seed: of the draws of what an audit of this size
+    would have found, for intervals.
+    """
+
+    asked: Floats
+    relevant: Floats
+    seed: int = 0
+
+    def rates(self, counts: Floats) -> ErrorRates:
+        """Return t and f of the labels in each band from the pairs and positives counted in it.
+
+        With ppv and fo the relevant shares of audited positives and negatives, pos = N₊·ppv and
+        neg = N₋·fo are relevant, t = pos / (pos + neg) and f = (N₊ − pos) / (N − pos − neg).
+        """
+        each = counts.reshape(*counts.shape[:-1], self.n_bands, 4)
+        n, n_positive = each[..., 0], each[..., 1]
+        share = self.relevant / self.asked
+        if counts.ndim > 1:
+            draw = np.random.default_rng(self.seed)
+            share = (
+                draw.binomial(self.asked.astype(np.int64), share, (len(counts), *share.shape)) / self.asked
+            )
+        pos, neg = n_positive * share[..., 1], (n - n_positive) * share[..., 0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.where(pos + neg > 0, pos / (pos + neg), 1)  # a band without such pairs reads neither
+            f = np.where(n - pos - neg > 0, (n_positive - pos) / (n - pos - neg), 0)
+            return ErrorRates(t, f, (pos + neg) / n)
+
+
+def audited_kinds(
+    labels: AuditedLabels, sample: pd.DataFrame, answers: pd.DataFrame, *, seed: int = 0
+) -> AuditedKinds:
+    """Return the rates of labels that experts' answers tell.
+
+    Args:
+        labels: of `labels_by_band`.
+        sample: of `draw_audit`.
+        answers: query_id, doc_id, relevance (the experts', positive from 1); pairs outside the sample are
+            left out, pairs of the sample without an answer count as not asked.
+
+    Raises:
+        UsageError: a band and label without an answer.
+    """
+    rows = pair_rows(sample, answers)
+    found = sample[rows >= 0].assign(
+        truth=(answers["relevance"].to_numpy()[rows[rows >= 0]] >= 1).astype(float)
+    )
+    asked, relevant = np.zeros((labels.n_bands, 2)), np.zeros((labels.n_bands, 2))
+    place = (found["band"].to_numpy(), found["relevance"].to_numpy())
+    np.add.at(asked, place, 1)
+    np.add.at(relevant, place, found["truth"].to_numpy())
+    held = np.zeros(asked.shape)
+    np.add.at(held, (labels.pairs["band"].to_numpy(), labels.pairs["relevance"].to_numpy()), 1)
+    if (lacking := (asked == 0) & (held > 0)).any():
+        raise UsageError(
+            f"{int(lacking.sum())} of {int((held > 0).sum())} kinds of labels (bands of ranks, positive and "
+            "negative) have no answer of an expert; expected some of each"
+        )
+    return AuditedKinds(labels.n_bands, np.maximum(asked, 1), relevant, seed)

@@ -1,0 +1,67 @@
+"""An audit of labels: what is drawn, the rates it tells, and the scores corrected by them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.errors import JoinError, UsageError
+from fire_toolkit.inference.audit import AuditedLabels, audited_kinds, draw_audit, labels_by_band
+from fire_toolkit.tables import check_labels, check_pool, check_qrels
+
+PAIR = ["query_id", "doc_id"]
+
+
+def labelled() -> AuditedLabels:
+    """600 labels of 100 queries, a third of them positive, of best ranks 1 to 6."""
+    pairs = pd.DataFrame(
+        {"query_id": [f"q{n // 6}" for n in range(600)], "doc_id": [f"d{n}" for n in range(600)]}
+    )
+    rank = np.arange(600) % 6 + 1
+    labels = check_labels(pairs.assign(label="x", relevance=(np.arange(600) % 3 == 0).astype(int)))
+    original = check_qrels(pd.DataFrame({"query_id": ["q0"], "doc_id": ["d0"], "relevance": 1}))
+    return labels_by_band(labels, original, check_pool(pairs.assign(best_rank=rank)))
+
+
+def test_labels_stand_in_bands_of_their_best_rank_without_originals() -> None:
+    found = labelled().pairs
+    assert found["band"].value_counts().to_dict() == {0: 99, 1: 200, 2: 300}
+    assert ("q0", "d0") not in set(found[PAIR].itertuples(index=False, name=None))
+
+
+def test_a_sample_has_so_many_of_each_label_and_band_and_the_seed_repeats_it() -> None:
+    labels = labelled()
+    sample = draw_audit(labels, positives=20, negatives=40, seed=3)
+    counts = sample.groupby(["band", "relevance"]).size().to_dict()
+    # rank 1 and 4 have the positives: 99 in band 1, 100 in band 3, none in band 2, whose 200 are negative
+    assert counts == {(0, 1): 20, (1, 0): 40, (2, 1): 20, (2, 0): 40}
+    pd.testing.assert_frame_equal(sample, draw_audit(labels, positives=20, negatives=40, seed=3))
+    assert not sample[PAIR].equals(draw_audit(labels, positives=20, negatives=40, seed=4)[PAIR])
+
+
+def test_rates_are_those_of_what_experts_accept() -> None:
+    labels = labelled()
+    sample = draw_audit(labels, positives=50, negatives=50)
+    # experts accept every other positive of a band, and every tenth negative
+    turn = sample.groupby(["band", "relevance"]).cumcount()
+    is_accepted = np.where(sample["relevance"] == 1, turn % 2 == 0, turn % 10 == 0)
+    kinds = audited_kinds(labels, sample, sample[PAIR].assign(relevance=is_accepted.astype(int)))
+    counts = np.array([[99, 99, 0, 0], [200, 0, 0, 0], [300, 100, 0, 0]], dtype=float)
+    found = kinds.rates(counts.reshape(-1))
+    # band 3: of 100 positives 50 are relevant, of 200 negatives 20
+    assert float(found.t[2]) == pytest.approx(50 / 70)
+    assert float(found.f[2]) == pytest.approx(50 / 230)
+    assert float(found.t[0]) == pytest.approx(1.0)
+
+
+def test_what_cannot_be_audited_is_refused() -> None:
+    labels = labelled()
+    with pytest.raises(UsageError, match="0 positives, 5 negatives, seed 0"):
+        draw_audit(labels, positives=0, negatives=5)
+    sample = draw_audit(labels, positives=5, negatives=5)
+    with pytest.raises(UsageError, match=r"1 of 4 kinds of labels .* have no answer of an expert"):
+        audited_kinds(labels, sample, sample[sample["band"] != 1][PAIR].assign(relevance=1))
+    pool = check_pool(pd.DataFrame({"query_id": ["q9"], "doc_id": ["d9"], "best_rank": [1]}))
+    table = check_labels(pd.DataFrame({"query_id": "q0", "doc_id": ["d1"], "label": "x", "relevance": 1}))
+    none = check_qrels(pd.DataFrame({"query_id": ["q0"], "doc_id": ["o"], "relevance": 1}))
+    with pytest.raises(JoinError, match=r"1 of 1 labelled pairs have no best rank in the pool \(q0 d1\)"):
+        labels_by_band(table, none, pool)
