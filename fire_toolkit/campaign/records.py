@@ -28,6 +28,7 @@ FOLDER = "campaign"
 LEDGER_FOLDER = "ledger"
 BY_SERVER = "labelstudio"
 BY_HAND = "folder"
+BY_PAGE = "page"
 SHARED = "shared"
 SHARED_OVERLAP = "shared-overlap"
 # Among the marks of what was pulled: when all was last read anew, and which projects are gone.

@@ -39,6 +39,7 @@ SECTIONS = {
         "annotators": "Make and list annotators' accounts, or deactivate one.",
         "media": "Check whether browsers play the items, transcode those that they do not, and serve them.",
         "push": "Send tasks to Label Studio: one project for each annotator, blind, in an order of its own.",
+        "page": "Have annotators judge on our own page, served from here: one key an answer, each with a link.",
         "progress": "Show how far and how well a campaign goes: tasks, pace, agreement, controls, what to look into.",
         "pull": "Fetch new and changed answers into the ledger, then write judgments.csv and dropped.csv from it.",
         "import": "Turn Label Studio's JSON exports into judgments, one for each annotator and pair.",

@@ -13,6 +13,7 @@ import click
 from fire_toolkit.campaign.ledger import Ledger, read_ledger
 from fire_toolkit.campaign.records import (
     BY_HAND,
+    BY_SERVER,
     FULL,
     LEDGER_FOLDER,
     PAUSED,
@@ -92,7 +93,7 @@ class Begun:
 def full_pull_due(campaign: Begun) -> str:
     """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
     rows = campaign.ledger
-    seen_at = rows.loc[~rows["source"].str.startswith("file:"), "seen_at"]
+    seen_at = rows.loc[~rows["source"].str.startswith(("file:", "page:")), "seen_at"]
     if not len(seen_at) or seen_at.max() <= read_marks(campaign.root).get(FULL, ""):
         return ""
     return (
@@ -191,6 +192,8 @@ def active_annotators(campaign: Begun | None = None) -> dict[str, float]:
 
 
 def handed_to(campaign: Begun) -> list[str]:
-    """Return everybody who has files of this campaign and can be given further ones, sorted."""
-    names = {name for entry in campaign.by_hand for name in entry.assignments["annotator_id"]}
+    """Return everybody whom the latest round's carrier, if it keeps no accounts, can ask again, sorted."""
+    latest = campaign.rounds[-1].carrier
+    rounds = [entry for entry in campaign.rounds if entry.carrier == latest != BY_SERVER]
+    names = {name for entry in rounds for name in entry.assignments["annotator_id"]}
     return sorted(names & campaign.askable)

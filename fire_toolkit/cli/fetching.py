@@ -9,7 +9,14 @@ from typing import Any
 from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetched
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
-from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, LEDGER_FOLDER, read_campaign, read_rounds
+from fire_toolkit.campaign.records import (
+    BY_HAND,
+    BY_PAGE,
+    BY_SERVER,
+    LEDGER_FOLDER,
+    read_campaign,
+    read_rounds,
+)
 from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, setting_or_default, summarise
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import latest_round, reasons_of
@@ -22,7 +29,10 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+
+CARRIERS.add(BY_PAGE, OwnPage)
 
 
 def pull_once(

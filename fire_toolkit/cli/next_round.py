@@ -217,7 +217,7 @@ def _given_out(
 ) -> Round | None:
     """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
     carrier = campaign.rounds[-1].carrier
-    known = handed_to(campaign) if carrier == BY_HAND and not annotators else ()
+    known = () if annotators else handed_to(campaign)
     names = list(annotators or known or active_annotators(campaign))
     if carrier == BY_HAND:
         refuse_file_names(names)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.carrier import CARRIERS, GivenOut
+from fire_toolkit.campaign.carrier import GivenOut
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.records import (
     BY_HAND,
+    BY_PAGE,
     BY_SERVER,
     FOLDER,
     LEDGER_FOLDER,
@@ -35,6 +36,7 @@ from fire_toolkit.cli.common import (
     setting_or_default,
 )
 from fire_toolkit.cli.designs import check_policy, policy_option, record_design
+from fire_toolkit.cli.fetching import carrier_of
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
@@ -88,8 +90,8 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
 @click.option(
     "--carrier",
     metavar="NAME",
-    help="What carries a round that begins now: the server, or the carrier of a plug-in. "
-    "[default: labelstudio]",
+    help="What carries a round that begins now: the server (labelstudio), our own page (page), or the "
+    "carrier of a plug-in. [default: labelstudio]",
 )
 @policy_option
 @click.option(
@@ -135,7 +137,7 @@ def push(
     later are a further round, for the annotators named or all that are active.
     """
     root = workspace_root()
-    carrier = _known_carrier(carrier or BY_SERVER)
+    carrier = _known_carrier(carrier or BY_SERVER, root)
     rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
     check_policy(root, policy)
     begun = read_rounds(root)
@@ -174,7 +176,7 @@ def push(
             look_after(pushed, rules, connection)
     record_design(root, policy)
     say("while they judge: fire-toolkit progress")
-    say_next("pull")
+    say_next("page serve" if by_others and {entry.carrier for entry in rounds} == {BY_PAGE} else "pull")
 
 
 def _files_to_begin(
@@ -247,12 +249,12 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
     return made, answers
 
 
-def _known_carrier(name: str) -> str:
-    """Return the name of the server's carrier, or of a plug-in's; `UsageError` for any other."""
+def _known_carrier(name: str, root: Path) -> str:
+    """Return the name of a carrier that there is; `UsageError` for any other."""
     if name == BY_HAND:
         raise UsageError("files are handed out by `fire-toolkit tasks --annotators A,B`")
     if name != BY_SERVER:
-        CARRIERS.named(name)
+        carrier_of(name, root, None, None)
     return name
 
 
@@ -267,7 +269,7 @@ def _give_out_by_others(
     """Give out the rounds of plug-ins' carriers, and say where each queue is."""
     found: list[GivenOut] = []
     for name in sorted({entry.carrier for entry in rounds}):
-        carrier = CARRIERS.named(name)(root)
+        carrier = carrier_of(name, root, None, None)
         own = [entry for entry in rounds if entry.carrier == name]
         given = carrier.give_out(campaign, own, rules, read_ledger(root / LEDGER_FOLDER))
         places = carrier.where(campaign, own)

@@ -8,11 +8,11 @@ from typing import Any
 
 from fire_toolkit.campaign.records import Campaign, QueueName
 from fire_toolkit.errors import ServerError
+from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.guidelines.label_config import config_sha256
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.differences import config_difference
-from fire_toolkit.labelstudio.instructions import instructions_html
 
 _MARK = re.compile(r"fire-toolkit campaign (?P<key>\S+) round (?P<round>\d+) queue (?P<annotator>\S+)")
 _MAX_TITLE = 50

@@ -28,8 +28,8 @@ from fire_toolkit.campaign.records import (
 from fire_toolkit.campaign.task_files import read_task_files
 from fire_toolkit.campaign.task_json import tasks_to_json
 from fire_toolkit.errors import FormatError, TableError, UsageError
+from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.labelstudio.differences import config_difference
-from fire_toolkit.labelstudio.instructions import instructions_html
 from fire_toolkit.labelstudio.projects import marked_queue, project_mark, project_title
 
 

@@ -1,4 +1,4 @@
-"""A guideline's Markdown as the HTML that Label Studio shows to annotators before they begin."""
+"""A guideline's Markdown as the HTML that annotators read before they begin."""
 
 from __future__ import annotations
 

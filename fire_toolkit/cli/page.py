@@ -1,0 +1,182 @@
+"""`page`: our own page on which annotators judge, served from this machine, and their links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from fire_toolkit.campaign.records import BY_PAGE, read_rounds
+from fire_toolkit.cli.campaigns import Begun, begun_here
+from fire_toolkit.cli.common import FireGroup, n_of, named_file, say, say_next
+from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.media import used_media
+from fire_toolkit.cli.media_links import media_base, naming_here
+from fire_toolkit.errors import UsageError
+from fire_toolkit.files import read_text
+from fire_toolkit.pages.carrier import journal_file
+from fire_toolkit.pages.desk import MOST_CAPTIONS
+from fire_toolkit.pages.links import PLACE, end_links, make_links, read_links
+from fire_toolkit.workspace.locks import hold_lock
+
+_PORT = 8792
+_ADDRESS = Path(PLACE) / "address.txt"
+CONSENT = """Before you begin
+
+You will see captions together with videos or images and answer the same question about each pair. Under \
+the name that you were given (no other) we keep your answers, your comments, and when and how fast you \
+answered. They are used for research and may be published. Taking part is voluntary: you can stop any time \
+by closing the page, and need not say why.
+
+Some of what is shown may be upsetting: nobody has looked at all of it beforehand. You need not look at \
+anything to its end. Ask whoever runs this before you begin if you have questions."""
+
+
+@click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def page() -> None:
+    """Have annotators judge on our own page, served from here: one key an answer, each with a link.
+
+    `push --carrier page --annotator A01 --annotator A02` begins such a round.
+    """
+
+
+def _begun() -> Begun:
+    campaign = begun_here()
+    if campaign is None or not any(entry.carrier == BY_PAGE for entry in campaign.rounds):
+        raise UsageError(
+            "no round is judged on our own page; `fire-toolkit push --carrier page --annotator A01` begins "
+            "one"
+        )
+    return campaign
+
+
+@page.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=_PORT, show_default=True, help="0: any free one."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where to listen.")
+@click.option(
+    "--public-url",
+    default="",
+    metavar="URL",
+    help="The https address of the proxy by which people elsewhere reach the page.",
+)
+@click.option(
+    "--captions",
+    type=click.IntRange(1, MOST_CAPTIONS),
+    default=1,
+    show_default=True,
+    help="How many captions of one item an annotator may get on one page.",
+)
+@click.option(
+    "--consent",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A text that annotators agree to before they begin, with a content warning. [default: a short one]",
+)
+def serve(port: int, host: str, public_url: str, captions: int, consent: Path | None) -> None:
+    """Serve the page until Ctrl-C; print a link for each annotator who has none yet.
+
+    Every answer is on disk (campaign/page/answers.journal) before the page goes on, and `pull` brings it into
+    the ledger, also while this runs. People elsewhere come through a proxy with TLS (--public-url).
+    """
+    from fire_toolkit.pages.journal import Journal
+    from fire_toolkit.pages.office import Office, Setting, check_shared
+    from fire_toolkit.pages.server import PageServer, page_address
+    from fire_toolkit.serving import stoppable, wait_to_be_stopped
+
+    campaign = _begun()
+    check_shared(campaign.campaign)
+    page_address(host, port, public_url)
+    root, place = campaign.root, campaign.root / PLACE
+    place.mkdir(parents=True, exist_ok=True)
+    agreed = read_text(consent).strip() if consent else CONSENT
+    setting = Setting(captions, agreed, media_files(root))
+    with hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"), stoppable():
+        journal = Journal(journal_file(root))
+        office = Office(root, campaign.campaign, campaign.guideline, journal, setting)
+        server = PageServer(office, host=host, port=port, public_url=public_url, report=say)
+        with server:
+            (root / _ADDRESS).write_text(server.address + "\n", encoding="utf-8")
+            missing = office.missing()
+            if missing:
+                say(f"warning: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
+            print_links(root, [name for name in office.people() if name not in read_links(root)])
+            say(f"{server.address}: {n_of(len(office.people()), 'annotator')}; Ctrl-C stops")
+            wait_to_be_stopped()
+        journal.close()
+    say("stopped")
+    say_next("pull")
+
+
+@page.command()
+@click.argument("names", nargs=-1, required=True)
+@writes_workspace
+def link(names: tuple[str, ...]) -> None:
+    """Make a new link for each annotator named; the one that they had ends."""
+    campaign = _begun()
+    people = {
+        name
+        for entry in read_rounds(campaign.root)
+        if entry.carrier == BY_PAGE
+        for name in entry.assignments["annotator_id"]
+    }
+    strangers = [name for name in names if name not in people]
+    if strangers:
+        raise UsageError(
+            f"{strangers[0]!r} is asked nothing here; expected one of {', '.join(sorted(people))}"
+        )
+    print_links(campaign.root, names)
+
+
+@page.command()
+@click.argument("names", nargs=-1, required=True)
+@writes_workspace
+def revoke(names: tuple[str, ...]) -> None:
+    """End the links of the annotators named, at once; their answers stay."""
+    campaign = _begun()
+    gone = end_links(campaign.root, names)
+    say(f"ended: {', '.join(sorted(gone)) or 'none'}")
+
+
+def print_links(root: Path, names: Sequence[str]) -> dict[str, str]:
+    """Make and print a new link for each annotator, and return them."""
+    address = _address_of(root)
+    links = (
+        {name: f"{address}/#t={token}" for name, token in make_links(root, names).items()} if names else {}
+    )
+    for name, url in links.items():
+        click.echo(f"{name}\t{url}")
+    if links:
+        say("note: links are shown once and not kept; `fire-toolkit page link NAME` makes a new one")
+    return links
+
+
+def _address_of(root: Path) -> str:
+    at = root / _ADDRESS
+    return read_text(at).strip() if at.is_file() else f"http://127.0.0.1:{_PORT}"
+
+
+def media_files(root: Path) -> dict[str, Path]:
+    """Return the file behind each media_url that tasks of the workspace may have."""
+    from fire_toolkit.media.places import place_of
+    from fire_toolkit.media.server import url_path
+
+    if named_file("items") is None:
+        return {}
+    base = media_base()
+    names: dict[str, str] = {}
+    found: dict[str, Path] = {}
+    for media_url in dict.fromkeys(used_media(None, Inputs()).items["media_url"]):
+        place = place_of(media_url, root)
+        path = place.path.resolve()
+        if media_url and place.kind == "file" and path.is_file():
+            found[media_url] = path
+            if path.is_relative_to(root.resolve()):
+                names[media_url] = path.relative_to(root.resolve()).as_posix()
+    naming = naming_here(names, base)
+    for name, file in {**{name: name for name in names.values()}, **naming.opaque(names)}.items():
+        found[base + url_path(name)] = root.resolve() / file
+    return found

@@ -1,0 +1,92 @@
+"""The records of the journal as answers: who has answered what by now, and as rows of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fire_toolkit.campaign.ledger import ANSWERED, Ledger
+from fire_toolkit.campaign.ledger_rows import answer_text, gone_rows, with_states
+from fire_toolkit.campaign.records import QueueName
+from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
+from fire_toolkit.pages.journal import Record
+
+ANSWER, UNDO, CONSENT = "answer", "undo", "consent"
+SOURCE = "page:"
+Asked = tuple[int, str]  # a round and a pair
+
+
+def open_answers(records: Iterable[Record], annotator_id: str) -> dict[Asked, Record]:
+    """Return an annotator's answers that stand, in the order in which they were given."""
+    found: dict[Asked, Record] = {}
+    for record in records:
+        if record["annotator"] != annotator_id:
+            continue
+        if record["kind"] == UNDO:
+            found.pop((record["round"], record["pair"]), None)
+        elif record["kind"] == ANSWER:
+            asked = (record["round"], record["pair"])
+            found.pop(asked, None)
+            found[asked] = record
+    return found
+
+
+def answer_rows(records: Iterable[Record], campaign_key: str) -> list[dict[str, str]]:
+    """Return a row of the ledger for each answer, also those that were taken back, in their order."""
+    return [_row(record, campaign_key) for record in records if record["kind"] == ANSWER]
+
+
+def undone_rows(records: Iterable[Record], campaign_key: str) -> Iterator[Ledger]:
+    """Yield for each answer that was taken back the row that says so."""
+    last: dict[tuple[str, Asked], Record] = {}
+    for record in records:
+        if record["kind"] not in (ANSWER, UNDO):
+            continue
+        asked = (record["annotator"], (record["round"], record["pair"]))
+        if record["kind"] == ANSWER:
+            last[asked] = record
+        elif asked in last:
+            row = _row(last.pop(asked), campaign_key)
+            yield gone_rows(with_states([row], {}), record["at"])
+
+
+def _row(record: Record, campaign_key: str) -> dict[str, str]:
+    queue = QueueName(record["round"], record["annotator"])
+    return {
+        "source": f"{SOURCE}{campaign_key}",
+        "project": "",
+        "annotation": f"{SOURCE}{campaign_key}#{queue}#{record['pair']}",
+        "updated_at": record["at"],
+        "state": ANSWERED,
+        "seen_at": record["at"],
+        "pair_id": record["pair"],
+        "task": "",
+        "queue": str(queue),
+        "annotator_id": record["annotator"],
+        "answer": answer_text(_annotation(record)),
+    }
+
+
+def _annotation(record: Record) -> dict[str, Any]:
+    """Return an answer in the form that the ledger has for all carriers."""
+    controls = (
+        (RELEVANCE, "choices", [record["label"]] if record["label"] else []),
+        (FLAGS, "choices", record["flags"]),
+        (COMMENT, "text", [record["comment"]] if record["comment"] else []),
+    )
+    result = [
+        {"from_name": control, "value": {key: values}, "origin": "manual"}
+        for control, key, values in controls
+        if values
+    ]
+    return {
+        "id": record["n"],
+        "completed_by": None,
+        "was_cancelled": not record["label"],
+        "created_at": record["at"],
+        "updated_at": record["at"],
+        "lead_time": record["seconds"],
+        "result": result,
+        "page": record["page"],
+        "position": record["position"],
+    }

@@ -1,0 +1,87 @@
+"""Our own page as a carrier: queues are shown from the campaign's record, answers come from the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, fetched, no_report
+from fire_toolkit.campaign.ledger import Ledger
+from fire_toolkit.campaign.ledger_index import LedgerIndex
+from fire_toolkit.campaign.records import RETIRED, Campaign, QueueName, Round, away, set_away
+from fire_toolkit.errors import UsageError
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.pages.answers import answer_rows, undone_rows
+from fire_toolkit.pages.journal import read_journal
+from fire_toolkit.pages.links import PLACE, end_links, read_links
+
+
+def journal_file(root: Path) -> Path:
+    """Return where the answers of a workspace's page are kept as they come."""
+    return root / PLACE / "answers.journal"
+
+
+class OwnPage:
+    """The page of `fire-toolkit page serve` for the workspace `root`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def give_out(
+        self,
+        campaign: Campaign,
+        rounds: Sequence[Round],
+        guideline: Guideline,
+        ledger: Ledger,
+        *,
+        report: Report = no_report,
+    ) -> list[GivenOut]:
+        """Return every queue; the page reads them from the campaign's record, so nothing is sent."""
+        if campaign.is_shared:
+            raise UsageError("the campaign has one queue for all; our own page needs one for each annotator")
+        given = []
+        for entry in rounds:
+            for name, rows in entry.assignments.groupby("annotator_id", sort=True):
+                given.append(GivenOut(QueueName(entry.number, str(name)), n_added=len(rows)))
+                report(len(rows))
+        return given
+
+    def fetch(
+        self,
+        campaign: Campaign | None,
+        rounds: Sequence[Round],
+        folder: Path,
+        *,
+        is_full: bool = False,
+        report: Report = no_report,
+    ) -> Fetched:
+        """Fold the journal into the ledger as one segment, as far as the ledger does not have it."""
+        if campaign is None:
+            raise UsageError("nothing was pushed from this workspace; push first")
+        records = read_journal(journal_file(self._root))
+        index = LedgerIndex(folder)
+        rows = [row for row in answer_rows(records, campaign.key) if not index.has_version(row)]
+        index.add_answers(rows)
+        index.write()
+        gone = list(undone_rows(records, campaign.key))
+        if gone:
+            index.append(Ledger(pd.concat(gone, ignore_index=True)))
+        report(len(rows))
+        return fetched(index.counts, n_projects=1)
+
+    def retire(self, names: Iterable[str]) -> None:
+        """End annotators' links; what they answered stays theirs."""
+        gone = set(names)
+        set_away(self._root, RETIRED, {*away(self._root, RETIRED), *gone})
+        end_links(self._root, gone)
+
+    def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
+        """Return for each queue whether its annotator has a link; the links themselves are not kept."""
+        known = read_links(self._root)
+        return {
+            QueueName(entry.number, name): "a link was made" if name in known else "no link yet"
+            for entry in rounds
+            for name in entry.assignments["annotator_id"].unique()
+        }

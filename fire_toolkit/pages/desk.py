@@ -1,0 +1,115 @@
+"""What an annotator is asked on our own page: pages of one item with one caption or a few, in order."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from fire_toolkit.campaign.queues import TRAINING
+from fire_toolkit.campaign.records import Round
+from fire_toolkit.pages.answers import Asked
+
+MOST_CAPTIONS = 10
+_PART = re.compile(r"t=(?:npt:)?([0-9.]*)(?:,([0-9.]+))?")
+
+
+@dataclass(frozen=True)
+class Task:
+    """A pair to be judged; id: what the annotator's browser calls it, which tells nothing of the pair."""
+
+    id: str
+    asked: Asked
+    caption: str
+    is_training: bool
+
+
+@dataclass(frozen=True)
+class Page:
+    """An item with the captions that are judged with it; media_url as the tasks have it."""
+
+    id: str
+    media_url: str
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """All that one annotator is asked, in order."""
+
+    pages: tuple[Page, ...]
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """Every task, in the order in which they come."""
+        return tuple(task for page in self.pages for task in page.tasks)
+
+
+def make_desk(rounds: Sequence[Round], annotator_id: str, *, campaign_key: str, n_captions: int = 1) -> Desk:
+    """Return what an annotator is asked in the rounds, the training of each round first.
+
+    Args:
+        rounds: those that the page carries.
+        annotator_id: whose queues.
+        campaign_key: makes the ids of tasks and pages.
+        n_captions: how many captions a page may have. Those of one item come together, as early as the first
+            of them, in the order of the queue, which is random.
+    """
+    pages: list[Page] = []
+    for entry in rounds:
+        rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id].sort_values("position")
+        shown = entry.tasks.drop_duplicates("pair_id").set_index("pair_id")[["text", "media_url"]]
+        shown = shown.loc[rows["pair_id"]]
+        grouped: dict[tuple[bool, str], list[list[Task]]] = {}
+        columns = (rows["pair_id"], rows["kind"], shown["text"], shown["media_url"])
+        for pair, kind, text, media_url in zip(*columns, strict=True):
+            asked = (entry.number, str(pair))
+            task = Task(_name(campaign_key, annotator_id, *asked), asked, text, kind == TRAINING)
+            own = grouped.setdefault((task.is_training, media_url), [[]])
+            if len(own[-1]) == n_captions:
+                own.append([])
+            own[-1].append(task)
+        order = {pair: place for place, pair in enumerate(rows["pair_id"])}
+        parts = [(url, tuple(tasks)) for (_, url), own in grouped.items() for tasks in own]
+        parts.sort(key=lambda part: (not part[1][0].is_training, order[part[1][0].asked[1]]))
+        pages += [Page(_name("page", tasks[0].id), url, tasks) for url, tasks in parts]
+    return Desk(tuple(pages))
+
+
+def _name(*parts: object) -> str:
+    return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:24]
+
+
+def media_name(campaign_key: str, annotator_id: str, media_url: str) -> str:
+    """Return the name under which one annotator gets a file; to others it leads nowhere."""
+    path = media_url.partition("#")[0]
+    suffix = PurePosixPath(path.partition("?")[0]).suffix.lower()
+    return _name("media", campaign_key, annotator_id, path) + (suffix if suffix[1:].isalnum() else "")
+
+
+def part_of(media_url: str) -> tuple[float, float | None] | None:
+    """Return from which second to which a media fragment plays; None where there is none.
+
+    Examples:
+        >>> part_of("clip.mp4#t=3,5.5"), part_of("clip.mp4#t=,4"), part_of("clip.mp4")
+        ((3.0, 5.5), (0.0, 4.0), None)
+    """
+    found = _PART.fullmatch(media_url.partition("#")[2])
+    return (float(found[1] or 0), float(found[2]) if found[2] else None) if found else None
+
+
+def shown_page(page: Page, labels: Mapping[Asked, str], address: Callable[[str], str]) -> dict[str, object]:
+    """Return a page as the browser gets it: no pair, no kind, no file name.
+
+    labels: what was answered so far; empty for what was reported as missing.
+    """
+    return {
+        "id": page.id,
+        "media": address(page.media_url),
+        "part": part_of(page.media_url),
+        "captions": [
+            {"task": task.id, "text": task.caption, "label": labels.get(task.asked)} for task in page.tasks
+        ],
+    }

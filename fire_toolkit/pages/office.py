@@ -1,0 +1,327 @@
+"""The campaign behind the page: who may come in, what each is asked, and what was answered."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from fire_toolkit.campaign.ledger_rows import with_states
+from fire_toolkit.campaign.qualification import PASSED, Qualification, training_results
+from fire_toolkit.campaign.records import (
+    BY_PAGE,
+    FOLDER,
+    PAUSED,
+    RETIRED,
+    Campaign,
+    Round,
+    away,
+    read_pass_mark,
+    read_rounds,
+)
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO, Asked, answer_rows, open_answers
+from fire_toolkit.pages.desk import Desk, Page, Task, make_desk, media_name, shown_page
+from fire_toolkit.pages.journal import Journal, Record
+from fire_toolkit.pages.links import read_links, session_hash, session_of
+
+MOST_SECONDS = 86400.0
+_LONGEST = 10_000
+
+
+class Refused(FireError):
+    """What a browser asks cannot be done; status: the answer's."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How the page is served: most captions on a page, what people agree to, the file of each media_url."""
+
+    n_captions: int
+    consent: str
+    files: Mapping[str, Path]
+
+
+class Office:
+    """The campaign in the workspace `root`, read again whenever its record has changed."""
+
+    def __init__(
+        self, root: Path, campaign: Campaign, guideline: Guideline, journal: Journal, setting: Setting
+    ) -> None:
+        self.guideline = guideline
+        self._root, self._campaign, self._journal, self._setting = root, campaign, journal, setting
+        self._seen: object = None
+        self._rounds: list[Round] = []
+        self._desks: dict[str, Desk] = {}
+        self._names: dict[str, str] = {}
+        self._keys = {str(record["key"]) for record in journal.records}
+        self._own: dict[str, list[Record]] = {}
+        for record in journal.records:
+            self._own.setdefault(record["annotator"], []).append(record)
+
+    @property
+    def campaign_key(self) -> str:
+        """The campaign's key."""
+        return self._campaign.key
+
+    def session(self, token: str) -> str:
+        """Return the session for a link's token.
+
+        Raises:
+            Refused: no link has it.
+        """
+        session = session_of(token)
+        self.annotator(session)
+        return session
+
+    def annotator(self, session: str) -> str:
+        """Return whose session it is.
+
+        Raises:
+            Refused: nobody's, or the annotator was retired.
+        """
+        self._refresh()
+        name = self._names.get(session_hash(session))
+        if name is None or name in away(self._root, RETIRED):
+            raise Refused(401, "This link is not valid any more. Ask who runs the campaign for a new one.")
+        return name
+
+    def state(self, name: str) -> dict[str, Any]:
+        """Return what an annotator's page shows now."""
+        rules = self.guideline
+        content: dict[str, Any] = {
+            "title": rules.title,
+            "question": rules.question,
+            "kind": rules.item_kind,
+            "labels": [_shown(label.name, label.hotkey, label.description) for label in self._labels],
+            "flags": [_shown(flag.name, flag.hotkey, flag.description) for flag in rules.flags],
+            "consent": None if self._has_agreed(name) else self._setting.consent,
+        }
+        if content["consent"] is not None:
+            return content
+        answers = self._answers(name)
+        desk = self._desk(name)
+        content |= {
+            "done": sum(task.asked in answers for task in desk.tasks),
+            "total": len(desk.tasks),
+            "can_undo": bool(answers),
+            "waits": self._why_waiting(name, desk, answers),
+        }
+        if content["waits"]:
+            return content
+        left = [page for page in desk.pages if any(task.asked not in answers for task in page.tasks)]
+        labels = {asked: str(record["label"]) for asked, record in answers.items()}
+        pages = [shown_page(page, labels, lambda url: self._address(name, url)) for page in left[:2]]
+        return content | {"page": pages[0] if pages else None, "next": pages[1] if len(pages) > 1 else None}
+
+    @property
+    def _labels(self) -> list[Any]:
+        return sorted(self.guideline.labels, key=lambda label: label.hotkey)
+
+    def agree(self, name: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Note that an annotator agrees to what was shown, and return her page."""
+        key = _text(content, "key", 100)
+        if not self._has_agreed(name) and key not in self._keys:
+            self._add(CONSENT, name, key, {"text_sha256": _sha256(self._setting.consent)})
+        return self.state(name)
+
+    def answer(self, name: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep an answer, or a report that the item is missing (no label), and return the page that follows.
+
+        The same key again is the same answer. A pair that has an answer keeps it: two tabs, or a page that
+        was gone back to, change nothing; `undo` takes an answer back.
+
+        Raises:
+            Refused: what is sent is no answer to what is asked now.
+        """
+        key = _text(content, "key", 100)
+        self._refuse_without_consent(name)
+        if key in self._keys:
+            return self.state(name)
+        answers, desk = self._answers(name), self._desk(name)
+        page, position = _place_of(desk, _text(content, "task", 100))
+        task = page.tasks[position]
+        left = next((each for each in desk.pages if any(t.asked not in answers for t in each.tasks)), None)
+        if task.asked in answers or page is not left or self._why_waiting(name, desk, answers):
+            raise Refused(409, "This task is not the one that is asked now.")
+        entries = self._checked(content) | _asked(task) | {"page": page.id, "position": position + 1}
+        self._add(ANSWER, name, key, entries)
+        return self.state(name)
+
+    def undo(self, name: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Take an annotator's last answer back, and return the page on which it is asked again."""
+        key = _text(content, "key", 100)
+        self._refuse_without_consent(name)
+        answers = self._answers(name)
+        if key not in self._keys and answers:
+            number, pair = list(answers)[-1]
+            self._add(UNDO, name, key, {"round": number, "pair": pair})
+        return self.state(name)
+
+    def file(self, name: str, wanted: str) -> Path:
+        """Return the file that an annotator gets under this name.
+
+        Raises:
+            Refused: none of her tasks shows it.
+        """
+        self._refuse_without_consent(name)
+        for page in self._desk(name).pages:
+            if media_name(self._campaign.key, name, page.media_url) == wanted:
+                found = self._file(page.media_url)
+                if found is not None and found.is_file():
+                    return found
+        raise Refused(404, "no such file")
+
+    def origins(self) -> set[str]:
+        """Return the origins of media that are not served from here."""
+        self._refresh()
+        urls = {url for entry in self._rounds for url in entry.tasks["media_url"].unique()}
+        away_from_here = [url for url in urls if self._file(url) is None and _is_address(url)]
+        return {"/".join(url.split("/")[:3]) for url in away_from_here}
+
+    def missing(self) -> list[str]:
+        """Return the media of tasks that are neither files here nor addresses elsewhere."""
+        self._refresh()
+        urls = {url for entry in self._rounds for url in entry.tasks["media_url"].unique()}
+        return sorted(url for url in urls if self._file(url) is None and not _is_address(url))
+
+    def people(self) -> list[str]:
+        """Return everybody who is asked something on this page, sorted."""
+        self._refresh()
+        names = {name for entry in self._rounds for name in entry.assignments["annotator_id"]}
+        return sorted(names - away(self._root, RETIRED))
+
+    def _address(self, name: str, media_url: str) -> str:
+        if self._file(media_url) is None:
+            return media_url if _is_address(media_url) else ""
+        return "media/" + media_name(self._campaign.key, name, media_url)
+
+    def _file(self, media_url: str) -> Path | None:
+        return self._setting.files.get(media_url.partition("#")[0])
+
+    def _desk(self, name: str) -> Desk:
+        self._refresh()
+        if name not in self._desks:
+            options = {"campaign_key": self._campaign.key, "n_captions": self._setting.n_captions}
+            self._desks[name] = make_desk(self._rounds, name, **options)  # type: ignore[arg-type]
+        return self._desks[name]
+
+    def _answers(self, name: str) -> dict[Asked, Record]:
+        return open_answers(self._own.get(name, []), name)
+
+    def _has_agreed(self, name: str) -> bool:
+        wanted = _sha256(self._setting.consent)
+        own = self._own.get(name, [])
+        return any(record["kind"] == CONSENT and record["text_sha256"] == wanted for record in own)
+
+    def _refuse_without_consent(self, name: str) -> None:
+        if not self._has_agreed(name):
+            raise Refused(403, "Read and agree to the first page before you begin.")
+
+    def _why_waiting(self, name: str, desk: Desk, answers: Mapping[Asked, Record]) -> str:
+        """Return in words why an annotator is asked nothing now; empty: she is."""
+        if name in away(self._root, PAUSED):
+            return "You are not asked anything at the moment."
+        mark = read_pass_mark(self._root)
+        training = [task for task in desk.tasks if task.is_training]
+        if mark is None or not training or any(task.asked not in answers for task in training):
+            return ""
+        ledger = with_states(answer_rows(self._journal.records, self._campaign.key), {})
+        rule, grades = Qualification(*mark), self.guideline.grades
+        found = training_results(self._rounds, ledger, rule, grades=grades)
+        if all(each.state == PASSED for each in found if each.queue.annotator_id == name):
+            return ""
+        return "The training is done. Who runs the campaign will tell you how it goes on."
+
+    def _checked(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Return label, flags, comment and seconds of an answer; no label: the item is missing."""
+        label, flags, seconds = content.get("label"), content.get("flags"), content.get("seconds")
+        if label != "" and label not in {each.name for each in self.guideline.labels}:
+            raise Refused(422, "label: not one of the guideline")
+        if not isinstance(flags, list) or not set(map(str, flags)) <= {f.name for f in self.guideline.flags}:
+            raise Refused(422, "flags: not of the guideline")
+        if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            raise Refused(422, "seconds: expected a number from 0")
+        comment = _text(content, "comment", _LONGEST)
+        kept = {"label": label, "flags": sorted(set(flags)) if label else [], "comment": comment}
+        return kept | {"seconds": round(min(float(seconds), MOST_SECONDS), 3)}
+
+    def _add(self, kind: str, name: str, key: str, entries: Mapping[str, Any]) -> None:
+        if not key:
+            raise Refused(422, "key: expected a text")
+        records = self._journal.records
+        before = records[-1]["at"] if records else ""
+        own = {"n": len(records) + 1, "kind": kind, "annotator": name, "key": key, "at": _time_after(before)}
+        record = own | dict(entries)
+        self._journal.append(record)
+        self._keys.add(key)
+        self._own.setdefault(name, []).append(record)
+
+    def _refresh(self) -> None:
+        """Read the campaign again if a file of its record has changed."""
+        seen = list(_signature(self._root / FOLDER))
+        if seen != self._seen:
+            self._rounds = [entry for entry in read_rounds(self._root) if entry.carrier == BY_PAGE]
+            self._names = {digest: name for name, digest in read_links(self._root).items()}
+            self._desks, self._seen = {}, seen
+
+
+def check_shared(campaign: Campaign) -> None:
+    """Raise `UsageError` for a campaign without queues of their own."""
+    if campaign.is_shared:
+        raise UsageError("the campaign has one queue for all; our own page needs one for each annotator")
+
+
+def _signature(folder: Path) -> Iterator[tuple[str, int, int]]:
+    for path in sorted([*folder.glob("*/*.csv"), *folder.glob("*.*"), *folder.glob("page/*.json")]):
+        status = path.stat()
+        yield str(path), status.st_mtime_ns, status.st_size
+
+
+def _shown(name: str, key: str, words: str) -> dict[str, str]:
+    return {"name": name, "key": key, "words": words}
+
+
+def _place_of(desk: Desk, task_id: str) -> tuple[Page, int]:
+    for page in desk.pages:
+        for position, task in enumerate(page.tasks):
+            if task.id == task_id:
+                return page, position
+    raise Refused(404, "no such task")
+
+
+def _asked(task: Task) -> dict[str, Any]:
+    number, pair = task.asked
+    return {"round": number, "pair": pair}
+
+
+def _text(content: Mapping[str, Any], name: str, longest: int) -> str:
+    value = content.get(name, "")
+    if not isinstance(value, str) or len(value) > longest:
+        raise Refused(422, f"{name}: expected a text of at most {longest} characters")
+    return value
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_address(url: str) -> bool:
+    return url.lower().startswith(("http://", "https://"))
+
+
+def _time_after(before: str) -> str:
+    """Return the time now as the ledger writes it, after `before` in any case: it is a version's name."""
+    now = datetime.now(UTC)
+    if before:
+        now = max(now, datetime.fromisoformat(before) + timedelta(microseconds=1))
+    return now.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -1,0 +1,247 @@
+"use strict";
+// One page, one item, one caption or a few; one key answers. Whatever is shown goes in as text, never as HTML.
+// The server keeps each answer on disk before it acknowledges it; only then does the next caption come.
+const $ = id => document.getElementById(id);
+const GUARD_MS = 250;     // on a new page: a second press must not answer it
+const SLOW_MS = 8000;     // then the page says that the item may be missing
+let state = null, row = 0, ready = false, busy = false, shownAt = 0, since = 0, slow = 0;
+let ahead = null;
+
+const wait = ms => new Promise(done => setTimeout(done, ms));
+const note = text => { $("note").textContent = text; };
+
+async function ask(path, content) {
+  const options = content === undefined ? {} : {
+    method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(content)};
+  for (let pause = 500; ; pause = Math.min(2 * pause, 8000)) {
+    let answer = null;
+    try { answer = await fetch(path, {...options, credentials: "same-origin"}); } catch (error) { /* no network */ }
+    if (answer && answer.ok) { note(""); return answer.status === 204 ? null : answer.json(); }
+    if (answer && answer.status < 500) {
+      const failure = new Error((await answer.json().catch(() => ({}))).error || "refused");
+      failure.status = answer.status;
+      throw failure;
+    }
+    note("Not kept yet: the server does not answer. Trying again. Leave this page open.");
+    await wait(pause);
+  }
+}
+
+// What is sent carries a key of its own, so that a request that is sent twice counts once.
+const once = content => ({...content, key: crypto.randomUUID()});
+
+async function act(path, content) {
+  if (busy) return;
+  busy = true;
+  document.body.dataset.busy = "1";
+  try {
+    show(await ask(path, once(content)));
+  } catch (error) {
+    if (error.status === 409) show(await ask("state")); else tell(error.message);
+  } finally {
+    busy = false;
+    delete document.body.dataset.busy;
+  }
+}
+
+function tell(text, mayAgree) {
+  $("work").hidden = true;
+  $("words").hidden = false;
+  $("text").textContent = text;
+  $("agree").hidden = !mayAgree;
+  $("video").removeAttribute("src");
+  document.body.dataset.page = "";
+}
+
+function show(next) {
+  const before = state && state.page;
+  state = next;
+  document.title = state.title;
+  if (state.consent !== null) return tell(state.consent, true);
+  if (state.waits) return tell(state.waits);
+  if (!state.page) return tell(`All done: ${state.done} of ${state.total}. Thank you. You can close this page.`);
+  $("words").hidden = true;
+  $("work").hidden = false;
+  const page = state.page, several = page.captions.length > 1;
+  row = page.captions.findIndex(caption => caption.label === null);
+  $("caption").hidden = several;
+  $("caption").textContent = several ? "" : page.captions[0].text;
+  $("caption").scrollTop = 0;
+  $("rows").hidden = !several;
+  $("rows").replaceChildren(...(several ? page.captions.map(shownRow) : []));
+  const now = document.querySelector("#rows .now");
+  if (now) now.scrollIntoView({block: "nearest"});
+  $("question").textContent = state.question;
+  buttons("answers", state.labels, label => answer(label.name));
+  buttons("flags", state.flags, flag => toggle(flag.name));
+  $("comment").value = "";
+  $("undo").disabled = !state.can_undo;
+  $("count").textContent = `${state.done} of ${state.total}`;
+  since = performance.now();
+  if (before && before.id === page.id && before.media === page.media && ready) return mark();
+  load(page);
+}
+
+function shownRow(caption, place) {
+  const line = document.createElement("li"), text = document.createElement("span"), label = document.createElement("b");
+  line.className = place === row ? "now" : "";
+  if (place === row) line.setAttribute("aria-current", "true");
+  text.dir = "auto";
+  text.textContent = caption.text;
+  label.textContent = caption.label === null ? "" : caption.label || "missing";
+  line.append(text, label);
+  return line;
+}
+
+function buttons(id, entries, press) {
+  $(id).replaceChildren(...entries.map(entry => {
+    const button = document.createElement("button"), key = document.createElement("kbd");
+    button.type = "button";
+    button.dataset.name = entry.name;
+    button.title = entry.words;
+    key.textContent = entry.key;
+    button.append(entry.name + " ", key);
+    if (id === "flags") button.setAttribute("aria-pressed", "false");
+    button.onclick = () => { button.blur(); press(entry); };
+    return button;
+  }));
+}
+
+function load(page) {
+  ready = false;
+  mark();
+  const video = $("video"), image = $("image"), isVideo = state.kind === "video";
+  video.hidden = !isVideo;
+  image.hidden = isVideo;
+  shownAt = performance.now();
+  clearTimeout(slow);
+  slow = setTimeout(() => { if (!ready) missing(); }, SLOW_MS);
+  const item = isVideo ? video : image;
+  item.removeAttribute("src");
+  if (isVideo) video.load();
+  $("pause").hidden = !isVideo;
+  if (!page.media) return missing();
+  item.src = page.media.split("#")[0];
+  preload();
+}
+
+function preload() {
+  ahead = null;
+  if (!state.next || !state.next.media) return;
+  ahead = state.kind === "video" ? document.createElement("video") : new Image();
+  if (state.kind === "video") { ahead.preload = "auto"; ahead.muted = true; }
+  ahead.src = state.next.media.split("#")[0];
+}
+
+function isShown() {
+  note("");
+  clearTimeout(slow);
+  ready = true;
+  shownAt = since = performance.now();
+  mark();
+}
+
+function missing() {
+  ready = false;
+  mark();
+  note(`This ${state.kind} does not show. Wait, or press 0 to report it and go on.`);
+}
+
+function mark() {
+  for (const button of document.querySelectorAll("#answers button, #flags button")) button.disabled = !ready;
+  $("report").disabled = ready;
+  document.body.dataset.page = state && state.page ? state.page.captions[row].task : "";
+  document.body.dataset.ready = ready ? "1" : "";
+}
+
+// `loop` repeats whole files only; a part is played again from its start.
+function keepPart() {
+  const part = state && state.page && state.page.part, video = $("video");
+  if (!part || !ready) return;
+  if (video.currentTime < part[0] - .3 || (part[1] !== null && video.currentTime >= part[1])) {
+    video.currentTime = part[0];
+    video.play().catch(() => {});
+  }
+}
+
+$("video").onloadeddata = () => {
+  if (!$("video").videoWidth) return missing();
+  isShown();
+  keepPart();
+};
+$("video").ontimeupdate = keepPart;
+$("video").onerror = () => { if (state && state.page && $("video").hasAttribute("src")) missing(); };
+$("image").onload = isShown;
+$("image").onerror = () => { if (state && state.page) missing(); };
+
+function flags() {
+  return [...document.querySelectorAll("#flags [aria-pressed=true]")].map(button => button.dataset.name);
+}
+
+function toggle(name) {
+  const button = [...document.querySelectorAll("#flags button")].find(each => each.dataset.name === name);
+  if (!button || !ready) return;
+  button.setAttribute("aria-pressed", button.getAttribute("aria-pressed") === "true" ? "false" : "true");
+}
+
+function content(label) {
+  return {task: state.page.captions[row].task, label, flags: flags(), comment: $("comment").value.trim(),
+    seconds: (performance.now() - since) / 1000};
+}
+
+function answer(label) {
+  const isFirst = state.page.captions.every(caption => caption.label === null);
+  if (!ready || (isFirst && performance.now() - shownAt < GUARD_MS)) return;
+  act("answer", content(label));
+}
+
+function report() { if (state && state.page && !ready) act("answer", {...content(""), flags: []}); }
+function undo() { if (state && state.can_undo) act("undo", {}); }
+
+function help() {
+  const frame = $("instructions");
+  if (!frame.src) frame.src = "instructions";
+  frame.hidden = !frame.hidden;
+  $("help").setAttribute("aria-expanded", String(!frame.hidden));
+}
+
+function pause() { if ($("video").paused) $("video").play().catch(() => {}); else $("video").pause(); }
+
+const OWN = {" ": pause, "0": report, Backspace: undo, i: help, c: () => $("comment").focus()};
+
+addEventListener("keydown", event => {
+  if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.target === $("comment")) {
+    if (event.key === "Enter" || event.key === "Escape") $("comment").blur();
+    return;
+  }
+  if (!state || state.consent !== null || busy) return;
+  if (event.key === " " && event.target instanceof HTMLButtonElement) return;
+  const label = state.page && state.labels.find(each => each.key === event.key);
+  const flag = state.page && state.flags.find(each => each.key === event.key);
+  const own = OWN[event.key];
+  if (!label && !flag && !own) return;
+  event.preventDefault();
+  if (label) answer(label.name); else if (flag) toggle(flag.name); else own();
+});
+
+$("agree").onclick = () => act("consent", {});
+$("report").onclick = report;
+$("undo").onclick = undo;
+$("pause").onclick = pause;
+$("help").onclick = help;
+
+async function start() {
+  const token = new URLSearchParams(location.hash.slice(1)).get("t");
+  try {
+    if (token) {
+      history.replaceState(null, "", location.pathname);
+      await ask("session", {token});
+    }
+    show(await ask("state"));
+  } catch (error) {
+    tell(error.message);
+  }
+}
+addEventListener("hashchange", start);
+start();

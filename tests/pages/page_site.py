@@ -1,0 +1,141 @@
+"""A workspace whose first round is judged on our own page, and an annotator's browser without a window."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+
+HOSTILE = "<img src=x onerror=alert(1)> {{7*7}} $caption ‮rtl 😀\r\nnew line"
+N_PAIRS = 8
+OPENED: list[httpx.Client] = []  # closed after each test
+
+
+def run(*arguments: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, list(arguments))
+    assert result.exit_code == code, result.output
+    return result
+
+
+def make_workspace(root: Path, *, clip: bytes = b"a clip", overlap: str = "0.5") -> None:
+    """Make a workspace in the current folder `root`: 8 pairs on 2 clips, two controls, for A01 and A02."""
+    run("init", ".")
+    for folder in ("media", "pool"):
+        (root / folder).mkdir()
+    for number in range(2):
+        (root / "media" / f"v{number}.webm").write_bytes(clip)
+    pairs = "".join(f"q{n},v{n % 2}\n" for n in range(N_PAIRS))
+    (root / "pool" / "pool.csv").write_text("query_id,doc_id\n" + pairs)
+    queries = "".join(f"q{n}\tcaption {n}\n" for n in range(1, N_PAIRS + 2))
+    hostile = HOSTILE.replace("\r\n", " ")
+    (root / "collection" / "queries.tsv").write_text(f"query_id\ttext\nq0\t{hostile}\n{queries}")
+    (root / "collection" / "items.tsv").write_text(
+        "doc_id\tmedia_url\nv0\tmedia/v0.webm\nv1\tmedia/v1.webm\n"
+    )
+    (root / "controls.txt").write_text("q8 0 v0 1\nq9 0 v1 0\n")
+    run("tasks", "pool/pool.csv", "--overlap", overlap)
+    run(
+        "push",
+        "--carrier",
+        "page",
+        "--annotator",
+        "A01",
+        "--annotator",
+        "A02",
+        "--controls",
+        "controls.txt",
+    )
+
+
+class Served:
+    """`page serve` as a process of its own: its address and the links that it printed."""
+
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path) -> None:
+        self.process = process
+        words = folder / "words.txt"
+        deadline = time.monotonic() + 60
+        while "Ctrl-C stops" not in words.read_text():
+            assert process.poll() is None, words.read_text()
+            assert time.monotonic() < deadline, words.read_text()
+            time.sleep(0.05)
+        found = re.search(r"(http://127\.0\.0\.1:\d+): ", words.read_text())
+        assert found
+        self.address = found[1]
+        lines = (folder / "links.txt").read_text().splitlines()
+        self.links = dict(line.split("\t") for line in lines)
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+@contextmanager
+def serving(root: Path, *options: str, port: int = 0) -> Iterator[Served]:
+    """Run `page serve` in the workspace `root`; it is killed with the block."""
+    words, links = (root / name for name in ("words.txt", "links.txt"))
+    with words.open("wb") as errors, links.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fire_toolkit", "page", "serve", "--port", str(port), *options],
+            cwd=root,
+            stdout=output,
+            stderr=errors,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+    try:
+        yield Served(process, root)
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Person:
+    """An annotator's session, over plain HTTP as the page does it."""
+
+    def __init__(self, address: str, token: str) -> None:
+        self.http = httpx.Client(base_url=address, headers={"Origin": address}, trust_env=False)
+        OPENED.append(self.http)
+        self.opened = self.http.post("/session", json={"token": token})
+
+    def state(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.http.get("/state").raise_for_status().json()
+        return found
+
+    def agree(self) -> dict[str, Any]:
+        return self.post("consent", {}).raise_for_status().json()  # type: ignore[no-any-return]
+
+    def post(self, path: str, content: dict[str, Any], key: str = "") -> httpx.Response:
+        return self.http.post(f"/{path}", json={**content, "key": key or str(uuid.uuid4())})
+
+    def answer(self, task: str, label: str, key: str = "", **more: Any) -> httpx.Response:
+        content = {"task": task, "label": label, "flags": [], "comment": "", "seconds": 1.5}
+        return self.post("answer", content | more, key)
+
+    def current(self) -> str:
+        """Return the task that is asked now."""
+        page = self.state()["page"]
+        return next(each["task"] for each in page["captions"] if each["label"] is None)
+
+    def answer_all(self, label: str) -> int:
+        """Answer everything that is left, and return how much that was."""
+        n_answers = 0
+        while self.state()["page"]:
+            self.answer(self.current(), label).raise_for_status()
+            n_answers += 1
+        return n_answers
+
+
+def token_of(link: str) -> str:
+    return link.rpartition("#t=")[2]

@@ -1,0 +1,308 @@
+"""Our own page over HTTP: who gets in, what they see, what is kept, and the ledger that comes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pandas as pd
+import pytest
+from page_site import Person, make_workspace, run, serving, token_of
+
+from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.cli.page import CONSENT, media_files
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.pages.carrier import journal_file
+from fire_toolkit.pages.journal import Journal, read_journal
+from fire_toolkit.pages.links import make_links
+from fire_toolkit.pages.office import Office, Setting
+from fire_toolkit.pages.server import PageServer, page_address
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    with contextlib.chdir(folder):
+        make_workspace(folder)
+    return folder
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Open:
+    """A page that is served in this process."""
+
+    def __init__(self, root: Path, n_captions: int = 1) -> None:
+        campaign = read_campaign(root)
+        assert campaign is not None
+        self.told: list[str] = []
+        self.root = root
+        self.journal = Journal(journal_file(root))
+        setting = Setting(n_captions, CONSENT, media_files(root))
+        rules = read_guideline("caption-relevance-v1")
+        office = Office(root, campaign, rules, self.journal, setting)
+        self.server = PageServer(office, port=0, report=self.told.append)
+
+    def person(self, name: str) -> Person:
+        return Person(self.server.address, make_links(self.root, [name])[name])
+
+
+@pytest.fixture
+def page(root: Path) -> Iterator[Open]:
+    opened = Open(root)
+    with opened.server:
+        yield opened
+    opened.journal.close()
+
+
+@pytest.fixture
+def person(page: Open) -> Person:
+    found = page.person("A01")
+    found.agree()
+    return found
+
+
+def test_a_link_is_exchanged_for_a_cookie_that_scripts_cannot_read(page: Open, root: Path) -> None:
+    found = page.person("A01")
+    cookie = found.opened.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert found.state()["consent"] == CONSENT
+    kept = "".join(path.read_text() for path in (root / "campaign" / "page").glob("*.json"))
+    session = cookie.partition("=")[2].partition(";")[0]
+    assert session not in kept
+    assert Person(page.server.address, "x" * 22).opened.status_code == 401
+    run("page", "revoke", "A01")
+    assert found.http.get("/state").status_code == 401
+    assert page.told == []
+
+
+def test_a_new_link_ends_the_old_one(page: Open) -> None:
+    old = page.person("A01")
+    line = run("page", "link", "A01").stdout.strip()
+    assert old.http.get("/state").status_code == 401
+    assert Person(page.server.address, token_of(line)).state()["title"]
+    assert "expected one of A01, A02" in run("page", "link", "A07", code=1).stderr
+
+
+def test_other_pages_and_other_names_of_this_machine_are_refused(page: Open, person: Person) -> None:
+    task = person.current()
+    for origin in ("http://evil.example", "null"):
+        person.http.headers["Origin"] = origin
+        assert person.answer(task, "relevant").status_code == 403
+    del person.http.headers["Origin"]
+    assert person.answer(task, "relevant").status_code == 403
+    foreign = httpx.get(page.server.address, headers={"Host": "evil.example"}, trust_env=False)
+    assert foreign.status_code == 400
+    answer = httpx.get(page.server.address, trust_env=False)
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize(
+    ("host", "public_url"),
+    [
+        ("0.0.0.0", ""),
+        ("192.0.2.7", ""),
+        ("127.0.0.1", "http://labels.example.org"),
+        ("0.0.0.0", "http://127.0.0.1:1"),
+        ("127.0.0.1", "https://labels.example.org/page"),
+    ],
+)
+def test_beyond_this_machine_the_page_goes_by_tls_only(host: str, public_url: str) -> None:
+    with pytest.raises(UsageError, match="by TLS only"):
+        page_address(host, 1, public_url)
+    assert page_address("0.0.0.0", 1, "https://labels.example.org") == "https://labels.example.org"
+
+
+def test_consent_comes_first(page: Open) -> None:
+    found = page.person("A01")
+    state = found.state()
+    assert "page" not in state
+    assert found.answer("any", "relevant").status_code == 403
+    assert found.http.get("/media/any").status_code == 403
+    assert found.agree()["done"] == 0
+    assert [record["kind"] for record in read_journal(journal_file(page.root))] == ["consent"]
+
+
+def test_the_browser_learns_caption_and_item_and_nothing_else(page: Open, person: Person) -> None:
+    state = person.state()
+    assert set(state["page"]) == {"id", "media", "part", "captions"}
+    assert set(state["page"]["captions"][0]) == {"task", "text", "label"}
+    pairs = pd.read_csv(page.root / "campaign/round-1/assignments.csv")["pair_id"]
+    seen = ""
+    while state["page"]:
+        seen += json.dumps(state)
+        state = person.answer(person.current(), "relevant").json()
+    for secret in (*pairs, "v0.webm", "v1.webm", "q8", "control", "overlap", "round"):
+        assert secret not in seen
+
+
+def test_nobody_gets_the_tasks_and_media_of_others(page: Open, person: Person) -> None:
+    other = page.person("A02")
+    other.agree()
+    media = person.state()["page"]["media"]
+    assert person.http.get(media).content == b"a clip"
+    assert person.http.get(media, headers={"Range": "bytes=2-3"}).content == b"cl"
+    assert other.http.get(media).status_code == 404
+    assert other.answer(person.current(), "relevant").status_code == 404
+    assert httpx.get(f"{page.server.address}/{media}", trust_env=False).status_code == 401
+    for path in ("media/..%2f..%2ffire.toml", "campaign/round-1/controls.csv", "media/v0.webm"):
+        assert person.http.get(path).status_code == 404
+
+
+def test_an_answer_counts_once_however_often_it_is_sent(page: Open, person: Person) -> None:
+    task = person.current()
+    for _ in range(2):
+        assert person.answer(task, "relevant", key="one").json()["done"] == 1
+    assert person.answer(task, "irrelevant", key="another tab").status_code == 409
+    later = person.state()["next"]["captions"][0]["task"]
+    assert person.answer(later, "relevant").status_code == 409
+    assert len(read_journal(journal_file(page.root))) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"label": "maybe"},
+        {"label": None},
+        {"flags": ["spam"]},
+        {"flags": "sensitive"},
+        {"seconds": -1},
+        {"seconds": "2"},
+        {"comment": "x" * 10_001},
+        {"key": ""},
+    ],
+)
+def test_what_is_no_answer_is_refused(person: Person, wrong: dict[str, object]) -> None:
+    content = {"task": person.current(), "label": "relevant", "flags": [], "comment": "", "seconds": 1}
+    answer = person.http.post("/answer", json={"key": "k", **content, **wrong})
+    assert answer.status_code == 422
+    assert person.state()["done"] == 0
+
+
+@pytest.mark.slow
+def test_answers_become_the_judgments_of_the_campaign(page: Open, person: Person) -> None:
+    person.answer(person.current(), "irrelevant", flags=["sensitive"], comment="no, a dog").raise_for_status()
+    assert person.post("undo", {}, key="u").json()["done"] == 0
+    assert person.post("undo", {}, key="u").json()["done"] == 0
+    assert "1 new, 0 edited, 1 deleted" in run("pull").stderr
+    n_first = person.answer_all("relevant")
+    other = page.person("A02")
+    other.agree()
+    other.answer(other.current(), "").raise_for_status()
+    n_second = 1 + other.answer_all("relevant")
+    assert n_first + n_second == 8 + 4 + 2 * 2  # 8 pairs, half of them twice, 2 controls for both
+    run("pull")
+    assert "0 new" in run("pull").stderr
+    judgments = pd.read_csv(page.root / "judgments/judgments.csv")
+    dropped = pd.read_csv(page.root / "judgments/dropped.csv")
+    assert set(judgments["label"]) == {"relevant"}
+    assert len(judgments) + len(dropped[dropped["reason"] != "edited"]) == n_first + n_second
+    assert set(judgments["kind"]) == {"task", "overlap"}
+    assert (judgments["duration_s"] == 1.5).all()
+    rows = json.loads(run("progress", "--format", "json").stdout)
+    assert [(row["annotator_id"], row["n_left"], row["n_skipped"]) for row in rows][:2] == [
+        ("A01", 0, 0),
+        ("A02", 0, 1),
+    ]
+
+
+@pytest.mark.slow
+def test_a_further_round_is_judged_on_the_running_page(page: Open, person: Person) -> None:
+    other = page.person("A02")
+    other.agree()
+    person.answer_all("ambiguous")
+    other.answer_all("relevant")
+    run("pull")
+    run("resolve")
+    assert person.state()["page"] is None
+    run("next-round")
+    run("push")
+    asked = sum(each.state()["total"] - each.state()["done"] for each in (person, other))
+    assert asked > 0
+    assert person.answer_all("relevant") + other.answer_all("relevant") == asked
+    assert f"{asked} new" in run("pull").stderr
+
+
+def test_captions_of_one_item_come_together(root: Path) -> None:
+    opened = Open(root, n_captions=3)
+    with opened.server:
+        person = opened.person("A01")
+        state = person.agree()
+        sizes, media = [], set()
+        while state["page"]:
+            page = state["page"]
+            sizes.append(len(page["captions"]))
+            media.add(page["media"])
+            assert [each["label"] for each in page["captions"]] == [None] * len(page["captions"])
+            for caption in page["captions"]:
+                state = person.answer(caption["task"], "relevant").json()
+    opened.journal.close()
+    assert len(media) == 2
+    assert sum(sizes) == 8
+    assert max(sizes) == 3
+    records = [record for record in read_journal(journal_file(root)) if record["kind"] == "answer"]
+    assert [record["position"] for record in records] == [n + 1 for size in sizes for n in range(size)]
+    run("pull")
+    assert len(pd.read_csv(root / "judgments/judgments.csv")) == 6  # and two controls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_anywhere_no_acknowledged_answer_is_lost_or_doubled(root: Path, seed: int) -> None:
+    """Two annotators answer while the server is killed again and again; what got no reply is sent again."""
+    rng = random.Random(seed)
+    acknowledged: dict[str, set[str]] = {"A01": set(), "A02": set()}
+    with serving(root) as first:
+        port, tokens = int(first.address.rpartition(":")[2]), {}
+        tokens = {name: token_of(link) for name, link in first.links.items()}
+
+        def work(name: str) -> None:
+            person = None
+            while True:
+                try:
+                    person = person or Person(first.address, tokens[name])
+                    state = person.agree()
+                    if not state["page"]:
+                        return
+                    task = state["page"]["captions"][0]["task"]
+                    for _ in range(100):
+                        try:
+                            person.answer(task, "relevant", key=f"{name} {task}").raise_for_status()
+                            acknowledged[name].add(f"{name} {task}")
+                            break
+                        except httpx.TransportError:
+                            time.sleep(0.05)
+                except httpx.TransportError:
+                    time.sleep(0.05)
+
+        people = [threading.Thread(target=work, args=(name,)) for name in acknowledged]
+        for each in people:
+            each.start()
+        time.sleep(rng.uniform(0, 0.1))
+        first.kill()
+        while any(each.is_alive() for each in people):
+            with serving(root, port=port) as again:
+                for each in people:
+                    each.join(timeout=rng.uniform(0.02, 0.15))
+                again.kill()
+        for each in people:
+            each.join()
+    kept = [record["key"] for record in read_journal(journal_file(root)) if record["kind"] == "answer"]
+    assert len(kept) == len(set(kept)) == 16
+    assert set(kept) == acknowledged["A01"] | acknowledged["A02"]
+    assert "16 new" in run("pull").stderr
