@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 demo: $(VENV)/.runtime
 	$(BIN)/fire-toolkit demo --out $(DEMO)
-	@echo "The command is in $(BIN): type  . $(BIN)/activate  first."
+	@echo "The command is in $(BIN): type  . $(BIN)/activate  first; then  fire-toolkit demo --live  to judge yourself."
 
 test: lint types unit wheel
 

@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SMALL = {"audit.py": ["50000"], "fuzz.py": ["--mutations", "2000"], "ingest.py": ["--gigabytes", "0.25"]}
 FULL = {"measures.py": ["--full"]}
-NEEDS_A_SERVER = {"labelstudio.py"}
+NEEDS_A_SERVER = {"labelstudio.py", "page.py"}
 
 
 def main() -> int:

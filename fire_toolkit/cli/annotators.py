@@ -13,6 +13,7 @@ import pandas as pd
 from fire_toolkit.campaign.pay import pay_of
 from fire_toolkit.campaign.records import (
     BY_HAND,
+    BY_SERVER,
     PAUSED,
     RETIRED,
     add_moves,
@@ -35,7 +36,7 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     summarise,
 )
-from fire_toolkit.cli.fetching import pull_once
+from fire_toolkit.cli.fetching import carrier_of, pull_once
 from fire_toolkit.cli.hands import (
     begun_campaign,
     check_hands,
@@ -134,7 +135,8 @@ def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_
     """
     campaign = begun_here()
     accounts = read_register(private_folder())
-    if accounts or campaign is None or not campaign.by_hand:
+    carriers = {entry.carrier for entry in campaign.rounds} if campaign else {BY_SERVER}
+    if accounts or campaign is None or BY_SERVER in carriers:
         own = {row.pseudonym for row in accounts}
         by_hand = [name for name in names if campaign and name in campaign.people - own]
         rows = _accounts(url, token_file).retire([name for name in names if name not in by_hand])
@@ -142,7 +144,10 @@ def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_
     else:
         refuse_strangers(campaign, names)
     if campaign:
-        set_away(campaign.root, RETIRED, away(campaign.root, RETIRED) | set(names) & campaign.people)
+        gone = set(names) & campaign.people
+        set_away(campaign.root, RETIRED, away(campaign.root, RETIRED) | gone)
+        for carrier in sorted(carriers - {BY_HAND, BY_SERVER}):
+            carrier_of(carrier, campaign.root, url, token_file).retire(gone)
     _say_free(names)
 
 

@@ -127,7 +127,8 @@ def warn_of_unshown(made: Tasks) -> None:
         shown = ", ".join(map(repr, bad[:3])) + (", …" if len(bad) > 3 else "")
         say(
             f"warning: {len(bad):,} of {n_of(len(urls), 'item')} cannot be shown to annotators: media_url "
-            f"is an id or a local path, not a URL ({shown}); `media serve` gives files addresses; for ids, "
+            f"is an id or a local path, not a URL ({shown}); `media serve` gives files addresses, "
+            f"and our own page (`push --carrier page`) shows them as they are; for ids, "
             "give --items a table with doc_id and media_url"
         )
 

@@ -35,11 +35,16 @@ from fire_toolkit.workspace.manifests import write_files
     "--live",
     "is_live",
     is_flag=True,
-    help="Judge yourself: a smaller world on a Label Studio on this machine (installed on first use: "
-    "about 4 minutes, 1 GB), until Ctrl-C.",
+    help="Judge yourself, in the browser: a smaller world on our own page, until Ctrl-C.",
+)
+@click.option(
+    "--label-studio",
+    "on_label_studio",
+    is_flag=True,
+    help="With --live: on a Label Studio on this machine (installed on first use: about 4 minutes, 1 GB).",
 )
 @click.pass_context
-def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool) -> None:
+def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool, on_label_studio: bool) -> None:
     """Run the whole loop on rendered clips, real small models and annotators with known habits.
 
     About 60 clips of moving shapes are rendered and encoded; each caption's own clip is its only
@@ -48,8 +53,10 @@ def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool) -> None:
     end the corrected scores stand beside the true ones.
     """
     if is_live:
-        run_live(ctx, Path(out or "fire-demo-live"), seed)
+        run_live(ctx, Path(out or "fire-demo-live"), seed, on_label_studio=on_label_studio)
         return
+    if on_label_studio:
+        raise click.UsageError("--label-studio goes with --live")
     root = Path(out or "fire-demo")
     prepare_folder(root, "")
     world = make_world(seed=seed, media_suffix=_media_suffix())
@@ -151,6 +158,7 @@ def _say_what_next(root: Path) -> None:
         "fire-toolkit score --per-query --format csv | head",
         "fire-toolkit agree --by annotator_id",
         "fire-toolkit guideline caption-relevance-v1",
+        "fire-toolkit demo --live   # judge yourself, in the browser",
     ):
         say(f"  {line}")
     say("and then run `fire-toolkit init` in a folder of your own, with your own models' runs.")

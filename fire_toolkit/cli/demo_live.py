@@ -1,4 +1,4 @@
-"""`demo --live`: the demo's world on a local Label Studio, to be judged in the browser; then the tables."""
+"""`demo --live`: the demo's world to be judged in the browser, on our own page or a Label Studio."""
 
 from __future__ import annotations
 
@@ -33,24 +33,49 @@ if TYPE_CHECKING:
 # So few that one person is done within some minutes, and some of them for both annotators.
 N_CAPTIONS, DEPTH, OVERLAP = 12, 3, 0.25
 ANNOTATORS = ("A01", "A02")
+PAGE_PORT = 8792
 ITEMS, SERVED = Path("collection/items.tsv"), Path("collection/items.served.tsv")
 
 
-def run_live(ctx: click.Context, root: Path, seed: int) -> None:
+def run_live(ctx: click.Context, root: Path, seed: int, *, on_label_studio: bool = False) -> None:
     """Make or find the live demo in `root`, keep it up until Ctrl-C, then pull and print the tables."""
     load_pyav()  # a page for videos shows nothing else
-    prepare_folder(root, "live")
-    if not (root / SERVED).is_file():
+    prepare_folder(root, "live" if on_label_studio else "live page")
+    items = SERVED if on_label_studio else ITEMS
+    if not (root / items).is_file():
         world = make_world(seed=seed, n_captions=N_CAPTIONS)
         say(
             f"a world of {n_of(len(world.items), 'clip')} and {n_of(len(world.queries), 'caption')} in {root}"
         )
-        write_world(world, root, seed, items=SERVED, depth=DEPTH, overlap=OVERLAP)
-    with contextlib.chdir(root), _label_studio(ctx), _media() as media:
+        write_world(world, root, seed, items=items, depth=DEPTH, overlap=OVERLAP)
+    with contextlib.chdir(root):
+        if on_label_studio:
+            _run_on_label_studio(ctx)
+        else:
+            _run_on_own_page(ctx)
+        _show_tables(ctx)
+    _say_what_next(root, " --label-studio" if on_label_studio else "")
+
+
+def _run_on_own_page(ctx: click.Context) -> None:
+    """Serve the page until Ctrl-C; it is there within seconds and needs nothing else."""
+    if not Path("tasks/tasks.json").is_file():
+        run_command(ctx, "pool")
+        run_command(ctx, "tasks")
+    people = [word for name in ANNOTATORS for word in ("--annotator", name)]
+    run_command(ctx, "push", "--carrier", "page", *people)
+    say("\nOpen a link below, agree, and press 1, 2 or 3. Two people, or you in two browsers: some pairs are")
+    say("asked of both. Ctrl-C here fetches the answers and prints the tables.")
+    port = ["--port", "0"] if not is_free_port(PAGE_PORT) else []
+    run_command(ctx, "page", "serve", "--new-links", *port)
+    run_command(ctx, "pull")
+
+
+def _run_on_label_studio(ctx: click.Context) -> None:
+    with _label_studio(ctx), _media() as media:
         _ask(ctx)
         _wait(media)
-        _show_tables(ctx)
-    _say_what_next(root)
+        run_command(ctx, "pull")
 
 
 @contextmanager
@@ -111,7 +136,7 @@ def _wait(media: MediaServer) -> None:
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
 
     people = {row.pseudonym: row for row in read_register(Path(SERVER_FOLDER).absolute())}
-    say("\nReady to be judged. Log in, then press 1, 2 or 3 and Ctrl+Enter:")
+    say("\nReady to be judged. Log in, then press 1, 2 or 3 and the space bar:")
     for name, url in _queues():
         person = people[name]
         say(f"  {name}: {url}\n       log in as {person.email}, password {person.password}")
@@ -132,8 +157,7 @@ def _queues() -> list[tuple[str, str]]:
 
 
 def _show_tables(ctx: click.Context) -> None:
-    """Pull, and print what can be said from the answers so far."""
-    run_command(ctx, "pull")
+    """Print what can be said from the answers so far."""
     judgments, _ = read_judgments("judgments/judgments.csv")
     if judgments.empty:
         say("no answer yet")
@@ -150,10 +174,10 @@ def _show_tables(ctx: click.Context) -> None:
         say("no pair was judged by both yet, so there is no agreement to compute")
 
 
-def _say_what_next(root: Path) -> None:
+def _say_what_next(root: Path, how: str) -> None:
     say(f"\nThe live demo is a workspace: {root}. Next:")
     for line in (
-        f"fire-toolkit demo --live --out {root}   # judge on where you stopped",
+        f"fire-toolkit demo --live{how} --out {root}   # judge on where you stopped",
         f"cd {root} && fire-toolkit status",
     ):
         say(f"  {line}")

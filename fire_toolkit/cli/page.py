@@ -76,7 +76,10 @@ def _begun() -> Begun:
     metavar="FILE",
     help="A text that annotators agree to before they begin, with a content warning. [default: a short one]",
 )
-def serve(port: int, host: str, public_url: str, captions: int, consent: Path | None) -> None:
+@click.option("--new-links", is_flag=True, help="Make a new link for everybody; those that they had end.")
+def serve(
+    port: int, host: str, public_url: str, captions: int, consent: Path | None, new_links: bool
+) -> None:
     """Serve the page until Ctrl-C; print a link for each annotator who has none yet.
 
     Every answer is on disk (campaign/page/answers.journal) before the page goes on, and `pull` brings it into
@@ -103,7 +106,8 @@ def serve(port: int, host: str, public_url: str, captions: int, consent: Path | 
             missing = office.missing()
             if missing:
                 say(f"warning: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
-            print_links(root, [name for name in office.people() if name not in read_links(root)])
+            known = {} if new_links else read_links(root)
+            print_links(root, [name for name in office.people() if name not in known])
             say(f"{server.address}: {n_of(len(office.people()), 'annotator')}; Ctrl-C stops")
             wait_to_be_stopped()
         journal.close()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from live_browser import CONTROL, ENTER, open_browser
+from live_browser import SPACE, open_browser
 from test_live_browser import SUBMIT, VIDEO, is_disabled, log_in, plays
 
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
@@ -32,7 +32,7 @@ def demo(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
     words, printed = folder / "words.txt", folder / "printed.txt"
     with words.open("wb") as errors, printed.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "fire_toolkit", "demo", "--live", "--out", "demo"],
+            [sys.executable, "-m", "fire_toolkit", "demo", "--live", "--label-studio", "--out", "demo"],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=output,
@@ -65,7 +65,7 @@ def test_a_newcomer_judges_in_the_browser_and_sees_the_tables(
             browser.press("1")
             browser.wait_for("an answer can be sent", lambda: not is_disabled(browser, SUBMIT))
             browser.screenshot(artefacts / "demo-live.png")
-            browser.press(CONTROL, ENTER)
+            browser.press(SPACE)
             browser.wait_for("the next task", lambda: is_disabled(browser, SUBMIT))
         part = httpx.get(served, headers={"Range": "bytes=0-9"}, trust_env=False)
         assert (part.status_code, part.headers["Content-Type"]) == (206, content_type("a.webm"))

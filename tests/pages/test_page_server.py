@@ -222,6 +222,21 @@ def test_answers_become_the_judgments_of_the_campaign(page: Open, person: Person
 
 
 @pytest.mark.slow
+def test_who_is_retired_is_out_and_others_take_the_tasks(page: Open, person: Person) -> None:
+    other = page.person("A02")
+    n_before = other.agree()["total"]
+    person.answer(person.current(), "relevant").raise_for_status()
+    run("annotators", "retire", "A01")
+    assert person.http.get("/state").status_code == 401
+    moved = run("annotators", "reassign", "A01", "--to", "A02")
+    assert "next: fire-toolkit push" in moved.stderr
+    assert other.state()["total"] > n_before
+    other.answer_all("relevant")
+    assert "1 new" not in run("pull").stderr
+    assert len(pd.read_csv(page.root / "judgments/judgments.csv")) >= 8
+
+
+@pytest.mark.slow
 def test_a_further_round_is_judged_on_the_running_page(page: Open, person: Person) -> None:
     other = page.person("A02")
     other.agree()

@@ -1,0 +1,197 @@
+"""Our own page in a real browser: keys, undo, what does not play, hostile captions, kills of both ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from live_browser import Browser, open_browser
+from page_site import HOSTILE, make_workspace, run, serving
+
+from fire_toolkit.pages.journal import read_journal
+
+BACKSPACE = "\ue003"
+TIME = "return document.getElementById('video').currentTime"
+SIZES = ((1366, 625), (800, 600), (390, 844))
+# Every control lies within the window, and the clip has a fair share of it.
+ALL_SEEN = """
+let boxes = [...document.querySelectorAll('main button, main input, #caption')].filter(e => e.offsetParent);
+let clip = document.getElementById('video').getBoundingClientRect();
+let question = document.getElementById('question').getBoundingClientRect();
+return clip.height >= 100 && clip.bottom <= question.top && boxes.every(e => {
+    let box = e.getBoundingClientRect();
+    return box.top >= 0 && box.left >= 0 && box.right <= innerWidth && box.bottom <= innerHeight; });
+"""
+
+
+@pytest.fixture
+def root(chromium: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    from fire_toolkit.demo.clips import make_clips
+    from fire_toolkit.demo.encode import encode_clip
+    from fire_toolkit.demo.render import render_clip
+
+    place = tmp_path / "workspace"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    make_workspace(place, clip=encode_clip(render_clip(make_clips(1, rng=np.random.default_rng(0))[0])))
+    return place
+
+
+def shown(browser: Browser) -> dict[str, Any]:
+    found: dict[str, Any] = browser.run("return {...document.body.dataset}")
+    return found
+
+
+def begin(browser: Browser, link: str) -> None:
+    browser.open(link)
+    browser.click("#agree:not([hidden])")
+    is_ready(browser)
+
+
+def is_ready(browser: Browser) -> str:
+    """Wait until a task can be answered, and return it."""
+
+    def ready() -> bool:
+        state = shown(browser)
+        return bool(state.get("ready")) and not state.get("busy")
+
+    browser.wait_for("a task that can be answered", ready)
+    time.sleep(0.3)  # a press within a quarter of a second would not count
+    return str(shown(browser)["page"])
+
+
+def press(browser: Browser, key: str, task: str) -> None:
+    browser.press(key)
+    browser.wait_for(
+        "the next task", lambda: shown(browser)["page"] != task and not shown(browser).get("busy")
+    )
+
+
+def answers(root: Path) -> list[Any]:
+    records = read_journal(root / "campaign" / "page" / "answers.journal")
+    return [record for record in records if record["kind"] == "answer"]
+
+
+def caption(browser: Browser) -> str:
+    return str(browser.run("return document.getElementById('caption').textContent"))
+
+
+def test_one_key_answers_and_all_is_seen_at_every_size(root: Path, artefacts: Path, tmp_path: Path) -> None:
+    tasks = root / "campaign" / "round-1" / "tasks.csv"
+    long = "long " * 2000
+    tasks.write_text(tasks.read_text().replace("caption 1", long).replace("caption 2", long))
+    seen = set()
+    with serving(root) as served, open_browser(tmp_path) as browser:
+        browser.resize(*SIZES[0])
+        begin(browser, served.links["A01"])
+        assert "#" not in browser.url
+        assert browser.run("return document.cookie") == ""
+        start = browser.run(TIME)
+        browser.wait_for("the clip going on", lambda: browser.run(TIME) != start)
+        task = is_ready(browser)
+        browser.press("4")
+        press(browser, "2", task)
+        press(browser, BACKSPACE, is_ready(browser))
+        assert is_ready(browser) == task
+        while not browser.run("return document.getElementById('work').hidden"):
+            task = is_ready(browser)
+            is_long = caption(browser).startswith("long")
+            for size in SIZES if is_long or not seen else ():
+                browser.resize(*size)
+                browser.wait_for(f"all within {size}", lambda: browser.run(ALL_SEEN))
+                browser.screenshot(artefacts / f"own-page-{'long-' if is_long else ''}{size[0]}.png")
+            seen.add(caption(browser))
+            press(browser, "1", task)
+        assert browser.run("return document.querySelectorAll('#caption *').length") == 0
+        assert browser.run("return document.title") == "Does the caption describe the video?"
+    hostile = HOSTILE.replace("\r\n", " ")
+    assert seen <= {hostile, long, *(f"caption {n}" for n in range(10))}
+    first, *others = answers(root)
+    assert (first["label"], first["flags"]) == ("irrelevant", ["sensitive"])
+    assert {record["label"] for record in others} == {"relevant"}
+    assert [record["pair"] for record in others].count(first["pair"]) == 1
+    assert f"{len(others)} new, 1 edited, 1 deleted" in run("pull").stderr
+
+
+def test_what_does_not_play_cannot_be_answered_and_a_key_reports_it(root: Path, tmp_path: Path) -> None:
+    for number in range(2):
+        (root / "media" / f"v{number}.webm").write_bytes(b"no video")
+    with serving(root) as served, open_browser(tmp_path) as browser:
+        browser.open(served.links["A01"])
+        browser.click("#agree:not([hidden])")
+        browser.wait_for(
+            "a word on it", lambda: "does not show" in browser.run("return document.body.innerText")
+        )
+        task = shown(browser)["page"]
+        browser.press("1")
+        time.sleep(0.5)
+        assert (shown(browser)["page"], answers(root)) == (task, [])
+        press(browser, "0", task)
+    assert [record["label"] for record in answers(root)] == [""]
+
+
+def test_ten_captions_are_answered_by_a_key_each(root: Path, artefacts: Path, tmp_path: Path) -> None:
+    with serving(root, "--captions", "10") as served, open_browser(tmp_path) as browser:
+        browser.resize(*SIZES[0])
+        begin(browser, served.links["A01"])
+        for size in SIZES:
+            browser.resize(*size)
+            browser.wait_for(f"all within {size}", lambda: browser.run(ALL_SEEN))
+            browser.screenshot(artefacts / f"own-page-ten-{size[0]}.png")
+        n_pages = 1
+        while not browser.run("return document.getElementById('work').hidden"):
+            n_rows = browser.run("return document.querySelectorAll('#rows li').length")
+            task = is_ready(browser)
+            for _ in range(max(n_rows, 1)):
+                press(browser, "1", task)
+                task = shown(browser)["page"]
+            n_pages += 1
+    assert n_pages == 3
+    assert len(answers(root)) == 8
+
+
+def test_browser_and_server_are_killed_and_no_acknowledged_answer_is_lost(root: Path, tmp_path: Path) -> None:
+    """Each time the browser goes, or the server, at once after a key; what the page counted is kept."""
+    counted = "return parseInt(document.getElementById('count').textContent)"
+    profile = tmp_path / "browser"
+    profile.mkdir()
+    with serving(root) as served:
+        port, link = int(served.address.rpartition(":")[2]), served.links["A01"]
+        with open_browser(profile) as browser:
+            begin(browser, link)
+            press(browser, "1", is_ready(browser))
+            is_ready(browser)
+            browser.press("1")
+            kill_browser(profile)
+        assert len(answers(root)) in (1, 2)
+        n_kept = len(answers(root))
+        with open_browser(profile) as browser:
+            browser.open(link)
+            is_ready(browser)
+            assert browser.run(counted) == n_kept
+            served.kill()
+            browser.press("1")
+            browser.wait_for(
+                "a word on it", lambda: "Not kept yet" in browser.run("return document.body.innerText")
+            )
+            assert len(answers(root)) == n_kept
+            with serving(root, port=port):
+                browser.wait_for("the answer kept", lambda: len(answers(root)) == n_kept + 1)
+                is_ready(browser)
+                assert browser.run(counted) == n_kept + 1
+    pairs = [record["pair"] for record in answers(root)]
+    assert len(pairs) == len(set(pairs))
+
+
+def kill_browser(folder: Path) -> None:
+    """Kill the browser whose profile lies in `folder`, and all of its processes."""
+    for process in psutil.process_iter(["cmdline"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if f"--user-data-dir={folder / 'profile'}" in words:
+            os.kill(process.pid, signal.SIGKILL)
