@@ -136,7 +136,7 @@ def test_a_carrier_that_fails_is_named_whatever_it_is_asked(install: Install, tm
 def test_the_names_of_the_built_in_carriers_cannot_be_taken(install: Install) -> None:
     install("extra", "MAIL = print", carriers="folder = extra:MAIL")
     with pytest.warns(PluginNote, match="carrier 'folder' of extra 1.0: the name is that of a built-in one"):
-        assert list(CARRIERS) == []
+        assert "folder" not in list(CARRIERS)
 
 
 def test_an_unknown_name_lists_what_is_there(install: Install) -> None:
