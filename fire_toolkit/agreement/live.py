@@ -14,7 +14,7 @@ from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
 from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.sample import measure
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
-from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.tables import Judgments, alike, first_round
 
 RESAMPLING = Resampling(n_resamples=2000)
 LEAST_AGREEMENT = 0.7
@@ -82,7 +82,7 @@ def live_quality(
     """
     judgments = first_round(judgments)
     people = annotator_profiles(judgments, grades=grades, min_pairs=MIN_PAIRS, all_rounds=True)
-    votes = code_votes(judgments, grades=grades, level=level, cluster="query_id")
+    votes = code_votes(judgments, grades=grades, level=level, cluster=alike(judgments))
     people = (
         people.set_index("annotator_id").join(_paces(judgments, votes)).join(_faster(judgments, lengths_s))
     )
@@ -124,6 +124,8 @@ def _faster(judgments: Judgments, lengths_s: pd.Series | None) -> pd.DataFrame:
     known = pd.Series(dtype="float64") if lengths_s is None else lengths_s
     lengths = judgments["doc_id"].map(known).astype("float64")
     seconds = judgments["duration_s"].astype("float64")
+    if "page_s" in judgments.columns:  # an item is seen once for all captions of its page
+        seconds = judgments["page_s"].astype("float64").fillna(seconds)
     is_timed = lengths.notna() & seconds.notna()
     by = pd.DataFrame({"n_timed": is_timed, "n_faster": is_timed & (seconds < lengths)})
     return by.groupby(judgments["annotator_id"]).sum()

@@ -14,10 +14,10 @@ from fire_toolkit.agreement.registry import DEFAULTS
 from fire_toolkit.agreement.table import INCLUSION, interval_rows, usable_inclusion
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Judgments, first_round
+from fire_toolkit.tables import Judgments, alike, first_round
 
-CAPTION = "query_id"
 METHOD = Resampling("jackknife")
+UNITS = {"query_id": "captions", "doc_id": "items", "": "pairs"}  # what is drawn, by its column
 
 
 class _AgreementSummary(NamedTuple):
@@ -31,8 +31,9 @@ class AgreementSummary(_AgreementSummary, Result):
     """Agreement with intervals, and what it rests on.
 
     table: as `agreement_intervals` returns it; n_pairs_by_votes: how many pairs have 0, 1, 2, … votes;
-    cluster: `query_id` where the intervals leave out captions whole, empty where they leave out pairs;
-    design_effect: how many times larger the variance of alpha is by captions than by pairs, nan without.
+    cluster: `query_id` where the intervals leave out captions whole, `doc_id` where items (judged on pages of
+    several captions), empty where they leave out pairs; design_effect: how many times larger the variance of
+    alpha is by these than by pairs, nan without.
     """
 
     __slots__ = ()
@@ -53,7 +54,8 @@ def agreement_summary(
 
     Returns:
         An `AgreementSummary`. Intervals are by the jackknife: captions (query_id) are left out whole where
-        they have two pairs or more on average, since pairs of a caption are alike, else pairs.
+        they have two pairs or more on average, since pairs of a caption are alike, else pairs. Judgments
+        of pages of several captions are drawn by item in the same way.
 
     Raises:
         UsageError, TableError: as `agreement`.
@@ -77,10 +79,11 @@ def agreement_summary(
     """
     judgments = judgments if all_rounds else first_round(judgments)
     inclusion = usable_inclusion(judgments, inclusion)
-    votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=CAPTION)
-    n_captions = judgments[CAPTION].nunique()
-    is_clustered = len(votes.units) >= 2 * max(n_captions, 1)
-    drawn = Drawn.of(len(votes.units), n_captions, by_cluster=is_clustered)
+    cluster = alike(judgments)
+    votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
+    n_clusters = judgments[cluster].nunique()
+    is_clustered = len(votes.units) >= 2 * max(n_clusters, 1)
+    drawn = Drawn.of(len(votes.units), n_clusters, by_cluster=is_clustered)
     table = interval_rows(
         [("all", name, votes) for name in DEFAULTS],
         level=level,
@@ -92,7 +95,7 @@ def agreement_summary(
     by_votes = np.bincount(votes.all_counts.sum(axis=1), minlength=2)
     by_votes[0] = n_answered - len(votes.units)
     effect = _design_effect(votes, level) if is_clustered else math.nan
-    return AgreementSummary(table, tuple(map(int, by_votes)), CAPTION if is_clustered else "", effect)
+    return AgreementSummary(table, tuple(map(int, by_votes)), cluster if is_clustered else "", effect)
 
 
 def _design_effect(votes: Votes, level: str) -> float:

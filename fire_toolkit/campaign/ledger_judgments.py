@@ -12,12 +12,14 @@ from fire_toolkit.campaign.ledger import DELETED, RESTORED, Ledger, latest_answe
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round, queue_named
 from fire_toolkit.campaign.task_json import PAIR_ID, ROUND
+from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.campaign.votes import ImportResult, dropped_row, judgments_from_answers
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import DROPPED, UNASSIGNED, Dropped, check_dropped, check_judgments
 
 EDITED = "edited"
 NO_PAIR = "no_pair"
+_PAGE = '"page":"'
 _COLUMNS = ["query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail"]
 
 
@@ -36,6 +38,8 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
         annotator_id: the pseudonym; `deleted-<annotation id>` if no version names its author. Further
         reasons in dropped: `deleted` (gone from the server), `edited` (an earlier version), `training`,
         `control` (no votes: the answer is known), `no_pair` (a task without pair_id).
+        Where answers were given on pages of several captions: page (empty for others), page_position (from
+        1), page_s (the seconds of all answers of the page); duration_s is then the mean of these.
     """
     latest = latest_answers(ledger)
     answers = classify_answers(latest, rounds)
@@ -48,7 +52,28 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
     ]
     both = pd.concat(dropped, ignore_index=True).sort_values(_COLUMNS, kind="stable", ignore_index=True)
     notes = (*result.notes, *_notes(result.judgments, both))
-    return ImportResult(check_judgments(result.judgments), check_dropped(both), notes)
+    judgments = _with_pages(result.judgments, answers[answers["state"] != DELETED])
+    return ImportResult(check_judgments(judgments), check_dropped(both), notes)
+
+
+def _with_pages(judgments: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
+    """Return judgments with the pages of several captions that they were given on, where there are any."""
+    columns = (answers[name] for name in ("annotator_id", "pair_id", "answer"))
+    given = [(*ids, json.loads(text)) for *ids, text in zip(*columns, strict=True) if _PAGE in text]
+    rows = [
+        (name, *split_pair_id(pair), content["page"], str(content["position"]), float(content["lead_time"]))
+        for name, pair, content in given
+        if content.get("page")
+    ]
+    if not rows:
+        return judgments
+    names = ["annotator_id", "query_id", "doc_id", "page", "page_position", "page_s"]
+    pages = pd.DataFrame(rows, columns=names).drop_duplicates(names[:3], keep="last")
+    seconds = pages.groupby(["annotator_id", "page"])["page_s"]
+    pages = pages.assign(page_s=seconds.transform("sum"), share_s=seconds.transform("mean"))
+    both = judgments.merge(pages, on=names[:3], how="left")
+    both["duration_s"] = both.pop("share_s").fillna(both["duration_s"])
+    return both.fillna({"page": "", "page_position": ""})
 
 
 def _reasons(answers: pd.DataFrame) -> pd.Series[str]:

@@ -28,7 +28,7 @@ from fire_toolkit.agreement import (
 )
 from fire_toolkit.agreement.intervals import METHODS
 from fire_toolkit.agreement.registry import DEFAULTS
-from fire_toolkit.agreement.summary import METHOD
+from fire_toolkit.agreement.summary import METHOD, UNITS
 from fire_toolkit.agreement.times import DERIVED
 from fire_toolkit.agreement.votes import LEVELS
 from fire_toolkit.cli.agreement_text import draw_agreement
@@ -48,7 +48,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats, typed_judgments
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.judgments import SUPERSEDED, describe_bad_time, unreadable_times
-from fire_toolkit.tables import Dropped, Judgments, check_dropped
+from fire_toolkit.tables import Dropped, Judgments, alike, check_dropped
 from fire_toolkit.tables.columns import code_pairs
 
 INCLUSION = "inclusion_probability"
@@ -151,6 +151,11 @@ def agree(
     for file in joined:
         table = _joined(table, given.use(file), by)
     _say_bad_times(table, by, show)
+    if alike(table) == "doc_id":
+        say(
+            "note: several captions of an item were judged on one page; such answers are not independent, so "
+            "intervals leave out items whole (--by page_position shows what the order did)"
+        )
     level = str(setting_or_default(level, "agree", "level"))
     if INCLUSION in table.columns and table[INCLUSION].notna().any() and show in WEIGHTED:
         say(f"note: pairs weigh the inverse of their {INCLUSION}")
@@ -279,9 +284,9 @@ def _basis(judgments: Judgments, question: _Question, summary: AgreementSummary 
     ]
     if summary is not None:
         parts.append(f"votes: {pairs_by_votes(summary.n_pairs_by_votes)}")
-        parts.append(f"jackknife of {'captions' if summary.cluster else 'pairs'}")
+        parts.append(f"jackknife of {UNITS[summary.cluster]}")
         if summary.design_effect == summary.design_effect:
-            parts.append(f"design effect of captions on alpha {summary.design_effect:.2f}")
+            parts.append(f"design effect of {UNITS[summary.cluster]} on alpha {summary.design_effect:.2f}")
     elif question.intervals == "bootstrap":
         units = f"clusters ({question.cluster})" if question.cluster else "pairs"
         parts.append(resampled(question.n_resamples, question.seed, units))

@@ -153,7 +153,7 @@ class Office:
         left = next((each for each in desk.pages if any(t.asked not in answers for t in each.tasks)), None)
         if task.asked in answers or page is not left or self._why_waiting(name, desk, answers):
             raise Refused(409, "This task is not the one that is asked now.")
-        entries = self._checked(content) | _asked(task) | {"page": page.id, "position": position + 1}
+        entries = self._checked(content) | _asked(task) | _page_of(page, position)
         self._add(ANSWER, name, key, entries)
         return self.state(name)
 
@@ -302,6 +302,11 @@ def _place_of(desk: Desk, task_id: str) -> tuple[Page, int]:
 def _asked(task: Task) -> dict[str, Any]:
     number, pair = task.asked
     return {"round": number, "pair": pair}
+
+
+def _page_of(page: Page, position: int) -> dict[str, Any]:
+    """Return the page and the place on it, where it has several captions."""
+    return {"page": page.id, "position": position + 1} if len(page.tasks) > 1 else {"page": "", "position": 1}
 
 
 def _text(content: Mapping[str, Any], name: str, longest: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fire_toolkit.agreement.coverage import describe_coverage
 from fire_toolkit.agreement.registry import STATISTICS
-from fire_toolkit.agreement.summary import AgreementSummary
+from fire_toolkit.agreement.summary import UNITS, AgreementSummary
 
 # What no file can know: the keys of [study] in fire.toml, and what a checklist asks under that name.
 STUDY = {
@@ -214,13 +214,13 @@ def _agreement(facts: MethodFacts) -> Iterator[str]:
         limits = "" if row["low"] != row["low"] else f" [{row['low']:.3f}, {row['high']:.3f}]"
         band = f" ({row['band']} by Landis and Koch with probability {row['band_probability']:.2f})"
         yield f"{name} is {row['value']:.3f}{limits}{band if row['band'] else ''}."
-    units = "captions" if facts.agreement.cluster else "pairs"
+    units = UNITS[facts.agreement.cluster]
     yield f"Intervals are 95% by the jackknife of {units}."
     table = facts.agreement.table
     for words in describe_coverage(table.assign(statistic=[STATISTICS[n].title for n in table["statistic"]])):
         yield f"{words[0].upper()}{words[1:]}."
     if facts.agreement.design_effect == facts.agreement.design_effect:
-        yield f"The design effect of captions on alpha is {facts.agreement.design_effect:.2f}."
+        yield f"The design effect of {units} on alpha is {facts.agreement.design_effect:.2f}."
 
 
 def _labels(facts: MethodFacts) -> Iterator[str]:

@@ -291,6 +291,16 @@ def asked_judgments(judgments: Judgments) -> Judgments:
     return Judgments(judgments[judgments["kind"] != UNASSIGNED].reset_index(drop=True))
 
 
+def alike(judgments: Judgments) -> str:
+    """Return the column whose values are drawn whole in intervals, for judgments of one value are alike.
+
+    query_id; doc_id where judgments were given on pages of several captions of one item (a column page
+    that is not empty): all pages of an item are then drawn together.
+    """
+    has_pages = "page" in judgments.columns and bool((judgments["page"] != "").any())
+    return "doc_id" if has_pages else "query_id"
+
+
 def first_round(judgments: Judgments) -> Judgments:
     """Return the judgments of each pair's first round, which were asked without knowing any answer.
 

@@ -120,3 +120,13 @@ def test_later_rounds_do_not_count() -> None:
     found = live_quality(check_judgments(both), grades=GRADES)
     assert found.alpha == live_quality(first, grades=GRADES).alpha
     assert found.people["annotator_id"].tolist() == ["ann", "bob"]
+
+
+def test_on_a_page_of_several_captions_the_whole_page_is_timed() -> None:
+    """Ten captions in 20 s are 2 s each, of an item of 8 s that was seen once."""
+    rows = {"query_id": [f"q{n}" for n in range(20)], "doc_id": "d", "annotator_id": "u", "label": "1"}
+    judgments = check_judgments(pd.DataFrame(rows).assign(duration_s=2.0))
+    lengths_s = pd.Series({"d": 8.0})
+    assert "fast" in set(live_quality(judgments, lengths_s=lengths_s).alarms["alarm"])
+    paged = check_judgments(judgments.assign(page="p", page_s=20.0))
+    assert "fast" not in set(live_quality(paged, lengths_s=lengths_s).alarms["alarm"])

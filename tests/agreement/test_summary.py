@@ -87,3 +87,15 @@ def test_no_judgments_are_told_as_such() -> None:
     summary = agreement_summary(campaign(0, 1))
     assert summary.table["value"].isna().all()
     assert summary.n_pairs_by_votes == (0, 0)
+
+
+def test_answers_of_one_page_are_drawn_by_item() -> None:
+    """A page holds captions of one item, so leaving out items leaves out pages whole."""
+    judgments = campaign(30, 6)
+    paged = check_judgments(judgments.assign(page="p" + judgments["annotator_id"] + judgments["doc_id"]))
+    found = agreement_summary(paged)
+    assert found.cluster == "doc_id"
+    named = agreement_intervals(judgments, cluster="doc_id", method="jackknife").set_index("statistic")
+    row = found.table.set_index("statistic").loc["alpha"]
+    assert (row["low"], row["high"]) == (named.loc["alpha", "low"], named.loc["alpha", "high"])
+    assert agreement_summary(check_judgments(judgments.assign(page=""))).cluster == "query_id"

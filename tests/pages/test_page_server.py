@@ -8,6 +8,7 @@ import random
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from page_site import Person, make_workspace, run, serving, token_of
 
 from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.cli.page import CONSENT, media_files
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -273,7 +275,15 @@ def test_captions_of_one_item_come_together(root: Path) -> None:
     records = [record for record in read_journal(journal_file(root)) if record["kind"] == "answer"]
     assert [record["position"] for record in records] == [n + 1 for size in sizes for n in range(size)]
     run("pull")
-    assert len(pd.read_csv(root / "judgments/judgments.csv")) == 6  # and two controls
+    judgments = pd.read_csv(root / "judgments/judgments.csv")
+    assert len(judgments) == 6  # and two controls
+    by_pair = {record["pair"]: record for record in records}
+    own = [by_pair[pair_id(*ids)] for ids in zip(judgments["query_id"], judgments["doc_id"], strict=True)]
+    assert list(judgments["page"].fillna("")) == [record["page"] for record in own]
+    n_on_page = Counter(record["page"] for record in records)
+    expected = [1.5 * n_on_page[record["page"]] if record["page"] else None for record in own]
+    assert [None if each != each else each for each in judgments["page_s"]] == expected
+    assert list(judgments["duration_s"]) == [1.5] * 6
 
 
 @pytest.mark.slow
