@@ -82,6 +82,14 @@ class Browser:
         up = [{"type": "keyUp", "value": key} for key in reversed(keys)]
         self._call("POST", "/actions", {"actions": [{"type": "key", "id": "keys", "actions": down + up}]})
 
+    @property
+    def windows(self) -> list[str]:
+        """The names of all tabs, in the order in which they were opened."""
+        return [str(name) for name in self._call("GET", "/window/handles")]
+
+    def switch(self, window: str) -> None:
+        self._call("POST", "/window", {"handle": window})
+
     def resize(self, width: int, height: int) -> None:
         """Give the page a size in pixels, without the window's frame."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

@@ -195,3 +195,19 @@ def kill_browser(folder: Path) -> None:
         words = " ".join(process.info["cmdline"] or [])
         if f"--user-data-dir={folder / 'profile'}" in words:
             os.kill(process.pid, signal.SIGKILL)
+
+
+def test_two_tabs_answer_no_task_twice(root: Path, tmp_path: Path) -> None:
+    """The tab that was left behind shows what is asked now, and its key counts for nothing."""
+    with serving(root) as served, open_browser(tmp_path) as browser:
+        begin(browser, served.links["A01"])
+        first = is_ready(browser)
+        browser.run("window.open(location.href)")
+        left, other = browser.windows
+        browser.switch(other)
+        press(browser, "1", is_ready(browser))
+        browser.switch(left)
+        assert shown(browser)["page"] == first
+        press(browser, "2", first)
+        assert is_ready(browser) != first
+    assert [record["label"] for record in answers(root)] == ["relevant"]

@@ -35,9 +35,12 @@ async function act(path, content) {
   busy = true;
   document.body.dataset.busy = "1";
   try {
-    show(await ask(path, once(content)));
+    show(await ask(path, once(content)).catch(error => {
+      if (error.status !== 404 && error.status !== 409) throw error;
+      return ask("state");  // something else is asked by now: another tab, or the task went to somebody else
+    }));
   } catch (error) {
-    if (error.status === 409) show(await ask("state")); else tell(error.message);
+    tell(error.message);
   } finally {
     busy = false;
     delete document.body.dataset.busy;
