@@ -212,6 +212,7 @@ def test_answers_become_the_judgments_of_the_campaign(page: Open, person: Person
     assert "0 new" in run("pull").stderr
     judgments = pd.read_csv(page.root / "judgments/judgments.csv")
     dropped = pd.read_csv(page.root / "judgments/dropped.csv")
+    assert "for A01, by page: a link was made, 0 tasks added, 8 there before" in run("push").stderr
     assert set(judgments["label"]) == {"relevant"}
     assert len(judgments) + len(dropped[dropped["reason"] != "edited"]) == n_first + n_second
     assert set(judgments["kind"]) == {"task", "overlap"}
