@@ -11,8 +11,9 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, are_among
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Changes, Labels, Qrels, check_changes, check_qrels
+from fire_toolkit.tables import Changes, Labels, Pool, Qrels, check_changes, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.designs import DEEP, ORIGINAL, SAMPLE, SHALLOW
 
 POLICIES = ("union", "override", "drop")
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
@@ -87,6 +88,55 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
         strata = np.append(original["stratum"].to_numpy(dtype=object), "")[rows]
         kept = kept.assign(stratum=pd.array(strata, dtype="str"))
     return Augmented(check_qrels(kept), changes)
+
+
+def mark_sample(qrels: Qrels, pool: Pool, undrawn: pd.DataFrame | None = None) -> Qrels:
+    """Return augmented qrels with the stratum and the inclusion probability of each pair of a sampled pool.
+
+    Args:
+        qrels: original and augmented pairs.
+        pool: with the columns stratum and inclusion_probability.
+        undrawn: the pairs of its strata that were not drawn, with the same columns; None: none.
+
+    Returns:
+        The qrels; what is in neither table is in no stratum. Pairs of sampled strata (ranks, such as
+        `11:50:0.1`) that were not drawn, or have no label yet, are added with relevance −1 (pooled, not
+        judged), as TREC's sampled qrels have them.
+
+    Raises:
+        JoinError: the original qrels have strata of their own; a pair was labelled and not drawn.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_pool, check_qrels
+        >>> drawn = check_pool(pd.DataFrame({
+        ...     "query_id": "q", "doc_id": ["a"], "stratum": "1:9:0.5", "inclusion_probability": 0.5}))
+        >>> qrels = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a"], "relevance": 1}))
+        >>> mark_sample(qrels, drawn, drawn.assign(doc_id="b"))
+          query_id doc_id  relevance    source  stratum  inclusion_probability
+        0        q      a          1  original  1:9:0.5                    0.5
+        1        q      b         -1       new  1:9:0.5                    0.5
+    """
+    if "stratum" in qrels:
+        raise JoinError(
+            "the original qrels have strata, and so has the pool; a sample of two designs gives no estimate"
+        )
+    left = pool.iloc[:0] if undrawn is None else undrawn
+    rows = pair_rows(left, qrels)
+    labelled = left[rows >= 0][(qrels["source"].to_numpy()[rows[rows >= 0]] != "original")]
+    if len(labelled):
+        pair = " ".join(labelled[PAIR].iloc[0])
+        raise JoinError(
+            f"labels: {len(labelled):,} pairs were not drawn by the pool's sample (first: {pair}); a sample "
+            "of two designs gives no estimate, expected labels of the pairs drawn"
+        )
+    sampled = pool[~pool["stratum"].isin([SHALLOW, DEEP, ORIGINAL])]
+    added = pd.concat([sampled[[*PAIR, *SAMPLE]], left[[*PAIR, *SAMPLE]]], ignore_index=True)
+    added = added[pair_rows(added, qrels) < 0].assign(relevance=-1, source="new")
+    rows = pair_rows(qrels, pool)
+    stratum = pd.array(np.append(pool["stratum"].to_numpy(dtype=object), "")[rows], dtype="str")
+    chance = np.append(pool["inclusion_probability"].to_numpy(), np.nan)[rows]
+    marked: pd.DataFrame = qrels.assign(stratum=stratum, inclusion_probability=chance)
+    return check_qrels(pd.concat([marked, added], ignore_index=True))
 
 
 def change_counts(changes: Changes) -> dict[str, int]:

@@ -13,6 +13,7 @@ from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_errors
 from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.sampled_qrels import designed
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts, count_lowered, queries_without_positive
 
@@ -20,7 +21,9 @@ SHOWN = 5
 
 
 @click.command()
-@reads("labels", qrels="The original qrels.")
+@reads(
+    "labels", qrels="The original qrels.", pool="The pool, or its folder: its sample goes on to the qrels."
+)
 @click.option(
     "--policy",
     type=click.Choice(POLICIES),
@@ -36,7 +39,8 @@ def augment(given: Given, policy: str | None) -> None:
     original, labels = given.original, given.labels
     policy = str(setting_or_default(policy, "augment", "policy"))
     augmented, changes = augment_qrels(original, labels, policy=policy)
-    contents: dict[str, Any] = {file.name: trec_qrels_text(augmented), "changes.csv": changes}
+    augmented, beside, design = designed(given, augmented, file.name)
+    contents: dict[str, Any] = {file.name: trec_qrels_text(augmented), "changes.csv": changes, **beside}
     counts = change_counts(changes)
     lost = queries_without_positive(changes)
     n_lowered = count_lowered(changes)
@@ -46,7 +50,7 @@ def augment(given: Given, policy: str | None) -> None:
         more["label_errors"] = numbers_of_errors(errors)
         words.append(words_of_errors(more["label_errors"]))
     words += _describe_losses(policy, n_lowered, lost)
-    given.write(file, contents, "augment", {"policy": policy}, counts | more)
+    given.write(file, contents, "augment", {"policy": policy, **design}, counts | more)
     given.summarise({"policy": policy, **counts, **more}, "\n".join(words))
     if given.values["out"] is None:
         say_next("score")

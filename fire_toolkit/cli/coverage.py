@@ -7,8 +7,9 @@ import pandas as pd
 
 from fire_toolkit.cli.common import format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.options import measure_option, reads
+from fire_toolkit.cli.options import accept_unpooled_option, measure_option, reads
 from fire_toolkit.cli.printing import print_table
+from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_judgments
@@ -26,11 +27,13 @@ from fire_toolkit.tables import check_pool
     judgments="Earlier judgments: how long one takes, and how many a pair gets.",
 )
 @measure_option
+@accept_unpooled_option
 @format_option
 @click.option("--out", metavar="FILE", help="Also write the pairs to judge as a pool, for `tasks`.")
-def coverage(given: Given, measures: tuple[str, ...]) -> None:
+def coverage(given: Given, measures: tuple[str, ...], accept_unpooled: bool) -> None:
     """Measure how much of a new run is judged, how far its scores can move, and what the rest would cost."""
     seconds, labels = _cost(given)
+    check_settled(given, measures or COVERAGE, accept=accept_unpooled)
     with Progress("ranks of judged docs"):
         found = cover(*given.runs_and_qrels, measures or COVERAGE, seconds=seconds, labels_per_pair=labels)
     for run_id, own in found.judged.groupby("run_id", sort=False):

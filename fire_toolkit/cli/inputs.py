@@ -43,14 +43,15 @@ class Inputs:
     """What a command reads: the files that its options name, else the workspace's, and their sha256.
 
     values: what was given on the command line, by the name of the parameter. hashes: the files read so
-    far, for the manifest. orders_docs: whether --doc-ids is read for the order of docs,
-    needed by a run or not.
+    far, for the manifest. run_hashes: of the runs read, by run id. orders_docs: whether --doc-ids is
+    read for the order of docs, needed by a run or not.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         self.values = dict(values or {})
         self.hashes: dict[str, str] = {}
         self._began_ns = time.time_ns()
+        self.run_hashes: dict[str, str] = {}
         self.orders_docs = False
 
     def path(self, name: str) -> Path | None:
@@ -100,6 +101,10 @@ class Inputs:
         is_own = path == file and path.is_file()
         self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
         return file
+
+    def hash_of(self, path: str | Path) -> str:
+        """Return the hash of a file that was read; empty where it is not known."""
+        return self.hashes.get(_name_in_manifest(Path(path)), "")
 
     def note(self, path: Path, sha256: str | None = None) -> None:
         """Note a file that was read (a pipe by its copy), with its hash where it is known."""

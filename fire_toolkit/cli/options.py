@@ -109,6 +109,12 @@ def measure_option(command: Command) -> Command:
     )(command)  # fmt: skip
 
 
+def accept_unpooled_option(command: Command) -> Command:
+    """Add `--accept-unpooled`."""
+    text = "Take runs that settled qrels were not made for (`pool --strategy 'settle(C@10)'`), with a note."
+    return click.option("--accept-unpooled", is_flag=True, help=text)(command)
+
+
 def choice_option(
     option: str, choices: Sequence[str], text: str, *, name: str | None = None
 ) -> Callable[[Command], Command]:

@@ -42,12 +42,16 @@ from fire_toolkit.formats.tables.table_files import (
 )
 from fire_toolkit.pooling import PoolingResult, pool_runs, source_changes
 from fire_toolkit.pooling.registry import parse_strategy
+from fire_toolkit.pooling.settle import SETTLED
 from fire_toolkit.tables import Labels, Pool, PoolSources
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
+from fire_toolkit.workspace.settled import Settled
 from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
+
+_OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
 
 
 @click.command()
@@ -57,15 +61,24 @@ from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
     labels="What `resolve` wrote, for a strategy that reads labels. [default: the workspace's]",
     queries="The queries: their own items (column reference) are not pooled.",
 )
-@click.option("--depth", type=click.IntRange(min=1), help="Docs taken from each run and query. [default: 10]")
+@click.option("--depth", type=click.IntRange(min=0), help="Docs taken from each run and query. [default: 10]")
 @click.option(
     "--strategy",
     metavar="NAME",
     help="Which of these are pooled: all (depth), or the first in the order of 'rrf(k=60)', 'rbp(p=.95)' or "
-    "combmnz, or in rounds (move-to-front); see docs/pools.md. [default: depth]",
+    "combmnz, a sample ('strata(1:10:1,11:50:.1)'), or in rounds (move-to-front, 'settle(C@10)'); see "
+    "docs/pools.md. [default: depth]",
 )
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs in all.")
 @click.option("--per-query", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs a query.")
+@click.option(
+    "--deep-queries",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Judge a random share of the queries, such as .1 and never below 40 queries, to --deep-depth whole.",
+)
+@click.option("--deep-depth", type=click.IntRange(min=1), help="Docs taken for these queries. [default: 50]")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of what is drawn at random. [default: 0]")
 @click.option(
     "--include-originals/--no-include-originals",
     default=None,
@@ -93,6 +106,8 @@ def pool(
     strategy: str | None,
     budget: int | None,
     per_query: int | None,
+    deep_queries: float | None,
+    deep_depth: int | None,
     include_originals: bool | None,
     judged: tuple[str, ...],
     previous: str | None,
@@ -108,7 +123,8 @@ def pool(
     only what is new.
     """
     folder = given.out("pool")
-    chosen = {"depth": depth, "strategy": strategy, "budget": budget, "per_query": per_query}
+    chosen: dict[str, Any] = {"depth": depth, "strategy": strategy, "budget": budget, "per_query": per_query}
+    chosen |= {"deep_queries": deep_queries, "deep_depth": deep_depth, "seed": given.values["seed"]}
     chosen |= {"include_originals": include_originals}
     parameters = {name: setting_or_default(value, "pool", name) for name, value in chosen.items()}
     write_pool(given, folder, parameters, *pool_given(given, parameters, judged, previous))
@@ -121,11 +137,23 @@ def write_pool(
     told = list(_told_changes(result, earlier, _takes_all(parameters)))  # before its files are written over
     tables = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
-    given.write(folder, tables, "pool", parameters, result.counts)
+    tables |= {} if result.design is None else {"query_design.csv": result.design}
+    tables |= {"undrawn.csv": result.undrawn} if len(result.undrawn) else {}
+    given.write(folder, tables, "pool", parameters | _settled(given, parameters, result), result.counts)
     given.summarise(result.counts, _words(result.counts, parameters))
     for line in told:
         say(line)
     _say_next(folder, result.counts)
+
+
+def _settled(given: Given, parameters: Mapping[str, Any], result: PoolingResult) -> dict[str, Any]:
+    """Return what the manifest says of a pool that is settled for its runs alone."""
+    chosen = parse_strategy(parameters["strategy"])
+    if chosen.name != "settle":
+        return {}
+    n_open = int((result.stops["reason"] != SETTLED).sum())
+    runs = dict(sorted(given.run_hashes.items()))
+    return Settled(chosen.parameters["measure"], runs, n_open).parameters
 
 
 def pool_given(
@@ -136,14 +164,15 @@ def pool_given(
     earlier: Earlier | None = None,
 ) -> tuple[PoolingResult, Earlier]:
     """Return the pool of the runs given, else of the workspace's, and what was asked before it."""
-    own_items, depth = queries_own_items(given), parameters["depth"]
+    own_items = queries_own_items(given)
+    depth = max(parameters["depth"], parameters["deep_depth"] if parameters["deep_queries"] else 1)
     runs = given.runs_to(depth + 1 if own_items else depth)
     qrels = given.path("qrels")
     originals = read_qrels(given.use(qrels)) if qrels else None
     earlier = earlier or _read_earlier(given, judged, previous)
     result = pool_runs(
         runs,
-        **{**parameters, **{name: parameters[name] or None for name in ("budget", "per_query")}},
+        **{**parameters, **{name: parameters[name] or None for name in _OPTIONAL}},
         originals=originals,
         labels=_labels_so_far(given) if parse_strategy(parameters["strategy"]).reads_labels else None,
         judged=earlier.judged,
@@ -334,6 +363,9 @@ def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:
         )
     if counts["extra_queries"]:
         words.append(f"{counts['extra_queries']:,} queries that the qrels do not have left out")
+    if "deep_queries" in counts:
+        n_deep, deep = n_of(counts["deep_queries"], "query"), parameters["deep_depth"]
+        words.append(f"{n_deep} drawn with seed {parameters['seed']} to be judged to depth {deep}")
     if counts.get("own_items"):
         words.append(f"{n_of(counts['own_items'], 'pair')} of a query and its own item left out")
     stopped = {name[8:]: n for name, n in counts.items() if name.startswith("stopped_")}

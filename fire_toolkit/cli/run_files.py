@@ -80,7 +80,10 @@ def _runs(
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
     axes = dict(zip(("query_ids", "doc_ids"), ids, strict=True))
-    return _with_own_names([read(inputs.use(path), run_id=name, **axes) for name, path in named], named)
+    runs = _with_own_names([read(inputs.use(path), run_id=name, **axes) for name, path in named], named)
+    hashes = [inputs.hash_of(path) for _, path in named]
+    inputs.run_hashes |= dict(zip(map(run_id_of, runs), hashes, strict=True))
+    return runs
 
 
 def _split_name(file: str) -> tuple[str | None, str]:

@@ -24,8 +24,16 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
 from fire_toolkit.cli.noise import say_errors_of_augmented
-from fire_toolkit.cli.options import choice_option, measure_option, out_option, reads, resampling_options
+from fire_toolkit.cli.options import (
+    accept_unpooled_option,
+    choice_option,
+    measure_option,
+    out_option,
+    reads,
+    resampling_options,
+)
 from fire_toolkit.cli.printing import print_text
+from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -47,6 +55,7 @@ from fire_toolkit.tables import Run
     "found what.",
 )
 @measure_option
+@accept_unpooled_option
 @choice_option(
     "--ties",
     TIE_RULES,
@@ -81,6 +90,7 @@ from fire_toolkit.tables import Run
 def score(
     given: Given,
     measures: tuple[str, ...],
+    accept_unpooled: bool,
     ties: str,
     groups: str | None,
     by: str | None,
@@ -120,6 +130,7 @@ def score(
         others = {"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}
         _refuse(others | {"--curves": bool(curves)}, beside="--honest")
         policies = policies or (str(setting_or_default(None, "augment", "policy")),)
+        check_settled(given, names, accept=accept_unpooled)
         show_honest(given, names, policies=policies, place="scores/honest.csv" if is_usual else None)
         return
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
@@ -133,6 +144,7 @@ def score(
         ties=ties,
         doc_order=_doc_order(given) if ties == "index" else None,
     )
+    check_settled(given, names, accept=accept_unpooled)
     divided = () if groups else names  # a group's docs are few, and its positives known
     table = _show(scoring, by, given, divided, per_query=per_query, transpose=transpose)
     is_usual = is_usual and not (per_query or by or groups or ties != "doc-desc")

@@ -25,6 +25,7 @@ from fire_toolkit.arrays import (
 from fire_toolkit.tables import Labels, Run
 from fire_toolkit.tables.columns import PAIR, packed_codes, sorted_union
 
+NO_PAIRS: Ints = np.empty(0, dtype=np.int64)
 _NOTHING: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
 
 
@@ -41,13 +42,15 @@ class Choice(NamedTuple):
     pairs: places among the candidates' pairs, each once, in any order. columns: further columns of the pool
     (stratum, inclusion_probability, design_class, …), with a value for each of `pairs`. stops: why it took
     no more of a query, in a word, with a value for each of `query_ids`; empty where it does not say. again:
-    places of judged pairs that need one more vote before it can go on.
+    places of judged pairs that need one more vote before it can go on. undrawn: the pairs that a random draw
+    left out, with the same columns.
     """
 
     pairs: Ints
     columns: Mapping[str, npt.NDArray[Any]] = _NOTHING
     stops: Sequence[str] = ()
-    again: Ints = np.empty(0, dtype=np.int64)
+    again: Ints = NO_PAIRS
+    undrawn: Choice | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class Candidates:
         rank, score: of each entry; depth: the deepest rank that was read.
         query, doc: codes of each pair; pair: the place of each entry's pair; starts: its first entry.
         known: what is known of each pair.
+        seed: of what is drawn at random; depth_asked: the pool's depth, however deep the runs are.
     """
 
     query_ids: pd.Index[str]
@@ -103,6 +107,8 @@ class Candidates:
     depth: int
     known: Known = field(repr=False)
     scores: tuple[Sequence[Floats], Ints] = field(repr=False)  # run after run; entry → its place there
+    seed: int = 0
+    depth_asked: int = 0
 
     @cached_property
     def score(self) -> Floats:

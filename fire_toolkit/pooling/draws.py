@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.arrays import GOLDEN, Floats, Ints, mix_bits
+from fire_toolkit.arrays import GOLDEN, Floats, mix_bits
 
+_Codes = npt.NDArray[Any]
 _Words = npt.NDArray[np.uint64]
 
 
@@ -32,7 +34,7 @@ def draw_ids(ids: Sequence[str], *, seed: int) -> Floats:
 
 
 def draw_pairs(
-    query_ids: Sequence[str], doc_ids: Sequence[str], query: Ints, doc: Ints, *, seed: int
+    query_ids: Sequence[str], doc_ids: Sequence[str], query: _Codes, doc: _Codes, *, seed: int
 ) -> Floats:
     """Return a number in [0, 1) for each pair, from its two ids and the seed alone.
 

@@ -15,12 +15,30 @@ from fire_toolkit.arrays import Ints, are_among, count_by_query, starts_of_group
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
 from fire_toolkit.matching.ranking import split_runs, top
-from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, candidates_of, known_of
+from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, candidates_of, known_of
+from fire_toolkit.pooling.deep_queries import (
+    DEPTH,
+    design_queries,
+    known_whole,
+    mark_deep,
+    refuse_other_seed,
+)
 from fire_toolkit.pooling.registry import Chosen, choose, counts_of_stops, parse_strategy
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Labels, Pool, PoolSources, Qrels, Queries, Run, check_pool
+from fire_toolkit.tables import (
+    Labels,
+    Pool,
+    PoolSources,
+    Qrels,
+    Queries,
+    QueryDesign,
+    Run,
+    check_pool,
+    check_pool_sources,
+)
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.columns import PAIR, listed, pair_rows, pairs_once
+from fire_toolkit.tables.designs import SAMPLE
 
 _ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
 _NEVER = np.iinfo(np.int64).max
@@ -32,6 +50,8 @@ class _PoolingResult(NamedTuple):
     counts: dict[str, int]
     stops: pd.DataFrame
     again: pd.DataFrame
+    undrawn: pd.DataFrame
+    design: QueryDesign | None
 
 
 class PoolingResult(_PoolingResult, Result):
@@ -40,7 +60,9 @@ class PoolingResult(_PoolingResult, Result):
     counts: name → number. stops: for each query that any run has, query_id, n_pairs (pooled by the strategy)
     and reason: `all_docs` (no doc of the tops is left), `per_query` or `budget` (it is used up), or what
     else the strategy calls it; without rows where the strategy does not say, as `depth` without a budget.
-    again: judged pairs (query_id, doc_id) that need one more vote before the strategy can go on.
+    again: judged pairs (query_id, doc_id) that need one more vote before the strategy can go on. undrawn: the
+    pairs of sampled strata that were not drawn (query_id, doc_id, best_rank, stratum, inclusion_probability).
+    design: which queries were drawn to be judged deep; None where none were.
     """
 
     __slots__ = ()
@@ -53,6 +75,9 @@ def pool_runs(
     strategy: str = "depth",
     budget: int | None = None,
     per_query: int | None = None,
+    deep_queries: float | None = None,
+    deep_depth: int = DEPTH,
+    seed: int = 0,
     originals: Qrels | None = None,
     include_originals: bool = False,
     labels: Labels | None = None,
@@ -69,11 +94,16 @@ def pool_runs(
 
     Args:
         runs: one Run table or several; every run id once.
-        depth: docs taken from each run and query, 1 or more.
+        depth: docs taken from each run and query, 1 or more; 0 where only the deep queries are pooled.
         strategy: which of these are pooled, by a name in `registry.STRATEGIES` with its parameters, as in
             `rrf(k=60)`; `depth`: all.
         budget: the most pairs in all, 1 or more; None: no limit.
         per_query: the most pairs of a query, 1 or more; None: no limit.
+        deep_queries: the share of the queries, above 0 and up to 1, that are drawn at random to be judged
+            to `deep_depth` whole, see `draw_queries`; the pool then has the columns stratum (`shallow`:
+            judged for every query; `deep`), inclusion_probability and seed. None: none.
+        deep_depth: docs taken from each run for these queries, more than `depth`.
+        seed: of what is drawn at random, 0 or more.
         originals: the original qrels: their queries are the universe (a run's other queries are left
             out and counted), and their positives (relevance ≥ 1) are marked `is_original`.
         include_originals: also pool the original positives that are not chosen, beyond the budget; those
@@ -112,10 +142,10 @@ def pool_runs(
         2      c          1       1
     """
     chosen = parse_strategy(strategy)
-    _check_numbers(depth=depth, budget=budget, per_query=per_query)
+    _check_numbers(depth=depth + (deep_queries is not None), budget=budget, per_query=per_query)
     if include_originals and originals is None:
         raise UsageError("original positives can be pooled only when the original qrels are given")
-    _check_labels(chosen, labels, judged)
+    _check_strategy(chosen, labels, judged, deep_queries)
     by_id = split_runs(runs)
     own_items = None if own_items is None else own_items_of(own_items)
     if not by_id:
@@ -127,29 +157,45 @@ def pool_runs(
     counts = {"runs": len(by_id), "extra_queries": len(extra)}
     positives = None if originals is None else originals.loc[originals["relevance"] >= 1, PAIR]
     if own_items:
-        counts["own_items"] = _count_own(_candidates(by_id, depth, universe), own_items)
+        counts["own_items"] = _count_own(_candidates(by_id, max(depth, 1), universe), own_items)
         by_id = {run_id: drop_own_items(run, own_items) for run_id, run in by_id.items()}
         positives = None if positives is None else without_own_pairs(positives, own_items)
     asked = [table for table in (previous, judged) if table is not None and len(table)]
-    candidates = _candidates(by_id, depth, universe)
+    candidates = _candidates(by_id, max(depth, 1), universe)
     if chosen.name != "depth":  # which needs to know nothing
         answers = labels if chosen.reads_labels else None
         known = known_of(candidates, positives=positives, asked=asked, judged=judged, labels=answers)
-        candidates = replace(candidates, known=known)
-    limits = (None if number is None else min(number, _NEVER) for number in (budget, per_query))
-    choice = choose(candidates, Budget(*limits), chosen)
+        candidates = replace(candidates, known=known, seed=seed, depth_asked=depth)
+    limits = Budget(*(None if number is None else min(number, _NEVER) for number in (budget, per_query)))
+    choice = choose(candidates, limits, chosen) if depth else Choice(NO_PAIRS)
     pooled, pairs = _chosen(candidates, choice, positives if include_originals else None)
+    design = None
+    if deep_queries is not None:
+        names = sorted(universe or set().union(*queries.values()))
+        design = design_queries(names, share=deep_queries, depth=depth, deep=deep_depth, seed=seed)
+        pooled, pairs, counts["deep_queries"] = _with_deep(pooled, pairs, by_id, design)
     if positives is not None:
-        pairs = _with_originals(pairs, positives, include_originals)
-        counts["originals"] = len(positives)
-        counts["originals_in_pool"] = int(pairs["is_original"].sum())
+        pairs = known_whole(_with_originals(pairs, positives, include_originals), design, seed)
+        counts |= {"originals": len(positives), "originals_in_pool": int(pairs["is_original"].sum())}
     counts |= {"judged_before": 0, "pairs": len(pairs), "queries": int(pairs["query_id"].nunique())}
     counts |= _mark_asked(pairs, asked, judged, round_number)
+    refuse_other_seed(pairs, previous)
+    pool, sources = check_pool(pairs), PoolSources(_as_text(pooled))
+    return PoolingResult(pool, sources, *_told(candidates, choice, counts), design)
+
+
+def _told(
+    candidates: Candidates, choice: Choice, counts: dict[str, int]
+) -> tuple[dict[str, int], pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Return counts and stops, the pairs to ask again, and those that a draw left out."""
     stops = _stops(candidates, choice)
-    counts |= {f"stopped_{reason}": n for reason, n in counts_of_stops(stops["reason"]).items()}
+    counts = counts | {f"stopped_{reason}": n for reason, n in counts_of_stops(stops["reason"]).items()}
     again = _pairs_at(candidates, choice.again)
     counts |= {"again": len(again)} if len(again) else {}
-    return PoolingResult(check_pool(pairs), PoolSources(_as_text(pooled)), counts, stops, again)
+    left = Choice(NO_PAIRS) if choice.undrawn is None else choice.undrawn
+    columns: dict[str, Any] = {name: left.columns.get(name, []) for name in SAMPLE}
+    columns = {"best_rank": candidates.best_rank[left.pairs]} | columns
+    return counts, stops, again, _pairs_at(candidates, left.pairs).assign(**columns)
 
 
 def _check_numbers(**numbers: int | None) -> None:
@@ -158,7 +204,11 @@ def _check_numbers(**numbers: int | None) -> None:
             raise UsageError(f"{name} {number}, expected 1 or more")
 
 
-def _check_labels(chosen: Chosen, labels: Labels | None, judged: pd.DataFrame | None) -> None:
+def _check_strategy(
+    chosen: Chosen, labels: Labels | None, judged: pd.DataFrame | None, deep_queries: float | None
+) -> None:
+    if deep_queries is not None and chosen.name in ("settle", "strata"):
+        raise UsageError(f"strategy {chosen.name} has a design of its own; leave out the deep queries")
     if chosen.reads_labels and labels is None and judged is not None and len(judged):
         raise UsageError(
             f"strategy {chosen.name} reads labels, and none are given of the {len(judged):,} judged pairs; "
@@ -209,6 +259,19 @@ def _sources(candidates: Candidates, is_kept: Any) -> pd.DataFrame:
 def _pairs_at(candidates: Candidates, places: Ints) -> pd.DataFrame:
     ids = (candidates.query_ids[candidates.query[places]], candidates.doc_ids[candidates.doc[places]])
     return pd.DataFrame(dict(zip(PAIR, ids, strict=True)), dtype="str")
+
+
+def _with_deep(
+    sources: pd.DataFrame, pairs: pd.DataFrame, by_id: dict[str, Run], design: QueryDesign
+) -> tuple[pd.DataFrame, pd.DataFrame, int]:
+    """Return sources and pairs of a pool with all docs of the queries judged deep, and their number."""
+    drawn = design[design["is_sampled"]]
+    deep = _candidates(by_id, int(drawn["depth"].max()), set(drawn["query_id"]))
+    whole, deep_pairs = _chosen(deep, Choice(np.arange(len(deep.starts))), None)
+    rest = _as_text(sources)
+    rest = rest[~rest["query_id"].isin(drawn["query_id"])]
+    all_sources = check_pool_sources(pd.concat([rest, _as_text(whole)]))
+    return all_sources, mark_deep(pairs, deep_pairs, design), len(drawn)
 
 
 def _stops(candidates: Candidates, choice: Choice) -> pd.DataFrame:

@@ -21,6 +21,8 @@ from fire_toolkit.pooling.depth import depth
 from fire_toolkit.pooling.move_to_front import move_to_front
 from fire_toolkit.pooling.rbp import rbp
 from fire_toolkit.pooling.rrf import rrf
+from fire_toolkit.pooling.settle import settle
+from fire_toolkit.pooling.strata import draw_strata
 
 STRATEGIES: Registry[Strategy] = Registry("pooling", "pooling strategy", Strategy, returns={"choose": Choice})
 for _name, _strategy in {
@@ -29,6 +31,8 @@ for _name, _strategy in {
     "rbp": Strategy(rbp),
     "combmnz": Strategy(combmnz),
     "move-to-front": Strategy(move_to_front, reads_labels=True),
+    "strata": Strategy(draw_strata),
+    "settle": Strategy(settle, reads_labels=True),
 }.items():
     STRATEGIES.add(_name, _strategy)
 
@@ -133,7 +137,7 @@ def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:
         raise PluginError(f"pooling strategy {chosen.name}: returned {wrong}")
     order = np.argsort(pairs, kind="stable")
     columns = {name: np.asarray(values)[order] for name, values in found.columns.items()}
-    return Choice(pairs[order].astype(np.int64), columns, found.stops, np.unique(found.again))
+    return Choice(pairs[order].astype(np.int64), columns, found.stops, np.unique(found.again), found.undrawn)
 
 
 def _fault(found: Choice, pairs: Any, candidates: Candidates, budget: Budget) -> str:

@@ -8,8 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fire_toolkit.arrays import Floats, Ints
+from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.errors import UsageError
+from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
+from fire_toolkit.pooling.draws import draw_pairs
+from fire_toolkit.tables.columns import listed
+from fire_toolkit.tables.designs import ORIGINAL
 
 _STRATUM = re.compile(r"([1-9][0-9]{0,8}):([1-9][0-9]{0,8}):([0-9]*\.?[0-9]+)")
 
@@ -69,6 +73,57 @@ def place_in_strata(strata: Sequence[Stratum], best_rank: Ints) -> Ints:
     return np.searchsorted([stratum.last for stratum in strata], best_rank, side="left").astype(np.int64)
 
 
-def rates_of(strata: Sequence[Stratum], place: Ints) -> Floats:
-    """Return the rate of the stratum at each place, 0 below all of them."""
-    return np.array([*(stratum.rate for stratum in strata), 0.0])[place]
+def draw_strata(candidates: Candidates, budget: Budget, *, strata: str) -> Choice:
+    """Pool the docs of each stratum of ranks at random, at its rate: `1:10:1,11:50:.1`.
+
+    A doc belongs to the stratum of its best rank over the runs. Each pair is drawn by a number of its own
+    (see `draws`), so its inclusion probability is the rate and how many are drawn is random; the same seed
+    draws the same pairs, a greater rate or a further run none less. Original positives within reach are a
+    stratum of their own, `original`, all of which is pooled.
+
+    Args:
+        strata: see `parse_strata`; down to the pool's depth or less.
+
+    Returns:
+        The pairs drawn, with columns stratum, inclusion_probability and seed; undrawn: those that were not.
+
+    Raises:
+        UsageError: a budget; strata that are malformed or deeper than the pool; a pair that was asked before
+            and is not drawn, which would make the sample one of two designs.
+    """
+    if budget != Budget():
+        raise UsageError("draws as many pairs as its rates give, and takes no budget; change the rates")
+    found = parse_strata(strata)
+    if found[-1].last > candidates.depth_asked:
+        raise UsageError(
+            f"strata reach to rank {found[-1].last} and the pool to {candidates.depth_asked}, expected "
+            f"--depth {found[-1].last}"
+        )
+    is_original = candidates.known.is_original
+    place = np.where(is_original, len(found) + 1, place_in_strata(found, candidates.best_rank))
+    place[is_original & (candidates.best_rank > found[-1].last)] = len(found)
+    rate = np.array([*(stratum.rate for stratum in found), 0.0, 1.0])[place]
+    ids = (listed(candidates.query_ids), listed(candidates.doc_ids))
+    drawn = draw_pairs(*ids, candidates.query, candidates.doc, seed=candidates.seed) < rate
+    _refuse_other_draws(candidates, (rate > 0) & ~drawn, place, [stratum.name for stratum in found])
+    names = np.array([*(stratum.name for stratum in found), "", ORIGINAL], dtype=object)
+
+    def chosen(pairs: Ints) -> Choice:
+        columns = {"stratum": names[place[pairs]], "inclusion_probability": rate[pairs]}
+        return Choice(pairs, columns | {"seed": np.full(len(pairs), candidates.seed)})
+
+    undrawn = chosen(np.flatnonzero((rate > 0) & ~drawn))
+    return chosen(np.flatnonzero(drawn))._replace(undrawn=undrawn)
+
+
+def _refuse_other_draws(candidates: Candidates, is_undrawn: Bools, place: Ints, names: Sequence[str]) -> None:
+    """Raise UsageError for pairs that were asked before and that this draw leaves out."""
+    odd = np.flatnonzero(is_undrawn & candidates.known.is_asked)
+    if len(odd):
+        one = odd[0]
+        pair = f"{candidates.query_ids[candidates.query[one]]} {candidates.doc_ids[candidates.doc[one]]}"
+        raise UsageError(
+            f"{len(odd):,} pairs that were asked before are not drawn with seed {candidates.seed} (first: "
+            f"{pair} in {names[place[one]]}), and a sample of two designs gives no estimate; expected the "
+            "earlier seed and no smaller rate, or the rate 1 down to where all was judged"
+        )

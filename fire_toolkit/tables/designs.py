@@ -18,6 +18,7 @@ SAMPLED = (
     Column("stratum", "text", rare=True, missing=True),
     Column("inclusion_probability", "probability", rare=True, missing=True),
 )
+SAMPLE = [column.name for column in SAMPLED]
 SEED = Column("seed", "int", rare=True, minimum=0)
 
 QUERY_DESIGN = TableSpec(
@@ -31,6 +32,18 @@ QUERY_DESIGN = TableSpec(
     ),
     ("query_id",),
     as_given=True,
+)
+
+UNDRAWN = TableSpec(
+    "undrawn pairs",
+    (
+        Column("query_id", "id"),
+        Column("doc_id", "id"),
+        Column("best_rank", "int", minimum=1),
+        Column("stratum", "text"),
+        Column("inclusion_probability", "probability"),
+    ),
+    ("query_id", "doc_id"),
 )
 
 

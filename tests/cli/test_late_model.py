@@ -344,7 +344,7 @@ def test_status_names_what_is_new_and_the_right_next_command(fire: Fire, judged:
         fire(command)
     assert {state for state, _ in states(fire).values()} == {"done"}
     text = (judged / "fire.toml").read_text()
-    (judged / "fire.toml").write_text(text.replace("seed = 0", "seed = 4", 1))
+    (judged / "fire.toml").write_text("seed = 4".join(text.rsplit("seed = 0", 1)))
     state, reason = states(fire)["tasks"]  # handed out: nobody is told to make them again
     assert state == "done"
     assert "handed out, and since then " in reason

@@ -6,7 +6,7 @@ import pytest
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.deep_queries import design_queries, draw_queries
 from fire_toolkit.pooling.draws import draw_ids, draw_pairs
-from fire_toolkit.pooling.strata import parse_strata, place_in_strata, rates_of
+from fire_toolkit.pooling.strata import parse_strata, place_in_strata
 
 NAMES = [f"q{n}" for n in range(1332)]
 
@@ -36,8 +36,8 @@ def test_malformed_strata_are_refused_in_one_line(text: str, message: str) -> No
 
 def test_a_rank_belongs_to_the_stratum_that_names_it() -> None:
     strata = parse_strata("1:3:1, 4:10:.25")
-    place = place_in_strata(strata, np.array([1, 3, 4, 10, 11]))
-    assert rates_of(strata, place).tolist() == [1, 1, 0.25, 0.25, 0]
+    assert place_in_strata(strata, np.array([1, 3, 4, 10, 11])).tolist() == [0, 0, 1, 1, 2]
+    assert [stratum.name for stratum in strata] == ["1:3:1", "4:10:0.25"]
 
 
 def test_a_pair_is_drawn_as_often_as_its_rate_says_whatever_it_is_drawn_with() -> None:

@@ -328,7 +328,8 @@ def test_move_to_front_one_answer_at_a_time_is_the_published_method(lists: Lists
     labels = answered(pd.DataFrame({"query_id": [], "doc_id": []}), truth)
     for n in range(1, 4):
         options: dict[str, Any] = {"strategy": "move-to-front(batch=1)", "labels": labels, "judged": labels}
-        pool, *_, stops, _ = pool_runs(runs_of(lists), **options)
+        result = pool_runs(runs_of(lists), **options)
+        pool, stops = result.pool, result.stops
         assert {(query, doc) for query, order in orders.items() for doc in order[:n]} == pooled(pool)
         reasons = dict(zip(stops["query_id"], stops["reason"], strict=True))
         assert reasons == {q: "all_docs" if len(order) <= n else "waiting" for q, order in orders.items()}
@@ -373,10 +374,12 @@ def test_what_was_asked_stays_where_the_budget_is_smaller() -> None:
     """So does an original that was asked beyond it: the next round would else be refused."""
     asked = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["a", "b"], "relevance": 0})
     given: dict[str, Any] = {"labels": asked, "judged": asked, "strategy": "move-to-front"}
-    pool, *_, stops, _ = pool_runs(runs_of(ONE), budget=2, **given)
+    result = pool_runs(runs_of(ONE), budget=2, **given)
+    pool, stops = result.pool, result.stops
     assert pooled(pool) == {("1", "a"), ("1", "b")}
     assert stops.values.tolist() == [["1", 2, "budget"], ["2", 0, "budget"]]
-    pool, *_, stops, _ = pool_runs(runs_of(ONE), per_query=1, **given)
+    result = pool_runs(runs_of(ONE), per_query=1, **given)
+    pool, stops = result.pool, result.stops
     assert pooled(pool) == {("1", "a"), ("1", "b"), ("2", "x")}
     assert stops["reason"].tolist() == ["per_query", "all_docs"]
     assert pooled(pool_runs(runs_of(ONE), budget=1, **given).pool) == {("1", "a"), ("1", "b")}

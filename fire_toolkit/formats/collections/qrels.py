@@ -21,6 +21,7 @@ _MOST = 10**15
 _BEIR = ["query-id", "corpus-id", "score"]
 _COLUMNS = ["query_id", "doc_id", "relevance"]
 _is_beir = by_header(*_BEIR)
+_is_own = by_header(*_COLUMNS, "source")  # not labels, which lack the original positives
 
 
 def recognise(source: Source) -> str | None:
@@ -89,6 +90,8 @@ def read_qrels(path: str | Path) -> Qrels:
     if found is not None:
         return check_qrels(found, where=str(path))
     source = Source(path)
+    if _is_own(source):
+        return check_qrels(read_delimited(path, required=_COLUMNS), where=str(path))
     if recognise(source) is None:
         return read_trec_qrels(path)
     return check_qrels(_read(source), where=str(path))

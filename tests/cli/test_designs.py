@@ -1,0 +1,133 @@
+"""Samples and settled qrels from `pool` to `score`: what is carried on, and what is refused."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+POOL = ("pool", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--out", "pool")
+LABELS = "query_id,doc_id,label,relevance,n_agree\n"
+AUGMENT = (
+    "augment",
+    "--qrels",
+    "qrels.txt",
+    "--labels",
+    "labels.csv",
+    "--pool",
+    "pool",
+    "--out",
+    "out/qrels.txt",
+)
+SETTLE = ("--depth", 2, "--strategy", "settle(C@2)")
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open() as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_deep_queries_go_on_to_the_qrels(fire: Fire, folder: Path) -> None:
+    fire(*POOL, "--depth", 1, "--deep-queries", ".5", "--deep-depth", 3, "--seed", 7)
+    design = (folder / "pool/query_design.csv").read_text()  # two queries, never below 40: both
+    assert design.splitlines() == [
+        "query_id,depth,is_sampled,inclusion_probability,seed",
+        *("1,3,True,1.0,7", "2,3,True,1.0,7"),
+    ]
+    strata = {(row["query_id"], row["doc_id"]): row["stratum"] for row in rows(folder / "pool/pool.csv")}
+    assert strata == {
+        **{("1", "a"): "shallow", ("1", "c"): "shallow", ("2", "b"): "shallow"},
+        **{("1", "007"): "deep", ("1", "b"): "deep", ("2", "NA"): "deep", ("2", "a"): "deep"},
+    }
+    (folder / "labels.csv").write_text(LABELS + "1,b,yes,1,1\n1,c,no,0,1\n")
+    fire(*AUGMENT)
+    assert (folder / "out/query_design.csv").read_text() == design
+    assert (
+        folder / "out/qrels.txt"
+    ).read_text() == "1 0 a shallow 1\n1 0 b deep 1\n1 0 c shallow 0\n2 0 a deep 1\n"
+    assert [row["inclusion_probability"] for row in rows(folder / "out/qrels.csv")] == ["1.0"] * 4
+    scores = [fire("score", "clip.run", "--qrels", "qrels.txt", "--augmented", name, "--format", "csv").stdout
+              for name in ("out/qrels.txt", "out/qrels.csv")]  # fmt: skip
+    assert scores[0] == scores[1]
+    told = fire(*POOL, "--depth", 1, "--deep-queries", ".5", "--seed", 8, "--previous", "pool", code=1)
+    assert "drawn with seed 7, this one with 8; a sample of two designs" in told.stderr
+
+
+def test_undrawn_pairs_are_pooled_and_not_judged(fire: Fire, folder: Path) -> None:
+    fire(*POOL, "--depth", 3, "--strategy", "strata(1:1:1,2:3:.5)", "--seed", 0)
+    drawn = {(row["query_id"], row["doc_id"]) for row in rows(folder / "pool/pool.csv")}
+    left = rows(folder / "pool/undrawn.csv")
+    assert {(row["stratum"], row["inclusion_probability"]) for row in left} == {("2:3:0.5", "0.5")}
+    sampled = {("1", "b"), ("1", "007"), ("2", "NA")}
+    undrawn = {(row["query_id"], row["doc_id"]) for row in left}
+    assert undrawn | (drawn & sampled) == sampled
+    assert drawn - sampled == {("1", "a"), ("1", "c"), ("2", "a"), ("2", "b")}
+    (folder / "labels.csv").write_text(LABELS + "1,c,no,0,1\n")
+    fire(*AUGMENT)
+    lines = [line.split() for line in (folder / "out/qrels.txt").read_text().splitlines()]
+    assert {(line[0], line[2]) for line in lines if line[-1] == "-1"} == (undrawn | drawn) - {
+        *(("1", "a"), ("1", "c"), ("2", "a")),
+    }
+    assert {line[3] for line in lines} == {"original", "1:1:1", "2:3:0.5"}
+    one = left[0]
+    (folder / "labels.csv").write_text(LABELS + f"{one['query_id']},{one['doc_id']},no,0,1\n")
+    told = fire(*AUGMENT, code=1)
+    assert "labels: 1 pairs were not drawn by the pool's sample" in told.stderr
+    for name in ("out/qrels.txt", "out/qrels.csv"):  # nothing half-written
+        assert (folder / name).read_text().count("\n") >= len(lines)
+
+
+def test_settled_qrels_are_for_their_runs(fire: Fire, folder: Path) -> None:
+    told = fire(*POOL, *SETTLE)
+    assert "queries stopped: 2 waiting" in told.stderr
+    (folder / "labels.csv").write_text(LABELS + "1,c,yes,1,2\n2,b,no,0,1\n")
+    fire(*POOL, *SETTLE, "--previous", "pool", "--judged", "labels.csv", "--labels", "labels.csv")
+    (folder / "labels.csv").write_text(LABELS + "1,c,yes,1,2\n2,b,no,0,1\n2,NA,no,0,1\n")
+    told = fire(*POOL, *SETTLE, "--previous", "pool", "--judged", "labels.csv", "--labels", "labels.csv")
+    assert "queries stopped: 2 settled" in told.stderr
+    fire(*AUGMENT)
+    settled = json.loads((folder / "out/qrels.txt.manifest.json").read_text())["parameters"]["settled"]
+    assert (settled["measure"], list(settled["runs"]), settled["open_queries"]) == ("C@2", ["clip", "ssb"], 0)
+    (folder / "late.run").write_text("1 Q0 b 1 9 late\n2 Q0 c 1 9 late\n")
+    given = ("--qrels", "qrels.txt", "--augmented", "out/qrels.txt")
+    assert "note" not in fire("score", "clip.run", "ssb.run", *given, "-m", "C@2").stderr
+    assert (
+        "further answers could change P@2"
+        in fire("score", "clip.run", *given, "-m", "C@2", "-m", "P@2").stderr
+    )
+    for command in ("score", "coverage"):
+        told = fire(command, "late.run", *given, code=1)
+        assert "error: late: the augmented qrels are settled for C@2 of clip, ssb" in told.stderr
+        told = fire(command, "late.run", *given, "--accept-unpooled")
+        assert "note: late: the augmented qrels are settled for C@2 of clip, ssb" in told.stderr
+    (folder / "clip.run").write_text("1 Q0 b 1 9 clip\n2 Q0 c 1 9 clip\n")  # another run of that name
+    assert "error: clip: the augmented" in fire("score", "clip.run", *given, code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--deep-queries", ".1", "--deep-depth", 10),
+            "depth of the deep queries is 10, expected more than",
+        ),
+        (("--deep-queries", ".1", "--strategy", "settle(C@1)"), "strategy settle has a design of its own"),
+        (("--depth", 0), "depth 0, expected 1 or more"),
+        (("--strategy", "strata(1:5:1,4:9:.1)"), "4:9:.1 begins at rank 4, expected 6, the rank after"),
+        (
+            ("--strategy", "strata(1:20:.5)"),
+            "reach to rank 20 and the pool to 10, expected --depth 20",
+        ),
+        (("--strategy", "strata(1:5:1)", "--budget", 9), "as its rates give, and takes no budget"),
+    ],
+)
+def test_an_impossible_design_is_one_line_and_writes_nothing(
+    fire: Fire, folder: Path, options: tuple[object, ...], message: str
+) -> None:
+    told = fire(*POOL, *options, code=1)
+    assert message in told.stderr
+    assert told.stderr.count("\n") == 1
+    assert not (folder / "pool").exists()
