@@ -289,6 +289,22 @@ def test_a_plan_says_what_the_next_round_asks(server: FakeServer, workspace: Pat
     assert len(read_delimited(workspace / "campaign" / "round-2" / "tasks.csv")) == 5
 
 
+def test_a_policy_is_kept_from_the_start(server: FakeServer, workspace: Path) -> None:
+    told = push_all("--policy", "verify-positives")
+    assert "policy verify-positives: " in told.stderr
+    design = read_delimited(workspace / "campaign" / "design.csv")
+    assert set(design["design_class"]) == {"verify", "doubled"}
+    answer_all(server, {2: "relevant", 3: "irrelevant"})
+    run("pull")
+    run("resolve")
+    labels = read_delimited(workspace / "labels" / "labels.csv")
+    waiting = labels[(labels["design_class"] == "verify") & (labels["design_votes"] == "1")]
+    asked = json.loads(run("next-round", "--annotator", "A04", "--format", "json").stdout)
+    by_stratum = {row["stratum"]: row["n_asked"] for row in asked["plan"]}
+    assert by_stratum["by_design"] == len(waiting) + len(read_delimited(workspace / "labels/disputes.csv"))
+    assert len(waiting) > 0
+
+
 def test_training_is_done_first(server: FakeServer, workspace: Path) -> None:
     Path("t").mkdir()
     Path("t/pool.csv").write_text("query_id,doc_id\nq10,v10\nq11,v11\n")
