@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import socket
-import time
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -181,21 +181,27 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def stoppable() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does, and end it quietly; the rest of the program goes on."""
+def stoppable() -> Iterator[threading.Event]:
+    """Let SIGTERM end the block as Ctrl-C does, and end it quietly; the rest of the program goes on.
+
+    Yields an event that is set from then on: a KeyboardInterrupt that comes while an object is being deleted
+    is lost, so whoever loops looks at the event too.
+    """
+    stopped = threading.Event()
 
     def stop(number: int, frame: object) -> None:
+        stopped.set()
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            yield
+            yield stopped
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
-def wait_to_be_stopped() -> None:
-    """Wait for the KeyboardInterrupt that Ctrl-C, or SIGTERM inside `stoppable`, brings."""
-    while True:
-        time.sleep(1)
+def wait_to_be_stopped(stopped: threading.Event) -> None:
+    """Wait for the KeyboardInterrupt that Ctrl-C brings, or for the event of `stoppable`."""
+    while not stopped.wait(1):
+        pass

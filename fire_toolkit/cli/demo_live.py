@@ -142,8 +142,8 @@ def _wait(media: MediaServer) -> None:
         say(f"  {name}: {url}\n       log in as {person.email}, password {person.password}")
     say("Two people, or you in two browser windows (one of them private): some pairs are asked of both.")
     say("\nCtrl-C here fetches the answers, prints the tables and stops both servers.")
-    with stoppable():
-        wait_to_be_stopped()
+    with stoppable() as stopped:
+        wait_to_be_stopped(stopped)
 
 
 def _queues() -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,12 +64,12 @@ def listen(
         )
     prepare_folder(private_folder())
     lock = private_folder() / "listen.lock"
-    with hold_lock(lock, wait_s=0, what="another `pull --listen`"), stoppable():
+    with hold_lock(lock, wait_s=0, what="another `pull --listen`"), stoppable() as stopped:
         listener = HintListener(hook_path(campaign.key), host=host, port=port)
         base = checked_url(hook_url) if hook_url else f"http://{host}:{listener.server_port}"
         with listener, _hooks(connection, campaign, listener, base + listener.path) as hooks:
             say(f"pulling at every hint of the server, and every {every:g} s; Ctrl-C stops")
-            _pull_on(root, url, token_file, listener, hooks, every, page, as_json=as_json)
+            _pull_on(root, url, token_file, listener, hooks, every, page, stopped, as_json=as_json)
     say("stopped")
 
 
@@ -80,11 +81,12 @@ def _pull_on(
     hooks: _Hooks,
     every: float,
     page: Path | None,
+    stopped: threading.Event,
     *,
     as_json: bool,
 ) -> None:
     is_first, is_hinted = True, False
-    while True:
+    while not stopped.is_set():
         if not is_hinted:
             hooks.add()
         try:

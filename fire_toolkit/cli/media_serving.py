@@ -100,7 +100,7 @@ def serve(
         opaque=naming.opaque(served.names),
         report=say,
     )
-    with stoppable(), server:
+    with stoppable() as stopped, server:
         if write_items:
             moved = served.items_at(seen.items, server.base_url, naming.addresses(served.names))
             texts = {write_items.name: seen.as_text(moved)}
@@ -110,7 +110,7 @@ def serve(
         if urlsplit(base).hostname not in (None, host, "localhost"):
             say(f"note: your proxy must pass {base} on to http://{host}:{server.server_port}")
         _say_served(server.base_url, len(served.names), served.n_missing, pages_from, host)
-        wait_to_be_stopped()
+        wait_to_be_stopped(stopped)
     say("stopped")
 
 

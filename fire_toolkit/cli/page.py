@@ -97,7 +97,7 @@ def serve(
     place.mkdir(parents=True, exist_ok=True)
     agreed = read_text(consent).strip() if consent else CONSENT
     setting = Setting(captions, agreed, media_files(root))
-    with hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"), stoppable():
+    with hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"), stoppable() as stopped:
         journal = Journal(journal_file(root))
         office = Office(root, campaign.campaign, campaign.guideline, journal, setting)
         server = PageServer(office, host=host, port=port, public_url=public_url, report=say)
@@ -109,7 +109,7 @@ def serve(
             known = {} if new_links else read_links(root)
             print_links(root, [name for name in office.people() if name not in known])
             say(f"{server.address}: {n_of(len(office.people()), 'annotator')}; Ctrl-C stops")
-            wait_to_be_stopped()
+            wait_to_be_stopped(stopped)
         journal.close()
     say("stopped")
     say_next("pull")
