@@ -20,6 +20,7 @@ settings.register_profile(
 )
 settings.load_profile("fire")
 
+collect_ignore = ["loaders.py"]  # runs in an environment of its own: `make loaders`
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("FIRE_TOOLKIT_DATA", ROOT.parent / "shared" / "data"))
 

@@ -35,7 +35,7 @@ def test_the_hash_changes_with_any_part_and_with_nothing_else() -> None:
     assert DEFAULT.sha256 == replace(DEFAULT).sha256
     others = [
         replace(DEFAULT, text=DEFAULT.text + "\n"),
-        replace(DEFAULT, label_config=DEFAULT.label_config.replace("320", "300")),
+        replace(DEFAULT, label_config=DEFAULT.label_config + "\n"),
         replace(DEFAULT, labels=(replace(DEFAULT.labels[0], description="No."), *DEFAULT.labels[1:])),
         replace(DEFAULT, labels=DEFAULT.labels[::-1]),
     ]
@@ -48,7 +48,7 @@ def test_the_hash_changes_with_any_part_and_with_nothing_else() -> None:
         ({"question": "Is it so?"}, "no Header 'Is it so?'; guideline.md does not ask 'Is it so?'"),
         ({"title": "Another title"}, "does not start with the title '# Another title'"),
         ({"version": 2}, "'caption-relevance-v1' does not end in -v2"),
-        ({"item_kind": "image"}, "image is no such object, expected a Image of $image"),
+        ({"item_kind": "image"}, "image is no such object, expected a Image or HyperText of $image"),
         ({"item_kind": "sound"}, "item_kind 'sound' is not one of video, image"),
         ({"labels": DEFAULT.labels[::-1]}, "relevance of the labels is [1, 0]"),
         ({"labels": DEFAULT.labels[1:]}, "relevance of the labels is [1]"),
@@ -75,7 +75,7 @@ def test_a_guideline_whose_files_disagree_is_refused(change: dict[str, object], 
         ('choice="multiple"', 'choice="single"', "flags: expected several choices"),
         ('name="relevance" toName="video"', 'name="relevance" toName="caption"', "is about 'caption'"),
         ("$caption", "$text", "caption is ('Text', '$text'), expected a Text of $caption"),
-        ("$video", "$clip", "video is ('Video', '$clip'), expected a Video of $video"),
+        ("$video", "$clip", "video is ('HyperText', '$clip'), expected a Video or HyperText of $video"),
         ('name="relevance"', 'name="answer"', "relevance: no such Choices"),
         ("TextArea", "Rating", "no TextArea named comment"),
     ],

@@ -194,7 +194,9 @@ def test_what_stood_there_is_kept_when_a_command_fails(fire: Fire, folder: Path)
 
 
 def test_values_out_of_range_are_usage_errors(fire: Fire) -> None:
-    fire("pool", "clip.run", "--depth", 0, "--out", "out", code=2)
+    fire("pool", "clip.run", "--depth", -1, "--out", "out", code=2)
+    nothing = fire("pool", "clip.run", "--depth", 0, "--out", "out", code=1)
+    assert error_line(nothing) == "error: depth 0, expected 1 or more"
     fire("tasks", "pool", "--overlap", 1.5, "--out", "t.json", code=2)
     assert "strictly between 0 and 1" in error_line(
         fire("compare", "clip.run", "ssb.run", "--rbo-p", 1.0, code=1)
