@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -19,31 +19,51 @@ from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.scoring.drawn import augmented_cell
 
 
+class HonestRows(NamedTuple):
+    """The honest rows, and what is said beside them.
+
+    notes: on measures and bounds; corrected: on errors of votes; trusted: what a measure may be trusted for.
+    """
+
+    scores: pd.DataFrame
+    notes: list[str]
+    corrected: list[str]
+    trusted: list[str]
+
+
+def honest_rows(
+    given: Given, measures: tuple[str, ...], *, tell: Progress, policies: tuple[str, ...] = ("union",)
+) -> HonestRows:
+    """Return the rows of `score --honest` for what a command was given."""
+    scores, notes = scores_with_uncertainty(
+        given.stored_runs,
+        given.original,
+        given.labels,
+        measures,
+        sources=given.sources_if_any,
+        policies=policies,
+        design=design_if_any(given),
+        **given.draws,
+        tell=tell,
+    )
+    scores, corrected = corrected_rows(given, measures, scores)
+    of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
+    n_queries = int(given.original["query_id"].nunique())
+    trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
+    return HonestRows(scores, [note for note in notes if note not in trusted], list(corrected), trusted)
+
+
 def show_honest(
     given: Given, measures: tuple[str, ...], *, policies: tuple[str, ...], place: str | None
 ) -> None:
     """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
     with Progress() as tell:
-        scores, notes = scores_with_uncertainty(
-            given.stored_runs,
-            given.original,
-            given.labels,
-            measures,
-            sources=given.sources_if_any,
-            policies=policies,
-            design=design_if_any(given),
-            **given.draws,
-            tell=tell,
-        )
-    scores, corrected = corrected_rows(given, measures, scores)
+        scores, notes, corrected, trusted = honest_rows(given, measures, tell=tell, policies=policies)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
     is_on_paper = given.form in ("latex", "markdown")
     basis = given.basis(*((*_counted(scores), *corrected) if is_on_paper else ()))
-    of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
-    n_queries = int(given.original["query_id"].nunique())
-    trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
-    say_notes(note for note in notes if note not in trusted)
+    say_notes(notes)
     print_table(scores, given.form, _drawn, basis=basis, notes=trusted)
     for line in (*_counted(scores), *corrected) if given.form == "table" else ():
         say(line)

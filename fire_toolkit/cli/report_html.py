@@ -15,11 +15,12 @@ from fire_toolkit.agreement import agreement_summary, annotator_profiles
 from fire_toolkit.cli import report_sections as sections
 from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.honest import honest_rows
 from fire_toolkit.cli.judged_files import grades_of, judgments_from
 from fire_toolkit.cli.methods_facts import workspace_facts
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
-from fire_toolkit.inference import compare_orders, score_differences, scores_with_uncertainty
+from fire_toolkit.inference import compare_orders, score_differences
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import FIRST, judged_at
@@ -112,20 +113,17 @@ class _Workspace:
     def sections(self) -> Iterator[Section]:
         """Yield the sections in their order."""
         given = self.given
-        tables = (given.stored_runs, given.original, given.labels, self.measures)
-        scores, notes = scores_with_uncertainty(
-            *tables, sources=given.sources_if_any, **given.draws, tell=self.tell
-        )
-        yield sections.what_was_judged(scores, given.original, given.augmented)
+        found = honest_rows(given, self.measures, tell=self.tell)
+        yield sections.what_was_judged(found.scores, given.original, given.augmented)
         if self.judgments is not None:
             yield self._agreement(self.judgments)
-        yield sections.of_scores(scores, notes)
+        yield sections.of_scores(found.scores, [*found.notes, *found.corrected])
         if len(given.stored_runs) > 1:
             yield from self._comparisons()
         captions = (given.stored_runs, given.original, given.augmented, given.queries, (FIRST,))
         seed = given.draws["seed"]
         yield sections.of_lengths(by_length(*captions, n_resamples=_DRAWS_OF_LENGTHS, seed=seed))
-        yield sections.of_judged(self._judged_by_depth(), self.compared)
+        yield sections.of_judged(self._judged_by_depth(), found.trusted)
         facts = workspace_facts(self.workspace, Given({}))
         texts = [drawn_paragraph(title, text, "text") for title, text in methods_paragraphs(facts)]
         yield Section("methods", "Methods", texts)

@@ -79,6 +79,7 @@ def of_scores(scores: pd.DataFrame, notes: Sequence[object]) -> Section:
     words = "augmented (original + gain)"
     table = Table(f"{words}; shares times 100", ["run", *dict.fromkeys(scores["measure"])], rows)
     columns = ["run", "measure", words, "95%", "if unjudged docs were wrong, right", "judged"]
+    columns += ["estimate"] if "estimate" in scores else []
     whole = Table("Scores with what is uncertain", columns, details)
     text = "Each run by the original and by the augmented qrels; the bar is the 95% interval of the latter."
     shown = scores[[_scale(name) == 100 for name in scores["measure"]]]
@@ -139,7 +140,7 @@ def of_lengths(lengths: pd.DataFrame) -> Section:
     return Section("length", "Gains by the length of the caption", figures=[figure])
 
 
-def of_judged(judged: pd.DataFrame, measures: Sequence[str]) -> Section:
+def of_judged(judged: pd.DataFrame, trusted: Sequence[str]) -> Section:
     """Return how much of each run's top is judged, and which measures that does not support."""
     least = judged.iloc[int(judged["value"].argmin())]
     share = f"{100 * least['value']:.1f}% of its top docs ({least['measure']})"
@@ -147,13 +148,8 @@ def of_judged(judged: pd.DataFrame, measures: Sequence[str]) -> Section:
     heads = {"run_id": "run", "measure": "measure", "value": "share"}
     text = "Share of each run's top docs that is judged, by the depth."
     figure = _figure(plot_judged(judged), text, judged, heads)
-    deep = [name for name in measures if re.match(r"(AP|nDCG|R|Rprec|mAP)(@|$)", name)]
-    warnings = (
-        f"{', '.join(deep)} divide by the number of positives. Positives that no run brought into the pool "
-        "are not counted, so these scores are too high by an unknown amount.",
-    )
     title = "What is judged, and what may not be trusted"
-    return Section("judged-share", title, words, warnings if deep else (), figures=[figure])
+    return Section("judged-share", title, words, [f"{text}." for text in trusted], figures=[figure])
 
 
 def _cells(row: Mapping[Any, Any]) -> list[str]:
@@ -164,7 +160,16 @@ def _cells(row: Mapping[Any, Any]) -> list[str]:
         _range(scale * row["low"], scale * row["high"]),
         _range(scale * row["lower"], scale * row["upper"]) or "no bound",
         f"{100 * row['judged']:.0f}%",
+        *([_estimate(row, scale)] if "estimate" in row else []),
     ]
+
+
+def _estimate(row: Mapping[Any, Any], scale: int) -> str:
+    """Return an estimate with its interval and its method, or why there is none."""
+    if row["estimate"] != row["estimate"]:
+        return str(row["estimate_method"])
+    interval = _range(scale * row["estimate_low"], scale * row["estimate_high"])
+    return f"{scale * row['estimate']:.1f} ({interval}), {row['estimate_method']}"
 
 
 def _positives_by_query(qrels: Qrels) -> float:
