@@ -70,7 +70,7 @@ def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool, on_label
         for words in (["import"], ["resolve", "--next-round"]):
             run_command(ctx, *words)
         _third_labels(ctx, world, seed, seen)
-        for words in (["augment"], ["score"], ["compare"]):
+        for words in (["augment"], ["score"], ["compare"], ["report", "html"]):
             run_command(ctx, *words)
         _compare_with_truth(world)
     _say_what_next(root)
@@ -155,6 +155,7 @@ def _say_what_next(root: Path) -> None:
     for line in (
         f"cd {root}",
         "fire-toolkit status",
+        "open report.html           # scores, agreement and what is uncertain, for your browser",
         "fire-toolkit score --per-query --format csv | head",
         "fire-toolkit agree --by annotator_id",
         "fire-toolkit guideline caption-relevance-v1",

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fire_toolkit.agreement import agreement_summary, annotator_profiles
 from fire_toolkit.cli import report_sections as sections
-from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
+from fire_toolkit.cli.common import current_workspace, n_of, relative_path, say, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.honest import honest_rows
 from fire_toolkit.cli.judged_files import grades_of, judgments_from
@@ -61,7 +61,8 @@ def html(out: str | None, resamples: int, seed: int) -> None:
         parts = [found.without_names(section) for section in found.sections()]
     text = render_page(f"Corrected labels: {workspace.root.name}", given.basis(), parts)
     given.write(path, {path.name: text}, "report html", given.draw_parameters)
-    say(f"{path}: {len(text.encode()) / 1000:,.0f} kB, {n_of(len(parts), 'section')}; open it in a browser")
+    size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(parts), 'section')}"
+    say(f"{relative_path(path)}: {size}; open it in a browser")
 
 
 class _Workspace:
