@@ -17,6 +17,7 @@ from fire_toolkit.measures import parse_measures
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+from fire_toolkit.workspace.settled import settled_by
 
 METHOD = "corrected for label errors"
 ASSUMED = (
@@ -41,11 +42,10 @@ def votes_given(given: Given) -> Votes | None:
 
 
 def _are_settled(given: Given) -> bool:
-    """Whether the pool was asked until a measure was settled, as its manifest says."""
-    path = given.found("pool_sources") if "pool_sources" in given.values else workspace_path("pool/pool.csv")
-    at = manifest_path(path.parent, is_folder=True) if path else None
-    asked_by = read_manifest(at).parameters.get("strategy", "") if at and at.is_file() else ""
-    return str(asked_by).startswith("settle")
+    """Whether the pool, or the augmented qrels, were asked until a measure was settled."""
+    pool = given.found("pool_sources") if "pool_sources" in given.values else workspace_path("pool/pool.csv")
+    augmented = given.found("augmented") if "augmented" in given.values else None
+    return any(path is not None and settled_by(path) is not None for path in (pool, augmented))
 
 
 def errors_given(given: Given) -> LabelErrors | None:
