@@ -163,10 +163,17 @@ class _Workspace:
         return scores[(scores["qrels"] == "augmented") & (scores["query_id"] == "all")]
 
     def _manifests(self) -> Section:
-        found = sorted(path for path in self.root.rglob("*manifest.json") if "report" not in path.name)
+        found = sorted({*self.root.glob("*manifest.json"), *self.root.glob("[!.]*/*manifest.json")})
         folded = [
-            (path.relative_to(self.root).as_posix(), path.read_text(encoding="utf-8")[:_LONGEST_FILE])
+            (path.relative_to(self.root).as_posix(), _shortened(path.read_text(encoding="utf-8")))
             for path in found
+            if not path.name.startswith("report")
         ]
         text = "Each stage wrote down its parameters, the version of the tool and the sha256 of what it read."
         return Section("manifests", "How it was made", [text], folded=folded)
+
+
+def _shortened(text: str) -> str:
+    """Return a manifest, or its beginning and how much is left out."""
+    left = len(text) - _LONGEST_FILE
+    return text if left <= 0 else f"{text[:_LONGEST_FILE]}\n… {left:,} characters more in the file"
