@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from fire_toolkit.cli.release_files import Material
-from fire_toolkit.errors import FormatError
 from fire_toolkit.labelstudio.annotators import NO_MAIL, read_register
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE, SERVER_FOLDER, read_secret
-from fire_toolkit.labelstudio.local_state import prepare_folder, write_private
-from fire_toolkit.labelstudio.media_key import MEDIA_KEY
+from fire_toolkit.labelstudio.media_key import MEDIA_KEY, make_key
 from fire_toolkit.release.answers import spoken_name
 from fire_toolkit.release.people import find_private, refuse_private
 from fire_toolkit.workspace.config import Workspace
 
 _KEY = "release.key"
-_BYTES = 32
+_LOSS = "without it, another release of this version gives annotators other pseudonyms"
 _LONG_ENOUGH = 3  # characters of a name that is looked for in documents
 
 
 def release_key(root: Path) -> bytes:
     """Return the workspace's key for pseudonyms, made where there is none, which only its owner can read."""
-    path = root / SERVER_FOLDER / _KEY
-    if not path.exists():
-        prepare_folder(path.parent)
-        write_private(path, secrets.token_hex(_BYTES) + "\n")
-    try:
-        key = bytes.fromhex(read_secret(path).strip())
-    except ValueError:
-        key = b""
-    if len(key) != _BYTES:
-        raise FormatError(f"{path}: expected {2 * _BYTES} hexadecimal digits; delete it for a new one")
-    return key
+    return make_key(root / SERVER_FOLDER / _KEY, _LOSS)
 
 
 def refuse_people(
