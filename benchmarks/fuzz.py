@@ -145,6 +145,11 @@ def tables() -> list[Target]:
         of("judged.csv", PAIRS, files.read_judged_pairs),
         of("labels.csv", PAIRS, files.read_labels),
         of(
+            "machine.csv",
+            "judge_id,query_id,doc_id,score,status,reason\nj,q,d,.5,ok,\nj,r,d,,failed,HTTP 500\n",
+            files.read_machine_judgments,
+        ),
+        of(
             "disputes.csv",
             "query_id,doc_id,reason,n_yes,n_no\nq,d,no_majority,1,1\n",
             lambda path: check_disputes(read_delimited(path)),

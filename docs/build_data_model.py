@@ -20,6 +20,7 @@ FILES = {
     "pool": "`pool.csv`",
     "pool sources": "`pool_sources.csv`",
     "query design": "`query_design.csv`",
+    "machine judgments": "`machine.csv`",
     "tasks": "Label Studio JSON",
     "judgments": "`judgments.csv`",
     "dropped": "`dropped.csv`",

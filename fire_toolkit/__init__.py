@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fire_toolkit.formats.tables.table_files import read_items as read_items
     from fire_toolkit.formats.tables.table_files import read_judgments as read_judgments
     from fire_toolkit.formats.tables.table_files import read_labels as read_labels
+    from fire_toolkit.formats.tables.table_files import read_machine_judgments as read_machine_judgments
     from fire_toolkit.formats.tables.table_files import read_pool as read_pool
     from fire_toolkit.formats.tables.table_files import read_pool_sources as read_pool_sources
     from fire_toolkit.formats.tables.table_files import read_queries as read_queries
@@ -101,6 +102,7 @@ _HOMES = {
         "read_items",
         "read_judgments",
         "read_labels",
+        "read_machine_judgments",
         "read_pool",
         "read_pool_sources",
         "read_queries",

@@ -19,6 +19,9 @@ from fire_toolkit.tables.designs import QUERY_DESIGN as QUERY_DESIGN
 from fire_toolkit.tables.designs import SAMPLED, SEED, check_one_design
 from fire_toolkit.tables.designs import QueryDesign as QueryDesign
 from fire_toolkit.tables.designs import check_query_design as check_query_design
+from fire_toolkit.tables.machine import MACHINE_JUDGMENTS as MACHINE_JUDGMENTS
+from fire_toolkit.tables.machine import MachineJudgments as MachineJudgments
+from fire_toolkit.tables.machine import check_machine_judgments as check_machine_judgments
 
 Queries = NewType("Queries", pd.DataFrame)
 Items = NewType("Items", pd.DataFrame)

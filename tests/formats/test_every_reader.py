@@ -82,6 +82,7 @@ SEEDS: dict[str, bytes] = {
     "table_files.read_judgments": PAIRS.encode(),
     "table_files.read_judgments_and_repeats": PAIRS.encode(),
     "table_files.read_labels": PAIRS.encode(),
+    "table_files.read_machine_judgments": b"judge_id,query_id,doc_id,score\nj,q,d,.5\n",
     "table_files.read_pool": PAIRS.encode(),
     "table_files.read_pool_sources": b"query_id,doc_id,run_id,rank\nq,d,m,1\n",
     "table_files.read_pooled_runs": b"query_id,doc_id,run_id,rank\nq,d,m,1\n",

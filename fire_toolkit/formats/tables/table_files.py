@@ -18,6 +18,7 @@ from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     JUDGMENTS,
     LABELS,
+    MACHINE_JUDGMENTS,
     POOL,
     POOL_SOURCES,
     QUERY_DESIGN,
@@ -25,12 +26,14 @@ from fire_toolkit.tables import (
     Items,
     Judgments,
     Labels,
+    MachineJudgments,
     Pool,
     PoolSources,
     Queries,
     QueryDesign,
     check_items,
     check_labels,
+    check_machine_judgments,
     check_pool,
     check_pool_sources,
     check_queries,
@@ -174,6 +177,22 @@ def read_labels(path: str | Path) -> Labels:
     """
     file = Path(path) / "labels.csv" if Path(path).is_dir() else path
     return check_labels(_with_named_support(_read(file, LABELS)), where=str(file))
+
+
+def read_machine_judgments(path: str | Path) -> MachineJudgments:
+    """Return what a machine judge said: `machine.csv`, or the folder that holds it.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "machine.csv"
+        >>> _ = file.write_text("judge_id,query_id,doc_id,score\\nj,q,d1,.75\\n")
+        >>> read_machine_judgments(file)[["judge_id", "query_id", "doc_id", "score", "status"]]
+          judge_id query_id doc_id  score status
+        0        j        q     d1   0.75     ok
+    """
+    file = Path(path) / "machine.csv" if Path(path).is_dir() else path
+    return check_machine_judgments(_read(file, MACHINE_JUDGMENTS), where=str(file))
 
 
 def _with_named_support(labels: pd.DataFrame) -> pd.DataFrame:
