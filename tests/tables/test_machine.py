@@ -5,6 +5,7 @@ import pytest
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.tables import check_machine_judgments
+from fire_toolkit.tables.machine import one_answer_per_pair
 
 
 def table(**columns: object) -> pd.DataFrame:
@@ -48,3 +49,15 @@ def test_samples_of_one_pair_are_rows_of_their_own() -> None:
 
 def test_no_row_at_all_is_a_table() -> None:
     assert check_machine_judgments(table(score=1.0).iloc[:0]).empty
+
+
+def test_a_tie_of_samples_is_no_label_and_failures_count_for_nothing() -> None:
+    rows = [("a", 1, 0.9, "yes"), ("a", 2, 0.2, "no"), ("b", 1, 0.4, ""), ("b", 2, None, "")]
+    samples = pd.DataFrame(rows, columns=["doc_id", "sample_number", "score", "label"])
+    samples = samples.assign(judge_id="j", query_id="q", status=["ok", "ok", "ok", "failed"])
+    found = one_answer_per_pair(check_machine_judgments(samples))
+    assert found.drop(columns=["judge_id", "query_id"]).values.tolist() == [
+        ["a", pytest.approx(0.55), "", 2],
+        ["b", 0.4, "", 1],
+    ]
+    assert one_answer_per_pair(check_machine_judgments(samples.iloc[:0])).empty
