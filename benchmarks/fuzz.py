@@ -307,10 +307,11 @@ def ledgers() -> list[Target]:
     """Segments of the ledger, under the name that their damaged bytes have, so that they are looked into."""
     import pandas as pd
 
-    from fire_toolkit.campaign.ledger import LEDGER, _segment_bytes, check_ledger, read_ledger, segment_name
+    from fire_toolkit.campaign.ledger import LEDGER, SEGMENTS, check_ledger, read_ledger
+    from fire_toolkit.workspace.segments import segment_bytes, segment_name
 
     row = dict.fromkeys(LEDGER.names, "x") | {"state": "answered", "answer": '{"id": 1, "result": []}'}
-    content = _segment_bytes(check_ledger(pd.DataFrame([row])))
+    content = segment_bytes(check_ledger(pd.DataFrame([row])), SEGMENTS)
 
     def read(folder: Path) -> object:
         raw = (folder / "segment").read_bytes()

@@ -9,16 +9,15 @@ seen, so that appending twice, or merging what overlaps, changes nothing.
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NewType
+from typing import NewType
 
 import pandas as pd
 
 from fire_toolkit.errors import FormatError, TableError
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
-from fire_toolkit.workspace.manifests import finish_interrupted, write_files
+from fire_toolkit.workspace.segments import SegmentKind, append_segment, sound_segments
 
 Ledger = NewType("Ledger", pd.DataFrame)
 
@@ -27,11 +26,6 @@ EDITED = "edited"
 DELETED = "deleted"
 RESTORED = "restored"
 STATES = (ANSWERED, EDITED, DELETED, RESTORED)
-
-SCHEMA_VERSION = 1
-_SCHEMA_KEY = b"fire_toolkit.ledger"
-_SUFFIX = ".parquet"
-_NAME_LENGTH = 40
 
 LEDGER = TableSpec(
     "ledger",
@@ -52,6 +46,7 @@ LEDGER = TableSpec(
     ("row_id",),
     order=("annotation", "updated_at", "seen_at", "row_id"),
 )
+SEGMENTS = SegmentKind(LEDGER.names, b"fire_toolkit.ledger")
 
 
 def check_ledger(table: pd.DataFrame, *, where: str = "") -> Ledger:
@@ -112,26 +107,8 @@ def append_rows(folder: Path, rows: Ledger, *, known: Iterable[str] = ()) -> int
     """
     there = set(known)
     new = Ledger(rows[[row not in there for row in rows["row_id"]]]) if there else rows
-    if len(new):
-        content = _segment_bytes(new)
-        write_files({folder / segment_name(content): content})
+    append_segment(folder, new, SEGMENTS)
     return len(new)
-
-
-def segment_name(content: bytes) -> str:
-    """Return the file name of a segment: the hash of its bytes."""
-    return hashlib.sha256(content).hexdigest()[:_NAME_LENGTH] + _SUFFIX
-
-
-def _segment_bytes(rows: Ledger) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    columns = [pa.array(rows[name].array, pa.string()) for name in LEDGER.names]
-    table = pa.table(columns, LEDGER.names, metadata={_SCHEMA_KEY: str(SCHEMA_VERSION).encode()})
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
-    return buffer.getvalue()
 
 
 def read_ledger(folder: Path) -> Ledger:
@@ -145,7 +122,7 @@ def read_ledger(folder: Path) -> Ledger:
     """
     import pyarrow as pa
 
-    tables, problems = _read_segments(folder)
+    tables, problems = sound_segments(folder, SEGMENTS)
     if problems:
         raise FormatError(
             f"{'; '.join(problems)}; move {'it' if len(problems) == 1 else 'them'} out of the ledger "
@@ -165,42 +142,6 @@ def read_ledger(folder: Path) -> Ledger:
 def empty_ledger() -> Ledger:
     """Return a ledger without rows."""
     return check_ledger(pd.DataFrame({name: pd.Series(dtype="str") for name in LEDGER.names}))
-
-
-def _read_segments(folder: Path) -> tuple[list[Any], list[str]]:
-    """Return the Arrow table of each segment that is sound, and for each other one what is wrong."""
-    tables: list[Any] = []
-    problems: list[str] = []
-    if folder.is_dir():
-        finish_interrupted(folder)
-    for path in sorted(folder.glob(f"*{_SUFFIX}")):
-        try:
-            tables.append(_read_segment(path))
-        except FormatError as error:
-            problems.append(str(error))
-    return tables, problems
-
-
-def _read_segment(path: Path) -> Any:
-    """Return a segment's rows, which were checked when it was written, if no bit has changed since."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
-    if segment_name(content) != path.name:
-        raise FormatError(f"{path}: damaged, cut short or foreign: its name is not the hash of its bytes")
-    try:
-        file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-        version = (file.schema_arrow.metadata or {}).get(_SCHEMA_KEY, b"").decode()
-        rows = file.read(use_threads=False)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:100]})") from None
-    if version != str(SCHEMA_VERSION):
-        raise FormatError(f"{path}: no segment of schema {SCHEMA_VERSION} (found {version or 'none'})")
-    return rows.select(LEDGER.names).cast(pa.schema([(name, pa.large_string()) for name in LEDGER.names]))
 
 
 def latest_answers(ledger: Ledger) -> Ledger:

@@ -85,10 +85,10 @@ def serve(
     Every answer is on disk (campaign/page/answers.journal) before the page goes on, and `pull` brings it into
     the ledger, also while this runs. People elsewhere come through a proxy with TLS (--public-url).
     """
-    from fire_toolkit.pages.journal import Journal
     from fire_toolkit.pages.office import Office, Setting, check_shared
     from fire_toolkit.pages.server import PageServer, page_address
     from fire_toolkit.serving import stoppable, wait_to_be_stopped
+    from fire_toolkit.workspace.journal import Journal
 
     campaign = _begun()
     check_shared(campaign.campaign)

@@ -9,7 +9,7 @@ from fire_toolkit.campaign.ledger import ANSWERED, Ledger
 from fire_toolkit.campaign.ledger_rows import answer_text, gone_rows, with_states
 from fire_toolkit.campaign.records import QueueName
 from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
-from fire_toolkit.pages.journal import Record
+from fire_toolkit.workspace.journal import Record
 
 ANSWER, UNDO, CONSENT = "answer", "undo", "consent"
 SOURCE = "page:"

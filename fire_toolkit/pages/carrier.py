@@ -16,9 +16,9 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.answers import answer_rows, undone_rows
-from fire_toolkit.pages.journal import read_journal
 from fire_toolkit.pages.links import PLACE, end_links, read_links
 from fire_toolkit.syntax import parse_json
+from fire_toolkit.workspace.journal import read_journal
 from fire_toolkit.workspace.manifests import write_files
 
 

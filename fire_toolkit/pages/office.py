@@ -27,8 +27,8 @@ from fire_toolkit.errors import FireError, UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO, Asked, answer_rows, open_answers
 from fire_toolkit.pages.desk import Desk, Page, Task, make_desk, media_name, shown_page
-from fire_toolkit.pages.journal import Journal, Record
 from fire_toolkit.pages.links import read_links, session_hash, session_of
+from fire_toolkit.workspace.journal import Journal, Record
 
 MOST_SECONDS = 86400.0
 _LONGEST = 10_000

@@ -31,9 +31,9 @@ from fire_toolkit.campaign.ledger import (
     latest_answers,
     read_ledger,
     row_id,
-    segment_name,
 )
 from fire_toolkit.errors import FireError, FormatError, TableError
+from fire_toolkit.workspace.segments import segment_name
 
 
 def row(

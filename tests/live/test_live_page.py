@@ -14,7 +14,7 @@ import pytest
 from live_browser import Browser, open_browser
 from page_site import HOSTILE, make_workspace, run, serving
 
-from fire_toolkit.pages.journal import read_journal
+from fire_toolkit.workspace.journal import read_journal
 
 BACKSPACE = "\ue003"
 TIME = "return document.getElementById('video').currentTime"

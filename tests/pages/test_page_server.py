@@ -23,10 +23,10 @@ from fire_toolkit.cli.page import CONSENT, media_files
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.pages.carrier import journal_file
-from fire_toolkit.pages.journal import Journal, read_journal
 from fire_toolkit.pages.links import make_links
 from fire_toolkit.pages.office import Office, Setting
 from fire_toolkit.pages.server import PageServer, page_address
+from fire_toolkit.workspace.journal import Journal, read_journal
 
 
 @pytest.fixture(scope="module")

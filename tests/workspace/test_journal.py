@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.pages.journal import Journal, read_journal
+from fire_toolkit.workspace.journal import Journal, read_journal
 
 RECORDS = [{"n": number, "comment": "a\nb ‮ \ud800" * number} for number in range(3)]
 
