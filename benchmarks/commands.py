@@ -105,6 +105,8 @@ COMMANDS = (
     Command("report saturation", "report saturation", TABLES, (), 10),
     Command("report similarity", "report similarity --train train.csv",
             (*TABLES, "collection/queries.tsv", "train.csv"), (), 10),
+    Command("report html", "report html",
+            (*TABLES, *SOURCES, *LABELS, *JUDGED, "collection/queries.tsv"), (), 25),
     Command("next-round", "next-round --budget 5000", (*JUDGED, *LABELS, *QRELS), ("plan/*/pool.csv",), 10),
     Command("status", "status", (), (), 1),
     Command("pool again", "pool --out again", (*RUNS, *QRELS, *POOL, *SOURCES, *JUDGED, "labels/labels.csv"),

@@ -9,11 +9,12 @@ import pandas as pd
 
 from fire_toolkit.cli.common import say, say_notes
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.noise import corrected_rows
+from fire_toolkit.cli.noise import corrected_rows, join_with_votes
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import scores_with_uncertainty
+from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.trust import describe_trust
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.scoring.drawn import augmented_cell
@@ -32,11 +33,16 @@ class HonestRows(NamedTuple):
 
 
 def honest_rows(
-    given: Given, measures: tuple[str, ...], *, tell: Progress, policies: tuple[str, ...] = ("union",)
+    given: Given,
+    measures: tuple[str, ...],
+    joined: JudgedPairs,
+    *,
+    tell: Progress,
+    policies: tuple[str, ...] = ("union",),
 ) -> HonestRows:
-    """Return the rows of `score --honest` for what a command was given."""
+    """Return the rows of `score --honest` for what a command was given, its runs joined with the votes."""
     scores, notes = scores_with_uncertainty(
-        given.stored_runs,
+        joined,
         given.original,
         given.labels,
         measures,
@@ -46,7 +52,7 @@ def honest_rows(
         **given.draws,
         tell=tell,
     )
-    scores, corrected = corrected_rows(given, measures, scores)
+    scores, corrected = corrected_rows(given, measures, scores, joined)
     of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
     n_queries = int(given.original["query_id"].nunique())
     trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
@@ -58,7 +64,9 @@ def show_honest(
 ) -> None:
     """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
     with Progress() as tell:
-        scores, notes, corrected, trusted = honest_rows(given, measures, tell=tell, policies=policies)
+        tell("ranks of judged docs")
+        joined = join_with_votes(given, measures)
+        scores, notes, corrected, trusted = honest_rows(given, measures, joined, tell=tell, policies=policies)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
     is_on_paper = given.form in ("latex", "markdown")

@@ -21,8 +21,11 @@ from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 
-def workspace_facts(workspace: Workspace, given: Given) -> MethodFacts:
-    """Return what is known of the study in a workspace; stages that were not run leave blanks."""
+def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments | None = None) -> MethodFacts:
+    """Return what is known of the study in a workspace; stages that were not run leave blanks.
+
+    judgments: the workspace's, where they were read already.
+    """
     root = workspace.root
     guideline = read_guideline(workspace.setting("tasks", "guideline"))
     facts: dict[str, Any] = {
@@ -38,9 +41,8 @@ def workspace_facts(workspace: Workspace, given: Given) -> MethodFacts:
     path = root / "judgments/judgments.csv"
     if path.is_file():
         excluded = (facts["labels_by"] or {}).get("excluded", {})
-        facts |= _of_judgments(
-            judgments_from(given.use(path)), excluded, path.with_name("dropped.csv"), given
-        )
+        judgments = judgments_from(given.use(path)) if judgments is None else judgments
+        facts |= _of_judgments(judgments, excluded, path.with_name("dropped.csv"), given)
     return MethodFacts(**facts)
 
 

@@ -12,7 +12,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.inference.corrected import LabelErrors, corrected_scores, label_errors, why_uncorrected
 from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED, Votes, votes_by_design
 from fire_toolkit.inference.intervals import code_clusters
-from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
@@ -32,13 +32,28 @@ def votes_given(given: Given) -> Votes | None:
         return None
     if _are_settled(given):
         return Votes(pd.DataFrame(), 0, SETTLED)
-    tables: list[pd.DataFrame] = [given.labels]
-    if given.needed("labels").with_name("disputes.csv").is_file():
-        tables.append(given.disputes)
+    tables: list[pd.DataFrame] = [given.labels, *_disputes(given)]
     columns = [*PAIR, *DESIGN]
     return votes_by_design(
         pd.concat([t.reindex(columns=columns, fill_value="") for t in tables]), given.original
     )
+
+
+def _disputes(given: Given) -> list[pd.DataFrame]:
+    """Return the disputes beside the labels; nothing where there is no such file."""
+    is_there = given.needed("labels").with_name("disputes.csv").is_file()
+    return [given.disputes] if is_there else []
+
+
+def join_with_votes(given: Given, names: Sequence[str], *others: pd.DataFrame) -> JudgedPairs:
+    """Return the runs joined once with the pairs of the qrels, labels and `others`, and of disputes.
+
+    Disputes are read where votes may correct one of the measures, see `corrected_rows`.
+    """
+    is_corrected = any(not why_uncorrected(measure) for measure in parse_measures(names))
+    if is_corrected and set(DESIGN) <= set(given.labels.columns) and not _are_settled(given):
+        others = (*others, *(disputes.assign(relevance=0) for disputes in _disputes(given)))
+    return join_runs(given.stored_runs, given.original, given.labels, *others)
 
 
 def _are_settled(given: Given) -> bool:
@@ -87,13 +102,13 @@ def say_errors_of_augmented(given: Given) -> None:
 
 
 def corrected_rows(
-    given: Given, names: Sequence[str], scores: pd.DataFrame
+    given: Given, names: Sequence[str], scores: pd.DataFrame, joined: JudgedPairs
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return honest scores with C@k and P@k corrected for errors of votes, and what to say of it.
 
     Args:
         names: the measures.
-        scores: of `scores_with_uncertainty`.
+        scores: of `scores_with_uncertainty`. joined: of `join_with_votes`.
 
     Returns:
         The scores with estimate, estimate_low, estimate_high, estimate_method and estimate_n (pairs with a
@@ -109,7 +124,6 @@ def corrected_rows(
         named = ", ".join(measure.name for measure in measures)
         return scores, [f"{named}: not corrected for errors of votes: {reason}"]
     votes = errors.votes
-    joined = join_runs(given.stored_runs, given.original, votes.pairs[[*PAIR, "relevance"]])
     draws = dict(given.draws)
     clusters = code_clusters(joined.queries, draws.pop("clusters"))
     found = corrected_scores(joined, given.original, votes, measures, clusters=clusters, **draws)

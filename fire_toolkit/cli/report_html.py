@@ -11,23 +11,24 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from fire_toolkit.agreement import agreement_summary, annotator_profiles
+from fire_toolkit.agreement import AgreementSummary, annotator_profiles
 from fire_toolkit.cli import report_sections as sections
 from fire_toolkit.cli.common import current_workspace, n_of, relative_path, say, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.honest import honest_rows
 from fire_toolkit.cli.judged_files import grades_of, judgments_from
 from fire_toolkit.cli.methods_facts import workspace_facts
+from fire_toolkit.cli.noise import join_with_votes
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import compare_orders, score_differences
 from fire_toolkit.inference.compare import compare_runs
+from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import FIRST, judged_at
 from fire_toolkit.paper_tables import by_length
-from fire_toolkit.paper_tables.methods import drawn_paragraph, methods_paragraphs
+from fire_toolkit.paper_tables.methods import MethodFacts, drawn_paragraph, methods_paragraphs
 from fire_toolkit.report import Section, render_page
-from fire_toolkit.scoring import score_runs
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.workspace.config import Workspace
 
@@ -82,6 +83,18 @@ class _Workspace:
         return judgments_from(self.given.use(path)) if path.is_file() else None
 
     @cached_property
+    def joined(self) -> JudgedPairs:
+        """The runs, each ranked once, with every pair that the qrels, labels and disputes hold."""
+        self.tell("ranks of judged docs")
+        return join_with_votes(self.given, self.measures, self.given.augmented)
+
+    @cached_property
+    def facts(self) -> MethodFacts:
+        """What is known of how the labels were made."""
+        self.tell("agreement")
+        return workspace_facts(self.workspace, self.given, judgments=self.judgments)
+
+    @cached_property
     def pseudonyms(self) -> dict[str, str]:
         """Annotator → annotator 1, 2, …, the busiest first."""
         if self.judgments is None:
@@ -114,34 +127,32 @@ class _Workspace:
     def sections(self) -> Iterator[Section]:
         """Yield the sections in their order."""
         given = self.given
-        found = honest_rows(given, self.measures, tell=self.tell)
+        found = honest_rows(given, self.measures, self.joined, tell=self.tell)
         yield sections.what_was_judged(found.scores, given.original, given.augmented)
-        if self.judgments is not None:
-            yield self._agreement(self.judgments)
+        if self.judgments is not None and self.facts.agreement is not None:
+            yield self._agreement(self.judgments, self.facts.agreement)
         yield sections.of_scores(found.scores, [*found.notes, *found.corrected])
         if len(given.stored_runs) > 1:
             yield from self._comparisons()
-        captions = (given.stored_runs, given.original, given.augmented, given.queries, (FIRST,))
+        captions = (self.joined, given.original, given.augmented, given.queries, (FIRST,))
         seed = given.draws["seed"]
         yield sections.of_lengths(by_length(*captions, n_resamples=_DRAWS_OF_LENGTHS, seed=seed))
         yield sections.of_judged(self._judged_by_depth(), found.trusted)
-        facts = workspace_facts(self.workspace, Given({}))
-        texts = [drawn_paragraph(title, text, "text") for title, text in methods_paragraphs(facts)]
+        texts = [drawn_paragraph(title, text, "text") for title, text in methods_paragraphs(self.facts)]
         yield Section("methods", "Methods", texts)
         yield self._manifests()
 
-    def _agreement(self, judgments: Judgments) -> Section:
+    def _agreement(self, judgments: Judgments, summary: AgreementSummary) -> Section:
         first = first_round(judgments)
-        grades = grades_of(first, None)
-        profiles = annotator_profiles(first, grades=grades)
+        profiles = annotator_profiles(first, grades=grades_of(first, None))
         shown = profiles.assign(annotator_id=profiles["annotator_id"].map(self.pseudonyms))
-        return sections.of_agreement(agreement_summary(first, grades=grades, all_rounds=True), shown)
+        return sections.of_agreement(summary, shown)
 
     def _comparisons(self) -> Iterator[Section]:
         given, labellings = self.given, {"original": self.given.original, "augmented": self.given.augmented}
         yield sections.of_differences(
             *score_differences(
-                given.stored_runs,
+                self.joined,
                 given.original,
                 self.compared,
                 augmented=given.augmented,
@@ -150,17 +161,23 @@ class _Workspace:
                 tell=self.tell,
             )
         )
-        runs = given.stored_runs
         yield sections.of_orders(
-            compare_orders(runs, labellings, self.compared, **given.draws, tell=self.tell)
+            compare_orders(self.joined, labellings, self.compared, **given.draws, tell=self.tell)
         )
+        self.tell("overlap")
         yield sections.of_overlap(*compare_runs(given.runs_to(_DEPTH), depth=_DEPTH, rbo_p=(0.9,)))
 
     def _judged_by_depth(self) -> pd.DataFrame:
-        names = [judged_at(k) for k in range(1, _DEPTH + 1)]
-        given = self.given
-        scores, _ = score_runs(given.stored_runs, given.original, names, augmented=given.augmented)
-        return scores[(scores["qrels"] == "augmented") & (scores["query_id"] == "all")]
+        measures = [judged_at(k) for k in range(1, _DEPTH + 1)]
+        labelling = self.joined.label(self.given.augmented)
+        rows = [
+            {"run_id": run_id, "measure": measure.name, "value": measure.aggregate(values)}
+            for run_id in self.joined.places
+            for measure, values in zip(
+                measures, self.joined.values(run_id, labelling, measures).T, strict=True
+            )
+        ]
+        return pd.DataFrame(rows)
 
     def _manifests(self) -> Section:
         found = sorted({*self.root.glob("*manifest.json"), *self.root.glob("[!.]*/*manifest.json")})

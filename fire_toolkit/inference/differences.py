@@ -23,11 +23,10 @@ from fire_toolkit.inference.intervals import (
     percentiles,
     terms_of,
 )
-from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, Tell, join_runs, silent
 from fire_toolkit.inference.resampling import flipped_sums, summable
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
 from fire_toolkit.tables import PoolSources, Qrels
 
@@ -69,7 +68,7 @@ class Differences(_Differences, Result):
 
 
 def score_differences(
-    runs: AnyRun | Sequence[AnyRun],
+    runs: Runs,
     original: Qrels,
     measures: Sequence[str | Measure],
     *,

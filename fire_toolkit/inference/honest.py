@@ -28,11 +28,10 @@ from fire_toolkit.inference.intervals import (
     percentiles,
     terms_of,
 )
-from fire_toolkit.inference.judged_pairs import PooledPairs, Tell, join_runs, silent, values_of
+from fire_toolkit.inference.judged_pairs import PooledPairs, Runs, Tell, join_runs, silent, values_of
 from fire_toolkit.inference.trust import describe_estimates, describe_trust
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
-from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.qrels import augment_qrels, change_counts
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Labels, PoolSources, Qrels
@@ -77,7 +76,7 @@ class Honest(_Honest, Result):
 
 
 def scores_with_uncertainty(
-    runs: AnyRun | Sequence[AnyRun],
+    runs: Runs,
     original: Qrels,
     labels: Labels,
     measures: Sequence[str | Measure],

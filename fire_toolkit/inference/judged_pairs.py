@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints, places_among
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import ABSENT, all_pairs, code_together
 from fire_toolkit.measures import (
     CodedQrels,
@@ -40,12 +40,26 @@ class JudgedPairs(CodedQrels):
     """
 
     places: Mapping[str, JudgedRanking] = field(default_factory=dict)
+    labelled: list[tuple[Qrels, CodedQrels]] = field(default_factory=list, repr=False)
 
     def label(self, qrels: Qrels) -> CodedQrels:
-        """Return the labelling of qrels whose pairs were part of the join."""
+        """Return the labelling of qrels, the same object for the same table.
+
+        Raises:
+            JoinError: a pair was no part of the join.
+        """
+        known = next((labelling for table, labelling in self.labelled if table is qrels), None)
+        if known is not None:
+            return known
+        place = self.find_rows(qrels)
+        if (place < 0).any():
+            query_id, doc_id = qrels.loc[place < 0, ["query_id", "doc_id"]].iloc[0]
+            raise JoinError(f"qrels: the runs were not joined with query {query_id!r} and doc {doc_id!r}")
         relevance = np.full(len(self.pairs), ABSENT, dtype=np.int64)
-        relevance[self.find_rows(qrels)] = qrels["relevance"].to_numpy(dtype=np.int64)
-        return CodedQrels(self.queries, self.docs, self.pairs, relevance, self.stratum)
+        relevance[place] = qrels["relevance"].to_numpy(dtype=np.int64)
+        labelling = CodedQrels(self.queries, self.docs, self.pairs, relevance, self.stratum)
+        self.labelled.append((qrels, labelling))
+        return labelling
 
     def within(self, queries: Ints) -> JudgedPairs:
         """Return the join of some queries (ascending), which become 0, 1, ..."""
@@ -76,20 +90,25 @@ class JudgedPairs(CodedQrels):
         return (note,) if note else ()
 
 
-def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.DataFrame) -> JudgedPairs:
+def join_runs(runs: Runs, original: Qrels, *others: pd.DataFrame) -> JudgedPairs:
     """Return runs joined with every pair of `original` and of `others`.
 
     Args:
         runs: Run tables, each of one or more runs; or runs that are read when they are joined, such as
-            `formats.runs.read.open_run` returns.
+            `formats.runs.read.open_run` returns; or what this function returned, joined with these tables
+            and maybe more.
         original: its queries are the universe.
         others: tables with query_id, doc_id and relevance: corrected qrels, labels.
 
     Raises:
         UsageError: no run.
         JoinError: no query; `others` have queries of their own; a run is for another split or collection,
-            see `check_run_fits`.
+            see `check_run_fits`; what was joined has other queries.
     """
+    if isinstance(runs, JudgedPairs):
+        if not runs.queries.equals(pd.Index(original["query_id"].unique()).sort_values()):
+            raise JoinError("qrels: the runs were joined with those of other queries")
+        return runs
     stored = list_stored(runs)
     if not stored:
         raise UsageError("no run given; expected at least one that is not empty")
@@ -106,6 +125,9 @@ def join_runs(runs: AnyRun | Sequence[AnyRun], original: Qrels, *others: pd.Data
 def values_of(ranking: JudgedRanking, measure: Measure) -> Floats:
     """Return a measure's value of each query, its modifiers applied."""
     return measure.per_query(measure.view(ranking))
+
+
+Runs = AnyRun | Sequence[AnyRun] | JudgedPairs
 
 
 @dataclass(frozen=True, eq=False)

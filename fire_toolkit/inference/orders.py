@@ -20,9 +20,8 @@ from fire_toolkit.inference.intervals import (
     of_means,
     terms_of,
 )
-from fire_toolkit.inference.judged_pairs import Tell, join_runs, silent
+from fire_toolkit.inference.judged_pairs import Runs, Tell, join_runs, silent
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels
 
@@ -52,7 +51,7 @@ class Orders(_Orders, Result):
 
 
 def compare_orders(
-    runs: AnyRun | Sequence[AnyRun],
+    runs: Runs,
     labellings: Mapping[str, Qrels],
     measures: Sequence[str | Measure],
     *,

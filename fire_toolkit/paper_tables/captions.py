@@ -19,12 +19,11 @@ from fire_toolkit.inference.intervals import (
     percentiles,
     terms_of,
 )
-from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell, join_runs, silent, values_of
+from fire_toolkit.inference.judged_pairs import JudgedPairs, Runs, Tell, join_runs, silent, values_of
 from fire_toolkit.inference.resampling import summable
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import solved_at
-from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.tables import Qrels, Queries
 
 LENGTH_COLUMNS = {
@@ -63,7 +62,7 @@ POSITIVES = "positives"
 
 
 def by_length(
-    runs: AnyRun | Sequence[AnyRun],
+    runs: Runs,
     original: Qrels,
     augmented: Qrels,
     queries: Queries,
@@ -155,7 +154,7 @@ def _limits(
 
 
 def saturation(
-    runs: AnyRun | Sequence[AnyRun], original: Qrels, augmented: Qrels, measures: Sequence[str | Measure]
+    runs: Runs, original: Qrels, augmented: Qrels, measures: Sequence[str | Measure]
 ) -> pd.DataFrame:
     """Return the share of queries on which nothing is left to win: the measure has its greatest value, 1.
 
@@ -203,7 +202,7 @@ def _shares(won: dict[str, Bools]) -> dict[str, float]:
 
 
 def by_similarity(
-    runs: AnyRun | Sequence[AnyRun],
+    runs: Runs,
     original: Qrels,
     augmented: Qrels,
     similarity: pd.Series,

@@ -10,9 +10,10 @@ from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference import compare_orders, score_differences, scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import PooledPairs, join_runs
 from fire_toolkit.measures import code_qrels, judge_run
+from fire_toolkit.paper_tables import by_length
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.scoring import score_runs
-from fire_toolkit.tables import check_labels, check_qrels
+from fire_toolkit.tables import check_labels, check_qrels, check_queries
 
 MEASURES = ["C@1", "C@3", "R@3", "AP@3", "nDCG@3", "MnR", "bpref", "Judged@3"]
 MakeWorld = Callable[..., Any]
@@ -177,3 +178,36 @@ def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
         honest(world, clusters=pd.Series({"q00": "v"}))
     with pytest.raises(UsageError, match=r"clusters: all queries are in one \('v'\)"):
         honest(world, clusters=pd.Series("v", index=world.original["query_id"]))
+
+
+def test_runs_joined_once_give_what_runs_give(make_world: MakeWorld) -> None:
+    world = make_world(3)
+    augmented, _ = augment_qrels(world.original, world.labels)
+    joined = join_runs(world.runs, world.original, world.labels, augmented)
+    labellings = {"original": world.original, "augmented": augmented}
+    queries = check_queries(
+        pd.DataFrame({"query_id": sorted(set(world.original["query_id"])), "text": "a b"})
+    )
+
+    def tables(runs: Any) -> list[pd.DataFrame]:
+        draws: Any = {"n_resamples": 50}
+        return [
+            scores_with_uncertainty(runs, world.original, world.labels, MEASURES, **draws).scores,
+            score_differences(runs, world.original, MEASURES, augmented=augmented, **draws).table,
+            compare_orders(runs, labellings, MEASURES, **draws).swaps,
+            by_length(runs, world.original, augmented, queries, MEASURES, **draws),
+        ]
+
+    for expected, found in zip(tables(world.runs), tables(joined), strict=True):
+        pd.testing.assert_frame_equal(expected, found)
+
+
+def test_what_was_not_joined_is_refused(make_world: MakeWorld) -> None:
+    world = make_world(3)
+    joined = join_runs(world.runs, world.original)
+    fewer = check_qrels(world.original.iloc[1:].reset_index(drop=True))
+    with pytest.raises(JoinError, match="joined with those of other queries"):
+        score_differences(joined, fewer, MEASURES)
+    augmented, _ = augment_qrels(world.original, world.labels)
+    with pytest.raises(JoinError, match="not joined with query 'q00' and doc"):
+        score_differences(joined, world.original, MEASURES, augmented=augmented)
