@@ -17,6 +17,7 @@ from fire_toolkit.tables.designs import DEEP, ORIGINAL, SAMPLE, SHALLOW
 
 POLICIES = ("union", "override", "drop")
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
+SHARED = "shared"
 
 
 class _Augmented(NamedTuple):
@@ -38,7 +39,8 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
     - `original`: in the original qrels and not labelled; its relevance stays, be it positive, an
       explicit 0, or −1 (pooled, not judged);
     - `confirmed`, `rejected`: an original positive labelled positive, or not;
-    - `new`, `irrelevant`: any other pair (absent, 0 or −1 in the original qrels) labelled positive, or not.
+    - `new`, `irrelevant`: any other pair (absent, 0 or −1 in the original qrels) labelled positive, or not;
+    - `shared`: such a pair that nobody judged, and whose label is another's (column shared_from of labels).
 
     Args:
         original: the benchmark's qrels; column source is not used.
@@ -79,6 +81,11 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
     labelled = np.concatenate([labels["relevance"].to_numpy(dtype=np.float64), np.full(n_rest, np.nan)])
     pairs = pairs.assign(original_relevance=before, label_relevance=labelled)
     source = _sources(before, labelled)
+    if "shared_from" in labels:
+        is_shared = np.append(
+            (labels["shared_from"].fillna("") != "").to_numpy(), np.zeros(n_rest, dtype=bool)
+        )
+        source[is_shared & np.isin(source, ["new", "irrelevant"])] = SHARED
     pairs["relevance"] = _merged(before, labelled, source == "rejected", policy)
     pairs["source"] = pd.array(source, dtype="str")
     changes = check_changes(pairs)
@@ -145,7 +152,8 @@ def change_counts(changes: Changes) -> dict[str, int]:
     Returns:
         original, confirmed, rejected (together the original positives), new, irrelevant, and
         original_not_positive: pairs that stand in the original qrels with a relevance below 1 and were
-        not labelled. Sources without a pair count 0.
+        not labelled. Sources without a pair count 0. Where labels were shared also shared (pairs that
+        nobody judged, apart from new and irrelevant) and shared_positive, those of them that are positive.
 
     Examples:
         >>> change_counts(check_changes(pd.DataFrame({
@@ -155,9 +163,12 @@ def change_counts(changes: Changes) -> dict[str, int]:
     """
     not_positive = (changes["source"] == "original") & (changes["original_relevance"] < 1)
     counted = changes.loc[~not_positive, "source"].value_counts()
-    return {source: int(counted.get(source, 0)) for source in SOURCES} | {
-        "original_not_positive": int(not_positive.sum())
-    }
+    counts = {source: int(counted.get(source, 0)) for source in SOURCES}
+    counts["original_not_positive"] = int(not_positive.sum())
+    if n_shared := int(counted.get(SHARED, 0)):
+        is_positive = (changes["source"] == SHARED) & (changes["relevance"] >= 1)
+        counts |= {"shared": n_shared, "shared_positive": int(is_positive.sum())}
+    return counts
 
 
 def count_lowered(changes: Changes) -> int:

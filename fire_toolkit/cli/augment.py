@@ -10,6 +10,7 @@ import click
 from fire_toolkit.cli.common import json_option, n_of, numbers_of, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
+from fire_toolkit.cli.judged_once import counts_of_shared, shared_once, words_of_shared
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_errors
 from fire_toolkit.cli.options import reads
@@ -38,14 +39,16 @@ def augment(given: Given, policy: str | None) -> None:
     file = given.out("augmented/qrels.txt")
     original, labels = given.original, given.labels
     policy = str(setting_or_default(policy, "augment", "policy"))
-    augmented, changes = augment_qrels(original, labels, policy=policy)
+    shared = shared_once(given, labels)
+    augmented, changes = augment_qrels(original, shared.labels, policy=policy)
     augmented, beside, design = designed(given, augmented, file.name)
     contents: dict[str, Any] = {file.name: trec_qrels_text(augmented), "changes.csv": changes, **beside}
     counts = change_counts(changes)
+    alike = counts_of_shared(shared)
     lost = queries_without_positive(changes)
     n_lowered = count_lowered(changes)
-    more: dict[str, Any] = {"lowered": n_lowered, "queries_without_positive": lost}
-    words = [f"policy {policy}: {numbers_of(counts)}"]
+    more: dict[str, Any] = {"lowered": n_lowered, "queries_without_positive": lost, **alike}
+    words = [f"policy {policy}: {numbers_of(counts)}", *words_of_shared(counts | alike)]
     if (errors := errors_given(given)) is not None:
         more["label_errors"] = numbers_of_errors(errors)
         words.append(words_of_errors(more["label_errors"]))

@@ -9,6 +9,7 @@ import pandas as pd
 
 from fire_toolkit.cli.common import say, say_notes
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_once import shared_once, words_of_shared
 from fire_toolkit.cli.noise import corrected_rows, join_with_votes
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.score_design import design_if_any
@@ -41,10 +42,11 @@ def honest_rows(
     policies: tuple[str, ...] = ("union",),
 ) -> HonestRows:
     """Return the rows of `score --honest` for what a command was given, its runs joined with the votes."""
+    shared = shared_once(given, given.labels)
     scores, notes = scores_with_uncertainty(
         joined,
         given.original,
-        given.labels,
+        shared.labels,
         measures,
         sources=given.sources_if_any,
         policies=policies,
@@ -52,11 +54,13 @@ def honest_rows(
         **given.draws,
         tell=tell,
     )
-    scores, corrected = corrected_rows(given, measures, scores, joined)
+    scores, corrected = corrected_rows(given, measures, scores, joined, n_shared=shared.n_shared)
     of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
     n_queries = int(given.original["query_id"].nunique())
     trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
-    return HonestRows(scores, [note for note in notes if note not in trusted], list(corrected), trusted)
+    counts = {"shared": shared.n_shared, "shared_positive": shared.n_positive}
+    said = [*words_of_shared(counts), *(note for note in notes if note not in trusted)]
+    return HonestRows(scores, said, list(corrected), trusted)
 
 
 def show_honest(
@@ -65,7 +69,8 @@ def show_honest(
     """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
     with Progress() as tell:
         tell("ranks of judged docs")
-        joined = join_with_votes(given, measures)
+        shared = shared_once(given, given.labels)
+        joined = join_with_votes(given, measures, *([shared.labels] if shared.n_shared else []))
         scores, notes, corrected, trusted = honest_rows(given, measures, joined, tell=tell, policies=policies)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")

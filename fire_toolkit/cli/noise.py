@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.cli.common import say, workspace_path
+from fire_toolkit.cli.common import n_of, say, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.inference.corrected import LabelErrors, corrected_scores, label_errors, why_uncorrected
 from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED, Votes, votes_by_design
@@ -20,6 +20,10 @@ from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.settled import settled_by
 
 METHOD = "corrected for label errors"
+SHARED = (
+    "{} of another pair (pool --judge-once), and no vote tells how often it errs there; "
+    "judge those pairs too, or take the scores as labelled"
+)
 ASSUMED = (
     "the correction is unbiased where votes err independently; pairs that are hard for everybody can leave "
     "it 2 points too high, and only an audit shows them (`audit-labels`)"
@@ -102,13 +106,14 @@ def say_errors_of_augmented(given: Given) -> None:
 
 
 def corrected_rows(
-    given: Given, names: Sequence[str], scores: pd.DataFrame, joined: JudgedPairs
+    given: Given, names: Sequence[str], scores: pd.DataFrame, joined: JudgedPairs, *, n_shared: int = 0
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return honest scores with C@k and P@k corrected for errors of votes, and what to say of it.
 
     Args:
         names: the measures.
         scores: of `scores_with_uncertainty`. joined: of `join_with_votes`.
+        n_shared: labels that are another pair's: with any nothing is corrected.
 
     Returns:
         The scores with estimate, estimate_low, estimate_high, estimate_method and estimate_n (pairs with a
@@ -120,6 +125,8 @@ def corrected_rows(
         return scores, []
     errors = errors_given(given)
     reason = NO_DESIGN if errors is None else errors.reason
+    if n_shared:
+        reason = SHARED.format(n_of(n_shared, "label"))
     if errors is None or reason:
         named = ", ".join(measure.name for measure in measures)
         return scores, [f"{named}: not corrected for errors of votes: {reason}"]

@@ -26,6 +26,8 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import named
+from fire_toolkit.cli.judged_once import FILE as JUDGED_ONCE
+from fire_toolkit.cli.judged_once import pooled_once
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import queries_own_items
@@ -85,6 +87,13 @@ _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
     help="Also pool original positives that no run found, or the strategy left out; beyond the budget.",
 )
 @click.option(
+    "--judge-once",
+    multiple=True,
+    metavar="FILE",
+    help="Pairs of captions or items that are alike, of `audit` (may be repeated): one of them is asked, and "
+    "`augment` shares its label.",
+)
+@click.option(
     "--judged",
     multiple=True,
     metavar="FILE",
@@ -109,6 +118,7 @@ def pool(
     deep_queries: float | None,
     deep_depth: int | None,
     include_originals: bool | None,
+    judge_once: tuple[str, ...],
     judged: tuple[str, ...],
     previous: str | None,
 ) -> None:
@@ -125,7 +135,7 @@ def pool(
     folder = given.out("pool")
     chosen: dict[str, Any] = {"depth": depth, "strategy": strategy, "budget": budget, "per_query": per_query}
     chosen |= {"deep_queries": deep_queries, "deep_depth": deep_depth, "seed": given.values["seed"]}
-    chosen |= {"include_originals": include_originals}
+    chosen |= {"include_originals": include_originals, "judge_once": list(judge_once) or None}
     parameters = {name: setting_or_default(value, "pool", name) for name, value in chosen.items()}
     write_pool(given, folder, parameters, *pool_given(given, parameters, judged, previous))
 
@@ -138,6 +148,7 @@ def write_pool(
     tables = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
     tables |= {} if result.design is None else {"query_design.csv": result.design}
+    tables |= {} if result.alike is None else {JUDGED_ONCE: result.alike}
     tables |= {"undrawn.csv": result.undrawn} if len(result.undrawn) else {}
     given.write(folder, tables, "pool", parameters | _settled(given, parameters, result), result.counts)
     given.summarise(result.counts, _words(result.counts, parameters))
@@ -170,9 +181,10 @@ def pool_given(
     qrels = given.path("qrels")
     originals = read_qrels(given.use(qrels)) if qrels else None
     earlier = earlier or _read_earlier(given, judged, previous)
+    options = {name: value for name, value in parameters.items() if name != "judge_once"}
     result = pool_runs(
         runs,
-        **{**parameters, **{name: parameters[name] or None for name in _OPTIONAL}},
+        **{**options, **{name: parameters[name] or None for name in _OPTIONAL}},
         originals=originals,
         labels=_labels_so_far(given) if parse_strategy(parameters["strategy"]).reads_labels else None,
         judged=earlier.judged,
@@ -180,6 +192,8 @@ def pool_given(
         round_number=earlier.next_round,
         own_items=own_items,
     )
+    if alike := parameters["judge_once"]:
+        result = pooled_once(given, result, alike, parameters["strategy"], earlier.judged)
     return result, earlier
 
 
@@ -368,6 +382,8 @@ def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:
         words.append(f"{n_deep} drawn with seed {parameters['seed']} to be judged to depth {deep}")
     if counts.get("own_items"):
         words.append(f"{n_of(counts['own_items'], 'pair')} of a query and its own item left out")
+    if "judged_once" in counts:
+        words.append(f"{counts['judged_once']:,} more take the label of a pair that is alike")
     stopped = {name[8:]: n for name, n in counts.items() if name.startswith("stopped_")}
     if stopped:
         words.append(f"queries stopped: {numbers_of(stopped)}")

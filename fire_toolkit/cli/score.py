@@ -23,6 +23,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
+from fire_toolkit.cli.judged_once import say_shared
 from fire_toolkit.cli.noise import say_errors_of_augmented
 from fire_toolkit.cli.options import (
     accept_unpooled_option,
@@ -156,6 +157,7 @@ def score(
         given.write_table(curves, points, "score", own)
     given.say_unpooled()
     say_errors_of_augmented(given)
+    say_shared(given)
     runs = given.values["runs"]
     if not runs or len(runs) > 1:
         ids = (("--query-ids", "query_ids"), ("--doc-ids", "doc_ids"))

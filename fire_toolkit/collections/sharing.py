@@ -88,6 +88,74 @@ def mark_shared(labels: Labels, judgments: Judgments) -> Labels:
     return check_labels(labels.merge(named, on=PAIR, how="left").fillna({"shared_from": ""}))
 
 
+@dataclass(frozen=True)
+class SharedOnce:
+    """Labels with those that pairs judged once take from their group, and what was counted.
+
+    labels: shared ones have a column shared_from, the pair (query id, doc id) whose label they are, and
+    n_judgments 0; n_shared: so many, n_positive of them positive; n_own: pairs not asked that were judged all
+    the same, whose own answers stand, n_differ: of them, with another relevance than an asked pair of their
+    group; n_waiting: pairs whose group has no label; n_conflicts: pairs whose group has labels that differ.
+    """
+
+    labels: Labels
+    n_shared: int = 0
+    n_positive: int = 0
+    n_own: int = 0
+    n_differ: int = 0
+    n_waiting: int = 0
+    n_conflicts: int = 0
+
+
+def share_among_alike(labels: Labels, pairs: pd.DataFrame, *, disputed: pd.DataFrame) -> SharedOnce:
+    """Return labels with those of pairs that were judged once given to the pairs that ask the same.
+
+    A pair that was judged itself keeps its own label, and stays without one where it is in dispute. Where
+    labels of a group differ in relevance nothing is shared in it.
+
+    Args:
+        labels: what people's judgments became.
+        pairs: query_id, doc_id, group, is_asked, of `pooling.judge_once`.
+        disputed: query_id, doc_id of judged pairs without a label.
+
+    Examples:
+        >>> labels = check_labels(pd.DataFrame(
+        ...     {"query_id": ["q1"], "doc_id": "d", "label": "relevant", "relevance": [1]}))
+        >>> pairs = pd.DataFrame({"query_id": ["q1", "q2"], "doc_id": "d", "group": 1,
+        ...                       "is_asked": [True, False]})
+        >>> shared = share_among_alike(labels, pairs, disputed=labels[:0])
+        >>> shared.n_shared, shared.labels[["query_id", "relevance", "shared_from"]].values.tolist()
+        (1, [['q1', 1, ''], ['q2', 1, 'q1 d']])
+    """
+    rows = pair_rows(pairs, labels)
+    known = pairs[rows >= 0].assign(row=rows[rows >= 0])
+    known["relevance"] = labels["relevance"].to_numpy()[known["row"]]
+    known = known.sort_values(["group", "is_asked", *PAIR], ascending=[True, False, True, True])
+    n_grades = known.groupby("group")["relevance"].nunique()
+    first = known.drop_duplicates("group").set_index("group")
+    others = pairs[~pairs["is_asked"] & (rows < 0) & (pair_rows(pairs, disputed) < 0)]
+    of_group = others["group"].map(n_grades).fillna(0)
+    taking = others[of_group == 1]
+    source = first.loc[taking["group"]]
+    added = labels.iloc[source["row"].to_numpy()].reset_index(drop=True)
+    names = (source["query_id"] + " " + source["doc_id"]).to_numpy()
+    added = added.assign(**{name: taking[name].to_numpy() for name in PAIR}, shared_from=names)
+    added = added.assign(method="shared", n_judgments=0, n_agree=0)
+    own = known[~known["is_asked"]]
+    asked = own["group"].map(first.loc[first["is_asked"].to_numpy(dtype=bool), "relevance"])
+    before: pd.DataFrame = labels if "shared_from" in labels else labels.assign(shared_from="")
+    whole = check_labels(pd.concat([before, added[before.columns]], ignore_index=True))
+    return SharedOnce(
+        labels=whole if len(added) else labels,
+        n_shared=len(added),
+        n_positive=int((added["relevance"] >= 1).sum()),
+        n_own=len(own) + int((~pairs["is_asked"] & (pair_rows(pairs, disputed) >= 0)).sum()),
+        n_differ=int((asked.notna() & (asked != own["relevance"])).sum()),
+        n_waiting=int((of_group == 0).sum()),
+        n_conflicts=int((of_group > 1).sum()),
+    )
+
+
 def _share(
     judged: pd.DataFrame, queries: Queries, choice: str, other_key: list[str], mark: str
 ) -> tuple[pd.DataFrame, int, int]:

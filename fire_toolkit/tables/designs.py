@@ -46,6 +46,18 @@ UNDRAWN = TableSpec(
     ("query_id", "doc_id"),
 )
 
+# Pairs that ask the same: those of a group that are asked, and those that take their label.
+JUDGED_ONCE = TableSpec(
+    "pairs judged once",
+    (
+        Column("query_id", "id"),
+        Column("doc_id", "id"),
+        Column("group", "int", minimum=1),
+        Column("is_asked", "bool"),
+    ),
+    ("query_id", "doc_id"),
+)
+
 
 def check_query_design(table: pd.DataFrame, *, where: str = "") -> QueryDesign:
     """Return `table` as QueryDesign, or raise `TableError` with all that is wrong with it.

@@ -64,3 +64,48 @@ def test_a_lowered_grade_is_counted_apart(fire: Fire, labelled: Path, policy: st
     told = fire(*WORDS, "--policy", policy).stderr
     assert f"1 of the confirmed have a lower grade than in the original qrels, {words}" in told
     assert "3 0 a " + ("1" if policy == "override" else "2") in (labelled / "out.txt").read_text()
+
+
+def test_pairs_judged_once_take_a_label_and_every_number_says_so(folder: Path, fire: Fire) -> None:
+    (folder / "clip.run").write_text("1 Q0 b 1 9 clip\n2 Q0 b 1 9 clip\n2 Q0 a 2 8 clip\n")
+    (folder / "alike.csv").write_text("query_id,other_id\n1,2\n")
+    pooled = fire("pool", "clip.run", "--qrels", "qrels.txt", "--judge-once", "alike.csv", "--out", "pool")
+    assert "1 group of captions that are alike, the largest of 2" in pooled.stderr
+    assert "2 pairs of 2 queries" in pooled.stderr
+    assert "1 more take the label of a pair that is alike" in pooled.stderr
+    (folder / "labels.csv").write_text("query_id,doc_id,label,relevance\n1,b,relevant,1\n")
+    files = ("--qrels", "qrels.txt", "--labels", "labels.csv")
+    made = fire("augment", *files, "--pool", "pool", "--out", "out.txt")
+    said = "1 label shared by pairs that are alike, 1 of them positive: nobody judged these pairs"
+    assert said in made.stderr
+    assert "2 0 b 1" in (folder / "out.txt").read_text().splitlines()
+    assert "2,b,,1,1,shared" in (folder / "changes.csv").read_text().splitlines()
+    counts = json.loads((folder / "out.txt.manifest.json").read_text())["counts"]
+    assert (counts["new"], counts["shared"], counts["shared_positive"]) == (1, 1, 1)
+    scored = fire("score", "clip.run", "--qrels", "qrels.txt", "--augmented", "out.txt", "-m", "C@1")
+    assert said in scored.stderr
+    assert "100.0 (0.0 + 100.0)" in scored.stdout
+    words = ("clip.run", *files, "--pool-sources", "pool", "-m", "C@1", "--resamples", "10")
+    honest = fire("score", "--honest", *words)
+    assert "100.0 (0.0 + 100.0)" in honest.stdout
+    assert said in honest.stderr
+    assert "C@1: not corrected for errors of votes: 1 label of another pair (pool" in honest.stderr
+
+
+@pytest.mark.parametrize(
+    ("table", "more", "words"),
+    [
+        ("query_id,text\n1,a\n", (), "expected query_id or doc_id, and same_as or other_id"),
+        ("query_id,other_id\n1,9\n", (), "9 is not among the queries"),
+        ("query_id,other_id\n1,2\n", ("--strategy", "move-to-front"), "does not go with strategy"),
+        ("query_id,other_id\n1,2\n", ("--deep-queries", "1"), "each pair of a sample stands for itself"),
+    ],
+)
+def test_what_cannot_be_judged_once_is_refused(
+    folder: Path, fire: Fire, table: str, more: tuple[str, ...], words: str
+) -> None:
+    (folder / "alike.csv").write_text(table)
+    known = ("--qrels", "qrels.txt", "--queries", "queries.tsv", "--judge-once", "alike.csv")
+    result = fire("pool", "clip.run", *known, *more, "--out", "pool", code=1)
+    assert words in result.stderr
+    assert not (folder / "pool").exists()
