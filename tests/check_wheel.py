@@ -12,6 +12,7 @@ TRAVELS = (
     "fire_toolkit/py.typed",
     "fire_toolkit/guidelines_data/caption-relevance-v1/label_config.xml",
     "fire_toolkit/sample_pool/pool.csv",
+    "fire_toolkit/pages/site/file.js",
     "fire_toolkit/pages/site/page.js",
 )
 

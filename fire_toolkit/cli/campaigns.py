@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -56,6 +56,11 @@ class Begun:
     def guideline(self) -> Guideline:
         """The guideline that is judged by."""
         return read_guideline(self.campaign.guideline)
+
+    @property
+    def shown(self) -> Guideline:
+        """The guideline with the labeling page that the campaign began with."""
+        return replace(self.guideline, label_config=self.campaign.label_config)
 
     @property
     def by_hand(self) -> list[Round]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
 from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.pages.answer_files import is_answer_file, take_files
 from fire_toolkit.pages.carrier import OwnPage
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
@@ -63,11 +65,21 @@ def carrier_of(
 
 
 def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
-    """Add the answers in exports and filled-in sheets to the ledger."""
+    """Add the answers in exports, filled-in sheets and files of written pages to the ledger."""
+    campaign, rounds = read_campaign(root), read_rounds(root)
+    saved = [path for path in paths if is_answer_file(path)] if campaign else []
+    paths = [path for path in paths if path not in saved]
+    found = []
+    if campaign and saved:
+        shown = replace(_guideline(root), label_config=campaign.label_config)
+        found.append(take_files(saved, campaign, rounds, shown, root / LEDGER_FOLDER))
+        if not paths:
+            return found[0]
     names = pseudonyms(read_register(root / SERVER_FOLDER))
     folder = Folder(root, _guideline(root), exports=paths, names=names)
     with Meter("answers read", None) as meter:
-        return folder.fetch(read_campaign(root), read_rounds(root), root / LEDGER_FOLDER, report=meter)
+        found.append(folder.fetch(campaign, rounds, root / LEDGER_FOLDER, report=meter))
+    return all_fetched(found)
 
 
 def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Sequence[Path]) -> None:

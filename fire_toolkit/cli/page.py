@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.records import BY_PAGE, read_rounds
+from fire_toolkit.campaign.records import BY_PAGE, read_pass_mark, read_rounds
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import FireGroup, n_of, named_file, say, say_next
 from fire_toolkit.cli.inputs import Inputs
@@ -32,6 +32,25 @@ by closing the page, and need not say why.
 
 Some of what is shown may be upsetting: nobody has looked at all of it beforehand. You need not look at \
 anything to its end. Ask whoever runs this before you begin if you have questions."""
+
+
+_captions = click.option(
+    "--captions",
+    type=click.IntRange(1, MOST_CAPTIONS),
+    default=1,
+    show_default=True,
+    help="How many captions of one item an annotator may get on one page.",
+)
+_consent = click.option(
+    "--consent",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A text that annotators agree to before they begin, with a content warning. [default: a short one]",
+)
+
+
+def _agreed(consent: Path | None) -> str:
+    return read_text(consent).strip() if consent else CONSENT
 
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -63,19 +82,8 @@ def _begun() -> Begun:
     metavar="URL",
     help="The https address of the proxy by which people elsewhere reach the page.",
 )
-@click.option(
-    "--captions",
-    type=click.IntRange(1, MOST_CAPTIONS),
-    default=1,
-    show_default=True,
-    help="How many captions of one item an annotator may get on one page.",
-)
-@click.option(
-    "--consent",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A text that annotators agree to before they begin, with a content warning. [default: a short one]",
-)
+@_captions
+@_consent
 @click.option("--new-links", is_flag=True, help="Make a new link for everybody; those that they had end.")
 def serve(
     port: int, host: str, public_url: str, captions: int, consent: Path | None, new_links: bool
@@ -95,8 +103,7 @@ def serve(
     page_address(host, port, public_url)
     root, place = campaign.root, campaign.root / PLACE
     place.mkdir(parents=True, exist_ok=True)
-    agreed = read_text(consent).strip() if consent else CONSENT
-    setting = Setting(captions, agreed, media_files(root))
+    setting = Setting(captions, _agreed(consent), media_files(root))
     with hold_lock(place / "serve.lock", wait_s=0, what="another `page serve`"), stoppable() as stopped:
         journal = Journal(journal_file(root))
         office = Office(root, campaign.campaign, campaign.guideline, journal, setting)
@@ -116,6 +123,66 @@ def serve(
 
 
 @page.command()
+@click.argument("names", nargs=-1)
+@_captions
+@_consent
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("pages"),
+    show_default=True,
+    metavar="FOLDER",
+    help="Where the pages go; each annotator has a folder of her own.",
+)
+@writes_workspace
+def write(names: tuple[str, ...], captions: int, consent: Path | None, out: Path) -> None:
+    """Write the page as a file for each annotator (or those named), for people who reach no server.
+
+    FOLDER/A01 holds judge.html and the files of its items: hand the folder out whole. The page keeps answers
+    in the browser and saves them as answers.A01.jsonl; `import` takes that file. Write the pages again for a
+    further round: what was answered stays in the annotators' browsers.
+    """
+    from fire_toolkit.folder.carrier import refuse_file_names
+    from fire_toolkit.pages.held import desks_now
+    from fire_toolkit.pages.office import check_shared
+    from fire_toolkit.pages.packing import write_page
+
+    campaign = _begun()
+    check_shared(campaign.campaign)
+    desks = desks_now(campaign.root, campaign.rounds, campaign.ledger, campaign.shown, n_captions=captions)
+    chosen = _known_people(names, desks) if names else sorted(desks)
+    refuse_file_names(chosen)
+    files = media_files(campaign.root)
+    for name in chosen:
+        page_file, missing = write_page(
+            out / name,
+            desks[name],
+            campaign.shown,
+            campaign_key=campaign.campaign.key,
+            annotator_id=name,
+            consent=_agreed(consent),
+            files=files,
+        )
+        click.echo(f"{name}\t{page_file}\t{len(desks[name].tasks)}")
+        if missing:
+            say(f"warning: {name}: {n_of(len(missing), 'item')} not there ({', '.join(missing[:3])})")
+    if read_pass_mark(campaign.root) is not None:
+        say("note: who has not passed the training gets the training alone; after `import` write again")
+    say("hand out each folder whole; what comes back (answers.NAME.jsonl) goes into exports/")
+    say_next("import")
+
+
+def _known_people(names: Sequence[str], people: Collection[str]) -> list[str]:
+    """Return the names; `UsageError` at one who is asked nothing."""
+    strangers = [name for name in names if name not in people]
+    if strangers:
+        raise UsageError(
+            f"{strangers[0]!r} is asked nothing here; expected one of {', '.join(sorted(people))}"
+        )
+    return list(names)
+
+
+@page.command()
 @click.argument("names", nargs=-1, required=True)
 @writes_workspace
 def link(names: tuple[str, ...]) -> None:
@@ -127,12 +194,7 @@ def link(names: tuple[str, ...]) -> None:
         if entry.carrier == BY_PAGE
         for name in entry.assignments["annotator_id"]
     }
-    strangers = [name for name in names if name not in people]
-    if strangers:
-        raise UsageError(
-            f"{strangers[0]!r} is asked nothing here; expected one of {', '.join(sorted(people))}"
-        )
-    print_links(campaign.root, names)
+    print_links(campaign.root, _known_people(names, people))
 
 
 @page.command()

@@ -275,6 +275,7 @@ def _give_out_by_others(
         places = carrier.where(campaign, own)
         for entry in given:
             added = f"{n_of(entry.n_added, 'task')} added, {entry.n_there:,} there before"
+            added = added if entry.n_added else f"{n_of(entry.n_there, 'task')} there"
             say(f"for {entry.queue.annotator_id}, by {name}: {places.get(entry.queue, 'nowhere')}, {added}")
         found += given
     return found

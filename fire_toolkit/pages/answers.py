@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from fire_toolkit.campaign.ledger import ANSWERED, Ledger
+from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.ledger_rows import answer_text, gone_rows, with_states
 from fire_toolkit.campaign.records import QueueName
-from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE
+from fire_toolkit.errors import FormatError
+from fire_toolkit.guidelines.model import COMMENT, FLAGS, RELEVANCE, Guideline
 from fire_toolkit.workspace.journal import Record
 
 ANSWER, UNDO, CONSENT = "answer", "undo", "consent"
 SOURCE = "page:"
+MOST_SECONDS = 86400.0
+_LONGEST = 10_000
 Asked = tuple[int, str]  # a round and a pair
 
 
@@ -29,6 +36,36 @@ def open_answers(records: Iterable[Record], annotator_id: str) -> dict[Asked, Re
             found.pop(asked, None)
             found[asked] = record
     return found
+
+
+def checked_answer(content: Mapping[str, Any], guideline: Guideline) -> dict[str, Any]:
+    """Return label, flags, comment and seconds of what a browser sent; no label: the item is missing.
+
+    Raises:
+        FormatError: it is no answer to the guideline's question.
+    """
+    label, flags, seconds = content.get("label"), content.get("flags"), content.get("seconds")
+    if label != "" and label not in {each.name for each in guideline.labels}:
+        raise FormatError("label: not one of the guideline")
+    if not isinstance(flags, list) or not set(map(str, flags)) <= {each.name for each in guideline.flags}:
+        raise FormatError("flags: not of the guideline")
+    if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        raise FormatError("seconds: expected a number from 0")
+    kept: dict[str, Any] = {"label": label, "flags": sorted(set(flags)) if label else []}
+    kept["comment"] = checked_text(content, "comment", _LONGEST)
+    return kept | {"seconds": round(min(float(seconds), MOST_SECONDS), 3)}
+
+
+def checked_text(content: Mapping[str, Any], name: str, longest: int) -> str:
+    """Return the text `name` of what a browser sent; empty if there is none.
+
+    Raises:
+        FormatError: no text, or a longer one.
+    """
+    value = content.get(name, "")
+    if not isinstance(value, str) or len(value) > longest:
+        raise FormatError(f"{name}: expected a text of at most {longest} characters")
+    return value
 
 
 def answer_rows(records: Iterable[Record], campaign_key: str) -> list[dict[str, str]]:
@@ -48,6 +85,17 @@ def undone_rows(records: Iterable[Record], campaign_key: str) -> Iterator[Ledger
         elif asked in last:
             row = _row(last.pop(asked), campaign_key)
             yield gone_rows(with_states([row], {}), record["at"])
+
+
+def fold_records(records: Sequence[Record], campaign_key: str, index: LedgerIndex) -> int:
+    """Add the answers of records to a ledger, and what was taken back; return how many it did not have."""
+    rows = [row for row in answer_rows(records, campaign_key) if not index.has_version(row)]
+    index.add_answers(rows)
+    index.write()
+    gone = list(undone_rows(records, campaign_key))
+    if gone:
+        index.append(Ledger(pd.concat(gone, ignore_index=True)))
+    return len(rows)
 
 
 def _row(record: Record, campaign_key: str) -> dict[str, str]:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-
-import pandas as pd
 
 from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import RETIRED, Campaign, QueueName, Round, away, set_away
 from fire_toolkit.errors import UsageError
-from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.pages.answers import answer_rows, undone_rows
+from fire_toolkit.pages.answers import fold_records
 from fire_toolkit.pages.links import PLACE, end_links, read_links
-from fire_toolkit.syntax import parse_json
 from fire_toolkit.workspace.journal import read_journal
-from fire_toolkit.workspace.manifests import write_files
 
 
 def journal_file(root: Path) -> Path:
@@ -42,24 +36,14 @@ class OwnPage:
         *,
         report: Report = no_report,
     ) -> list[GivenOut]:
-        """Note every queue; the page reads them from the campaign's record, so nothing is sent."""
+        """Count every queue; the page reads them from the campaign's record, so nothing is sent."""
         if campaign.is_shared:
             raise UsageError("the campaign has one queue for all; our own page needs one for each annotator")
-        path = self._root / PLACE / "given.json"
-        before: dict[str, int] = parse_json(read_text(path), str(path)) if path.is_file() else {}
-        sizes = {
-            QueueName(entry.number, str(name)): len(rows)
-            for entry in rounds
-            for name, rows in entry.assignments.groupby("annotator_id", sort=True)
-        }
-        now = {str(queue): n_tasks for queue, n_tasks in sizes.items()}
-        if now != before:
-            write_files({path: (json.dumps(now, indent=1) + "\n").encode()})
         given = []
-        for queue, n_tasks in sizes.items():
-            n_there = min(n_tasks, before.get(str(queue), 0))
-            given.append(GivenOut(queue, n_there, n_tasks - n_there))
-            report(n_tasks)
+        for entry in rounds:
+            for name, rows in entry.assignments.groupby("annotator_id", sort=True):
+                given.append(GivenOut(QueueName(entry.number, str(name)), n_there=len(rows)))
+                report(len(rows))
         return given
 
     def fetch(
@@ -76,13 +60,7 @@ class OwnPage:
             raise UsageError("nothing was pushed from this workspace; push first")
         records = read_journal(journal_file(self._root))
         index = LedgerIndex(folder)
-        rows = [row for row in answer_rows(records, campaign.key) if not index.has_version(row)]
-        index.add_answers(rows)
-        index.write()
-        gone = list(undone_rows(records, campaign.key))
-        if gone:
-            index.append(Ledger(pd.concat(gone, ignore_index=True)))
-        report(len(rows))
+        report(fold_records(records, campaign.key, index))
         return fetched(index.counts, n_projects=1)
 
     def retire(self, names: Iterable[str]) -> None:

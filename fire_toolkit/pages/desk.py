@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -66,7 +66,8 @@ def make_desk(rounds: Sequence[Round], annotator_id: str, *, campaign_key: str, 
         columns = (rows["pair_id"], rows["kind"], shown["text"], shown["media_url"])
         for pair, kind, text, media_url in zip(*columns, strict=True):
             asked = (entry.number, str(pair))
-            task = Task(_name(campaign_key, annotator_id, *asked), asked, text, kind == TRAINING)
+            name = _name(campaign_key, annotator_id, *asked, text)
+            task = Task(name, asked, text, kind == TRAINING)
             own = grouped.setdefault((task.is_training, media_url), [[]])
             if len(own[-1]) == n_captions:
                 own.append([])
@@ -78,6 +79,21 @@ def make_desk(rounds: Sequence[Round], annotator_id: str, *, campaign_key: str, 
     return Desk(tuple(pages))
 
 
+def task_names(rounds: Sequence[Round], annotator_id: str, campaign_key: str) -> dict[str, Asked]:
+    """Return by its name every task that an annotator was ever given, those that moved to others too.
+
+    A name is the caption's too: answers to one that was changed meanwhile are not taken for the new one.
+    """
+    names = {}
+    for entry in rounds:
+        texts = dict(zip(entry.tasks["pair_id"], entry.tasks["text"], strict=True))
+        given = entry.given
+        for pair in given.loc[given["annotator_id"] == annotator_id, "pair_id"]:
+            asked = (entry.number, str(pair))
+            names[_name(campaign_key, annotator_id, *asked, texts[pair])] = asked
+    return names
+
+
 def _name(*parts: object) -> str:
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).hexdigest()[:24]
 
@@ -87,6 +103,21 @@ def media_name(campaign_key: str, annotator_id: str, media_url: str) -> str:
     path = media_url.partition("#")[0]
     suffix = PurePosixPath(path.partition("?")[0]).suffix.lower()
     return _name("media", campaign_key, annotator_id, path) + (suffix if suffix[1:].isalnum() else "")
+
+
+def is_address(url: str) -> bool:
+    """Whether a browser finds it elsewhere."""
+    return url.lower().startswith(("http://", "https://"))
+
+
+def media_address(files: Container[str], campaign_key: str, annotator_id: str, media_url: str) -> str:
+    """Return where a page finds an item: beside it, elsewhere, or (empty) nowhere.
+
+    files: every media_url, without its fragment, of which a file is here.
+    """
+    if media_url.partition("#")[0] in files:
+        return "media/" + media_name(campaign_key, annotator_id, media_url)
+    return media_url if is_address(media_url) else ""
 
 
 def part_of(media_url: str) -> tuple[float, float | None] | None:

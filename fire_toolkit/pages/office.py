@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.ledger_rows import with_states
-from fire_toolkit.campaign.qualification import PASSED, Qualification, training_results
 from fire_toolkit.campaign.records import (
     BY_PAGE,
     FOLDER,
@@ -20,18 +18,34 @@ from fire_toolkit.campaign.records import (
     Campaign,
     Round,
     away,
-    read_pass_mark,
     read_rounds,
 )
-from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.pages.answers import ANSWER, CONSENT, UNDO, Asked, answer_rows, open_answers
-from fire_toolkit.pages.desk import Desk, Page, Task, make_desk, media_name, shown_page
+from fire_toolkit.pages.answers import (
+    ANSWER,
+    CONSENT,
+    UNDO,
+    Asked,
+    answer_rows,
+    checked_answer,
+    checked_text,
+    open_answers,
+)
+from fire_toolkit.pages.desk import (
+    Desk,
+    Page,
+    Task,
+    is_address,
+    make_desk,
+    media_address,
+    media_name,
+    shown_page,
+)
+from fire_toolkit.pages.held import has_passed
 from fire_toolkit.pages.links import read_links, session_hash, session_of
+from fire_toolkit.pages.written import shown_guideline
 from fire_toolkit.workspace.journal import Journal, Record
-
-MOST_SECONDS = 86400.0
-_LONGEST = 10_000
 
 
 class Refused(FireError):
@@ -97,15 +111,8 @@ class Office:
 
     def state(self, name: str) -> dict[str, Any]:
         """Return what an annotator's page shows now."""
-        rules = self.guideline
-        content: dict[str, Any] = {
-            "title": rules.title,
-            "question": rules.question,
-            "kind": rules.item_kind,
-            "labels": [_shown(label.name, label.hotkey, label.description) for label in self._labels],
-            "flags": [_shown(flag.name, flag.hotkey, flag.description) for flag in rules.flags],
-            "consent": None if self._has_agreed(name) else self._setting.consent,
-        }
+        content = shown_guideline(self.guideline)
+        content["consent"] = None if self._has_agreed(name) else self._setting.consent
         if content["consent"] is not None:
             return content
         answers = self._answers(name)
@@ -114,22 +121,20 @@ class Office:
             "done": sum(task.asked in answers for task in desk.tasks),
             "total": len(desk.tasks),
             "can_undo": bool(answers),
+            "farewell": "You can close this page.",
             "waits": self._why_waiting(name, desk, answers),
         }
         if content["waits"]:
             return content
         left = [page for page in desk.pages if any(task.asked not in answers for task in page.tasks)]
         labels = {asked: str(record["label"]) for asked, record in answers.items()}
-        pages = [shown_page(page, labels, lambda url: self._address(name, url)) for page in left[:2]]
+        files, key = self._setting.files, self._campaign.key
+        pages = [shown_page(p, labels, lambda url: media_address(files, key, name, url)) for p in left[:2]]
         return content | {"page": pages[0] if pages else None, "next": pages[1] if len(pages) > 1 else None}
-
-    @property
-    def _labels(self) -> list[Any]:
-        return sorted(self.guideline.labels, key=lambda label: label.hotkey)
 
     def agree(self, name: str, content: Mapping[str, Any]) -> dict[str, Any]:
         """Note that an annotator agrees to what was shown, and return her page."""
-        key = _text(content, "key", 100)
+        key = _text(content, "key")
         if not self._has_agreed(name) and key not in self._keys:
             self._add(CONSENT, name, key, {"text_sha256": _sha256(self._setting.consent)})
         return self.state(name)
@@ -143,23 +148,27 @@ class Office:
         Raises:
             Refused: what is sent is no answer to what is asked now.
         """
-        key = _text(content, "key", 100)
+        key = _text(content, "key")
         self._refuse_without_consent(name)
         if key in self._keys:
             return self.state(name)
         answers, desk = self._answers(name), self._desk(name)
-        page, position = _place_of(desk, _text(content, "task", 100))
+        page, position = _place_of(desk, _text(content, "task"))
         task = page.tasks[position]
         left = next((each for each in desk.pages if any(t.asked not in answers for t in each.tasks)), None)
         if task.asked in answers or page is not left or self._why_waiting(name, desk, answers):
             raise Refused(409, "This task is not the one that is asked now.")
-        entries = self._checked(content) | _asked(task) | _page_of(page, position)
+        try:
+            given = checked_answer(content, self.guideline)
+        except FormatError as error:
+            raise Refused(422, str(error)) from None
+        entries = given | _asked(task) | _page_of(page, position)
         self._add(ANSWER, name, key, entries)
         return self.state(name)
 
     def undo(self, name: str, content: Mapping[str, Any]) -> dict[str, Any]:
         """Take an annotator's last answer back, and return the page on which it is asked again."""
-        key = _text(content, "key", 100)
+        key = _text(content, "key")
         self._refuse_without_consent(name)
         answers = self._answers(name)
         if key not in self._keys and answers:
@@ -185,25 +194,20 @@ class Office:
         """Return the origins of media that are not served from here."""
         self._refresh()
         urls = {url for entry in self._rounds for url in entry.tasks["media_url"].unique()}
-        away_from_here = [url for url in urls if self._file(url) is None and _is_address(url)]
+        away_from_here = [url for url in urls if self._file(url) is None and is_address(url)]
         return {"/".join(url.split("/")[:3]) for url in away_from_here}
 
     def missing(self) -> list[str]:
         """Return the media of tasks that are neither files here nor addresses elsewhere."""
         self._refresh()
         urls = {url for entry in self._rounds for url in entry.tasks["media_url"].unique()}
-        return sorted(url for url in urls if self._file(url) is None and not _is_address(url))
+        return sorted(url for url in urls if self._file(url) is None and not is_address(url))
 
     def people(self) -> list[str]:
         """Return everybody who is asked something on this page, sorted."""
         self._refresh()
         names = {name for entry in self._rounds for name in entry.assignments["annotator_id"]}
         return sorted(names - away(self._root, RETIRED))
-
-    def _address(self, name: str, media_url: str) -> str:
-        if self._file(media_url) is None:
-            return media_url if _is_address(media_url) else ""
-        return "media/" + media_name(self._campaign.key, name, media_url)
 
     def _file(self, media_url: str) -> Path | None:
         return self._setting.files.get(media_url.partition("#")[0])
@@ -231,29 +235,13 @@ class Office:
         """Return in words why an annotator is asked nothing now; empty: she is."""
         if name in away(self._root, PAUSED):
             return "You are not asked anything at the moment."
-        mark = read_pass_mark(self._root)
         training = [task for task in desk.tasks if task.is_training]
-        if mark is None or not training or any(task.asked not in answers for task in training):
+        if not training or any(task.asked not in answers for task in training):
             return ""
         ledger = with_states(answer_rows(self._journal.records, self._campaign.key), {})
-        rule, grades = Qualification(*mark), self.guideline.grades
-        found = training_results(self._rounds, ledger, rule, grades=grades)
-        if all(each.state == PASSED for each in found if each.queue.annotator_id == name):
+        if has_passed(self._root, self._rounds, ledger, self.guideline, name):
             return ""
         return "The training is done. Who runs the campaign will tell you how it goes on."
-
-    def _checked(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Return label, flags, comment and seconds of an answer; no label: the item is missing."""
-        label, flags, seconds = content.get("label"), content.get("flags"), content.get("seconds")
-        if label != "" and label not in {each.name for each in self.guideline.labels}:
-            raise Refused(422, "label: not one of the guideline")
-        if not isinstance(flags, list) or not set(map(str, flags)) <= {f.name for f in self.guideline.flags}:
-            raise Refused(422, "flags: not of the guideline")
-        if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
-            raise Refused(422, "seconds: expected a number from 0")
-        comment = _text(content, "comment", _LONGEST)
-        kept = {"label": label, "flags": sorted(set(flags)) if label else [], "comment": comment}
-        return kept | {"seconds": round(min(float(seconds), MOST_SECONDS), 3)}
 
     def _add(self, kind: str, name: str, key: str, entries: Mapping[str, Any]) -> None:
         if not key:
@@ -287,10 +275,6 @@ def _signature(folder: Path) -> Iterator[tuple[str, int, int]]:
         yield str(path), status.st_mtime_ns, status.st_size
 
 
-def _shown(name: str, key: str, words: str) -> dict[str, str]:
-    return {"name": name, "key": key, "words": words}
-
-
 def _place_of(desk: Desk, task_id: str) -> tuple[Page, int]:
     for page in desk.pages:
         for position, task in enumerate(page.tasks):
@@ -309,19 +293,16 @@ def _page_of(page: Page, position: int) -> dict[str, Any]:
     return {"page": page.id, "position": position + 1} if len(page.tasks) > 1 else {"page": "", "position": 1}
 
 
-def _text(content: Mapping[str, Any], name: str, longest: int) -> str:
-    value = content.get(name, "")
-    if not isinstance(value, str) or len(value) > longest:
-        raise Refused(422, f"{name}: expected a text of at most {longest} characters")
-    return value
+def _text(content: Mapping[str, Any], name: str) -> str:
+    """Return a key or a task's name; `Refused` for what is none."""
+    try:
+        return checked_text(content, name, 100)
+    except FormatError as error:
+        raise Refused(422, str(error)) from None
 
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _is_address(url: str) -> bool:
-    return url.lower().startswith(("http://", "https://"))
 
 
 def _time_after(before: str) -> str:

@@ -17,10 +17,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fire_toolkit.errors import FireError, UsageError
-from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.media.places import LOOPBACK_HOSTS
 from fire_toolkit.media.server import content_type
 from fire_toolkit.pages.office import Office, Refused
+from fire_toolkit.pages.written import instructions
 from fire_toolkit.serving import LOOPBACK, LocalServer
 
 PORT = 8792
@@ -142,7 +142,7 @@ class PageServer(LocalServer):
         return JSONResponse(self._office.state(name))
 
     async def _instructions(self, request: Request, name: str) -> Response:
-        body = instructions_html(self._office.guideline.text)
+        body = instructions(self._office.guideline)
         head = '<!doctype html><meta charset="utf-8"><title>Instructions</title>'
         return Response(f'{head}<link rel="stylesheet" href="page.css">{body}', media_type="text/html")
 

@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     },
     "media": {"url": ""},
     "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "seed": 0},
-    "import": {"exports": ["exports/*.json", "exports/*.csv"]},
+    "import": {"exports": ["exports/*.json", "exports/*.csv", "exports/*.jsonl"]},
     "agree": {"level": "nominal"},
     "resolve": {"rule": "fire"},
     "augment": {"policy": "union"},

@@ -100,3 +100,20 @@ def chromium() -> None:
         if os.environ.get("CI") == "true":
             pytest.fail(words)
         pytest.skip(words)
+
+
+@pytest.fixture
+def page_root(chromium: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace that is judged on our own page, with clips that play; the current folder."""
+    import numpy as np
+    from page_site import make_workspace
+
+    from fire_toolkit.demo.clips import make_clips
+    from fire_toolkit.demo.encode import encode_clip
+    from fire_toolkit.demo.render import render_clip
+
+    place = tmp_path / "workspace"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    make_workspace(place, clip=encode_clip(render_clip(make_clips(1, rng=np.random.default_rng(0))[0])))
+    return place

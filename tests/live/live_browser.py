@@ -96,6 +96,11 @@ class Browser:
         command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": size}
         self._call("POST", "/goog/cdp/execute", command)
 
+    def save_downloads(self, folder: Path) -> None:
+        """Have the files that a page saves go to `folder`, without a question."""
+        wanted = {"behavior": "allow", "downloadPath": str(folder)}
+        self._call("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": wanted})
+
     def screenshot(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(self._call("GET", "/screenshot")))

@@ -8,11 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
-import pytest
 from live_browser import Browser, open_browser
-from page_site import HOSTILE, make_workspace, run, serving
+from page_site import HOSTILE, run, serving
 
 from fire_toolkit.workspace.journal import read_journal
 
@@ -28,19 +26,6 @@ return clip.height >= 100 && clip.bottom <= question.top && boxes.every(e => {
     let box = e.getBoundingClientRect();
     return box.top >= 0 && box.left >= 0 && box.right <= innerWidth && box.bottom <= innerHeight; });
 """
-
-
-@pytest.fixture
-def root(chromium: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    from fire_toolkit.demo.clips import make_clips
-    from fire_toolkit.demo.encode import encode_clip
-    from fire_toolkit.demo.render import render_clip
-
-    place = tmp_path / "workspace"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    make_workspace(place, clip=encode_clip(render_clip(make_clips(1, rng=np.random.default_rng(0))[0])))
-    return place
 
 
 def shown(browser: Browser) -> dict[str, Any]:
@@ -82,12 +67,14 @@ def caption(browser: Browser) -> str:
     return str(browser.run("return document.getElementById('caption').textContent"))
 
 
-def test_one_key_answers_and_all_is_seen_at_every_size(root: Path, artefacts: Path, tmp_path: Path) -> None:
-    tasks = root / "campaign" / "round-1" / "tasks.csv"
+def test_one_key_answers_and_all_is_seen_at_every_size(
+    page_root: Path, artefacts: Path, tmp_path: Path
+) -> None:
+    tasks = page_root / "campaign" / "round-1" / "tasks.csv"
     long = "long " * 2000
     tasks.write_text(tasks.read_text().replace("caption 1", long).replace("caption 2", long))
     seen = set()
-    with serving(root) as served, open_browser(tmp_path) as browser:
+    with serving(page_root) as served, open_browser(tmp_path) as browser:
         browser.resize(*SIZES[0])
         begin(browser, served.links["A01"])
         assert "#" not in browser.url
@@ -112,17 +99,17 @@ def test_one_key_answers_and_all_is_seen_at_every_size(root: Path, artefacts: Pa
         assert browser.run("return document.title") == "Does the caption describe the video?"
     hostile = HOSTILE.replace("\r\n", " ")
     assert seen <= {hostile, long, *(f"caption {n}" for n in range(10))}
-    first, *others = answers(root)
+    first, *others = answers(page_root)
     assert (first["label"], first["flags"]) == ("irrelevant", ["sensitive"])
     assert {record["label"] for record in others} == {"relevant"}
     assert [record["pair"] for record in others].count(first["pair"]) == 1
     assert f"{len(others)} new, 1 edited, 1 deleted" in run("pull").stderr
 
 
-def test_what_does_not_play_cannot_be_answered_and_a_key_reports_it(root: Path, tmp_path: Path) -> None:
+def test_what_does_not_play_cannot_be_answered_and_a_key_reports_it(page_root: Path, tmp_path: Path) -> None:
     for number in range(2):
-        (root / "media" / f"v{number}.webm").write_bytes(b"no video")
-    with serving(root) as served, open_browser(tmp_path) as browser:
+        (page_root / "media" / f"v{number}.webm").write_bytes(b"no video")
+    with serving(page_root) as served, open_browser(tmp_path) as browser:
         browser.open(served.links["A01"])
         browser.click("#agree:not([hidden])")
         browser.wait_for(
@@ -131,13 +118,13 @@ def test_what_does_not_play_cannot_be_answered_and_a_key_reports_it(root: Path, 
         task = shown(browser)["page"]
         browser.press("1")
         time.sleep(0.5)
-        assert (shown(browser)["page"], answers(root)) == (task, [])
+        assert (shown(browser)["page"], answers(page_root)) == (task, [])
         press(browser, "0", task)
-    assert [record["label"] for record in answers(root)] == [""]
+    assert [record["label"] for record in answers(page_root)] == [""]
 
 
-def test_ten_captions_are_answered_by_a_key_each(root: Path, artefacts: Path, tmp_path: Path) -> None:
-    with serving(root, "--captions", "10") as served, open_browser(tmp_path) as browser:
+def test_ten_captions_are_answered_by_a_key_each(page_root: Path, artefacts: Path, tmp_path: Path) -> None:
+    with serving(page_root, "--captions", "10") as served, open_browser(tmp_path) as browser:
         browser.resize(*SIZES[0])
         begin(browser, served.links["A01"])
         for size in SIZES:
@@ -153,15 +140,17 @@ def test_ten_captions_are_answered_by_a_key_each(root: Path, artefacts: Path, tm
                 task = shown(browser)["page"]
             n_pages += 1
     assert n_pages == 3
-    assert len(answers(root)) == 8
+    assert len(answers(page_root)) == 8
 
 
-def test_browser_and_server_are_killed_and_no_acknowledged_answer_is_lost(root: Path, tmp_path: Path) -> None:
+def test_browser_and_server_are_killed_and_no_acknowledged_answer_is_lost(
+    page_root: Path, tmp_path: Path
+) -> None:
     """Each time the browser goes, or the server, at once after a key; what the page counted is kept."""
     counted = "return parseInt(document.getElementById('count').textContent)"
     profile = tmp_path / "browser"
     profile.mkdir()
-    with serving(root) as served:
+    with serving(page_root) as served:
         port, link = int(served.address.rpartition(":")[2]), served.links["A01"]
         with open_browser(profile) as browser:
             begin(browser, link)
@@ -169,8 +158,8 @@ def test_browser_and_server_are_killed_and_no_acknowledged_answer_is_lost(root: 
             is_ready(browser)
             browser.press("1")
             kill_browser(profile)
-        assert len(answers(root)) in (1, 2)
-        n_kept = len(answers(root))
+        assert len(answers(page_root)) in (1, 2)
+        n_kept = len(answers(page_root))
         with open_browser(profile) as browser:
             browser.open(link)
             is_ready(browser)
@@ -180,12 +169,12 @@ def test_browser_and_server_are_killed_and_no_acknowledged_answer_is_lost(root: 
             browser.wait_for(
                 "a word on it", lambda: "Not kept yet" in browser.run("return document.body.innerText")
             )
-            assert len(answers(root)) == n_kept
-            with serving(root, port=port):
-                browser.wait_for("the answer kept", lambda: len(answers(root)) == n_kept + 1)
+            assert len(answers(page_root)) == n_kept
+            with serving(page_root, port=port):
+                browser.wait_for("the answer kept", lambda: len(answers(page_root)) == n_kept + 1)
                 is_ready(browser)
                 assert browser.run(counted) == n_kept + 1
-    pairs = [record["pair"] for record in answers(root)]
+    pairs = [record["pair"] for record in answers(page_root)]
     assert len(pairs) == len(set(pairs))
 
 
@@ -197,9 +186,9 @@ def kill_browser(folder: Path) -> None:
             os.kill(process.pid, signal.SIGKILL)
 
 
-def test_two_tabs_answer_no_task_twice(root: Path, tmp_path: Path) -> None:
+def test_two_tabs_answer_no_task_twice(page_root: Path, tmp_path: Path) -> None:
     """The tab that was left behind shows what is asked now, and its key counts for nothing."""
-    with serving(root) as served, open_browser(tmp_path) as browser:
+    with serving(page_root) as served, open_browser(tmp_path) as browser:
         begin(browser, served.links["A01"])
         first = is_ready(browser)
         browser.run("window.open(location.href)")
@@ -210,4 +199,4 @@ def test_two_tabs_answer_no_task_twice(root: Path, tmp_path: Path) -> None:
         assert shown(browser)["page"] == first
         press(browser, "2", first)
         assert is_ready(browser) != first
-    assert [record["label"] for record in answers(root)] == ["relevant"]
+    assert [record["label"] for record in answers(page_root)] == ["relevant"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
-import shutil
 import threading
 import time
 from collections import Counter
@@ -15,7 +13,7 @@ from pathlib import Path
 import httpx
 import pandas as pd
 import pytest
-from page_site import Person, make_workspace, run, serving, token_of
+from page_site import Person, run, serving, token_of
 
 from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.campaign.tasks import pair_id
@@ -27,21 +25,6 @@ from fire_toolkit.pages.links import make_links
 from fire_toolkit.pages.office import Office, Setting
 from fire_toolkit.pages.server import PageServer, page_address
 from fire_toolkit.workspace.journal import Journal, read_journal
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    with contextlib.chdir(folder):
-        make_workspace(folder)
-    return folder
-
-
-@pytest.fixture
-def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 class Open:
@@ -212,7 +195,7 @@ def test_answers_become_the_judgments_of_the_campaign(page: Open, person: Person
     assert "0 new" in run("pull").stderr
     judgments = pd.read_csv(page.root / "judgments/judgments.csv")
     dropped = pd.read_csv(page.root / "judgments/dropped.csv")
-    assert "for A01, by page: a link was made, 0 tasks added, 8 there before" in run("push").stderr
+    assert "for A01, by page: a link was made, 8 tasks there" in run("push").stderr
     assert set(judgments["label"]) == {"relevant"}
     assert len(judgments) + len(dropped[dropped["reason"] != "edited"]) == n_first + n_second
     assert set(judgments["kind"]) == {"task", "overlap"}

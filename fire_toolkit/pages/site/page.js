@@ -10,7 +10,10 @@ let ahead = null;
 const wait = ms => new Promise(done => setTimeout(done, ms));
 const note = text => { $("note").textContent = text; };
 
-async function ask(path, content) {
+// A page without a server has `file.js` before this script, which answers in the server's place.
+const ask = (path, content) => typeof alone === "undefined" ? serve(path, content) : alone.ask(path, content);
+
+async function serve(path, content) {
   const options = content === undefined ? {} : {
     method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(content)};
   for (let pause = 500; ; pause = Math.min(2 * pause, 8000)) {
@@ -52,6 +55,7 @@ function tell(text, mayAgree) {
   $("words").hidden = false;
   $("text").textContent = text;
   $("agree").hidden = !mayAgree;
+  $("send").hidden = mayAgree || !state || typeof alone === "undefined";
   $("video").removeAttribute("src");
   document.body.dataset.page = "";
 }
@@ -62,7 +66,7 @@ function show(next) {
   document.title = state.title;
   if (state.consent !== null) return tell(state.consent, true);
   if (state.waits) return tell(state.waits);
-  if (!state.page) return tell(`All done: ${state.done} of ${state.total}. Thank you. You can close this page.`);
+  if (!state.page) return tell(`All done: ${state.done} of ${state.total}. Thank you. ${state.farewell}`);
   $("words").hidden = true;
   $("work").hidden = false;
   const page = state.page, several = page.captions.length > 1;
@@ -203,14 +207,17 @@ function undo() { if (state && state.can_undo) act("undo", {}); }
 
 function help() {
   const frame = $("instructions");
-  if (!frame.src) frame.src = "instructions";
+  if (typeof alone !== "undefined") frame.srcdoc = alone.instructions;
+  else if (!frame.src) frame.src = "instructions";
   frame.hidden = !frame.hidden;
   $("help").setAttribute("aria-expanded", String(!frame.hidden));
 }
 
 function pause() { if ($("video").paused) $("video").play().catch(() => {}); else $("video").pause(); }
 
-const OWN = {" ": pause, "0": report, Backspace: undo, i: help, c: () => $("comment").focus()};
+function save() { if (typeof alone !== "undefined") alone.save(); }
+
+const OWN = {" ": pause, "0": report, Backspace: undo, i: help, c: () => $("comment").focus(), s: save};
 
 addEventListener("keydown", event => {
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
@@ -233,11 +240,13 @@ $("report").onclick = report;
 $("undo").onclick = undo;
 $("pause").onclick = pause;
 $("help").onclick = help;
+$("save").onclick = $("send").onclick = save;
+$("save").hidden = typeof alone === "undefined";
 
 async function start() {
   const token = new URLSearchParams(location.hash.slice(1)).get("t");
   try {
-    if (token) {
+    if (token && typeof alone === "undefined") {
       history.replaceState(null, "", location.pathname);
       await ask("session", {token});
     }

@@ -1,0 +1,158 @@
+"""The page from a file in a real browser: kept through kills, saved as a file, taken by `import`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pandas as pd
+from live_browser import Browser, open_browser
+from page_site import HOSTILE, N_PAIRS, run
+from test_live_page import ALL_SEEN, BACKSPACE, SIZES, caption, is_ready, kill_browser, press, shown
+
+COUNTED = "return parseInt(document.getElementById('count').textContent)"
+TEXT = "return document.body.innerText"
+DONE = "return document.getElementById('work').hidden"
+
+
+def open_page(browser: Browser, root: Path) -> None:
+    browser.resize(*SIZES[0])
+    browser.open((root / "pages" / "A01" / "judge.html").as_uri())
+
+
+def agree(browser: Browser) -> None:
+    browser.click("#agree:not([hidden])")
+    is_ready(browser)
+
+
+def save(browser: Browser, folder: Path) -> Path:
+    """Press `s`, and return the file that the browser saved."""
+    browser.save_downloads(folder)
+    target = folder / "answers.A01.jsonl"
+    target.unlink(missing_ok=True)
+    browser.press("s")
+    browser.wait_for("the file", target.is_file)
+    return target
+
+
+def judged(root: Path) -> list[str]:
+    """Return the labels of A01's answers, those to controls too."""
+    folder = root / "judgments"
+    judgments, dropped = (pd.read_csv(folder / f"{name}.csv") for name in ("judgments", "dropped"))
+    controls = dropped.loc[dropped["reason"] == "control", "label"].dropna()  # a report has no label
+    return sorted([*judgments["label"], *controls])
+
+
+def test_answers_given_without_a_server_come_back_as_a_file(
+    page_root: Path, artefacts: Path, tmp_path: Path
+) -> None:
+    run("page", "write")
+    seen = []
+    with open_browser(tmp_path) as browser:
+        open_page(browser, page_root)
+        agree(browser)
+        task = is_ready(browser)
+        press(browser, "2", task)
+        press(browser, BACKSPACE, is_ready(browser))
+        assert is_ready(browser) == task
+        early = save(browser, tmp_path).read_bytes()
+        while not browser.run(DONE):
+            task = is_ready(browser)
+            for size in SIZES if not seen else ():
+                browser.resize(*size)
+                browser.wait_for(f"all within {size}", lambda: browser.run(ALL_SEEN))
+                browser.screenshot(artefacts / f"written-page-{size[0]}.png")
+            seen.append(caption(browser))
+            assert browser.run("return document.querySelectorAll('#caption *').length") == 0
+            press(browser, "1", task)
+        assert "Save your answers as a file" in browser.run("return document.body.innerText")
+        file = save(browser, tmp_path)
+    assert len(seen) == len(set(seen)) == N_PAIRS
+    assert set(seen) <= {HOSTILE.replace("\r\n", " "), *(f"caption {n}" for n in range(10))}
+    assert "1 new, 0 edited, 1 deleted" in run("import", _written(tmp_path / "early.jsonl", early)).stderr
+    assert "7 new, 1 edited, 0 deleted" in run("import", str(file)).stderr
+    assert "0 new" in run("import", str(file)).stderr
+    assert judged(page_root) == ["relevant"] * N_PAIRS
+
+
+def _written(path: Path, content: bytes) -> str:
+    path.write_bytes(content)
+    return str(path)
+
+
+def test_a_killed_browser_loses_no_answer_that_it_counted(page_root: Path, tmp_path: Path) -> None:
+    """Each time it is killed at once after the count has moved, or after a key that has not counted yet."""
+    run("page", "write")
+    n_kept = 0
+    with open_browser(tmp_path) as browser:
+        open_page(browser, page_root)
+        agree(browser)
+        press(browser, "1", is_ready(browser))
+        n_kept = browser.run(COUNTED)
+        kill_browser(tmp_path)
+    assert n_kept == 1
+    for waits in (True, False, True, False):
+        with open_browser(tmp_path) as browser:
+            open_page(browser, page_root)
+            is_ready(browser)
+            assert n_kept <= browser.run(COUNTED) <= n_kept + 1
+            n_kept = browser.run(COUNTED)
+            browser.press("1")
+            if waits:
+                browser.wait_for("the count", lambda n=n_kept: browser.run(COUNTED) == n + 1)
+                n_kept += 1
+            kill_browser(tmp_path)
+    with open_browser(tmp_path) as browser:
+        open_page(browser, page_root)
+        is_ready(browser)
+        n_kept = browser.run(COUNTED)
+        file = save(browser, tmp_path)
+    assert n_kept >= 3
+    assert f"{n_kept} new, 0 edited" in run("import", str(file)).stderr
+    assert judged(page_root) == ["relevant"] * n_kept
+
+
+def test_a_second_tab_is_told_and_what_does_not_play_cannot_be_answered(
+    page_root: Path, tmp_path: Path
+) -> None:
+    for number in range(2):
+        (page_root / "media" / f"v{number}.webm").write_bytes(b"no video")
+    run("page", "write")
+    with open_browser(tmp_path) as browser:
+        open_page(browser, page_root)
+        browser.click("#agree:not([hidden])")
+        browser.wait_for("a word on it", lambda: "does not show" in browser.run(TEXT))
+        task = shown(browser)["page"]
+        browser.press("1")
+        time.sleep(0.5)
+        assert shown(browser)["page"] == task
+        press(browser, "0", task)
+        assert browser.run(COUNTED) == 1
+        browser.run("window.open(location.href)")
+        browser.switch(browser.windows[1])
+        browser.wait_for(
+            "a word", lambda: "open in another tab" in browser.run("return document.body.innerText")
+        )
+        browser.switch(browser.windows[0])
+        file = save(browser, tmp_path)
+    assert "1 new" in run("import", str(file)).stderr
+    assert judged(page_root) == []
+
+
+def test_ten_captions_are_answered_on_a_written_page(page_root: Path, tmp_path: Path) -> None:
+    run("page", "write", "--captions", "10")
+    with open_browser(tmp_path) as browser:
+        open_page(browser, page_root)
+        agree(browser)
+        while not browser.run(DONE):
+            n_rows = browser.run("return document.querySelectorAll('#rows li').length")
+            task = is_ready(browser)
+            for _ in range(max(n_rows, 1)):
+                press(browser, "1", task)
+                task = shown(browser)["page"]
+        file = save(browser, tmp_path)
+    run("import", str(file))
+    table = pd.read_csv(page_root / "judgments" / "judgments.csv")
+    assert table["page"].nunique() == 2
+    assert (table["page_position"] <= 10).all()
+    assert table["page_s"].gt(table["duration_s"]).all()
