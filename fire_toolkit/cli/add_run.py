@@ -16,9 +16,11 @@ from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import choose_own_items
+from fire_toolkit.cli.search import Search
 from fire_toolkit.cli.streams import as_files
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.runs.axis_ids import ids_beside, read_ids
+from fire_toolkit.formats.runs.candidates import KINDS
 from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS
 from fire_toolkit.formats.runs.embeddings import SIMILARITY_NAMES
 from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
@@ -68,6 +70,27 @@ from fire_toolkit.scoring.expect import parse_expectation
 )
 @click.option("--embeddings", is_flag=True, help="Two FILEs: query vectors, then doc vectors.")
 @click.option("--similarity", type=click.Choice(SIMILARITY_NAMES), help="How vectors are compared.")
+@click.option(
+    "--scores",
+    "candidates",
+    type=click.Choice(KINDS),
+    help="FILE, or two FILEs, is what vector search gives: ids (places of docs) and these scores. Say which: "
+    "the higher the better (similarity), or the lower (distance, as of faiss L2 and hnswlib).",
+)
+@click.option(
+    "--index",
+    metavar="NAME",
+    help="What searched, for --scores: `exact`, or the index in words, such as 'faiss IVF256, nprobe 8'.",
+)
+@click.option(
+    "--check-recall",
+    "n_checked",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Measure the recall of candidates on N queries by --queries-emb and --items-emb.",
+)
+@click.option("--queries-emb", metavar="FILE", help="The vectors of the queries, for --check-recall.")
+@click.option("--items-emb", metavar="FILE", help="The vectors of the docs, for --check-recall.")
 @click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
 @click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
 @json_option
@@ -82,6 +105,11 @@ def add_run(
     allow: str,
     embeddings: bool,
     similarity: str | None,
+    candidates: str | None,
+    index: str | None,
+    n_checked: int | None,
+    queries_emb: str | None,
+    items_emb: str | None,
     mask: str | None,
 ) -> None:
     """Bring predictions in: matrices, vectors, ranked lists, of any format in docs/formats.md.
@@ -90,9 +118,15 @@ def add_run(
     docs of every query, and the positives of the qrels with their exact ranks below it; of composed queries
     also the own item and the members of the query's group. What a model
     cannot mean (NaN, floods of one score, constant rows) is refused unless allowed.
+
+    --scores takes what vector search gives (faiss, cuVS, usearch, hnswlib, Lance): queries × K ids and
+    scores, as two .npy files, an .npz or Parquet. An index that is not exact is named in the manifest with
+    its recall, and `score` refuses the run without --accept-approximate.
     """
     folder = given.out("runs")
-    _check_usage(files, run_id, embeddings)
+    search = Search(candidates, index, n_checked, queries_emb, items_emb, similarity)
+    search.check(files, embeddings)
+    _check_usage(files, run_id, embeddings=embeddings, candidates=candidates is not None)
     request = Request(
         run_id=run_id,
         key=key,
@@ -104,13 +138,17 @@ def add_run(
         allow=parse_allowances(allow),
         similarity=similarity,
         mask=read_mask(given.use(mask)) if mask else None,
+        candidates=candidates,
     )
     reports = []
     paths = as_files(files)
-    for path, other in [(paths[0], paths[1])] if embeddings else [(path, None) for path in paths]:
+    are_one = embeddings or (candidates and len(paths) == 2)
+    for path, other in [(paths[0], paths[1])] if are_one else [(path, None) for path in paths]:
         own = Inputs(given.values)
         own.hashes.update(given.hashes)
         result = _ingested(request, path, other, own)
+        if candidates:
+            result.report["index"] = search.describe(path, other, own)
         for file in filter(None, (path, other)):
             own.note(file, result.hashes.get(file))
         reports.append(_write(folder, result, own, request))
@@ -133,12 +171,14 @@ def _kept(given: Given) -> Kept:
     return Kept(own.of_query, own.is_dropped, members)
 
 
-def _check_usage(files: tuple[str, ...], run_id: str | None, embeddings: bool) -> None:
+def _check_usage(files: tuple[str, ...], run_id: str | None, *, embeddings: bool, candidates: bool) -> None:
     if embeddings and len(files) != 2:
         raise click.UsageError(
             f"--embeddings takes two FILEs, query vectors and doc vectors; found {len(files)}"
         )
-    if run_id is not None and len(files) > 1 and not embeddings:
+    if candidates and len(files) > 2:
+        raise click.UsageError(f"--scores takes one FILE, or two, ids and scores; found {len(files)}")
+    if run_id is not None and len(files) > 1 and not (embeddings or candidates):
         raise click.UsageError("--id names one run; add several files one by one")
 
 
@@ -157,7 +197,7 @@ def _ingested(request: Request, path: Path, other: Path | None, inputs: Inputs) 
     with Meter("MB", path.stat().st_size / 1e6 if path.is_file() else None) as meter:
         read = replace(request, **ids, asked=asked, find_ids=find, on_read=lambda n: meter(n / 1e6))
         try:
-            return ingest(path, read, doc_vectors=other)
+            return ingest(path, read, other=other)
         finally:
             _say_taken(taken)
 
@@ -199,7 +239,7 @@ def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> 
         "expect": [f"{e.name}={e.value:g}" for e in request.expected],
         "allow": sorted(request.allow),
         "similarity": request.similarity,
-    }
+    } | ({"scores": request.candidates} if request.candidates else {})
     content = {name: run_bytes(result.run)}
     inputs.write(out, content, "add-run", parameters, result.report)
     return {"run_id": run_id, "out": out.as_posix(), **result.report}

@@ -43,8 +43,9 @@ class Inputs:
     """What a command reads: the files that its options name, else the workspace's, and their sha256.
 
     values: what was given on the command line, by the name of the parameter. hashes: the files read so
-    far, for the manifest. run_hashes: of the runs read, by run id. orders_docs: whether --doc-ids is
-    read for the order of docs, needed by a run or not.
+    far, for the manifest. run_hashes: of the runs read, by run id. approximate: the indexes, in words, of
+    those that were searched by one that is not exact. orders_docs: whether --doc-ids is read for the
+    order of docs, needed by a run or not.
     """
 
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
@@ -52,6 +53,7 @@ class Inputs:
         self.hashes: dict[str, str] = {}
         self._began_ns = time.time_ns()
         self.run_hashes: dict[str, str] = {}
+        self.approximate: dict[str, str] = {}
         self.orders_docs = False
 
     def path(self, name: str) -> Path | None:

@@ -115,6 +115,12 @@ def accept_unpooled_option(command: Command) -> Command:
     return click.option("--accept-unpooled", is_flag=True, help=text)(command)
 
 
+def accept_approximate_option(command: Command) -> Command:
+    """Add `--accept-approximate`."""
+    text = "Take runs that an approximate index searched (`add-run --index`), and say its recall."
+    return click.option("--accept-approximate", is_flag=True, help=text)(command)
+
+
 def choice_option(
     option: str, choices: Sequence[str], text: str, *, name: str | None = None
 ) -> Callable[[Command], Command]:

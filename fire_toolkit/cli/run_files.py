@@ -17,6 +17,7 @@ from fire_toolkit.formats.runs.matrix_runs import MatrixRun
 from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
 from fire_toolkit.tables import Run
+from fire_toolkit.workspace.searched import approximate_index
 
 _AnyRun = TypeVar("_AnyRun", "Run", "Run | NativeRunFile | MatrixRun")
 
@@ -82,7 +83,10 @@ def _runs(
     axes = dict(zip(("query_ids", "doc_ids"), ids, strict=True))
     runs = _with_own_names([read(inputs.use(path), run_id=name, **axes) for name, path in named], named)
     hashes = [inputs.hash_of(path) for _, path in named]
-    inputs.run_hashes |= dict(zip(map(run_id_of, runs), hashes, strict=True))
+    ids_of_runs = [run_id_of(run) for run in runs]
+    inputs.run_hashes |= dict(zip(ids_of_runs, hashes, strict=True))
+    indexes = (approximate_index(Path(path)) for _, path in named)
+    inputs.approximate |= {name: words for name, words in zip(ids_of_runs, indexes, strict=True) if words}
     return runs
 
 

@@ -26,6 +26,7 @@ from fire_toolkit.cli.honest import show_honest
 from fire_toolkit.cli.judged_once import say_shared
 from fire_toolkit.cli.noise import say_errors_of_augmented
 from fire_toolkit.cli.options import (
+    accept_approximate_option,
     accept_unpooled_option,
     choice_option,
     measure_option,
@@ -35,6 +36,7 @@ from fire_toolkit.cli.options import (
 )
 from fire_toolkit.cli.printing import print_text
 from fire_toolkit.cli.sampled_qrels import check_settled
+from fire_toolkit.cli.search import refuse_approximate
 from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -57,6 +59,7 @@ from fire_toolkit.tables import Run
 )
 @measure_option
 @accept_unpooled_option
+@accept_approximate_option
 @choice_option(
     "--ties",
     TIE_RULES,
@@ -92,6 +95,7 @@ def score(
     given: Given,
     measures: tuple[str, ...],
     accept_unpooled: bool,
+    accept_approximate: bool,
     ties: str,
     groups: str | None,
     by: str | None,
@@ -131,10 +135,12 @@ def score(
         others = {"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}
         _refuse(others | {"--curves": bool(curves)}, beside="--honest")
         policies = policies or (str(setting_or_default(None, "augment", "policy")),)
+        refuse_approximate(given, accept=accept_approximate)
         check_settled(given, names, accept=accept_unpooled)
         show_honest(given, names, policies=policies, place="scores/honest.csv" if is_usual else None)
         return
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
+    refuse_approximate(given, accept=accept_approximate)
     runs_scored = _restricted(given, groups) if groups else given.stored_runs
     scoring = score_runs(
         runs_scored,

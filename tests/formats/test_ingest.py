@@ -190,14 +190,14 @@ def test_vectors_in_two_files_give_the_same_order_in_any_block(tmp_path: Path) -
     request = Request(
         query_ids=[f"q{n}" for n in range(6)], doc_ids=[f"d{n}" for n in range(9)], similarity="cosine"
     )
-    run = ingest(tmp_path / "t.npy", request, doc_vectors=tmp_path / "v.npy").run
+    run = ingest(tmp_path / "t.npy", request, other=tmp_path / "v.npy").run
     unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (texts.astype(float), videos.astype(float))]
     expected = np.round(unit[0] @ unit[1].T, 9)
     for row, query in enumerate(request.query_ids or ()):
         rows = run[run["query_id"] == query]
         assert np.sort(expected[row])[::-1].tolist() == list(rows["score"])
     with pytest.raises(FormatError, match=r"vectors of shape \(9, 8\) and \(6, 8\), but 6 query ids"):
-        ingest(tmp_path / "v.npy", request, doc_vectors=tmp_path / "t.npy")
+        ingest(tmp_path / "v.npy", request, other=tmp_path / "t.npy")
 
 
 def test_the_hash_of_a_matrix_is_known_from_its_only_reading(tmp_path: Path) -> None:

@@ -18,21 +18,23 @@ from fire_toolkit.formats.runs.matrix import Array, Matrix, pick_from_blocks, ro
 DECIMALS = 9
 _UNIT = 1e-3
 _CHUNK_CELLS = 1 << 22
-SIMILARITY_NAMES = ("dot", "cosine")
+DOT, COSINE, L2 = "dot", "cosine", "l2"
+SIMILARITY_NAMES = (DOT, COSINE, L2)
 
 
 @dataclass(frozen=True)
 class ProductMatrix:
-    """The products of two sets of vectors; the smaller set is held, the larger is read in blocks.
+    """The similarities of two sets of vectors; the smaller set is held, the larger is read in blocks.
 
-    streamed, held: rows of vectors, float64 when held. is_flipped: the streamed ones are the docs.
-    must_be_unit: no similarity was given, so vectors must have length 1.
+    streamed, held: rows of vectors, float64 when held. similarity: `dot`, `cosine`, or `l2`, which is minus
+    the squared Euclidean distance. is_flipped: the streamed ones are the docs. must_be_unit: no similarity
+    was given, so vectors must have length 1.
     """
 
     where: str
     streamed: Matrix
     held: Array
-    is_cosine: bool
+    similarity: str
     is_flipped: bool
     must_be_unit: bool = False
 
@@ -42,14 +44,18 @@ class ProductMatrix:
         return self.streamed.shape[0], len(self.held)
 
     def blocks(self, n_rows: int) -> Iterator[Array]:
-        """Yield blocks of products."""
+        """Yield blocks of similarities."""
+        own_squares = _squares(self.held) if self.similarity == L2 else None
         step = max(1, min(n_rows, _CHUNK_CELLS // max(1, len(self.held))))
         for block in self.streamed.blocks(rows_per_block(self.streamed)):
             if self.must_be_unit:
                 _check_unit(block, self.streamed.where)
-            vectors = as_vectors(block, self.where, is_cosine=self.is_cosine)
+            vectors = as_vectors(block, self.where, is_cosine=self.similarity == COSINE)
             for start in range(0, len(vectors), step):
-                products = vectors[start : start + step] @ self.held.T
+                part = vectors[start : start + step]
+                products = part @ self.held.T
+                if own_squares is not None:
+                    products = np.minimum(2 * products - own_squares - _squares(part)[:, None], 0.0)
                 yield np.round(products, DECIMALS, out=products)
 
     def pick(self, rows: Ints, columns: Ints) -> Array:
@@ -79,8 +85,8 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
 
     Args:
         queries, docs: vectors as rows, of one width.
-        similarity: `dot` or `cosine`; None if all vectors have length 1 within a thousandth, where both are
-            the same (the cosine is used).
+        similarity: `dot`, `cosine` or `l2`; None if all vectors have length 1 within a thousandth, where all
+            order docs alike (the cosine is used).
 
     Raises:
         FormatError: the widths differ, or vectors are not finite.
@@ -99,13 +105,17 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
     raw = np.concatenate(list(small.blocks(rows_per_block(small))))
     if similarity is None:
         _check_unit(raw, small.where)
-    is_cosine = similarity != "dot"
-    held = as_vectors(raw, small.where, is_cosine=is_cosine)
-    return ProductMatrix(where, streamed, held, is_cosine, docs_streamed, must_be_unit=similarity is None)
+    held = as_vectors(raw, small.where, is_cosine=similarity in (None, COSINE))
+    is_open = similarity is None
+    return ProductMatrix(where, streamed, held, similarity or COSINE, docs_streamed, must_be_unit=is_open)
+
+
+def _squares(vectors: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", vectors, vectors))
 
 
 def _lengths(vectors: Array) -> Array:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)))
+    return np.asarray(np.sqrt(_squares(vectors)))
 
 
 def _check_unit(vectors: Array, where: str) -> None:
@@ -114,5 +124,5 @@ def _check_unit(vectors: Array, where: str) -> None:
     if off.any():
         raise UsageError(
             f"{where}: vectors of lengths {lengths.min():.3g} to {lengths.max():.3g}: give "
-            "--similarity cosine or --similarity dot, whichever the model was scored with"
+            "--similarity cosine, dot or l2, whichever the model was scored with"
         )

@@ -10,14 +10,16 @@ from typing import Any
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.runs.axis_ids import axis_ids
-from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
+from fire_toolkit.formats.runs.candidates import rank_candidates, read_candidates
+from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.embeddings import product_matrix
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.runs.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix, n_rows_columns
+from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix
 from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
+from fire_toolkit.formats.runs.orientation import ORIENTATIONS, known_orientation, possible_readings
 from fire_toolkit.formats.runs.readers import recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.measures.defaults import FIRST
@@ -25,7 +27,6 @@ from fire_toolkit.scoring.expect import Expectation, describe_expectations, foun
 from fire_toolkit.scoring.sense import Sense, sense_of
 from fire_toolkit.tables import Qrels, Run
 
-ORIENTATIONS = (QUERIES_ROWS, QUERIES_COLUMNS)
 Axes = tuple[list[str], list[str]]
 
 
@@ -40,8 +41,9 @@ class Request:
     orientation: `queries-rows` or `queries-columns`. expected: logged scores that the run must give by
     `qrels`. depth: how many docs of a query are kept; positives of `qrels` are kept at any rank, and what
     `kept` names.
-    allow: see `score_anomalies`. similarity: `dot` or `cosine`, of vectors. mask: one flag a row, False for
-    padding. on_read: called with the number of bytes of each block.
+    allow: see `score_anomalies`. similarity: `dot`, `cosine` or `l2`, of vectors. mask: one flag a row, False
+    for padding. candidates: `similarity` or `distance`: the file holds what vector search gives, and these
+    are its scores. on_read: called with the number of bytes of each block.
     """
 
     run_id: str | None = None
@@ -58,6 +60,7 @@ class Request:
     allow: frozenset[str] = frozenset()
     similarity: str | None = None
     mask: Array | None = None
+    candidates: str | None = None
     on_read: Callable[[int], None] | None = None
 
 
@@ -72,8 +75,8 @@ class Ingested:
     sense: Sense | None = None
 
 
-def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> Ingested:
-    """Return the run in a file, or in two: `path` with query vectors, `doc_vectors` with doc vectors.
+def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingested:
+    """Return the run in a file, or in two: query vectors and doc vectors, or ids and scores of candidates.
 
     Returns:
         The run holds the top `depth` docs of each query, ranked by the one rule, and below them the
@@ -88,24 +91,26 @@ def ingest(path: Path, request: Request, *, doc_vectors: Path | None = None) -> 
         UsageError: no reading of the file gives the logged scores, or both do.
     """
     reader = recognise(path)
-    about = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
+    about: dict[str, Any] = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
+    if request.candidates is not None:
+        return _ingest_candidates(path, other, request.candidates, request, about)
     if reader.read_lists is not None:
-        if doc_vectors is not None:
+        if other is not None:
             raise UsageError(f"{path}: {reader.what} holds no vectors")
         return _ingest_lists(path, reader.read_lists(path, request.key), request, about)
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no predictions")
     arrays = reader.read_arrays(path)
-    if doc_vectors is None:
+    if other is None:
         names = vector_names(arrays) if request.key is None else None
         if names is None:
             return _ingest_matrix(path, arrays, request, about)
         return _ingest_product(path, (arrays, arrays), names, request, about)
-    other = recognise(doc_vectors)
-    if other.read_arrays is None:
-        raise UsageError(f"{doc_vectors}: {other.what} holds no vectors")
-    both = (arrays, other.read_arrays(doc_vectors))
-    names = (_only_name(both[0], path), _only_name(both[1], doc_vectors))
+    doc_reader = recognise(other)
+    if doc_reader.read_arrays is None:
+        raise UsageError(f"{other}: {doc_reader.what} holds no vectors")
+    both = (arrays, doc_reader.read_arrays(other))
+    names = (_only_name(both[0], path), _only_name(both[1], other))
     return _ingest_product(path, both, names, request, about)
 
 
@@ -135,6 +140,37 @@ def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str,
     return _ingested(path, run, request, about, anomalies, [*listed.notes, *allowed], n_docs=len(docs))
 
 
+def _ingest_candidates(
+    path: Path, other: Path | None, kind: str, request: Request, about: dict[str, Any]
+) -> Ingested:
+    """Return the run of what vector search gave; the depth is at most the length of its lists."""
+    found = read_candidates(path, other)
+    queries, docs = _axes(path, request, found.query_ids, found.doc_ids)
+    if len(found.places) != len(queries):
+        raise FormatError(
+            f"{found.where}: {len(found.places):,} rows, but {len(queries):,} query ids; expected a row each"
+        )
+    request = replace(request, depth=min(request.depth, found.places.shape[1]))
+    positives, n_outside = indexed(positive_pairs(request.qrels), queries, docs)
+    ranking = rank_candidates(
+        found,
+        docs,
+        kind=kind,
+        depth=request.depth,
+        positives=positives,
+        others=indexed(request.kept.pairs, queries, docs)[0],
+        spare=request.kept.spare,
+    )
+    ranked = ranking.ranked
+    notes = refuse_anomalies(ranked.anomalies, queries, docs, allow=request.allow, where=found.where)
+    run = run_of_ranked(ranked, request.run_id or _stem_of(path), queries, docs, where=found.where)
+    about |= {"scores": kind, "candidates": found.places.shape[1], **ranking.counts}
+    return _ingested(
+        path, run, request, about, ranked.anomalies, [*notes, *ranking.notes], n_docs=len(docs),
+        positives_outside=n_outside,
+    )  # fmt: skip
+
+
 def _ingested(
     path: Path,
     run: Run,
@@ -147,6 +183,9 @@ def _ingested(
     **more: Any,
 ) -> Ingested:
     """Return a ranked run without what it need not keep, after a look at the logged scores."""
+    if n_outside := more.get("positives_outside"):
+        words = f"{n_outside:,} positives of the qrels have a query or doc that is not among the ids"
+        notes = [*notes, words]
     positives = positive_pairs(request.qrels)
     run = request.kept.trimmed(run, request.depth, positives)
     if run.empty:
@@ -194,6 +233,10 @@ def _agree(expected: Sequence[Expectation], found: Sequence[float]) -> bool:
     return all(each.agrees(value) for each, value in zip(expected, found, strict=True))
 
 
+def _stem_of(path: Path) -> str:
+    return path.name.partition(".")[0]
+
+
 def _axes(path: Path, request: Request, *own: Sequence[str] | None) -> Axes:
     given = (request.query_ids, request.doc_ids)
     return axis_ids(path, own or (None, None), given, asked=request.asked, find=request.find_ids)
@@ -210,7 +253,7 @@ def _ingest_product(
             f"query ids and {len(axes[1])} doc ids; expected query vectors, then doc vectors, one for each id"
         )
     product = product_matrix(queries, docs, similarity=request.similarity)
-    about |= {"vectors": list(names), "similarity": "cosine" if product.is_cosine else "dot"}
+    about |= {"vectors": list(names), "similarity": product.similarity}
     return rank_queries(path, product, axes, replace(request, mask=None), about)
 
 
@@ -229,8 +272,10 @@ def _ingest_matrix(path: Path, arrays: Arrays, request: Request, about: dict[str
     if len(arrays.matrices) > 1:
         others = {other: own for other, own in arrays.matrices.items() if other != name}
         about["other_arrays"] = described(replace(arrays, matrices=others))
-    readings = _readings(path, matrix, lengths, request.mask)
-    orientation, why = _orientation(readings, request, arrays.orientation, path)
+    readings = possible_readings(path, matrix, lengths, request.mask)
+    orientation, why = known_orientation(
+        readings, request.orientation or arrays.orientation, path, is_given=request.orientation is not None
+    )
     if orientation is None:
         return _by_expectation(path, matrix, axes, request, about)
     about |= {"orientation": orientation, "orientation_from": why}
@@ -246,43 +291,6 @@ def _ingest_matrix(path: Path, arrays: Arrays, request: Request, about: dict[str
     if hasher is not None and hasher.sha256 is not None:
         result.hashes[path] = hasher.sha256
     return result
-
-
-def _readings(path: Path, matrix: Matrix, lengths: tuple[int, int], mask: Array | None) -> tuple[str, ...]:
-    """Return the orientations in which the shape fits the ids; rows of padding are possible."""
-    n_queries, n_docs = lengths
-    rows, columns = n_rows_columns(matrix)
-    if matrix.is_flipped:
-        rows, columns = columns, rows
-    fits = []
-    if columns == n_docs and (rows == n_queries or (rows > n_queries and not matrix.is_flipped)):
-        fits.append(QUERIES_ROWS)
-    if (rows, columns) == (n_docs, n_queries) and len(matrix.shape) == 2 and mask is None:
-        fits.append(QUERIES_COLUMNS)
-    if not fits or 0 in (rows, columns):
-        shape = " × ".join(map(str, matrix.shape[::-1] if matrix.is_flipped else matrix.shape))
-        raise FormatError(
-            f"{path}: shape {shape}, but {n_queries} query ids and {n_docs} doc ids; expected "
-            f"{n_queries} × {n_docs}, or {n_docs} × {n_queries}, or more rows of padding; if these are "
-            "vectors, give query vectors and doc vectors with --embeddings"
-        )
-    return tuple(fits)
-
-
-def _orientation(
-    readings: tuple[str, ...], request: Request, declared: str | None, path: Path
-) -> tuple[str | None, str]:
-    """Return the orientation and how it is known; None where the logged score must tell."""
-    wanted = request.orientation or declared
-    if wanted is not None:
-        if wanted not in ORIENTATIONS:
-            raise FormatError(f"{path}: orientation {wanted!r}, expected one of {', '.join(ORIENTATIONS)}")
-        if wanted not in readings:
-            raise FormatError(f"{path}: orientation {wanted}, but the shape fits {readings[0]} only")
-        return wanted, "given" if request.orientation else "said by the file"
-    if len(readings) == 1:
-        return readings[0], "the shape"
-    return None, "the logged score"
 
 
 def _by_expectation(
@@ -357,9 +365,7 @@ def rank_queries(
         mask=request.mask,
     )
     notes = refuse_anomalies(ranked.anomalies, queries, docs, allow=request.allow, where=str(path))
-    run = run_of_ranked(ranked, request.run_id or path.name.partition(".")[0], queries, docs, where=str(path))
-    if n_outside:
-        notes.append(f"{n_outside:,} positives of the qrels have a query or doc that is not among the ids")
+    run = run_of_ranked(ranked, request.run_id or _stem_of(path), queries, docs, where=str(path))
     return _ingested(
         path, run, request, about, ranked.anomalies, notes, n_docs=len(docs), positives_outside=n_outside
     )

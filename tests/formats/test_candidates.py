@@ -1,0 +1,119 @@
+"""What vector search gives becomes the run that ranking all docs gives, or is refused with its row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from fire_toolkit.errors import FireError
+from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
+from fire_toolkit.formats.runs.matrix import held
+from fire_toolkit.formats.runs.recall import measure_recall
+from fire_toolkit.tables import check_qrels
+
+DOCS = ["a", "b", "c", "d", "e", "f"]
+# Query 0: equal scores of places 1 and 4, so `e` before `b`; query 1 found three docs only.
+IDS = np.array([[2, 1, 4, 0], [5, 3, 0, -1]])
+SCORES = np.array([[0.9, 0.5, 0.5, 0.25], [0.75, 0.5, 0.125, -np.inf]], dtype=np.float32)
+
+
+def read(
+    folder: Path, ids: Any = IDS, scores: Any = SCORES, kind: str = "similarity", **more: Any
+) -> Ingested:
+    np.save(folder / "I.npy", np.asarray(ids))
+    np.save(folder / "D.npy", np.asarray(scores))
+    request = Request(**({"query_ids": ["q0", "q1"], "doc_ids": DOCS, "candidates": kind} | more))
+    return ingest(folder / "I.npy", request, other=folder / "D.npy")
+
+
+def lists_of(result: Ingested) -> dict[str, list[str]]:
+    return {str(query): list(rows) for query, rows in result.run.groupby("query_id", observed=True)["doc_id"]}
+
+
+def test_lists_are_ranked_by_the_one_rule_and_padding_is_counted(tmp_path: Path) -> None:
+    result = read(tmp_path)
+    assert lists_of(result) == {"q0": ["c", "e", "b", "a"], "q1": ["f", "d", "a"]}
+    assert {
+        name: result.report[name] for name in ("top", "cells_of_padding", "short_lists", "open_ties")
+    } == {"top": 4, "cells_of_padding": 1, "short_lists": 1, "open_ties": 0}
+    assert result.notes == ["1 id is -1 (padding); 1 query has fewer docs than are kept"]
+
+
+def test_a_distance_is_the_better_the_lower_it_is(tmp_path: Path) -> None:
+    result = read(tmp_path, scores=np.where(IDS < 0, np.inf, 1 - SCORES), kind="distance", depth=2)
+    assert lists_of(result) == {"q0": ["c", "e"], "q1": ["f", "d"]}
+    assert list(result.run["score"]) == [np.float32(0.9) - np.float32(1), -0.5, -0.25, -0.5]
+
+
+def test_positives_below_the_depth_are_kept_with_their_ranks(tmp_path: Path) -> None:
+    qrels = check_qrels(pd.DataFrame({"query_id": ["q0", "q1"], "doc_id": ["a", "b"], "relevance": 1}))
+    result = read(tmp_path, depth=1, qrels=qrels)
+    assert [tuple(row) for row in result.run[["query_id", "doc_id", "rank"]].to_numpy()] == [
+        ("q0", "c", 1),
+        ("q0", "a", 4),
+        ("q1", "f", 1),
+    ]
+
+
+def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told(tmp_path: Path) -> None:
+    result = read(tmp_path, ids=IDS[:, :3], scores=SCORES[:, :3], depth=2)
+    assert result.report["open_ties"] == 1
+    assert "1 list ends in a tie with the last doc kept" in result.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"ids": np.where(IDS == 5, 6, IDS)}, "row 1, column 0: place 6, but 6 doc ids; expected places"),
+        ({"ids": np.where(IDS == 5, -2, IDS)}, "row 1, column 0: place -2"),
+        ({"ids": np.where(IDS == 5, 3, IDS)}, "row 1: place 3 twice, expected each doc once"),
+        ({"ids": np.where(IDS == 3, -1, IDS)}, "row 1: -1 before a doc"),
+        ({"kind": "distance"}, "every list is in the other order: give --scores similarity"),
+        ({"scores": SCORES[:, ::-1]}, "expected a finite similarity"),
+        ({"scores": np.where(IDS == 4, 0.75, SCORES)}, "row 0: 0.5 is followed by 0.75"),
+        ({"scores": np.where(IDS == 4, np.nan, SCORES)}, "row 0, column 2: nan, expected a finite"),
+        ({"scores": SCORES[:, :3]}, "ids of shape (2, 4) and scores of shape (2, 3), expected one shape"),
+        ({"ids": IDS + 0.5}, "holds fractions, expected places of docs"),
+        ({"query_ids": ["q0"]}, "2 rows, but 1 query ids"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_right_is_refused_with_its_row(
+    change: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(FireError) as error:
+        read(tmp_path, **change)
+    assert words in str(error.value)
+
+
+def test_one_archive_and_parquet_give_the_same_run(tmp_path: Path) -> None:
+    expected = read(tmp_path).run
+    np.savez(tmp_path / "I.npz", labels=IDS.astype(np.int32), distances=SCORES)
+    request = Request(query_ids=["q0", "q1"], doc_ids=DOCS, candidates="similarity")
+    assert ingest(tmp_path / "I.npz", request).run.equals(expected)
+    named = [[DOCS[place] for place in row if place >= 0] for row in IDS]
+    lists = {"query_id": ["q0", "q1"], "ids": named, "scores": [list(SCORES[0]), list(SCORES[1, :3])]}
+    parquet.write_table(pa.table(lists), tmp_path / "I.parquet")
+    alone = ingest(tmp_path / "I.parquet", Request(candidates="similarity"))
+    assert lists_of(alone) == {"q0": ["c", "e", "b", "a"], "q1": ["f", "d", "a"]}
+    assert np.array_equal(alone.run["score"], expected["score"])
+
+
+def test_recall_counts_docs_whose_exact_score_reaches_the_last_of_the_nearest() -> None:
+    random = np.random.default_rng(5)
+    queries, docs = (random.normal(size=(n, 8)) for n in (40, 90))
+    docs[3] = docs[4]  # the one stands for the other
+    distances = ((queries[:, None] - docs[None]) ** 2).sum(axis=2)
+    nearest = np.argsort(distances, axis=1)[:, :10]
+    places = np.where(nearest == 3, 4, np.where(nearest == 4, 3, nearest))
+    vectors = held("q", queries), held("d", docs)
+    assert measure_recall(places, *vectors, depth=10, n_queries=99, similarity="l2").mean == 1
+    places[:, 7:] = -1
+    found = measure_recall(places, *vectors, depth=10, n_queries=99, similarity="l2")
+    assert (found.mean, found.n_queries, found.half_width) == (pytest.approx(0.7), 40, 0)
+    assert found.words == "recall@10 0.700 on 40 queries"
