@@ -65,6 +65,7 @@ SECTIONS = {
         "report": "Make the tables and findings of the FIRE paper: text, CSV, JSON, LaTeX or Markdown.",
     },
     "Publish": {
+        "gallery": "Write a gallery: each caption with the top docs of each run, playing, and their labels.",
         "release": "Write a folder that is the publication of a workspace's labels, or look at one.",
     },
 }

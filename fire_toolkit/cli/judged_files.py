@@ -66,6 +66,13 @@ def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Gra
     return grades
 
 
+def number_annotators(judgments: Judgments) -> dict[str, int]:
+    """Return a number for each annotator, from 1, the busiest first: for pages that name nobody."""
+    counts = judgments["annotator_id"].value_counts()
+    busiest = sorted(counts.index, key=lambda name: (-counts[name], name))
+    return {name: number for number, name in enumerate(busiest, start=1)}
+
+
 def pairs_by_votes(n_pairs: Sequence[int]) -> str:
     """Return how many pairs have how many votes, in words; n_pairs: those with 0, 1, 2, … votes."""
     parts = [f"{n:,} with {votes}" for votes, n in enumerate(n_pairs[:4]) if n]

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pandas as pd
 
@@ -23,6 +22,7 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import STAGE, release_version
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_labels, read_pool, read_pool_sources
+from fire_toolkit.media.places import is_public_address
 from fire_toolkit.paper_tables.methods import MethodFacts
 from fire_toolkit.release.answers import VERSION, check_answers
 from fire_toolkit.release.facts import ReleaseFacts
@@ -146,7 +146,7 @@ def _corpus(given: Given, licences: Mapping[str, str], others: Sequence[pd.DataF
     if licences["captions"] and "text" in items:
         columns["text"] = items["text"]
     if licences["media"]:
-        urls = items["media_url"].where(items["media_url"].map(_is_public), "")
+        urls = items["media_url"].where(items["media_url"].map(is_public_address), "")
         if (urls != "").any():
             columns["media_url"] = urls
         if (urls == "").any():
@@ -154,12 +154,6 @@ def _corpus(given: Given, licences: Mapping[str, str], others: Sequence[pd.DataF
                 f"note: {int((urls == '').sum()):,} items are files, not public addresses; these are left out"
             )
     return pd.DataFrame(columns)
-
-
-def _is_public(address: str) -> bool:
-    parts = urlsplit(address)
-    is_web = parts.scheme in ("http", "https") and "@" not in parts.netloc
-    return is_web and parts.hostname not in (None, "localhost", "127.0.0.1", "::1")
 
 
 def _as_beir(qrels: Qrels) -> pd.DataFrame:

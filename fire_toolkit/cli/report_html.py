@@ -16,7 +16,7 @@ from fire_toolkit.cli import report_sections as sections
 from fire_toolkit.cli.common import current_workspace, n_of, relative_path, say, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.honest import honest_rows
-from fire_toolkit.cli.judged_files import grades_of, judgments_from
+from fire_toolkit.cli.judged_files import grades_of, judgments_from, number_annotators
 from fire_toolkit.cli.methods_facts import workspace_facts
 from fire_toolkit.cli.noise import join_with_votes
 from fire_toolkit.cli.server_options import Progress
@@ -99,9 +99,7 @@ class _Workspace:
         """Annotator → annotator 1, 2, …, the busiest first."""
         if self.judgments is None:
             return {}
-        counts = self.judgments["annotator_id"].value_counts()
-        busiest = sorted(counts.index, key=lambda name: (-counts[name], name))
-        return {name: f"annotator {number}" for number, name in enumerate(busiest, start=1)}
+        return {name: f"annotator {number}" for name, number in number_annotators(self.judgments).items()}
 
     def without_names(self, section: Section) -> Section:
         """Return a section whose texts name no annotator and no folder of this machine.

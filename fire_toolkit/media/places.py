@@ -59,3 +59,15 @@ def is_showable(media_url: str) -> bool:
     """
     is_address = media_url.lower().startswith(("http://", "https://"))
     return is_address or media_url.startswith((*_OF_LABEL_STUDIO, *_BUCKETS))
+
+
+def is_public_address(address: str) -> bool:
+    """Whether an address leads to the network, beyond this machine, and holds no name or password.
+
+    Examples:
+        >>> is_public_address("https://example.org/v1.mp4"), is_public_address("http://127.0.0.1:8790/v1.mp4")
+        (True, False)
+    """
+    parts = urlsplit(address)
+    is_web = parts.scheme in ("http", "https") and "@" not in parts.netloc
+    return is_web and parts.hostname not in (None, *LOOPBACK_HOSTS)

@@ -115,13 +115,13 @@ class MediaServer(LocalServer):
         report: Callable[[str], None] = lambda words: None,
     ) -> None:
         own_host = urlsplit(base_url).hostname or host
-        files = _Files(root.resolve(), {name: name for name in names} | dict(opaque or {}))
+        files = NamedFiles(root.resolve(), {name: name for name in names} | dict(opaque or {}))
         app = _guarded(files, allowed_origins(list(origins)), {own_host, host, *_LOOPBACK_NAMES})
         super().__init__(_reporting(app, report), host=host, port=port, idle_s=_IDLE_S)
         self.base_url = base_url.rstrip("/") or f"http://{host}:{self.server_port}"
 
 
-class _Files(StaticFiles):
+class NamedFiles(StaticFiles):
     """The named files below a folder (name in an address → file); whatever else lies there does not exist."""
 
     def __init__(self, root: Path, names: Mapping[str, str]) -> None:

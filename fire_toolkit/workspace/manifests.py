@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -103,35 +103,65 @@ def _write_one(path: Path, content: bytes) -> None:
     _flush_folder(path.parent)
 
 
-def write_folder(out: Path, contents: Mapping[str, bytes]) -> None:
-    """Write a new folder as one change: after a kill it is there whole, or not at all.
+def write_folder(
+    out: Path, contents: Mapping[str, bytes] | Iterable[tuple[str, bytes | Path]], *, replaces: str = ""
+) -> None:
+    """Write a folder as one change: after a kill it is there whole, the old or the new, or not at all.
 
     Args:
         out: the folder, which must not be there.
-        contents: file name, which may lie in a subfolder → bytes.
+        contents: file name, which may lie in a subfolder → bytes; or pairs of a name and bytes, or a file to
+            copy, taken one after the other.
+        replaces: a stage, whose folder of before may be there and is replaced.
 
     Raises:
-        FireError: it is there already, or cannot be written; nothing is left behind.
+        FireError: it is there already, holds what no such stage wrote, or cannot be written; nothing is left
+            behind.
     """
     if out.exists():
-        raise FireError(f"{out}: is there already, and is not overwritten; take another name or version")
+        _refuse_others(out, replaces)
     part = out.with_name(f".{out.name}-{os.getpid()}.tmp")
+    before = out.with_name(f".{out.name}-before-{os.getpid()}.tmp")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         _remove_killed(out.parent)
-        for name, content in contents.items():
-            (part / name).parent.mkdir(parents=True, exist_ok=True)
-            _write_through(part / name, content)
-        for folder in {(part / name).parent for name in contents}:
+        folders = {part}
+        for name, content in contents.items() if isinstance(contents, Mapping) else contents:
+            path = part / name
+            folders.add(path.parent)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_through(path, content)
+        for folder in folders:
             _flush_folder(folder)
+        if out.exists():
+            out.rename(before)
         part.rename(out)
         _flush_folder(out.parent)
-    except OSError as error:
+        shutil.rmtree(before, ignore_errors=True)
+    except BaseException as error:
         shutil.rmtree(part, ignore_errors=True)
-        raise FireError(f"{error.filename or out}: cannot be written: {error.strerror}") from None
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
+        if before.exists() and not out.exists():
+            before.rename(out)
+        if isinstance(error, OSError):
+            raise FireError(f"{error.filename or out}: cannot be written: {error.strerror}") from None
         raise
+
+
+def _refuse_others(out: Path, stage: str) -> None:
+    """Raise `FireError` unless a folder holds what a stage wrote, and nothing else."""
+    at = out / MANIFEST
+    manifest = read_manifest(at) if stage and at.is_file() else None
+    if manifest is None or manifest.stage != stage:
+        what = f"no {stage}" if stage else "not overwritten"
+        raise FireError(
+            f"{out}: is there already, and is {what}; take another name" + (" or version" * (not stage))
+        )
+    known = {MANIFEST, *manifest.outputs}
+    found = (path.relative_to(out).as_posix() for path in sorted(out.rglob("*")) if not path.is_dir())
+    if other := next((name for name in found if name not in known), ""):
+        raise FireError(
+            f"{out / other}: was not written by `{stage}`, which would delete it; move it elsewhere"
+        )
 
 
 def _remove_killed(parent: Path) -> None:
@@ -210,9 +240,13 @@ def _replace_if_there(part: Path, path: Path) -> None:
         return  # renamed before the interruption
 
 
-def _write_through(path: Path, content: bytes) -> None:
+def _write_through(path: Path, content: bytes | Path) -> None:
     with path.open("wb") as stream:
-        stream.write(content)
+        if isinstance(content, bytes):
+            stream.write(content)
+        else:
+            with content.open("rb") as source:
+                shutil.copyfileobj(source, stream, 1 << 20)
         stream.flush()
         os.fsync(stream.fileno())
 

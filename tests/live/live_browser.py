@@ -101,6 +101,10 @@ class Browser:
         wanted = {"behavior": "allow", "downloadPath": str(folder)}
         self._call("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": wanted})
 
+    def console(self) -> list[str]:
+        """Return what the console said since it was last asked: errors, refusals of a policy."""
+        return [str(entry["message"]) for entry in self._call("POST", "/se/log", {"type": "browser"})]
+
     def screenshot(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(self._call("GET", "/screenshot")))
@@ -170,6 +174,7 @@ def _await_driver(http: httpx.Client) -> None:
 def _new_session(http: httpx.Client, chromium: str, profile: Path, more: tuple[str, ...]) -> str:
     options = {"binary": chromium, "args": [*_ARGUMENTS, f"--user-data-dir={profile}", *more]}
     wanted = {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options}}
+    wanted["alwaysMatch"]["goog:loggingPrefs"] = {"browser": "ALL"}
     answer = http.post("/session", json={"capabilities": wanted}).json()["value"]
     assert "sessionId" in answer, answer
     return str(answer["sessionId"])

@@ -1,0 +1,221 @@
+"""What a gallery shows, by a small world judged by hand, and by a loop over each list of a made world."""
+
+import json
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_world import World
+
+from fire_toolkit.gallery import SPLIT, STATES, Beside, Shown, gallery_files, shown_pairs, votes_on
+from fire_toolkit.gallery.doubts import doubtful_labels, false_negatives
+from fire_toolkit.gallery.pairs import HAS_NEW, HAS_REJECTED, HAS_UNJUDGED, OTHER_WINNER, UNUSABLE
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.tables import (
+    Run,
+    check_disputes,
+    check_judgments,
+    check_labels,
+    check_qrels,
+    check_queries,
+)
+
+GRADES = {"no": 0, "yes": 1, "unsure": None}
+
+
+def a_run(run_id: str, **lists: str) -> Run:
+    rows = [
+        (run_id, query, doc, float(-rank)) for query, docs in lists.items() for rank, doc in enumerate(docs)
+    ]
+    return rank_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "score"]))
+
+
+def pairs(*rows: tuple[Any, ...], columns: str = "query_id doc_id") -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=columns.split())
+
+
+@pytest.fixture
+def shown() -> Shown:
+    """Two queries, two runs; `q2` has other winners: of the original positive c both are first by none."""
+    labels = pairs(
+        ("q2", "a", "yes", 1, 1, 1),
+        ("q1", "b", "yes", 1, 3, 2),
+        ("q1", "c", "no", 0, 1, 1),
+        ("q1", "z", "no", 0, 1, 1),
+        ("q1", "y", "yes", 1, 1, 1),
+        columns="query_id doc_id label relevance n_judgments n_agree",
+    )
+    return shown_pairs(
+        [a_run("r1", q1="abc", q2="ac"), a_run("r2", q1="bax", q2="ca")],
+        check_qrels(
+            pairs(("q2", "c", 1), ("q1", "c", 1), ("q1", "w", 1), columns="query_id doc_id relevance")
+        ),
+        check_queries(
+            pairs(("q1", "one"), ("q0", "not in the qrels"), ("q2", "two"), columns="query_id text")
+        ),
+        labels=check_labels(labels),
+        disputes=check_disputes(pairs(("q1", "a", "tie"), columns="query_id doc_id reason")),
+        unusable=["q2"],
+        depth=3,
+    )
+
+
+def test_each_pair_has_its_state(shown: Shown) -> None:
+    found = {
+        (shown.queries[q], shown.docs[d]): STATES[state]
+        for q, d, state in zip(shown.query, shown.doc, shown.state, strict=True)
+    }
+    assert found == {  # q1 z is labelled not relevant, and no list holds it
+        ("q1", "a"): "disputed",
+        ("q1", "b"): "new",
+        ("q1", "c"): "rejected",
+        ("q1", "w"): "original",
+        ("q1", "x"): "unjudged",
+        ("q1", "y"): "new",
+        ("q2", "a"): "new",
+        ("q2", "c"): "original",
+    }
+    assert list(shown.queries) == ["q1", "q2"]
+
+
+def test_queries_are_found_by_what_they_have(shown: Shown) -> None:
+    votes = votes_on(shown, None, grades={}, numbers={})
+    flags = shown.flags(votes.is_split)
+    # q1: original c is third in r1 alone; corrected (union keeps c), r2 has b first
+    assert flags[0] == HAS_NEW | SPLIT | OTHER_WINNER | HAS_REJECTED | 1 << 5 | HAS_UNJUDGED
+    # q2: r2 has the original first; corrected both have a relevant doc first
+    assert flags[1] == HAS_NEW | OTHER_WINNER | UNUSABLE | HAS_UNJUDGED
+
+
+def test_what_is_worth_a_look_comes_in_order(shown: Shown) -> None:
+    votes = votes_on(shown, None, grades={}, numbers={})
+
+    def named(places: Any) -> list[str]:
+        return [f"{shown.queries[shown.query[n]]} {shown.docs[shown.doc[n]]}" for n in places]
+
+    best = false_negatives(shown, votes)
+    assert (named(best.pairs), best.n) == (["q2 a", "q1 y", "q1 b"], 3)  # unanimous first, then by lists
+    assert named(false_negatives(shown, votes, most=1).pairs) == ["q2 a"]
+    doubts = {each.why: named(each.pairs) for each in doubtful_labels(shown, votes)}
+    assert doubts == {
+        "a positive of the benchmark that was judged not relevant": ["q1 c"],
+        "decided by one vote of several": ["q1 b"],
+        "relevant by one vote alone, and no second run lists it": ["q1 y"],
+    }
+
+
+def test_votes_go_to_their_pairs(shown: Shown) -> None:
+    judgments = check_judgments(
+        pairs(
+            ("q1", "b", "ann", "yes", "2026-01-02", "", "task"),
+            ("q1", "b", "bob", "no", "2026-01-01", "</script>", "overlap"),
+            ("q1", "b", "cat", "unsure", "2026-01-03", "", "adjudication"),
+            ("q1", "b", "dan", "no", "2026-01-03", "", "unassigned"),
+            ("q1", "z", "ann", "no", "2026-01-02", "in no list", "task"),
+            columns="query_id doc_id annotator_id label created_at comment kind",
+        )
+    )
+    numbers = {"ann": 1, "bob": 2, "cat": 3, "dan": 4}
+    votes = votes_on(shown, judgments, grades=GRADES, numbers=numbers)
+    assert list(zip(votes.who, votes.label, votes.side, votes.comment, strict=True)) == [
+        (2, "no", 0, "</script>"),
+        (1, "yes", 1, ""),
+        (3, "unsure", -1, ""),
+    ]
+    at = int(votes.pair[0])
+    assert (shown.docs[shown.doc[at]], votes.n_for[at], votes.n_against[at]) == ("b", 1, 1)
+    assert votes.is_split.sum() == 1
+
+
+def read(content: bytes) -> list[Any]:
+    """Return the arguments of the call that a data file is."""
+    text = content.decode()
+    inner = text[text.index("(") + 1 : text.rindex(")")]
+    return list(json.loads(f"[{inner}]"))
+
+
+@pytest.mark.parametrize(("seed", "size"), [(0, 1), (1, 4), (2, 100)])
+def test_shards_hold_every_list_and_label(make_world: Callable[..., World], seed: int, size: int) -> None:
+    world = make_world(seed)
+    runs = [
+        world.runs[world.runs["run_id"] == name].assign(
+            run_id=lambda t: t["run_id"].cat.remove_unused_categories()
+        )
+        for name in world.run_ids
+    ]
+    queries = check_queries(pd.DataFrame({"query_id": sorted(world.original["query_id"])}).assign(text="t"))
+    shown = shown_pairs(runs, world.original, queries, labels=world.labels, depth=4)
+    files = dict(
+        gallery_files(shown, votes_on(shown, None, grades={}, numbers={}), Beside(), title="t", size=size)
+    )
+    (index,) = read(files["data/index.js"])
+    tops = world.runs[world.runs["rank"] <= 4].astype({"run_id": "str", "query_id": "str", "doc_id": "str"})
+    expected = {(r.query_id, r.run_id, r.rank): r.doc_id for r in tops.itertuples()}
+    relevant = {(r.query_id, r.doc_id): r.relevance for r in world.labels.itertuples()}
+    originals = set(map(tuple, world.original[["query_id", "doc_id"]].to_numpy()))
+    found = {}
+    for n, query in enumerate(index["ids"]):
+        number, shard = read(files[f"data/{n // size:04}.js"])
+        assert number == n // size
+        local = n % size
+        for (r, run), rank in product(enumerate(index["runs"]), range(4)):
+            pair = shard["lists"][(local * len(index["runs"]) + r) * 4 + rank]
+            if pair >= 0:
+                found[query, run, rank + 1] = shard["docs"][shard["doc"][pair]]
+        for pair in range(shard["at"][local], shard["at"][local + 1]):
+            key = (query, shard["docs"][shard["doc"][pair]])
+            state = index["states"][shard["state"][pair]]
+            label = relevant.get(key)
+            if key in originals:
+                assert state == {None: "original", 0: "rejected", 1: "confirmed"}[label]
+            else:
+                assert state == {None: "unjudged", 0: "irrelevant", 1: "new"}[label]
+    assert found == expected
+
+
+def test_nothing_in_a_text_ends_a_script_or_a_line(shown: Shown) -> None:
+    text = "</script><!--\u2028\u2029\u202e\n\"'\\"
+    hostile = Shown(
+        **{**vars(shown), "texts": [text, "x" * 10_000], "queries": pd.Index([text, "__proto__"])}
+    )
+    beside = Beside(texts={"a": text}, links={("__proto__", "a"): "javascript:1"})
+    for content in dict(
+        gallery_files(hostile, votes_on(shown, None, grades={}, numbers={}), beside, title=text)
+    ).values():
+        assert b"<" not in content
+        assert content.decode().splitlines() == [content.decode().rstrip("\n")]
+        assert read(content)
+    (index,) = read(
+        next(iter(gallery_files(hostile, votes_on(shown, None, grades={}, numbers={}), beside, title=text)))[
+            1
+        ]
+    )
+    assert (index["title"], index["texts"][0], index["ids"]) == (text, text, [text, "__proto__"])
+
+
+def test_a_shared_label_is_no_judgment() -> None:
+    original = check_qrels(pairs(("q", "a", 1), columns="query_id doc_id relevance"))
+    labels = check_labels(
+        pairs(
+            ("q", "b", "yes", 1, ""),
+            ("q", "c", "yes", 1, "q b"),
+            columns="query_id doc_id label relevance shared_from",
+        )
+    )
+    queries = check_queries(pairs(("q", "t"), columns="query_id text"))
+    shown = shown_pairs([a_run("r", q="cb")], original, queries, labels=labels)
+    found = dict(zip(shown.docs[shown.doc], (STATES[state] for state in shown.state), strict=True))
+    assert found == {"a": "original", "b": "new", "c": "shared"}
+
+
+def test_nothing_judged_is_shown_as_such() -> None:
+    original = check_qrels(pairs(("q", "a", 1), ("q", "n", 0), columns="query_id doc_id relevance"))
+    queries = check_queries(pairs(columns="query_id text"))
+    shown = shown_pairs([a_run("r", q="nb")], original, queries, depth=5)
+    assert [STATES[state] for state in shown.state] == ["original", "unjudged", "unjudged"]
+    assert shown.texts == [""]
+    assert not doubtful_labels(shown, votes_on(shown, None, grades={}, numbers={}))
+    assert np.array_equal(shown.lists[0, 0], [*shown.docs.get_indexer(["n", "b"]), -1, -1, -1])

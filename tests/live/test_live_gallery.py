@@ -1,0 +1,152 @@
+"""The gallery in a real browser: clips play, keys, filters and permalinks work, hostile texts stay texts."""
+
+import csv
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from live_browser import Browser, open_browser
+
+from fire_toolkit.demo.clips import make_clips
+from fire_toolkit.demo.encode import encode_clip
+from fire_toolkit.demo.render import render_clip
+
+TAKEN = "document.title='taken'"
+HOSTILE = f"</script><script>{TAKEN}</script><img src=http://evil.example onerror={TAKEN}>"
+CAPTIONS = {
+    "1": "a red circle",
+    "a/b,?#%": "\u202eright to left \u2028 and a line",
+    "__proto__": HOSTILE,
+    HOSTILE.replace(" ", "-"): "an id that is a script",
+    "long": "ha" * 5_000,
+}
+PLAYING = (
+    "return [...document.querySelectorAll('main video')].filter(v => v.readyState > 2 && !v.paused).length"
+)
+TITLE = "return document.querySelector('#caption') ? document.querySelector('#caption').textContent : ''"
+COUNT = "return document.querySelector('#count').textContent"
+ASKED = "return performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('file:'))"
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A gallery of hostile captions and a clip; a workspace of its own."""
+    root = tmp_path_factory.mktemp("gallery") / "study"
+    for folder in ("collection", "runs", "judgments", "media"):
+        (root / folder).mkdir(parents=True)
+    for n, clip in enumerate(make_clips(3, rng=np.random.default_rng(0))):
+        (root / f"media/{n}.webm").write_bytes(encode_clip(render_clip(clip)))
+    write(root / "collection/queries.tsv", ("query_id", "text"), CAPTIONS.items(), "\t")
+    items = [("d0", "media/0.webm"), ("d1", "media/1.webm"), (HOSTILE.replace(" ", "-"), "media/2.webm")]
+    write(root / "collection/items.tsv", ("doc_id", "media_url"), items, "\t")
+    docs = [doc for doc, _ in items]
+    for run, order in (("one", (0, 1, 2)), ("two", (1, 2, 0))):
+        rows = [
+            (run, query, docs[n], rank, 9 - rank) for query in CAPTIONS for rank, n in enumerate(order, 1)
+        ]
+        write(root / f"runs/{run}.csv", ("run_id", "query_id", "doc_id", "rank", "score"), rows)
+    (root / "collection/qrels.txt").write_text("".join(f"{query} 0 d0 1\n" for query in CAPTIONS))
+    votes = [("1", "d1", who, label, said) for who, label, said in
+             (("ann", "relevant", HOSTILE), ("bob", "relevant", ""), ("cat", "irrelevant", ""))]  # fmt: skip
+    write(root / "judgments/judgments.csv", ("query_id", "doc_id", "annotator_id", "label", "comment"), votes)
+    (root / "fire.toml").write_text('[runs]\nfiles = ["runs/*.csv"]\n')
+    for words in (["resolve"], ["gallery"]):
+        subprocess.run([sys.executable, "-m", "fire_toolkit", *words], cwd=root, check=True)
+    return root / "gallery/index.html"
+
+
+def write(path: Path, header: tuple[str, ...], rows: object, delimiter: str = ",") -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def browser(chromium: None, tmp_path: Path, gallery: Path) -> Iterator[Browser]:
+    with open_browser(tmp_path) as found:
+        found.resize(1400, 900)
+        found.open(gallery.as_uri())
+        found.wait_for_element(".pair")
+        yield found
+
+
+def test_clips_play_from_the_disk_and_nothing_else_is_asked(browser: Browser, artefacts: Path) -> None:
+    browser.wait_for("the clips in sight", lambda: browser.run(PLAYING) >= 4)
+    assert browser.run(ASKED) == []
+    for width in (1400, 400):
+        browser.resize(width, 900)
+        time.sleep(0.3)
+        assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+        browser.screenshot(artefacts / f"gallery-{width}.png")
+    assert browser.console() == []
+
+
+def test_what_is_out_of_sight_loads_nothing(browser: Browser) -> None:
+    browser.resize(400, 500)
+    browser.run("document.querySelector('main').style.paddingTop = '3000px'; window.scrollTo(0, 0)")
+    browser.wait_for("no clip", lambda: browser.run("return document.querySelectorAll('video').length") == 0)
+
+
+def test_hostile_texts_stay_texts(browser: Browser) -> None:
+    for query, text in CAPTIONS.items():
+        browser.run("location.hash = arguments[0]", "#" + quote(query, safe=""))
+        browser.wait_for(query[:20], lambda text=text: browser.run(TITLE) == text)  # type: ignore[misc]
+        browser.press("j"), browser.press("k")
+        assert browser.run("return document.querySelectorAll('main script, main img').length") == 0
+    browser.run("location.hash = '#1/d1'")
+    browser.wait_for_element(".pair.target .votes")
+    browser.run("document.querySelector('.pair.target .votes').focus()")
+    tip = browser.run("return document.querySelector('#tip').textContent")
+    assert "annotator 1: relevant" in tip
+    assert HOSTILE in tip
+    assert browser.run("return document.title") == "study: gallery"
+    assert browser.run("return document.querySelectorAll('script').length") == 2
+    assert browser.console() == []
+
+
+def test_keys_filters_search_and_links(browser: Browser) -> None:
+    browser.press("j")
+    browser.wait_for("the second caption", lambda: browser.run(TITLE) == CAPTIONS["a/b,?#%"])
+    assert browser.url.endswith("#a%2Fb%2C%3F%23%25")
+    browser.press("k")
+    browser.wait_for("the first caption", lambda: browser.run(TITLE) == CAPTIONS["1"])
+    browser.press("2")
+    browser.wait_for(
+        "the clip large",
+        lambda: browser.run(
+            "let v = document.querySelector('#stage video'); return v && v.readyState > 2 && !v.paused"
+        ),
+    )
+    assert browser.run("return document.querySelector('#stage .id').textContent") == "d1"
+    browser.press("m")
+    browser.press("\ue00c")
+    assert browser.run("return document.querySelector('#large').hidden")
+    assert browser.run("return document.querySelector('#n-marks').textContent") == "1"
+    browser.click("#filters button:nth-child(2)")
+    assert browser.run(COUNT) == "1 of 5 captions"
+    browser.click("#filters button:nth-child(2)")
+    browser.type("#search", "script")
+    assert browser.run(COUNT) == "2 of 5 captions"
+    browser.click("[data-view=found]")
+    assert browser.run(COUNT) == "1 pair"
+    browser.click("#rows a")
+    browser.wait_for(
+        "the pair",
+        lambda: browser.run("let t = document.querySelector('.target'); return t && t.dataset.doc === 'd1'"),
+    )
+    browser.run("location.hash = '#no such'")
+    browser.wait_for(
+        "a word",
+        lambda: "No caption has the id" in browser.run("return document.querySelector('main').textContent"),
+    )
+    browser.run("location.reload()")
+    browser.wait_for(
+        "the mark", lambda: browser.run("return document.querySelector('#n-marks').textContent") == "1"
+    )
+    assert browser.console() == []
