@@ -43,7 +43,8 @@ class Choice(NamedTuple):
     (stratum, inclusion_probability, design_class, …), with a value for each of `pairs`. stops: why it took
     no more of a query, in a word, with a value for each of `query_ids`; empty where it does not say. again:
     places of judged pairs that need one more vote before it can go on. undrawn: the pairs that a random draw
-    left out, with the same columns.
+    left out, with the same columns. population: all pairs that a machine judge's sample could draw, with
+    stratum, inclusion_probability, is_drawn and score.
     """
 
     pairs: Ints
@@ -51,6 +52,7 @@ class Choice(NamedTuple):
     stops: Sequence[str] = ()
     again: Ints = NO_PAIRS
     undrawn: Choice | None = None
+    population: Choice | None = None
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,13 @@ class Strategy:
 
     choose: a pure function of `Candidates` and `Budget`, which it keeps to; its keyword parameters are the
     strategy's own, and have a default of type int, float or str, or an annotation where they must be given.
-    reads_labels: whether it reads the answers so far; pooled again, it goes on from them.
+    reads_labels: whether it reads the answers so far; pooled again, it goes on from them. reads_machine:
+    whether it reads a machine judge's scores.
     """
 
     choose: Callable[..., Choice]
     reads_labels: bool = False
+    reads_machine: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Candidates:
         query, doc: codes of each pair; pair: the place of each entry's pair; starts: its first entry.
         known: what is known of each pair.
         seed: of what is drawn at random; depth_asked: the pool's depth, however deep the runs are.
+        machine_score: of each pair by a machine judge, nan where it has none; empty where none was asked.
     """
 
     query_ids: pd.Index[str]
@@ -109,6 +114,7 @@ class Candidates:
     scores: tuple[Sequence[Floats], Ints] = field(repr=False)  # run after run; entry → its place there
     seed: int = 0
     depth_asked: int = 0
+    machine_score: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
     @cached_property
     def score(self) -> Floats:

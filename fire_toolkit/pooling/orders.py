@@ -15,7 +15,9 @@ ALL, PER_QUERY, BUDGET = "all_docs", "per_query", "budget"  # why no more of a q
 _ENTRIES = 1 << 22  # of the runs, added up together
 
 
-def best_by(score: npt.NDArray[Any], candidates: Candidates, budget: Budget) -> Choice:
+def best_by(
+    score: npt.NDArray[Any], candidates: Candidates, budget: Budget, asked: Ints | None = None
+) -> Choice:
     """Return the best pairs of each query by score, ties by doc id descending, within a budget.
 
     A budget in all is shared evenly: the largest equal number of pairs that it pays for (a query that has
@@ -24,6 +26,7 @@ def best_by(score: npt.NDArray[Any], candidates: Candidates, budget: Budget) -> 
 
     Args:
         score: of each pair.
+        asked: how many pairs of each query are taken whatever the budget; they must have the best scores.
 
     Raises:
         UsageError: there is no budget, or one that leaves queries without a pair.
@@ -33,7 +36,7 @@ def best_by(score: npt.NDArray[Any], candidates: Candidates, budget: Budget) -> 
             "puts the pairs in an order and needs a budget to stop at: --per-query N or --budget N (without "
             "one the pool would be that of depth)"
         )
-    wanted, most, left = shares_of(candidates.n_pairs, budget)
+    wanted, most, left = shares_of(candidates.n_pairs, budget, asked)
     order, place = _best_first(score, candidates, most)
     query = candidates.query[order]
     following = order[(wanted[query] <= place) & (place < most[query])]

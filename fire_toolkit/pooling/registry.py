@@ -50,6 +50,7 @@ class Chosen(NamedTuple):
     choose: Callable[[Candidates, Budget], Choice]
     reads_labels: bool
     parameters: dict[str, Any]
+    reads_machine: bool = False
 
 
 def parse_strategy(text: str) -> Chosen:
@@ -84,7 +85,9 @@ def parse_strategy(text: str) -> Chosen:
     if missing:
         raise UsageError(f"strategy {text}: {missing[0]} is missing, expected {name}({missing[0]}=…)")
     filled = {each: one.default for each, one in taken.items() if each not in values} | values
-    return Chosen(name, partial(strategy.choose, **values), strategy.reads_labels, filled)
+    return Chosen(
+        name, partial(strategy.choose, **values), strategy.reads_labels, filled, strategy.reads_machine
+    )
 
 
 def _own_parameters(strategy: Strategy) -> list[inspect.Parameter]:
@@ -137,7 +140,7 @@ def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:
         raise PluginError(f"pooling strategy {chosen.name}: returned {wrong}")
     order = np.argsort(pairs, kind="stable")
     columns = {name: np.asarray(values)[order] for name, values in found.columns.items()}
-    return Choice(pairs[order].astype(np.int64), columns, found.stops, np.unique(found.again), found.undrawn)
+    return found._replace(pairs=pairs[order].astype(np.int64), columns=columns, again=np.unique(found.again))
 
 
 def _fault(found: Choice, pairs: Any, candidates: Candidates, budget: Budget) -> str:

@@ -1,0 +1,127 @@
+"""Estimates by a judge's scores and a few labels: by enumeration, by hand, and as ppi_py has them."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from fire_toolkit.errors import TableError
+from fire_toolkit.inference.prediction_powered import (
+    KNOWN,
+    ScoredPairs,
+    powered_micro_recall,
+    powered_precision,
+    powered_total,
+)
+
+TRUTH = np.array([0, 0, 1, 0, 1, 1, 0, 1, 1.0])
+SCORE = np.array([0.1, 0.2, 0.2, 0.1, 0.9, 0.6, 0.7, 0.8, 0.9])
+STRATUM = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
+QUERY = np.array([0, 0, 1, 1, 0, 0, 1, 1, 2])
+WEIGHT = np.array([1, 0, 1, 1, 1, 1, 0, 1, 1.0])
+
+
+def labelled(drawn: list[int]) -> ScoredPairs:
+    label = np.full(len(TRUTH), np.nan)
+    label[drawn] = TRUTH[drawn]
+    return ScoredPairs(SCORE, label, STRATUM, QUERY, 3)
+
+
+def test_over_all_samples_the_mean_is_the_truth_and_the_variance_that_of_the_estimates() -> None:
+    draws = list(product(combinations(range(4), 2), combinations(range(4, 9), 3)))
+    found = [powered_total(labelled([*low, *high]), WEIGHT, trust=0.7) for low, high in draws]
+    totals = np.array([each.values.sum() for each in found])
+    assert totals.mean() == pytest.approx((WEIGHT * TRUTH).sum())
+    assert np.mean([each.variance for each in found]) == pytest.approx(totals.var())
+
+
+def test_the_best_trust_is_the_one_of_least_variance() -> None:
+    score = np.array([0, 0.9, 1, 0.2, 0.9, 0.1, 0.2, 0.4, 0.9])
+    pairs = ScoredPairs(score, labelled([0, 1, 2, 4, 5, 6]).label, STRATUM, QUERY, 3)
+    best = powered_total(pairs, WEIGHT)
+    others = [powered_total(pairs, WEIGHT, trust=trust).variance for trust in np.linspace(0, 1, 101)]
+    assert 0 < best.trust < 1
+    assert best.variance <= min(others) + 1e-12
+    upside_down = ScoredPairs(1 - TRUTH * 0.9, pairs.label, STRATUM, QUERY, 3)
+    assert powered_total(upside_down, np.ones(9)).trust == 0
+
+
+def ppi_world() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    score = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.15] * 25)
+    number = np.arange(300)
+    return score, ((number * 7) % 13 / 13 < score).astype(float), number % 3 == 0
+
+
+@pytest.mark.parametrize(
+    ("trust", "estimate", "low", "high"),
+    # ppi_py 0.2.3: ppi_mean_pointestimate and ppi_mean_ci(y[S], f[S], f, lam=trust)
+    [
+        (0.0, 0.48, 0.38208023, 0.57791977),
+        (0.6, 0.485, 0.40329238, 0.56670762),
+        (1.0, 0.48833333, 0.40602543, 0.57064123),
+    ],
+)
+def test_one_stratum_is_ppi(trust: float, estimate: float, low: float, high: float) -> None:
+    score, truth, is_drawn = ppi_world()
+    label = np.where(is_drawn, truth, np.nan)
+    pairs = ScoredPairs(score, label, np.zeros(300, dtype=np.int64), np.arange(300), 300)
+    everywhere = np.ones(300, dtype=bool)
+    found = powered_precision(pairs, everywhere, k=1, trust=trust)
+    assert found.estimate == pytest.approx(estimate, abs=1e-8)
+    # theirs has no finite population, divides by n, and adds the spread of the scores of all
+    variance = found.se**2 / (1 - 100 / 300) * 99 / 100 + (trust * score).var() / 300
+    assert 1.9599640 * variance**0.5 == pytest.approx((high - low) / 2, abs=1e-7)
+    beyond = powered_precision(pairs, everywhere, k=1, trust=trust, n_resamples=4000)
+    assert (beyond.low, beyond.high) == pytest.approx((low, high), abs=0.012)
+
+
+def test_what_is_known_counts_without_a_draw_and_a_whole_census_is_exact() -> None:
+    stratum = np.where(np.arange(9) == 4, KNOWN, STRATUM)
+    pairs = ScoredPairs(SCORE, TRUTH, stratum, QUERY, 3)
+    found = powered_precision(pairs, WEIGHT > 0, k=3)
+    assert found[:4] == pytest.approx((5 / 9, 5 / 9, 5 / 9, 0))
+    recall = powered_micro_recall(pairs, np.arange(9) < 6)
+    assert recall[:4] == pytest.approx((3 / 5, 3 / 5, 3 / 5, 0))
+    half = powered_total(
+        ScoredPairs(SCORE, labelled([0, 1, 5, 6, 4]).label, stratum, QUERY, 3), WEIGHT, trust=0
+    )
+    assert half.values.sum() == pytest.approx(1 + 4 * (0 + 0) / 2 + 4 * (1 + 0) / 2)
+
+
+def test_a_ratio_of_totals_by_hand() -> None:
+    score, truth, is_drawn = ppi_world()
+    label = np.where(is_drawn, truth, np.nan)
+    stratum = np.arange(300) % 2
+    pairs = ScoredPairs(score, label, stratum, np.arange(300), 300)
+    top = np.arange(300) < 200
+    found = powered_micro_recall(pairs, top, trust=1)
+    totals = np.zeros(2)
+    linear = 0.0
+    for code in (0, 1):
+        own, drawn = stratum == code, (stratum == code) & is_drawn
+        totals += [
+            (score * own * each).sum() + own.sum() * ((truth - score) * each)[drawn].mean()
+            for each in (top, 1)
+        ]
+    ratio = totals[0] / totals[1]
+    for code in (0, 1):
+        own, drawn = stratum == code, (stratum == code) & is_drawn
+        error = ((truth - score) * (top - ratio))[drawn]
+        linear += own.sum() ** 2 * (1 - drawn.sum() / own.sum()) * error.var(ddof=1) / drawn.sum()
+    assert (found.estimate, found.se) == pytest.approx((ratio, linear**0.5 / totals[1]))
+
+
+def test_what_is_refused() -> None:
+    score, truth, is_drawn = ppi_world()
+    label = np.where(is_drawn, truth, np.nan)
+    one = np.zeros(300, dtype=np.int64)
+    few = ScoredPairs(score, label, one, one, 1)
+    found = powered_precision(few, np.arange(300) < 30, k=30)
+    assert np.isnan(found.estimate)
+    assert found.refused == "the draw brought 5 positives, fewer than the 10 that an interval needs"
+    thin = ScoredPairs(score, label, (np.arange(300) % 3 == 1).astype(np.int64), one, 1)
+    assert powered_micro_recall(thin, np.ones(300, dtype=bool)).refused.startswith(
+        "1 strata have fewer than 2"
+    )
+    with pytest.raises(TableError, match="a judge's score is 3, expected a probability from 0 to 1"):
+        ScoredPairs(score * 0 + 3, label, one, one, 1)
