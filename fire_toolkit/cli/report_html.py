@@ -19,6 +19,7 @@ from fire_toolkit.cli.honest import honest_rows
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, number_annotators
 from fire_toolkit.cli.methods_facts import workspace_facts
 from fire_toolkit.cli.noise import join_with_votes
+from fire_toolkit.cli.report_against import Against
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import compare_orders, score_differences
@@ -40,13 +41,22 @@ _LONGEST_FILE = 20_000  # characters of a manifest that are shown
 
 @click.command("html")
 @click.option("--out", metavar="FILE", help="Where it is written. [default: report.html in the workspace]")
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path),
+    metavar="OLD",
+    help="Also what changed since another workspace, or a release (a folder or a zip).",
+)
 @click.option("--resamples", default=10_000, show_default=True, help="Number of resamples.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers.")
-def html(out: str | None, resamples: int, seed: int) -> None:
+def html(out: str | None, against: Path | None, resamples: int, seed: int) -> None:
     """Write the workspace's report: one HTML file with plots, tables, methods and manifests.
 
     It asks for nothing from anywhere and opens from the disk. Annotators stand in it by pseudonyms, the
     busiest first, and no folder of this machine is named.
+
+    --against compares labels, scores and the order of runs only where both sides have the same queries, the
+    same guideline and runs of the same bytes, and says what else there is.
     """
     workspace = current_workspace()
     if workspace is None:
@@ -56,12 +66,13 @@ def html(out: str | None, resamples: int, seed: int) -> None:
         raise UsageError(f"no {missing[0]} in {workspace.root}; run resolve and augment first")
     path = Path(out) if out else workspace.root / "report.html"
     given = Given({"resamples": resamples, "seed": seed, "clusters": None, "own_item": None, "qrels": None})
-    found = _Workspace(workspace, given)
+    found = _Workspace(workspace, given, against)
     with Progress() as tell:
         found.tell = tell
         parts = [found.without_names(section) for section in found.sections()]
     text = render_page(f"Corrected labels: {workspace.root.name}", given.basis(), parts)
-    given.write(path, {path.name: text}, "report html", given.draw_parameters)
+    parameters = given.draw_parameters | ({"against": str(against)} if against else {})
+    given.write(path, {path.name: text}, "report html", parameters)
     size = f"{len(text.encode()) / 1000:,.0f} kB, {n_of(len(parts), 'section')}"
     say(f"{relative_path(path)}: {size}; open it in a browser")
 
@@ -71,8 +82,8 @@ class _Workspace:
 
     tell: Progress
 
-    def __init__(self, workspace: Workspace, given: Given) -> None:
-        self.workspace, self.root, self.given = workspace, workspace.root, given
+    def __init__(self, workspace: Workspace, given: Given, old: Path | None) -> None:
+        self.workspace, self.root, self.given, self.old = workspace, workspace.root, given, old
         self.measures = tuple(setting_or_default((), "score", "measures"))
         self.compared = [name for name in self.measures if parse_measure(name).definition.is_score]
 
@@ -86,7 +97,16 @@ class _Workspace:
     def joined(self) -> JudgedPairs:
         """The runs, each ranked once, with every pair that the qrels, labels and disputes hold."""
         self.tell("ranks of judged docs")
-        return join_with_votes(self.given, self.measures, self.given.augmented)
+        others = [] if self.against is None else self.against.qrels
+        return join_with_votes(self.given, self.measures, self.given.augmented, *others)
+
+    @cached_property
+    def against(self) -> Against | None:
+        """What the workspace is compared with; None where nothing was named."""
+        if self.old is None:
+            return None
+        self.tell(f"reading {self.old.name}")
+        return Against(self.old, self.workspace, self.given, self.judgments)
 
     @cached_property
     def facts(self) -> MethodFacts:
@@ -130,6 +150,8 @@ class _Workspace:
         if self.judgments is not None and self.facts.agreement is not None:
             yield self._agreement(self.judgments, self.facts.agreement)
         yield sections.of_scores(found.scores, [*found.notes, *found.corrected])
+        if self.against is not None:
+            yield from self.against.sections(self.joined, self.compared, self.facts.agreement, self.tell)
         if len(given.stored_runs) > 1:
             yield from self._comparisons()
         captions = (self.joined, given.original, given.augmented, given.queries, (FIRST,))

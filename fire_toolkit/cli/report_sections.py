@@ -12,6 +12,7 @@ from fire_toolkit.agreement import AgreementSummary
 from fire_toolkit.cli.common import n_of
 from fire_toolkit.inference.orders import Orders
 from fire_toolkit.measures import parse_measure
+from fire_toolkit.release.sides import Side
 from fire_toolkit.report import (
     Figure,
     Plot,
@@ -100,8 +101,10 @@ def of_differences(differences: pd.DataFrame, notes: Sequence[object]) -> Sectio
     return Section("differences", "Which differences hold", words, figures=[figure])
 
 
-def of_orders(orders: Orders) -> Section:
-    """Return which runs change places when labels are corrected."""
+def of_orders(
+    orders: Orders, *, anchor: str = "order", names: tuple[str, str] = ("the original", "the augmented qrels")
+) -> Section:
+    """Return which runs change places from one labelling to the other."""
     words = [
         f"{row['measure']}: {row['run_a']} and {row['run_b']} change places (the two labellings order them "
         f"differently in {row['p_swap']:.0%} of the resamples)."
@@ -109,11 +112,93 @@ def of_orders(orders: Orders) -> Section:
         if row["swapped"]
     ]
     heads = {"measure": "measure", "labelling": "qrels", "run_id": "run", "value": "value", "place": "place"}
-    text = "Place of each run by the original and by the augmented qrels."
+    text = f"Place of each run by {names[0]} and by {names[1]}."
     figure = _figure(plot_orders(orders.scores), text, orders.scores, heads)
     notes = [f"{note}." for note in orders.notes]
     found = [*(words or ["No two runs change places."]), *notes]
-    return Section("order", "The order of the runs", found, figures=[figure])
+    title = "The order of the runs"
+    title += "" if anchor == "order" else f": {names[0]} and {names[1]}"
+    return Section(anchor, title, found, figures=[figure])
+
+
+def of_changes(
+    old: Side,
+    new: Side,
+    labels: pd.DataFrame,
+    scores: pd.DataFrame,
+    agreements: tuple[AgreementSummary | None, AgreementSummary | None],
+    *,
+    notes: Sequence[str],
+) -> Section:
+    """Return two states of the labels side by side, what changed, and what cannot be compared.
+
+    Args:
+        labels: change, n_pairs; scores: run_id, measure, before, after; each empty where nothing is compared.
+    """
+    tables = [_both_sides(old, new)]
+    if len(labels):
+        rows = [[row["change"], f"{row['n_pairs']:,}"] for row in labels.to_dict("records")]
+        tables.append(Table("Labels by the corrected qrels", ["change", "pairs"], rows))
+    if len(scores):
+        tables.append(_before_and_after(old, new, scores))
+    elif old.scores is not None and len(old.scores):
+        tables.append(_not_compared(old, old.scores))
+    if any(agreements):
+        tables.append(_agreement_of_both(old, new, agreements))
+    return Section("since", f"Beside {old.name}", warnings=[f"{note}." for note in notes], tables=tables)
+
+
+def _both_sides(old: Side, new: Side) -> Table:
+    """Return what each side holds."""
+    rows = {
+        "version of fire-toolkit": [side.tool for side in (old, new)],
+        "guideline": [side.guideline[0] for side in (old, new)],
+        "queries": [f"{len(side.queries):,}" for side in (old, new)],
+        "pairs in the original qrels": [f"{len(side.original):,}" for side in (old, new)],
+        "pairs in the corrected qrels": [f"{len(side.corrected):,}" for side in (old, new)],
+        "of these relevant": [f"{(side.corrected['relevance'] >= 1).sum():,}" for side in (old, new)],
+        "judgments": ["" if side.judgments is None else f"{len(side.judgments):,}" for side in (old, new)],
+        "annotators": [_n_annotators(side) for side in (old, new)],
+        "runs": [f"{len(side.runs):,}" for side in (old, new)],
+    }
+    return Table("What each holds", ["", old.name, new.name], [[name, *both] for name, both in rows.items()])
+
+
+def _not_compared(old: Side, scores: pd.DataFrame) -> Table:
+    """Return the scores of the old side as they stand there."""
+    cells = scores[["run_id", "measure", "value"]].to_numpy().tolist()
+    rows = [[run_id, name, f"{_scale(name) * value:.1f}"] for run_id, name, value in cells]
+    return Table(f"Scores in {old.name}, which are not compared", ["run", "measure", old.name], rows)
+
+
+def _n_annotators(side: Side) -> str:
+    return "" if side.judgments is None else f"{side.judgments['annotator_id'].nunique():,}"
+
+
+def _before_and_after(old: Side, new: Side, scores: pd.DataFrame) -> Table:
+    rows = []
+    for row in scores.to_dict("records"):
+        before, after = (_scale(row["measure"]) * row[name] for name in ("before", "after"))
+        change = "0.0" if round(after - before, 1) == 0 else f"{after - before:+.1f}"
+        rows.append([row["run_id"], row["measure"], f"{before:.1f}", f"{after:.1f}", change])
+    title = "Scores of the same files on the same queries, by the corrected labels of each; shares times 100"
+    return Table(title, ["run", "measure", old.name, new.name, "difference"], rows)
+
+
+def _agreement_of_both(
+    old: Side, new: Side, agreements: tuple[AgreementSummary | None, AgreementSummary | None]
+) -> Table:
+    """Return each side's agreement; of a side without judgments nothing."""
+    cells = [
+        {row["statistic"]: [f"{row['value']:.3f}", _range(row["low"], row["high"], 3)] for row in each}
+        for each in ([] if one is None else one.table.to_dict("records") for one in agreements)
+    ]
+    rows = [
+        [name.replace("_", " "), *(cell for each in cells for cell in each.get(name, ["", ""]))]
+        for name in dict.fromkeys([*cells[0], *cells[1]])
+    ]
+    columns = ["statistic", old.name, "95%", new.name, "95%"]
+    return Table("Agreement of first answers in each, with 95% intervals", columns, rows)
 
 
 def of_overlap(comparisons: pd.DataFrame, notes: Sequence[object]) -> Section:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
@@ -72,6 +77,25 @@ def scores_of_release(folder: Path) -> pd.DataFrame | None:
         return None
     table = read_delimited(path, required=["run_id", "qrels", "query_id", "measure", "value"])
     return table.assign(value=pd.to_numeric(table["value"], errors="coerce"))
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Path]:
+    """Give the folder of a zipped release, which is unpacked until the end of the block.
+
+    Raises:
+        FormatError: no zip, a damaged or encrypted one, or no release in it.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                archive.extractall(place)
+        except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, EOFError, zlib.error) as error:
+            raise FormatError(f"{path}: {error}; expected a release, as a folder or a zip") from None
+        found = [file.parent for file in sorted(Path(place).rglob(MANIFEST)) if is_release(file.parent)]
+        if not found:
+            raise FormatError(f"{path}: no release of `fire-toolkit release` in this zip")
+        yield found[0]
 
 
 def release_files(folder: Path) -> dict[str, bytes]:

@@ -1,0 +1,167 @@
+"""`report html --against`: two states of the labels, and never a pairing of different things."""
+
+import hashlib
+import html
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from small_release import ANSWERS, answer, make_workspace, set_in
+
+from fire_toolkit.cli import main
+
+Cells = list[list[str]]
+# The dispute (2, NA) is settled, (1, c) turns relevant and (1, b) not relevant.
+LATER = ANSWERS | {
+    "ann": ANSWERS["ann"] | {("1", "b"): 0, ("1", "c"): 1},
+    "bob": ANSWERS["bob"] | {("2", "NA"): 1},
+}
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `old`, whose release lies in it too, and `new`, judged anew; not to be written to."""
+    root, here = tmp_path_factory.mktemp("against"), Path.cwd()
+    (root / "old").mkdir()
+    os.chdir(root / "old")
+    try:
+        make_workspace(root / "old", run)
+        run("release", "--version", "1.0", "--date", "2026-11-22")
+        shutil.copytree(root / "old", root / "new")
+        os.chdir(root / "new")
+        answer(root / "new", LATER)
+        for command in ("import", "resolve", "augment", "score"):
+            run(command)
+    finally:
+        os.chdir(here)
+    return root
+
+
+@pytest.fixture
+def new(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder `new`, beside `old`."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path / "new")
+    return tmp_path / "new"
+
+
+def section(old: str, anchor: str = "since") -> tuple[dict[str, Cells], list[str]]:
+    """Return the tables of a section of the report by the start of their captions, and its warnings."""
+    run("report", "html", "--against", old, "--resamples", 20)
+    page = Path("report.html").read_text(encoding="utf-8")
+    (own,) = re.findall(rf'<section id="{anchor}".*?</section>', page, re.S)
+    tables = {}
+    for caption, body in re.findall(r"<caption>(.*?)</caption>.*?<tbody>(.*?)</tbody>", own, re.S):
+        rows = re.findall(r"<tr>(.*?)</tr>", body, re.S)
+        cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.S) for row in rows]
+        tables[caption.split()[0]] = [[html.unescape(cell) for cell in row] for row in cells]
+    return tables, re.findall(r"</b> (.*?)</p>", html.unescape(own))
+
+
+CHANGED = {
+    "newly labelled relevant": "1",
+    "turned relevant": "1",
+    "turned not relevant": "1",
+    "as before": "4",
+}
+
+
+@pytest.mark.parametrize("form", ["workspace", pytest.param("release", marks=pytest.mark.slow), "zip"])
+def test_what_changed_since_a_workspace_or_a_release(new: Path, form: str) -> None:
+    place = {"workspace": "../old", "release": "../old/releases/1.0", "zip": "../old.zip"}[form]
+    if form == "zip":
+        shutil.make_archive("../old", "zip", "../old/releases")
+    tables, warnings = section(place)
+    counts = {change: n for change, n in tables["Labels"] if n != "0"}
+    assert counts == dict.fromkeys(CHANGED, "1") | {"as before": "4"}
+    # C@1 of clip: (1, a) stands first and (2, b), so 1 of 2 before and after; of ssb (1, c) and (2, b).
+    assert [row for row in tables["Scores"] if row[1] == "C@1"] == [
+        ["clip", "C@1", "50.0", "50.0", "0.0"],
+        ["ssb", "C@1", "0.0", "50.0", "+50.0"],
+    ]
+    assert tables["Agreement"][0][0] == "alpha"
+    of_ids = "release 1.0: no texts of queries; those of one id are taken to be the same."
+    assert warnings == ([] if form == "workspace" else [of_ids])
+    places, _ = section(place, "since-order")
+    assert {tuple(row[1:3] + row[4:]) for row in places["Place"] if row[0] == "C@1"} == {
+        ("old" if form == "workspace" else "release 1.0", "clip", "1"),
+        ("old" if form == "workspace" else "release 1.0", "ssb", "2"),
+        ("this workspace", "clip", "1"),
+        ("this workspace", "ssb", "1"),
+    }
+
+
+def test_another_file_under_the_name_of_a_run_is_not_paired(new: Path) -> None:
+    (new / "runs/ssb.run").write_text("1 Q0 b 1 9 ssb\n2 Q0 a 1 3 ssb\n")
+    (new / "runs/own.run").write_text("1 Q0 b 1 9 own\n2 Q0 b 1 3 own\n")
+    tables, warnings = section("../old")
+    assert {row[0] for row in tables["Scores"]} == {"clip"}
+    assert warnings == ["ssb is another file in old, and is not compared.", "only in this workspace: own."]
+    assert 'id="since-order"' not in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_scores_that_the_same_labels_do_not_give_are_not_paired(new: Path) -> None:
+    path = Path("../old/scores/scores.csv")
+    path.write_text(path.read_text().replace("clip,augmented,all,C@1,0.5", "clip,augmented,all,C@1,0.25"))
+    manifest = path.with_name("scores.csv.manifest.json")
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    text = re.sub(r'("outputs": \{\s*"scores.csv": ")[0-9a-f]+', rf"\g<1>{sha256}", manifest.read_text())
+    manifest.write_text(text)
+    tables, warnings = section("../old")
+    assert {row[0] for row in tables["Scores"]} == {"ssb"}
+    assert [text[:50] for text in warnings] == ["clip: old gives it other scores than its own label"]
+
+
+def test_other_queries_leave_the_scores_alone(new: Path) -> None:
+    path = new / "collection/queries.tsv"
+    path.write_text(path.read_text().replace("a red circle", "a green circle"))
+    tables, warnings = section("../old")
+    assert {change: n for change, n in tables["Labels"] if n != "0"} == {
+        "newly labelled relevant": "1",
+        "as before": "2",
+    }
+    assert warnings[:2] == [
+        "queries of the same id with another text in old: 1 (1).",
+        "scores are means over other queries there, and are not compared.",
+    ]
+    # As old has them. AP of clip: two of three at 1 and 2, and 0; of ssb one of three at 2, and one at 2.
+    scores = {"clip C@1": "50.0", "clip AP": "33.3", "ssb C@1": "0.0", "ssb AP": "33.3"}
+    assert {" ".join(row[:2]): row[2] for row in tables["Scores"]} == scores
+
+
+def test_another_guideline_leaves_everything_alone(new: Path) -> None:
+    judged = new / "judgments/judgments.csv"
+    judged.write_text(judged.read_text().replace("caption-relevance-v1", "another-v1"))
+    judged.with_name("judgments.csv.manifest.json").unlink()
+    tables, warnings = section("../old")
+    assert "Labels" not in tables
+    assert warnings[0].startswith("old was judged by the guideline caption-relevance-v1, this workspace by")
+    assert "nothing is compared" in warnings[0]
+    assert {len(row) for row in tables["Scores"]} == {3}
+
+
+@pytest.mark.parametrize("name", ["nowhere", "../new/runs", "damaged.zip", "empty.zip"])
+def test_what_is_no_state_of_labels_is_refused(new: Path, name: str) -> None:
+    Path("damaged.zip").write_bytes(b"PK\x03\x04 and no more")
+    Path("empty.zip").write_bytes(b"PK\x05\x06" + bytes(18))
+    words = run("report", "html", "--against", name, code=1).output
+    assert name in words
+    assert "release" in words
+    assert not Path("report.html").exists()
+
+
+def test_a_setting_that_is_not_default_is_read_from_its_own_workspace(new: Path) -> None:
+    old = Path("../old")
+    shutil.move(old / "collection/qrels.txt", old / "collection/all.txt")
+    set_in(old, qrels="collection/all.txt")
+    assert section("../old")[0]["Labels"]
