@@ -97,6 +97,36 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
     return Augmented(check_qrels(kept), changes)
 
 
+def highest_grade(qrels: Qrels) -> int:
+    """Return the highest relevance, 0 where there is no positive."""
+    return max(int(qrels["relevance"].max()), 0) if len(qrels) else 0
+
+
+def lift_originals(original: Qrels, *, grade: int) -> Qrels:
+    """Return original qrels, whose positives all have relevance 1, with these at a guideline's grade.
+
+    A benchmark's own pair was written as a full match, so beside labels of 0 to 3 it counts as 3, not as the
+    1 of its file, which would make it the poorest of all matches.
+
+    Raises:
+        UsageError: the grade is below 1; the qrels have grades of their own.
+
+    Examples:
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "relevance": [1, 0]}))
+        >>> lift_originals(original, grade=3)["relevance"].tolist()
+        [3, 0]
+    """
+    if grade < 1:
+        raise UsageError(f"the grade of original positives is {grade}; expected 1 or more")
+    if highest_grade(original) > 1:
+        raise UsageError(
+            f"the original qrels have grades of their own, up to {highest_grade(original)}; a grade for all "
+            "positives is for qrels where they have 1"
+        )
+    relevance = original["relevance"]
+    return Qrels(original.assign(relevance=relevance.where(relevance < 1, grade)))
+
+
 def mark_sample(qrels: Qrels, pool: Pool, undrawn: pd.DataFrame | None = None) -> Qrels:
     """Return augmented qrels with the stratum and the inclusion probability of each pair of a sampled pool.
 

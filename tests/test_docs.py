@@ -45,6 +45,8 @@ def test_a_command_shown_on_a_page_exists_with_the_options_shown(page: str, word
     rest = words[1:]
     while isinstance(command, Group) and rest and rest[0] in command.commands:
         command = command.commands[rest.pop(0)]
+    if isinstance(command, Group) and hasattr(command, "default"):
+        command = command.commands[command.default]
     if isinstance(command, Group) and not command.invoke_without_command:
         assert rest in ([], ["--help"], ["--version"]), f"{page}: no such command: {' '.join(words)}"
     known = {

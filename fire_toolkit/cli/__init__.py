@@ -31,7 +31,7 @@ SECTIONS = {
         "plan": "Plan how many pairs to ask, how deep and how often: cost, errors, and the differences that are told.",
         "pool": "Pool the top docs of several runs into the pairs that people are to judge.",
         "tasks": "Turn a pool (folder or pool.csv) into blind Label Studio tasks.",
-        "guideline": "Print a guideline: the text for annotators or the labeling config to paste into Label Studio.",
+        "guideline": "Print a guideline, write a new one to edit, or check one.",
         "next-round": "Plan what to ask again; in a campaign, give it to annotators who have not seen it.",
     },
     "Label Studio": {

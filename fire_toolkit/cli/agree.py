@@ -38,10 +38,9 @@ from fire_toolkit.cli.common import (
     n_of,
     say,
     say_next,
-    setting_or_default,
 )
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of, pairs_by_votes, with_control_answers
+from fire_toolkit.cli.judged_files import grades_of, level_of, pairs_by_votes, with_control_answers
 from fire_toolkit.cli.options import choice_option, exclude_options, reads
 from fire_toolkit.cli.printing import print_table, resampled
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -78,7 +77,11 @@ class _Question:
 @click.command()
 @click.argument("judgments", required=False, metavar="JUDGMENTS.csv")
 @reads("guideline", controls="For --show profiles: qrels or labels of known pairs.")
-@click.option("--level", type=click.Choice(LEVELS), help="[default: nominal]")
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    help="[default: ordinal for a guideline of three grades or more, else nominal]",
+)
 @click.option(
     "--by",
     metavar="COLUMN",
@@ -156,7 +159,7 @@ def agree(
             "note: several captions of an item were judged on one page; such answers are not independent, so "
             "intervals leave out items whole (--by page_position shows what the order did)"
         )
-    level = str(setting_or_default(level, "agree", "level"))
+    level = level_of(level, given.judgments, given.values["guideline"])
     if INCLUSION in table.columns and table[INCLUSION].notna().any() and show in WEIGHTED:
         say(f"note: pairs weigh the inverse of their {INCLUSION}")
     seed = given.values["seed"]
@@ -282,6 +285,8 @@ def _basis(judgments: Judgments, question: _Question, summary: AgreementSummary 
     parts = [
         f"{n_of(len(judgments), 'judgment')} of {n_of(n_pairs, 'pair')} by {n_of(n_annotators, 'annotator')}"
     ]
+    if question.level != "nominal":
+        parts.append(f"alpha at the {question.level} level")
     if summary is not None:
         parts.append(f"votes: {pairs_by_votes(summary.n_pairs_by_votes)}")
         parts.append(f"jackknife of {UNITS[summary.cluster]}")

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from fire_toolkit.cli.as_augmented import GRADE
+from fire_toolkit.cli.as_augmented import original_grade as grade_of_originals
 from fire_toolkit.cli.common import json_option, n_of, numbers_of, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
@@ -16,7 +18,14 @@ from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_err
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.sampled_qrels import designed
 from fire_toolkit.formats.runs.trec import trec_qrels_text
-from fire_toolkit.qrels import POLICIES, augment_qrels, change_counts, count_lowered, queries_without_positive
+from fire_toolkit.qrels import (
+    POLICIES,
+    augment_qrels,
+    change_counts,
+    count_lowered,
+    lift_originals,
+    queries_without_positive,
+)
 
 SHOWN = 5
 
@@ -31,13 +40,26 @@ SHOWN = 5
     help="Original positives that were judged not relevant: stay (union), become 0 (override), "
     "leave the qrels (drop). [default: union]",
 )
+@click.option(
+    "--original-grade",
+    type=click.IntRange(min=1),
+    help="Grade at which original positives count, where their qrels give all of them 1. [default: the "
+    "highest of a graded guideline]",
+)
 @click.option("--out", metavar="FILE", help="The augmented qrels (TREC); changes.csv is written beside it.")
 @json_option
 @writes_workspace
-def augment(given: Given, policy: str | None) -> None:
-    """Join labels to the original qrels, and count confirmed, new and rejected pairs."""
+def augment(given: Given, policy: str | None, original_grade: int | None) -> None:
+    """Join labels to the original qrels, and count confirmed, new and rejected pairs.
+
+    Labels keep their grades. Original positives, of which a benchmark's qrels say no more than that they are
+    positive, count at the highest grade of the guideline; under policy override a judged one has its label's.
+    """
     file = given.out("augmented/qrels.txt")
-    original, labels = given.original, given.labels
+    original, labels = given.original_as_read, given.labels
+    grade = grade_of_originals(given, original, original_grade)
+    original = original if grade is None else lift_originals(original, grade=grade)
+    given.original = original  # not as qrels that an earlier `augment` wrote have it
     policy = str(setting_or_default(policy, "augment", "policy"))
     shared = shared_once(given, labels)
     augmented, changes = augment_qrels(original, shared.labels, policy=policy)
@@ -52,8 +74,10 @@ def augment(given: Given, policy: str | None) -> None:
     if (errors := errors_given(given)) is not None:
         more["label_errors"] = numbers_of_errors(errors)
         words.append(words_of_errors(more["label_errors"]))
+    words += [f"original positives count at grade {grade} (--original-grade)"] if grade else []
     words += _describe_losses(policy, n_lowered, lost)
-    given.write(file, contents, "augment", {"policy": policy, **design}, counts | more)
+    parameters = {"policy": policy, **design} | ({GRADE: grade} if grade else {})
+    given.write(file, contents, "augment", parameters, counts | more)
     given.summarise({"policy": policy, **counts, **more}, "\n".join(words))
     if given.values["out"] is None:
         say_next("score")

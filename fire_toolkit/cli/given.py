@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.arrays import starts_of_groups
+from fire_toolkit.cli.as_augmented import as_augmented
 from fire_toolkit.cli.common import chosen_path, n_of, say, setting_or_default, workspace_path
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.judged_files import judgments_from, known_grades, leave_out, read_controls
+from fire_toolkit.cli.judged_files import judgments_from, known_grades, leave_out, read_controls, rules_of
 from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items
 from fire_toolkit.cli.printing import resampled
 from fire_toolkit.cli.run_files import open_runs, read_runs
@@ -95,6 +96,11 @@ class Given(Inputs):
         return dict(zip(names, reasons, strict=True))
 
     @cached_property
+    def judged_by(self) -> Guideline | None:
+        """The guideline that grades the judgments; None where nobody names one."""
+        return rules_of(self.judgments, self.values["guideline"])
+
+    @cached_property
     def grades(self) -> Grades:
         """The grades of the labels in the judgments; a usage error where they are not known."""
         return known_grades(self.judgments, self.values["guideline"], self.needed("judgments"))
@@ -126,7 +132,12 @@ class Given(Inputs):
 
     @cached_property
     def original(self) -> Qrels:
-        """The original qrels."""
+        """The original qrels, beside augmented ones as `augment` took them."""
+        return as_augmented(self, self.original_as_read)
+
+    @cached_property
+    def original_as_read(self) -> Qrels:
+        """The original qrels as their file has them."""
         return self.own.original(read_qrels(self.use(self.needed("qrels"))))
 
     @cached_property

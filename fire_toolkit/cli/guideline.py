@@ -1,13 +1,44 @@
-"""`guideline`: its text for annotators or the labeling config."""
+"""`guideline`: its text for annotators, its labels or its labeling page; a new one, and whether it agrees."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from shlex import quote
+
 import click
 
-from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
+from fire_toolkit.cli.common import FireGroup, n_of, say
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.guideline_files import (
+    guideline_problems,
+    list_guidelines,
+    new_guideline_files,
+    read_guideline,
+)
+from fire_toolkit.guidelines.model import DEFAULT_NAME
+from fire_toolkit.workspace.manifests import write_files
 
 
-@click.command()
+class _ShowsByDefault(FireGroup):
+    """A group in which a name that is no command is a guideline to show."""
+
+    default = "show"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the default command before the name of a guideline."""
+        is_named = bool(args) and args[0] in {*self.commands, *ctx.help_option_names}
+        return super().parse_args(ctx, args if is_named else [self.default, *args])
+
+
+@click.group(cls=_ShowsByDefault)
+def guideline() -> None:
+    """Print a guideline, write a new one to edit, or check one.
+
+    `guideline NAME` is short for `guideline show NAME`.
+    """
+
+
+@guideline.command()
 @click.argument("name", required=False)
 @click.option(
     "--part",
@@ -15,7 +46,7 @@ from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_gu
     default="text",
     help="What to print: the text for annotators, the labeling config, or the labels.",
 )
-def guideline(name: str | None, part: str) -> None:
+def show(name: str | None, part: str) -> None:
     """Print a guideline: the text for annotators or the labeling config to paste into Label Studio."""
     if name is None:
         click.echo("\n".join(list_guidelines()))
@@ -26,3 +57,42 @@ def guideline(name: str | None, part: str) -> None:
         click.echo("\n".join(["label\trelevance\tdescription", *lines]))
         return
     click.echo(rules.text if part == "text" else rules.label_config, nl=False)
+
+
+@guideline.command()
+@click.argument("folder", metavar="NAME", type=click.Path(path_type=Path))
+@click.option(
+    "--like", default=DEFAULT_NAME, show_default=True, metavar="GUIDELINE", help="The one to begin with."
+)
+def new(folder: Path, like: str) -> None:
+    """Write a guideline to edit: a folder NAME with the question, labels, grades and page of another one.
+
+    NAME ends in its version, -v1. guideline.md is what annotators read, labels.toml holds the question, the
+    labels with their grades and keys, and label_config.xml is Label Studio's page; our own page is made of
+    labels.toml. The three must agree: `guideline check NAME` says where they do not.
+    """
+    if folder.exists():
+        raise UsageError(f"{folder}: is there already; edit it, or choose another name")
+    files = new_guideline_files(folder.name, like=like)
+    write_files({folder / name: text.encode() for name, text in files.items()})
+    say(f"{folder}: a copy of {like}; edit {', '.join(files)}")
+    say(f"next: fire-toolkit guideline check {quote(str(folder))}")
+
+
+@guideline.command()
+@click.argument("name")
+@click.pass_context
+def check(ctx: click.Context, name: str) -> None:
+    """Say whether the three files of a guideline agree: one line for each mistake, exit 1 if there is one."""
+    problems = guideline_problems(name)
+    for problem in problems:
+        click.echo(f"error: {name}: {problem}", err=True)
+    if problems:
+        ctx.exit(1)
+    rules = read_guideline(name)
+    graded = ", ".join(
+        f"{each.name} {'no vote' if each.relevance is None else each.relevance}" for each in rules.labels
+    )
+    flags = n_of(len(rules.flags), "flag")
+    say(f"{rules.name}: its three files agree; {graded}; {flags}; {rules.level} level")
+    say(f"next: fire-toolkit tasks --guideline {quote(name)}")

@@ -12,6 +12,7 @@ import pandas as pd
 from fire_toolkit.agreement import leave_one_out
 from fire_toolkit.cli.common import format_option, n_of, say, say_notes, setting_or_default
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.judged_files import level_of
 from fire_toolkit.cli.options import choice_option, exclude_options, measure_option, reads
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.server_options import Progress
@@ -69,7 +70,7 @@ def influence(
     say_notes(found.notes)
     scores = found.scores.drop(columns="is_left_out").rename(columns={"left_out": "annotator_id"})
     if show == "annotators":
-        level = str(setting_or_default(None, "agree", "level"))
+        level = level_of(None, given.judgments, given.values["guideline"])
         alphas = leave_one_out(given.judgments, grades=given.grades, level=level)
         scores = _by_annotator(without, alphas, found.orders, scores)
     words = f"labels by rule {rule}, joined under policy {policy}"

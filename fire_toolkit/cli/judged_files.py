@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from fire_toolkit.cli.common import current_workspace, n_of, say
+from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats
-from fire_toolkit.guidelines.model import Grades, choose_grades
+from fire_toolkit.guidelines.model import Grades, Guideline, choose_grades
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.tables import Dropped, Judgments, repeated_answers
-from fire_toolkit.workspace.config import SETTINGS
+from fire_toolkit.workspace.config import BY_GUIDELINE, SETTINGS
 from fire_toolkit.workspace.rounds import next_round_number
 
 
@@ -39,20 +39,40 @@ def judgments_and_repeats(path: Path) -> tuple[Judgments, Dropped]:
     return judgments, superseded
 
 
-def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
-    """Return the grades of the labels found: by the guideline named, the workspace's, or as they spell."""
+def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
+    """Return the guideline that grades the labels found: the one named, else the judgments' own, else the
+    workspace's; None where there is none of these.
+
+    The judgments' own is known where all of them name one that comes with the toolkit.
+    """
     workspace = current_workspace()
     name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
-    default = read_guideline(SETTINGS["tasks"]["guideline"])
-    rules = read_guideline(name) if name else None
     judged_by = sorted(judgments["guideline"].unique()) if "guideline" in judgments.columns else []
     if len(judged_by) > 1:
         names = ", ".join(judged_by)
         say(f"note: judged by {len(judged_by)} guidelines ({names}); --by guideline tells them apart")
-    elif rules and judged_by and judged_by != [rules.name]:
+    elif guideline is None and judged_by and judged_by[0] in list_guidelines():
+        return read_guideline(judged_by[0])
+    rules = read_guideline(name) if name else None
+    if rules and len(judged_by) == 1 and judged_by != [rules.name]:
         say(f"note: judged by guideline {judged_by[0]}, graded by {rules.name}")
+    return rules
+
+
+def grades_of(judgments: Judgments, guideline: str | None) -> Grades | None:
+    """Return the grades of the labels found: by `rules_of`, or as they spell."""
+    rules, default = rules_of(judgments, guideline), read_guideline(SETTINGS["tasks"]["guideline"])
     counts = {str(label): int(n) for label, n in judgments["label"].value_counts().items()}
     return choose_grades(counts, guideline=rules, default=default)
+
+
+def level_of(level: str | None, judgments: Judgments, guideline: str | None) -> str:
+    """Return the level of agreement given, else the workspace's, else the one that fits the guideline."""
+    chosen = str(setting_or_default(level, "agree", "level"))
+    if chosen != BY_GUIDELINE:
+        return chosen
+    rules = rules_of(judgments, guideline)
+    return rules.level if rules else "nominal"
 
 
 def known_grades(judgments: Judgments, guideline: str | None, path: Path) -> Grades:

@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.agreement import agreement_summary
 from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of, judgments_from
+from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.paper_tables.methods import STUDY, MethodFacts
@@ -79,10 +79,11 @@ def _of_judgments(
         counts["seconds"] = tuple(float(seconds.quantile(share)) for share in (0.25, 0.5, 0.75))
     if len(moments):
         counts["days"] = tuple(str(moment.date()) for moment in (moments.min(), moments.max()))
+    grades, level = grades_of(first, None), level_of(None, first, None)
     reasons = read_delimited(given.use(dropped), required=["reason"])["reason"] if dropped.is_file() else None
     return {
         "judgments": counts,
         "dropped": None if reasons is None else dict(sorted(Counter(reasons).items())),
         "n_later": len(kept) - len(first),
-        "agreement": agreement_summary(first, grades=grades_of(first, None), all_rounds=True),
+        "agreement": agreement_summary(first, grades=grades, level=level, all_rounds=True),
     }

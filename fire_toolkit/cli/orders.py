@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fire_toolkit.cli.as_augmented import as_augmented
 from fire_toolkit.cli.common import (
     chosen_path,
     format_option,
@@ -47,7 +48,7 @@ def orders(given: Given, labellings: tuple[str, ...], measures: tuple[str, ...],
     """
     read = _read_labellings(labellings, given)
     first, *others = read
-    original = given.own.original(read[first])
+    original = given.own.original(read[first] if labellings else as_augmented(given, read[first]))
     qrels = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
     names = tuple(setting_or_default(measures, "score", "measures"))
     with Progress() as tell:

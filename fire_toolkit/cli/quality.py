@@ -20,6 +20,7 @@ from fire_toolkit.campaign.team_page import PagePerson, TeamPage, team_page
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import named_file, setting_or_default
 from fire_toolkit.formats.tables.table_files import read_items
+from fire_toolkit.workspace.config import BY_GUIDELINE
 from fire_toolkit.workspace.manifests import write_files
 
 _PEOPLE = (
@@ -52,11 +53,12 @@ class Look:
     def quality(self) -> LiveQuality:
         """Agreement, annotators and alarms, of the judgments that the ledger holds now."""
         rules = self.campaign.guideline
+        level = str(setting_or_default(None, "agree", "level"))
         judgments = ledger_to_judgments(self.campaign.ledger, self.campaign.rounds, guideline=rules).judgments
         return live_quality(
             judgments,
             grades=rules.grades,
-            level=str(setting_or_default(None, "agree", "level")),
+            level=rules.level if level == BY_GUIDELINE else level,
             lengths_s=_lengths(),
             least_agreement=self.least_agreement,
         )

@@ -105,7 +105,7 @@ def _gather(workspace: Workspace, given: Given, wanted: Wanted) -> Material:
         "corpus": corpus,
         "queries": queries,
         "qrels": _as_beir(corrected),
-        "original": _as_beir(given.original),
+        "original": _as_beir(given.original_as_read),
         "changes": check_changes(read_delimited(given.use(changes)), where=str(changes)),
         "labels": read_labels(given.use(root / "labels/labels.csv")),
         "judgments": published,
@@ -116,7 +116,7 @@ def _gather(workspace: Workspace, given: Given, wanted: Wanted) -> Material:
         "leaderboard": _leaderboard(given.use(root / "scores/scores.csv")),
     }
     has_media = "media_url" in corpus
-    return Material(tables, given.original, corrected, names, "text" in queries, has_media)
+    return Material(tables, given.original_as_read, corrected, names, "text" in queries, has_media)
 
 
 def _with_numbers(disputes: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -50,7 +50,7 @@ def what_was_judged(scores: pd.DataFrame, original: Qrels, augmented: Qrels) -> 
 def of_agreement(summary: AgreementSummary, profiles: pd.DataFrame) -> Section:
     """Return agreement with its intervals, and each annotator beside the others."""
     rows = [
-        [row["statistic"].replace("_", " "), f"{row['value']:.3f}", _range(row["low"], row["high"], 3)]
+        [_named(row), f"{row['value']:.3f}", _range(row["low"], row["high"], 3)]
         for row in summary.table.to_dict("records")
     ]
     table = Table("Agreement of first answers, with 95% intervals", ["statistic", "value", "95%"], rows)
@@ -68,6 +68,12 @@ def of_agreement(summary: AgreementSummary, profiles: pd.DataFrame) -> Section:
     figures = [_figure(plot_annotators(profiles), text, profiles, heads)] if is_shown else []
     words = [f"Pairs by number of votes: {votes}.", *notes]
     return Section("agreement", "Agreement", words, tables=[table], figures=figures)
+
+
+def _named(row: Mapping[Hashable, Any]) -> str:
+    """Return a statistic in words, with the level of alpha where that is not nominal."""
+    has_level = row["statistic"] == "alpha" and row["level"] != "nominal"
+    return str(row["statistic"]).replace("_", " ") + (f" ({row['level']})" if has_level else "")
 
 
 def of_scores(scores: pd.DataFrame, notes: Sequence[object]) -> Section:

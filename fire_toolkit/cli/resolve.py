@@ -9,6 +9,7 @@ from typing import Any
 import click
 import pandas as pd
 
+from fire_toolkit.cli.as_augmented import GRADES
 from fire_toolkit.cli.campaigns import begun_here, full_pull_due
 from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.designs import design_of
@@ -131,6 +132,8 @@ def resolve(
         counts["rejected_originals"] = len(pools["rejected"])
     parameters: dict[str, Any] = {"rule": rule} | ({"disputes": end} if end != "unjudged" else {})
     parameters |= {"count_unassigned": True} if count_unassigned else {}
+    if (rules := given.judged_by) and rules.level == "ordinal":
+        parameters[GRADES] = {label: grade for label, grade in rules.grades.items() if grade is not None}
     parameters |= {"excluded": given.excluded} if given.excluded else {}
     parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
     parameters |= {"share_judgments": sharing} if sharing else {}

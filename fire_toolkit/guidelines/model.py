@@ -70,6 +70,12 @@ class Guideline:
         return {label.name: label.relevance for label in self.labels}
 
     @property
+    def level(self) -> str:
+        """The level of measurement that fits its grades: ordinal from three on, else nominal."""
+        n_grades = sum(grade is not None for grade in self.grades.values())
+        return "ordinal" if n_grades > 2 else "nominal"
+
+    @property
     def media_key(self) -> str:
         """The key under which a task holds the item's address, and the name of the item on the page."""
         return self.item_kind
@@ -144,13 +150,18 @@ def check_guideline(guideline: Guideline, config: LabelConfig, *, where: str = "
     heading, the question, a table row that starts with `hotkey` and `name` in code font for each label and
     flag, and nothing else in code font.
     """
-    problems = [
+    problems = disagreements(guideline, config)
+    if problems:
+        raise TableError(f"{where or guideline.name}: {'; '.join(problems)}")
+
+
+def disagreements(guideline: Guideline, config: LabelConfig) -> list[str]:
+    """Return what `check_guideline` finds wrong, a sentence each."""
+    return [
         *_label_problems(guideline),
         *_config_problems(guideline, config),
         *_text_problems(guideline),
     ]
-    if problems:
-        raise TableError(f"{where or guideline.name}: {'; '.join(problems)}")
 
 
 def _label_problems(guideline: Guideline) -> Iterator[str]:

@@ -208,6 +208,8 @@ def _agreement(facts: MethodFacts) -> Iterator[str]:
         return
     for row in facts.agreement.table.to_dict("records"):
         name = STATISTICS[str(row["statistic"])].title
+        if row["statistic"] == "alpha" and row["level"] != "nominal":
+            name += f" ({row['level']})"
         if row["value"] != row["value"]:
             yield f"{name} is undefined: {row['note']}."
             continue

@@ -17,6 +17,7 @@ from fire_toolkit.files import read_bytes, read_text
 from fire_toolkit.syntax import parse_toml
 
 CONFIG = "fire.toml"
+BY_GUIDELINE = "guideline"  # the level of agreement that fits the guideline's grades
 
 # Each section's keys with their defaults; a value in fire.toml has the type of its default.
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -40,7 +41,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "media": {"url": ""},
     "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "seed": 0},
     "import": {"exports": ["exports/*.json", "exports/*.csv", "exports/*.jsonl"]},
-    "agree": {"level": "nominal"},
+    "agree": {"level": BY_GUIDELINE},
     "resolve": {"rule": "fire"},
     "augment": {"policy": "union"},
     "score": {"measures": ["C@1", "C@5", "C@10", "R@10", "AP", "nDCG@10", "MedR", "Judged@10"]},

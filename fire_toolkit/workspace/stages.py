@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from fire_toolkit.errors import FireError
-from fire_toolkit.workspace.config import Workspace
+from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.hashes import kept_hashes
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import (
@@ -271,7 +271,7 @@ def _changed_parameters(manifest: Manifest, stage: Stage, workspace: Workspace) 
     return [
         f"{key} is {settings[key]!r} in fire.toml, was {value!r}"
         for key, value in manifest.parameters.items()
-        if key in settings and settings[key] != value
+        if key in settings and settings[key] not in (value, BY_GUIDELINE)
     ]
 
 

@@ -38,7 +38,18 @@ def test_each_old_spelling_leads_to_an_option_of_its_command(name: str) -> None:
 
 def test_every_command_prints_its_form_by_the_option_format() -> None:
     without = {command.name for command in commands(main) if "--format" not in options(command)}
-    told = {"demo", "init", "snippet", "export-fire-release", "guideline", "measures", "logs", "serve"}
+    told = {
+        "demo",
+        "init",
+        "snippet",
+        "export-fire-release",
+        "show",
+        "new",
+        "check",
+        "measures",
+        "logs",
+        "serve",
+    }
     told |= {"pause", "resume", "html", "link", "revoke", "write", "gallery"}
     assert without == told
     assert EVERYWHERE == {"--json": ("--format", "json")}

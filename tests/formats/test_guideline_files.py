@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fire_toolkit.errors import FireError, FormatError, TableError
+from fire_toolkit.errors import FireError, FormatError, TableError, UsageError
 from fire_toolkit.formats.tables import guideline_files
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.guidelines.model import DEFAULT_NAME
@@ -28,16 +28,25 @@ def edit(path: Path, before: str, after: str) -> None:
     path.write_text(text.replace(before, after), encoding="utf-8")
 
 
+LABELS = {
+    "caption-image-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
+    "caption-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
+    "graded-relevance-v1": {"mismatch": 0, "loose": 1, "close": 2, "exact": 3, "ambiguous": None},
+}
+
+
 def test_the_shipped_guidelines_are_these() -> None:
-    assert list_guidelines() == ("caption-image-relevance-v1", "caption-relevance-v1")
+    assert list_guidelines() == tuple(LABELS)
 
 
 @pytest.mark.parametrize("name", list_guidelines())
 def test_every_shipped_guideline_agrees_in_its_three_files_and_bears_its_folders_name(name: str) -> None:
     guideline = read_guideline(name)  # checks labels, hotkeys, question and names in code font
     assert guideline.name == name
-    assert guideline.grades == {"irrelevant": 0, "relevant": 1, "ambiguous": None}
-    assert guideline.hotkeys == {"relevant": "1", "irrelevant": "2", "ambiguous": "3", "sensitive": "4"}
+    assert guideline.grades == LABELS[name]
+    best_first = sorted(guideline.grades, key=lambda label: -(guideline.grades[label] or 0))
+    shown = [label for label in best_first if label != "ambiguous"] + ["ambiguous", "sensitive"]
+    assert guideline.hotkeys == {label: str(key) for key, label in enumerate(shown, start=1)}
 
 
 @pytest.mark.parametrize("name", list_guidelines())
@@ -46,8 +55,13 @@ def test_every_shipped_guideline_works_through_ten_examples_and_ten_edge_cases(n
     answers = re.findall(r"^\| \d+ \|.*\| `(\w+)` \|", text, flags=re.MULTILINE)
     edge_cases = re.findall(r"^\d+\. \*\*", text, flags=re.MULTILINE)
     assert len(answers) >= 10
-    assert set(answers) == {"relevant", "irrelevant", "ambiguous"}
+    assert set(answers) == set(LABELS[name])
     assert len(edge_cases) >= 10
+
+
+@pytest.mark.parametrize(("name", "level"), [(DEFAULT_NAME, "nominal"), ("graded-relevance-v1", "ordinal")])
+def test_three_grades_or_more_are_an_order(name: str, level: str) -> None:
+    assert read_guideline(name).level == level
 
 
 def test_a_folder_is_read_like_a_name(own: Path) -> None:
@@ -84,7 +98,7 @@ def test_a_bare_name_means_the_toolkits_own(own: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", ["caption-relevance-v9", "", "nowhere/caption-relevance-v1", "\0"])
 def test_an_unknown_guideline_names_the_known_ones(name: str) -> None:
-    with pytest.raises(FormatError, match="known are caption-image-relevance-v1, caption-relevance-v1"):
+    with pytest.raises(FormatError, match=f"known are {', '.join(LABELS)}; or give"):
         read_guideline(name)
 
 
@@ -135,3 +149,19 @@ def test_no_content_of_a_file_gives_a_traceback(own: Path, name: str, content: b
     (own / name).write_bytes(content)
     with pytest.raises(FireError):
         read_guideline(own)
+
+
+def test_a_new_guideline_is_a_copy_under_its_own_name_and_version() -> None:
+    files = guideline_files.new_guideline_files("mine-v12", like="graded-relevance-v1")
+    folder = shipped_folder("graded-relevance-v1")
+    for name in ("guideline.md", "label_config.xml"):
+        assert files[name] == (folder / name).read_text(encoding="utf-8")
+    before = (folder / "labels.toml").read_text(encoding="utf-8")
+    renamed = before.replace('name = "graded-relevance-v1"', 'name = "mine-v12"')
+    assert files["labels.toml"] == renamed.replace("version = 1\n", "version = 12\n")
+
+
+@pytest.mark.parametrize("name", ["mine", "mine-v0", "-v1", "a b-v1", "", 'x"\ny-v1', "caption-relevance-v1"])
+def test_a_name_that_cannot_be_a_new_guidelines_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"is no name for a guideline|comes with the toolkit"):
+        guideline_files.new_guideline_files(name, like=DEFAULT_NAME)

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.guidelines.label_config import parse_label_config
-from fire_toolkit.guidelines.model import Guideline, GuidelineFlag, GuidelineLabel, check_guideline
+from fire_toolkit.guidelines.model import (
+    Guideline,
+    GuidelineFlag,
+    GuidelineLabel,
+    LabelConfig,
+    check_guideline,
+    disagreements,
+)
 from fire_toolkit.syntax import parse_toml
 
 Value = TypeVar("Value", str, int)
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*-v(?P<version>[1-9][0-9]{0,8})")
+_NOT_NAME = re.compile(r"[^A-Za-z0-9_.]+")
 _FILES = ("guideline.md", "labels.toml", "label_config.xml")
 
 
@@ -45,7 +55,26 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
         >>> read_guideline("caption-relevance-v1").grades
         {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
     """
-    folder = _folder(name_or_path)
+    guideline, config = _read(_folder(name_or_path))
+    check_guideline(guideline, config, where=str(_folder(name_or_path)))
+    return guideline
+
+
+def guideline_problems(name_or_path: str | Path) -> list[str]:
+    """Return in what the three files of a guideline disagree, a sentence each; empty: in nothing.
+
+    Raises:
+        FormatError: as `read_guideline`.
+
+    Examples:
+        >>> guideline_problems("caption-relevance-v1")
+        []
+    """
+    return disagreements(*_read(_folder(name_or_path)))
+
+
+def _read(folder: Path) -> tuple[Guideline, LabelConfig]:
+    """Return the guideline in a folder and its parsed page; whether its files agree is not looked at."""
     labels_path = folder / "labels.toml"
     entries = parse_toml(_unix(read_text(labels_path)), str(labels_path))
     config_path = folder / "label_config.xml"
@@ -55,9 +84,32 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
         text=_unix(read_text(folder / "guideline.md")),
         label_config=_unix(read_text(config_path)),
     )
-    config = parse_label_config(guideline.label_config, where=str(config_path))
-    check_guideline(guideline, config, where=str(folder))
-    return guideline
+    return guideline, parse_label_config(guideline.label_config, where=str(config_path))
+
+
+def new_guideline_files(name: str, *, like: str | Path) -> dict[str, str]:
+    """Return the three files of a guideline that is another one under a name of its own, which ends in -vN.
+
+    Raises:
+        UsageError: the name cannot be one, or is that of a guideline that comes with the toolkit.
+        FormatError, TableError: as `read_guideline` of `like`.
+
+    Examples:
+        >>> new_guideline_files("mine-v1", like="caption-relevance-v1")["labels.toml"].split("\\n")[3:5]
+        ['name = "mine-v1"', 'version = 1']
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise UsageError(
+            f"{name!r} is no name for a guideline; expected letters, digits, '-', '_' or '.', and its "
+            f"version at the end, such as {_NOT_NAME.sub('-', name).strip('-') or 'mine'}-v1"
+        )
+    if name in list_guidelines():
+        raise UsageError(f"{name} comes with the toolkit; choose another name")
+    files = guideline_files(like)
+    labels = re.sub(r"(?m)^name = .*$", f'name = "{name}"', files["labels.toml"], count=1)
+    files["labels.toml"] = re.sub(r"(?m)^version = .*$", f"version = {found['version']}", labels, count=1)
+    return files
 
 
 def guideline_files(name_or_path: str | Path) -> dict[str, str]:
