@@ -94,6 +94,32 @@ def of(name: str, content: bytes | str, read: Callable[..., object], *more: Any,
     return Target(name, place, raw, lambda folder: read(folder / place, *more))
 
 
+ELSEWHERE = "".join(
+    json.dumps(
+        {
+            **{"meta": {"q": f"q{n}"}, "d": "007", "options": ["Yes"], "accept": ["Yes"], "answer": "accept"},
+            **{"_task_hash": n, "_annotator_id": "set-ann", "_timestamp": 1707211049 + n},
+        }
+    )
+    + "\n"
+    for n in range(3)
+)
+PROJECT = json.dumps(
+    [
+        {
+            "id": 5,
+            "data": {"caption_id": "q1", "video_id": 7},
+            "annotations": [
+                {
+                    **{"id": 9, "completed_by": {"id": 3, "email": "a@b.org"}, "was_cancelled": False},
+                    **{"created_at": "2026-11-20T12:02:46.815491Z", "lead_time": 7.1, "unique_id": "b09f"},
+                    "result": [{"from_name": "match", "type": "choices", "value": {"choices": ["Yes"]}}],
+                }
+            ],
+            **{"drafts": [], "predictions": [33]},
+        }
+    ]
+)
 PAIRS = (
     "query_id,doc_id,label,relevance,annotator_id,created_at,duration_s,n_judgments,posterior\n"
     + "".join(f"q{n},d{n},yes,{n},ann,2026-01-0{n}T00:00:00Z,1.5,2,.5\n" for n in range(1, 5))
@@ -166,6 +192,9 @@ def records() -> list[Target]:
 
     from fire_toolkit.campaign.records import Campaign, read_campaign, read_marks, read_pass_mark, read_rounds
     from fire_toolkit.campaign.task_files import read_task_files
+    from fire_toolkit.elsewhere.exports import read_elsewhere_export
+    from fire_toolkit.elsewhere.tables import read_elsewhere_table, read_submissions
+    from fire_toolkit.files import read_text
     from fire_toolkit.folder.sheets import read_sheet
     from fire_toolkit.formats.tables.guideline_files import read_guideline
     from fire_toolkit.media.transcode import RECORD, read_record
@@ -188,6 +217,10 @@ def records() -> list[Target]:
     def states(folder: Path) -> object:
         return stage_states(read_workspace(folder))
 
+    def read_project(path: Path) -> object:
+        pair = {"query": "data.caption_id", "doc": "video_id"}
+        return read_elsewhere_export(read_text(path), str(path), pair, controls=["match"])
+
     def checked(folder: Path) -> None:
         verify(folder / "pool" / "pool.csv")
 
@@ -206,6 +239,9 @@ def records() -> list[Target]:
             partial(read_sheet, seen_at="2026-01-01T00:00:00Z"),
             read_guideline("caption-relevance-v1"),
         ),
+        of("table.jsonl", ELSEWHERE, read_elsewhere_table, {"query": "meta.q", "doc": "d"}),
+        of("submissions.csv", "Participant id,Status\na,APPROVED\nb,RETURNED\n", read_submissions),
+        of("export.json", PROJECT, read_project),
         Target("campaign.json", "campaign/campaign.json", campaign.encode(), read_campaign),
         Target(
             "qualification.json",

@@ -9,13 +9,14 @@ from typing import Any
 from fire_toolkit.errors import FormatError
 
 
-def parse_json(text: str, where: str, *, line: int = 0) -> Any:
+def parse_json(text: str, where: str, *, line: int = 0, as_written: bool = False) -> Any:
     """Return the value of a JSON text.
 
     Args:
         text: the whole text.
         where: its name for errors.
         line: where the text is one line of a file, the number of that line.
+        as_written: numbers are returned as the text they are written with, so that ids stay what they are.
 
     Raises:
         FormatError: invalid JSON, an object that names a key twice, nested too deeply, or a whole number
@@ -26,8 +27,9 @@ def parse_json(text: str, where: str, *, line: int = 0) -> Any:
         {'q1': ['d1']}
     """
     at = f"{where}:{line}" if line else where
+    numbers = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), str) if as_written else {}
     try:
-        return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, at))
+        return json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, at), **numbers)  # type: ignore[arg-type]
     except json.JSONDecodeError as error:
         place = at if line else f"{where}:{error.lineno}"
         raise FormatError(f"{place}: damaged or truncated JSON: {error.msg}") from None

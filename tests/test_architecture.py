@@ -105,7 +105,7 @@ def test_what_a_campaign_computes_touches_no_file_or_clock(path: Path) -> None:
 
 def test_every_room_has_its_place() -> None:
     edges = {"files", "syntax", "formats", "workspace", "labelstudio", "media", "campaign", "serving"}
-    edges |= {"folder", "pages", "report"}
+    edges |= {"folder", "pages", "report", "elsewhere"}
     placed = BASE | set(STAGES) | edges | {"arguments", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed
 

@@ -70,6 +70,11 @@ class LedgerIndex:
         columns = (self._ledger[name].tolist() for name in ("annotation", "updated_at"))
         return set(zip(*columns, strict=True))
 
+    def latest(self, annotation: str) -> tuple[str, str] | None:
+        """Return the time and the content of the last version of an answer; None if there is none."""
+        known = self._states.get(annotation)
+        return (known[0], self.answers[annotation]) if known else None
+
     def has_version(self, row: Mapping[str, str]) -> bool:
         """Whether the ledger holds the version of an answer that a row is of, wherever it was seen."""
         return (row["annotation"], row["updated_at"]) in self._versions
@@ -105,14 +110,15 @@ class LedgerIndex:
         append_rows(self._folder, new)
         for annotation, place in zip(new["annotation"].tolist(), _places_of(new), strict=True):
             places.setdefault(place, set()).add(annotation)
-        self.answers.update(zip(new["annotation"], new["answer"], strict=True))
+        answers = self.answers
         self._versions.update(zip(new["annotation"], new["updated_at"], strict=True))
         self._known.update(new["row_id"])
-        columns = (new[name].tolist() for name in ("annotation", "updated_at", "state"))
-        for annotation, updated_at, state in zip(*columns, strict=True):
+        columns = (new[name].tolist() for name in ("annotation", "updated_at", "state", "answer"))
+        for annotation, updated_at, state, answer in zip(*columns, strict=True):
             self.counts[state] += 1
             if updated_at >= self._states.get(annotation, ("", ""))[0]:
                 self._states[annotation] = (updated_at, state)
+                answers[annotation] = answer
 
     def queues(self, source: str) -> dict[str, str]:
         """Return the queue of each project of a source of which the ledger holds answers."""

@@ -15,11 +15,12 @@ from fire_toolkit.campaign.task_json import PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.campaign.votes import ImportResult, dropped_row, judgments_from_answers
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.tables import DROPPED, UNASSIGNED, Dropped, check_dropped, check_judgments
+from fire_toolkit.tables import DROPPED, ELSEWHERE, UNASSIGNED, Dropped, check_dropped, check_judgments
 
 EDITED = "edited"
 NO_PAIR = "no_pair"
 _PAGE = '"page":"'
+_ELSEWHERE = '"elsewhere":"'
 _COLUMNS = ["query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail"]
 
 
@@ -34,7 +35,8 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
     Returns:
         As `judgments_from_export`, with two further columns of judgments: round (from 1), and kind: `task`,
         `overlap` or `adjudication` as assigned, `unassigned` if this pair was not this annotator's to judge
-        (an answer over the overlap, or in somebody else's project), empty if nothing was assigned.
+        (an answer over the overlap, or in somebody else's project), `elsewhere` if it was given to
+        another tool's question, empty if nothing was assigned.
         annotator_id: the pseudonym; `deleted-<annotation id>` if no version names its author. Further
         reasons in dropped: `deleted` (gone from the server), `edited` (an earlier version), `training`,
         `control` (no votes: the answer is known), `no_pair` (a task without pair_id).
@@ -102,8 +104,8 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
     columns = (latest[name] for name in ("queue", "annotator_id", "pair_id", "answer"))
     found = [
         _classified(queue, name, pair, assigned, numbers)
-        if queue or pair in asked
-        else (int(json.loads(answer).get(ROUND, 1)), "")
+        if queue or (pair in asked and _ELSEWHERE not in answer)
+        else (int(json.loads(answer).get(ROUND, 1)), ELSEWHERE if _ELSEWHERE in answer else "")
         for queue, name, pair, answer in zip(*columns, strict=True)
     ]
     return latest.assign(round=[number for number, _ in found], kind=[kind for _, kind in found])

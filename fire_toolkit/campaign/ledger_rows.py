@@ -102,6 +102,12 @@ def answer_text(content: Json) -> str:
     return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
 
+def says_the_same(answer: str, earlier: str) -> bool:
+    """Whether two answers differ in nothing but when they were read and in which row of a file."""
+    one, other = (json.loads(text) for text in (answer, earlier))
+    return all(one.get(key) == other.get(key) for key in ("result", "lead_time", "created_at"))
+
+
 def _account(value: object) -> int | None:
     number = value.get("id") if isinstance(value, dict) else value
     return number if isinstance(number, int) and not isinstance(number, bool) else None

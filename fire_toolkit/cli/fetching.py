@@ -71,12 +71,12 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
     paths = [path for path in paths if path not in saved]
     found = []
     if campaign and saved:
-        shown = replace(_guideline(root), label_config=campaign.label_config)
+        shown = replace(guideline_of(root), label_config=campaign.label_config)
         found.append(take_files(saved, campaign, rounds, shown, root / LEDGER_FOLDER))
         if not paths:
             return found[0]
     names = pseudonyms(read_register(root / SERVER_FOLDER))
-    folder = Folder(root, _guideline(root), exports=paths, names=names)
+    folder = Folder(root, guideline_of(root), exports=paths, names=names)
     with Meter("answers read", None) as meter:
         found.append(folder.fetch(campaign, rounds, root / LEDGER_FOLDER, report=meter))
     return all_fetched(found)
@@ -91,7 +91,8 @@ def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Seq
         pull_once(root, url, token_file)
 
 
-def _guideline(root: Path) -> Guideline:
+def guideline_of(root: Path) -> Guideline:
+    """Return the guideline of the workspace's campaign, else the one that its tasks are made by."""
     campaign = read_campaign(root)
     return read_guideline(campaign.guideline if campaign else setting_or_default(None, "tasks", "guideline"))
 
@@ -108,7 +109,7 @@ def derive_judgments(
     inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
     for segment in sorted((root / LEDGER_FOLDER).glob("*.parquet")):
         inputs.use(relative_path(segment))
-    rules = _guideline(root)
+    rules = guideline_of(root)
     result = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
     dropped = reasons_of(result.dropped)
     counts: dict[str, Any] = {"judgments": len(result.judgments), "dropped": dropped}

@@ -1,27 +1,39 @@
-"""`import`: exports of Label Studio as judgments."""
+"""`import`: exports of Label Studio, and judgments made elsewhere, as judgments."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
+from fire_toolkit.campaign.records import LEDGER_FOLDER
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.cli.campaigns import begun_here, campaign_of
-from fire_toolkit.cli.common import json_option, named_files, numbers_of, say_next, say_notes
-from fire_toolkit.cli.fetching import derive_judgments, read_files
+from fire_toolkit.cli.common import (
+    current_workspace,
+    json_option,
+    named_files,
+    numbers_of,
+    say_next,
+    say_notes,
+)
+from fire_toolkit.cli.elsewhere import Elsewhere, elsewhere_options, import_elsewhere
+from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import latest_round, reasons_of
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.options import reads
-from fire_toolkit.errors import UsageError
-from fire_toolkit.files import read_bytes
+from fire_toolkit.elsewhere.exports import how_to_read
+from fire_toolkit.elsewhere.tables import how_to_read_table
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import read_bytes, read_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables.columns import code_pairs
 
 
@@ -29,9 +41,10 @@ from fire_toolkit.tables.columns import code_pairs
 @click.argument("exports", nargs=-1, metavar="EXPORT...")
 @reads(guideline="The guideline judged by. [default: caption-relevance-v1]")
 @click.option("--out", metavar="FILE", help="The judgments (CSV); dropped.csv is written beside it.")
+@elsewhere_options
 @json_option
 @writes_workspace
-def import_(given: Given, exports: tuple[str, ...]) -> None:
+def import_(given: Given, exports: tuple[str, ...], **elsewhere: Any) -> None:
     """Turn Label Studio's JSON exports into judgments, one for each annotator and pair.
 
     In a campaign (begun by `tasks --annotators` or `push`) answers go into its ledger, and judgments are
@@ -40,26 +53,53 @@ def import_(given: Given, exports: tuple[str, ...]) -> None:
 
     Other answers (skips, drafts, those that a later one replaced) go to dropped.csv with their
     reason. Export as JSON: JSON_MIN and CSV leave out skips and who answered what.
+
+    Judgments made elsewhere: --pair and --label read a Label Studio project that was not made here, --columns
+    and --label a table of MTurk, Prolific, Argilla, Prodigy, Potato, doccano or any other. They go into
+    the workspace's ledger, people under pseudonyms; --dry-run shows first what is understood.
     """
     file = given.out("judgments/judgments.csv")
     paths = list(map(Path, exports)) or named_files("import", "exports")
     if not paths:
         raise click.UsageError("Missing argument 'EXPORT.json...': no export given.")
+    asked = Elsewhere(**elsewhere)
     is_usual = given.values["out"] is None
-    campaign = begun_here() if is_usual else None
-    if campaign:
-        if given.values["guideline"]:
-            campaign_of(campaign.root, given.guideline)  # refuses another page than the campaign's
-        files = Inputs()
-        paths = [files.use(_came_back(path, campaign.root)) for path in dict.fromkeys(paths)]
-        with _without_collection():
-            added = read_files(campaign.root, paths)
-            derive_judgments(campaign.root, added, stage="import", exports=files, as_json=given.as_json)
-        say_next("agree")
-        return
-    rules = given.guideline
-    exported = ((str(path), read_bytes(given.use(path))) for path in paths)
     with _without_collection():
+        if asked.is_asked:
+            import_elsewhere(given, paths, asked)
+        elif is_usual and (root := _ledger_here()):
+            _into_ledger(given, root, paths)
+        else:
+            _at_once(given, paths, file)
+    if not asked.dry_run:
+        say_next("agree" if is_usual else f"agree {file}")
+
+
+def _ledger_here() -> Path | None:
+    """Return the workspace whose ledger takes answers: of a campaign, or with answers from elsewhere."""
+    campaign = begun_here()
+    workspace = current_workspace()
+    has_answers = workspace and any((workspace.root / LEDGER_FOLDER).glob("*.parquet"))
+    return campaign.root if campaign else workspace.root if workspace and has_answers else None
+
+
+def _into_ledger(given: Given, root: Path, paths: Sequence[Path]) -> None:
+    """Add the answers in files to the ledger, and make the judgments from it."""
+    if given.values["guideline"]:
+        campaign_of(root, given.guideline)  # refuses another page than the campaign's
+    files = Inputs()
+    paths = [files.use(_came_back(path, root)) for path in dict.fromkeys(paths)]
+    with _hint_at_foreign(paths, guideline_of(root)):
+        added = read_files(root, paths)
+    derive_judgments(root, added, stage="import", exports=files, as_json=given.as_json)
+
+
+def _at_once(given: Given, paths: Sequence[Path], file: Path) -> None:
+    """Write the judgments in exports, without a ledger."""
+    rules = given.guideline
+    used = [given.use(path) for path in paths]
+    with _hint_at_foreign(used, rules):
+        exported = ((str(path), read_bytes(path)) for path in used)
         result = judgments_from_export(exported, guideline=rules)
     dropped = reasons_of(result.dropped)
     n_judgments, n_pairs = len(result.judgments), len(code_pairs(result.judgments)[1])
@@ -72,7 +112,21 @@ def import_(given: Given, exports: tuple[str, ...]) -> None:
     words += f"; dropped: {numbers_of(dropped)} (dropped.csv)" if dropped else ""
     given.summarise(counts, words)
     say_notes(result.notes)
-    say_next("agree" if is_usual else f"agree {file}")
+
+
+@contextmanager
+def _hint_at_foreign(paths: Sequence[Path], rules: Guideline) -> Iterator[None]:
+    """Say what to type where a file is refused because another tool, or another project, wrote it."""
+    try:
+        yield
+    except FormatError as error:
+        path = next((path for path in paths if str(error).startswith(f"{path}:")), None)
+        labels = [label.name for label in rules.labels]
+        if path and (words := how_to_read(read_text(path), str(path), labels)):
+            raise FormatError(f"{path}: {words}") from None
+        if path and ": not JSON" in str(error) and (words := how_to_read_table(path)):
+            raise FormatError(f"{error}. Or is it {words}") from None
+        raise
 
 
 def _came_back(path: Path, root: Path) -> Path:

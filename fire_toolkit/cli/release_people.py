@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from fire_toolkit.cli.elsewhere import PEOPLE_KEY
 from fire_toolkit.cli.release_files import Material
 from fire_toolkit.labelstudio.annotators import NO_MAIL, read_register
 from fire_toolkit.labelstudio.connection import CONNECTION_FILE, SERVER_FOLDER, read_secret
@@ -68,7 +69,11 @@ def refuse_people(
 
 def _secrets(folder: Path) -> list[str]:
     """Return the tokens, passwords and keys in the workspace's private folder."""
-    found = [read_secret(folder / name).strip() for name in (MEDIA_KEY, _KEY) if (folder / name).exists()]
+    found = [
+        read_secret(folder / name).strip()
+        for name in (MEDIA_KEY, _KEY, PEOPLE_KEY)
+        if (folder / name).exists()
+    ]
     if (folder / CONNECTION_FILE).exists():
         stored = json.loads(read_secret(folder / CONNECTION_FILE))
         found += [str(stored[name]) for name in ("token", "password") if stored.get(name)]

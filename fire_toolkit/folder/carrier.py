@@ -11,7 +11,7 @@ from fire_toolkit.campaign.answers import parse_export, round_of
 from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
-from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text
+from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text, says_the_same
 from fire_toolkit.campaign.moves import batches_of
 from fire_toolkit.campaign.queues import Assignments
 from fire_toolkit.campaign.records import RETIRED, Campaign, QueueName, Round, away, set_away
@@ -20,7 +20,7 @@ from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.folder.owners import Queues, Row, with_owners
-from fire_toolkit.folder.sheets import read_sheet, says_the_same, sheet_of
+from fire_toolkit.folder.sheets import read_sheet, sheet_of
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.manifests import write_files
@@ -176,6 +176,8 @@ class Folder:
             asked = str(round_of(task.get(META)))
             found += [{**row, "round": asked} for row in rows]
             paired += [task] if rows and rows[0]["pair_id"] else []
+        if found and not paired:
+            raise FormatError(f"{where}: no task names its pair")
         judgments_from_export([(where, paired)], guideline=self._guideline)  # refuses what cannot be read
         return found
 

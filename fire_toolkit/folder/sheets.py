@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -116,9 +115,3 @@ def _seconds(text: str, where: str) -> float:
     if not 0 <= seconds < float("inf"):
         raise FormatError(f"{where}: duration_s is {text!r}, expected seconds")
     return seconds
-
-
-def says_the_same(answer: str, earlier: str) -> bool:
-    """Whether two answers of a sheet differ in nothing but when they were read and in which row."""
-    one, other = (json.loads(text) for text in (answer, earlier))
-    return all(one.get(key) == other.get(key) for key in ("result", "lead_time", "created_at"))

@@ -42,6 +42,7 @@ Comparisons = NewType("Comparisons", pd.DataFrame)
 
 # What a label rests on: the share of votes for it; of weighted votes; its probability under a model.
 SUPPORT = ("vote_share", "weight_share", "posterior")
+ELSEWHERE = "elsewhere"  # the kind of a judgment that was not asked by this toolkit's campaign at all
 UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its annotator
 
 

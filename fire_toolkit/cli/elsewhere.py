@@ -1,0 +1,249 @@
+"""What `import` does with judgments that people made elsewhere: options, what is refused, what is said."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fire_toolkit.campaign.carrier import fetched
+from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
+from fire_toolkit.campaign.records import LEDGER_FOLDER
+from fire_toolkit.cli.common import current_workspace, relative_path
+from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.server_options import private_folder
+from fire_toolkit.elsewhere.exports import controls_of, read_elsewhere_export, tasks_of
+from fire_toolkit.elsewhere.found import FoundFile
+from fire_toolkit.elsewhere.labels import LabelMap
+from fire_toolkit.elsewhere.rows import ledger_rows, new_rows, pseudonym_of
+from fire_toolkit.elsewhere.tables import ROLES, read_elsewhere_table, read_submissions
+from fire_toolkit.elsewhere.tools import TOOLS
+from fire_toolkit.elsewhere.understood import Understood, lines_of, lines_of_all, record_of, understand
+from fire_toolkit.errors import FormatError, UsageError
+from fire_toolkit.files import read_text
+from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.labelstudio.media_key import make_key
+from fire_toolkit.workspace.manifests import manifest_path, read_manifest
+
+PEOPLE_KEY = "people.key"
+_LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
+_OF_LEDGER = "ledger/"
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The options on judgments made elsewhere, as they were given."""
+
+    pair: str | None
+    columns: Sequence[str]
+    mapping: Sequence[str]
+    split: str
+    submissions: str | None
+    source: str | None
+    skip_unknown: bool
+    dry_run: bool
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether any of them was given."""
+        given = (self.pair, self.columns, self.mapping, self.split, self.submissions, self.source)
+        return any((*given, self.skip_unknown, self.dry_run))
+
+
+def elsewhere_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options on judgments made elsewhere."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option(
+        "--pair",
+        metavar="query=FIELD,doc=FIELD",
+        help="Read a Label Studio project that was not made here; its tasks have the ids in these fields.",
+    ),
+    click.option(
+        "--columns",
+        multiple=True,
+        metavar="ROLE=COLUMN,...",
+        help=f"Read a table of another tool by its columns; ROLE: {', '.join(ROLES)}.",
+    ),
+    click.option(
+        "--label",
+        "mapping",
+        multiple=True,
+        metavar="[CONTROL:]VALUE=LABEL",
+        help="Which label of the guideline a value is; - for no vote (may be repeated).",
+    ),
+    click.option(
+        "--split", default="", metavar="TEXT", help="What stands between the ids in the column pair."
+    ),
+    click.option(
+        "--submissions", metavar="FILE", help="Prolific's export of submissions: only approved work counts."
+    ),
+    click.option(
+        "--source", metavar="NAME", help="Whose account names these are; one name is one person of a source."
+    ),
+    click.option("--skip-unknown", is_flag=True, help="Leave out pairs that the collection does not have."),
+    click.option("--dry-run", is_flag=True, help="Show what is understood, and write nothing."),
+)
+
+
+def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> None:
+    """Read, check and add to the ledger what people answered elsewhere; then make the judgments from it."""
+    workspace = current_workspace()
+    if given.values["out"] or workspace is None:
+        raise UsageError(
+            "judgments made elsewhere go into a workspace's ledger: run it in one, without --out"
+        )
+    if bool(asked.pair) == bool(asked.columns):
+        raise UsageError("give --pair (a Label Studio export) or --columns (any table), one of the two")
+    rules = guideline_of(workspace.root)
+    if given.values["guideline"] and given.guideline.name != rules.name:
+        raise UsageError(f"the workspace judges by {rules.name}; fire.toml names it ([tasks] guideline)")
+    files, labels = _read(given, paths, asked, rules)
+    known = _known_ids(given)
+    understood = understand(files, labels, known)
+    refusals = understood.refusals(skips_unknown=asked.skip_unknown)
+    if asked.dry_run:
+        _show(files, understood, refusals, known, as_json=given.as_json)
+        return
+    if refusals:
+        raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")
+    _add(given, workspace.root, files, labels, understood, known, source=_source(asked))
+
+
+def _source(asked: Elsewhere) -> str:
+    return asked.source or ("labelstudio" if asked.pair else "table")
+
+
+def _read(
+    given: Given, paths: Sequence[Path], asked: Elsewhere, rules: Guideline
+) -> tuple[list[FoundFile], LabelMap]:
+    """Return what is in the files, and which value is which label."""
+    names = [label.name for label in rules.labels]
+    used = [given.use(path) for path in dict.fromkeys(paths)]
+    if asked.pair:
+        pair = _named([asked.pair], ("query", "doc"), "--pair")
+        if len(pair) != 2:
+            raise UsageError(f"--pair {asked.pair}: expected query=FIELD,doc=FIELD")
+        labels = LabelMap(asked.mapping, names)
+        texts = [(read_text(path), str(relative_path(path))) for path in used]
+        known = {name: None for text, path in texts for name in controls_of(tasks_of(text, path))}
+        controls = labels.controls(list(known))
+        if not controls:
+            raise UsageError(
+                "say what the answers mean, as in --label CONTROL:VALUE=LABEL; "
+                f"controls: {', '.join(known) or 'none'}; labels: {', '.join(names)}"
+            )
+        return [read_elsewhere_export(*each, pair, controls=controls) for each in texts], labels
+    columns = _named(asked.columns, ROLES, "--columns")
+    kept = read_submissions(given.use(asked.submissions)) if asked.submissions else None
+    files = [read_elsewhere_table(path, columns, split=asked.split, kept=kept) for path in used]
+    own = {tool.name: tool.labels for tool in TOOLS if tool.labels}
+    defaults = {value: label for file in files for value, label in own.get(file.tool, {}).items()}
+    return files, LabelMap(asked.mapping, names, defaults=defaults)
+
+
+def _named(texts: Sequence[str], roles: Sequence[str], option: str) -> dict[str, str]:
+    """Return role → name of texts `ROLE=NAME,ROLE=NAME`; a name may hold commas and `=`."""
+    found: dict[str, str] = {}
+    for text in texts:
+        for part in re.split(rf",(?=(?:{'|'.join(roles)})=)", text):
+            role, equals, name = part.partition("=")
+            if role.strip() not in roles or not equals or not name.strip():
+                raise UsageError(f"{option} {part}: expected ROLE=NAME with one of {', '.join(roles)}")
+            if found.setdefault(role.strip(), name.strip()) != name.strip():
+                raise UsageError(f"{option}: {role} is named twice")
+    return found
+
+
+def _known_ids(given: Given) -> dict[str, Collection[str] | None]:
+    """Return the ids of the workspace's queries and items; None where it names none."""
+    queries = set(given.queries["query_id"]) if given.found("queries") else None
+    items = set(given.items_if_any["doc_id"]) if given.found("items") else None  # type: ignore[index]
+    return {"query": queries, "doc": items}
+
+
+def _notes(
+    understood: Understood, files: Sequence[FoundFile], known: Mapping[str, Collection[str] | None]
+) -> list[str]:
+    """Return sentences on what is not known of the answers, or was left out."""
+    unknown = dict.fromkeys(words for file in files for words in file.unknown)
+    notes = [f"not known: which guideline people were shown; {'; '.join(unknown)}"]
+    notes += [f"{file.path}: {n:,} {words}" for file in files for words, n in file.left_out.items()]
+    notes += dict.fromkeys(f"{file.path}: {note}" for file in files for note in file.notes)
+    if understood.n_strange:
+        notes.append(f"{understood.n_strange:,} answers left out: {understood.strange_ids()}")
+    unchecked = [what for role, what in (("query", "queries"), ("doc", "items")) if known[role] is None]
+    notes += [f"ids not checked: the workspace names no {' and no '.join(unchecked)}"] if unchecked else []
+    return notes + [f"--label {value}: no answer has that value" for value in understood.unused]
+
+
+def _show(
+    files: Sequence[FoundFile],
+    understood: Understood,
+    refusals: Sequence[str],
+    known: Mapping[str, Collection[str] | None],
+    *,
+    as_json: bool,
+) -> None:
+    """Print what was understood; an error after it where that cannot be imported."""
+    if as_json:
+        click.echo(json.dumps(record_of(files, understood) | {"refused": list(refusals)}, ensure_ascii=False))
+    else:
+        lines = [line for file in files for line in lines_of(file)] + lines_of_all(understood)
+        lines += [f"note       {note}" for note in _notes(understood, files[:0], known)[1:]]
+        click.echo("\n".join([*lines, "nothing was written"]))
+    if refusals:
+        raise FormatError(f"this would be refused: {'; '.join(refusals)}")
+
+
+def _add(
+    given: Given,
+    root: Path,
+    files: Sequence[FoundFile],
+    labels: LabelMap,
+    understood: Understood,
+    known: Mapping[str, Collection[str] | None],
+    *,
+    source: str,
+) -> None:
+    """Add the answers to the ledger and make the judgments from it."""
+    _take_earlier_exports(root)
+    key = make_key(private_folder() / PEOPLE_KEY, _LOSS)
+    index = LedgerIndex(root / LEDGER_FOLDER)
+
+    def name_of(worker: str) -> str:
+        return pseudonym_of(worker, key=key, source=source)
+
+    for file in files:
+        rows = ledger_rows(file, labels, name_of=name_of, known=known, seen_at=time_now())
+        index.add_answers(new_rows(rows, index))
+        index.write()
+    notes = _notes(understood, files, known)
+    added = fetched(index.counts, n_projects=len(files), notes=notes)
+    derive_judgments(root, added, stage="import", exports=given, as_json=given.as_json)
+
+
+def _take_earlier_exports(root: Path) -> None:
+    """Read into the ledger the exports that the judgments were made from before there was a ledger."""
+    judgments = root / "judgments" / "judgments.csv"
+    if not judgments.is_file() or any((root / LEDGER_FOLDER).glob("*.parquet")):
+        return
+    at = manifest_path(judgments, is_folder=False)
+    inputs = read_manifest(at).inputs if at.is_file() else {}
+    paths = [root / name for name in inputs]
+    if not paths or not all(path.is_file() for path in paths):
+        raise UsageError(
+            f"{relative_path(judgments)}: not made from files that are here, so it would be lost; move it "
+            "away, or import it: --columns annotator=annotator_id,query=query_id,doc=doc_id,label=label"
+        )
+    read_files(root, [relative_path(path) for path in paths])

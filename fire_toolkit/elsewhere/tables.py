@@ -1,0 +1,326 @@
+"""Tables of other tools to answers: CSV, TSV, JSON and JSON Lines, by the columns that are named."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.elsewhere.found import AMONG_RESPONSES, SKIP, Found, FoundFile
+from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, own_roles, tool_of
+from fire_toolkit.elsewhere.values import (
+    columns_of,
+    has_zone,
+    seconds_of,
+    text_of_value,
+    texts_of,
+    time_of,
+    value_finder,
+)
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.files import read_text
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.syntax import parse_json
+from fire_toolkit.tables.checks import is_id
+
+ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
+_OF_THE_FILE = ("@file", "@folder")
+_MERGED = ("all", "project", "dataset")  # doccano's file of everybody's labels together
+_UNKNOWN = {"time": "when", "seconds": "how long it took", "round": "the round (all count as round 1)"}
+_SHOWN = 12
+
+Record = Mapping[str, Any]
+_Finder = Callable[[Record], Any]
+
+
+class _Response(NamedTuple):
+    worker: Any
+    value: Any
+    status: Any
+
+
+def read_elsewhere_table(
+    path: Path, columns: Mapping[str, str], *, split: str = "", kept: Collection[str] | None = None
+) -> FoundFile:
+    """Return the answers in a table of another tool.
+
+    Args:
+        path: CSV or TSV with a header line, JSON Lines, or JSON with a list of objects; gzip by content.
+        columns: role (`ROLES`) → column: its name, a dotted way into JSON, or the beginning of several
+            columns with one option each; `-`: do not read it. annotator can be `@file` or `@folder`: the name
+            of the file, or of its folder. Roles that the tool always has need not be given.
+        split: what stands between query and doc in the column `pair`; empty: it is a pair_id.
+        kept: the annotators whose answers count (as `Prolific` lists them); None: all.
+
+    Raises:
+        FormatError: no such table; a role without a column; a row with a bad id, time, number or status, with
+            its number (the first below the header is 1).
+    """
+    names, records = _records(path)
+    tool = tool_of(names)
+    roles = own_roles(tool, names, columns)
+    roles = {role: name for role, name in roles.items() if name != SKIP}
+    find = _finders(path, roles, names)
+    if "annotator" not in find and any(_is_responses(find["label"](record)) for record in records[:1000]):
+        roles["annotator"] = AMONG_RESPONSES
+    _check_roles(path, tool, roles, names)
+    left_out: Counter[str] = Counter()
+    rows = _Rows(find, roles, split, path, left_out, kept)
+    answers = [
+        answer for number, record in enumerate(records, start=1) for answer in rows.read(record, number)
+    ]
+    used = {column for name in roles.values() for column in columns_of(name, names)}
+    unread = [name for name in names if name not in used]
+    unknown = [words for role, words in _UNKNOWN.items() if role not in roles]
+    return FoundFile(
+        str(path), tool.name, roles, len(records), answers, left_out, unread, unknown, rows.notes(tool)
+    )
+
+
+def _stem(path: Path) -> str:
+    return path.name.split(".", 1)[0]
+
+
+def _records(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the columns of a file in their order, and its rows."""
+    text = read_text(path)
+    start = text.lstrip()[:1]
+    if start not in ("[", "{"):
+        table = read_delimited(path)
+        names = [str(name) for name in table.columns]
+        return names, [dict(zip(names, row, strict=True)) for row in table.itertuples(index=False)]
+    if start == "[":
+        records = parse_json(text, str(path), as_written=True)
+    else:
+        lines = enumerate(text.split("\n"), start=1)
+        records = [parse_json(line, str(path), line=n, as_written=True) for n, line in lines if line.strip()]
+    bad = next((n for n, record in enumerate(records, start=1) if not isinstance(record, dict)), 0)
+    if bad or not records:
+        raise FormatError(f"{path}: {f'entry {bad} is no object' if bad else 'no rows'}; expected one a row")
+    return list(dict.fromkeys(name for record in records for name in record)), records
+
+
+def _finders(path: Path, roles: Mapping[str, str], names: Sequence[str]) -> dict[str, _Finder]:
+    found: dict[str, _Finder] = {}
+    for role, name in roles.items():
+        if role == "annotator" and name in _OF_THE_FILE:
+            value = path.resolve().parent.name if name == "@folder" else _stem(path)
+            found[role] = _always(value)
+            continue
+        finder = value_finder(name, names)
+        if finder is None:
+            raise FormatError(f"{path}: no column {name} ({role}); found {_some(names)}")
+        found[role] = finder
+    return found if "label" in found else {**found, "label": lambda record: None}
+
+
+def _always(value: str) -> _Finder:
+    return lambda record: value
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _check_roles(path: Path, tool: Tool, roles: Mapping[str, str], names: Sequence[str]) -> None:
+    needed = ["annotator", "label", *(() if "pair" in roles else ("query", "doc"))]
+    missing = [role for role in needed if role not in roles]
+    if missing:
+        example = ",".join(f"{role}=COLUMN" for role in missing)
+        of_file = (
+            "; annotator=@file or @folder where its name says whose it is" if "annotator" in missing else ""
+        )
+        raise FormatError(
+            f"{path}: which column is {' and which '.join(missing)}? Type --columns {example}{of_file}; "
+            f"found ({tool.name}): {_some(names)}"
+        )
+    if tool.name == "doccano" and roles["annotator"] == "@file" and _stem(path) in _MERGED:
+        raise FormatError(
+            f"{path}: the labels of everybody together, so whose they are is lost; export a project without "
+            "shared annotations, which gives a file for each person"
+        )
+
+
+class _Rows:
+    """Reads rows one by one, counting what is no answer."""
+
+    def __init__(
+        self,
+        find: Mapping[str, _Finder],
+        roles: Mapping[str, str],
+        split: str,
+        path: Path,
+        left_out: Counter[str],
+        kept: Collection[str] | None,
+    ) -> None:
+        self._find, self._roles, self._split, self._path = find, roles, split, path
+        self._left_out, self._kept = left_out, kept
+        self._n_without_zone = self._n_without_status = self._n_sessions = 0
+
+    def read(self, record: Record, number: int) -> Iterator[Found]:
+        try:
+            for response in self._responses(record):
+                if answer := self._answer(record, response, number):
+                    yield answer
+        except FireError as error:
+            raise FormatError(f"{self._path}: row {number}: {error}") from None
+
+    def _responses(self, record: Record) -> list[_Response]:
+        value = self._get("label", record)
+        worker, status = self._get("annotator", record), self._get("status", record)
+        if self._roles["annotator"] == AMONG_RESPONSES:
+            self._n_without_status += sum("status" not in each for each in value or ())
+            return [_Response(each.get("user_id"), each["value"], each.get("status")) for each in value or ()]
+        if isinstance(worker, list):
+            values = value if isinstance(value, list) else []
+            states = status if isinstance(status, list) else [None] * len(values)
+            if not len(worker) == len(values) == len(states):
+                raise FormatError(f"{len(values)} answers by {len(worker)} annotators, expected as many")
+            return [_Response(*each) for each in zip(worker, values, states, strict=True)]
+        return [_Response(worker, value, status)]
+
+    def _answer(self, record: Record, response: _Response, number: int) -> Found | None:
+        worker, status = text_of_value(response.worker), text_of_value(response.status)
+        why = self._why(status)
+        texts = texts_of(response.value)
+        reason = self._no_answer(worker, status, bool(texts or why))
+        if reason:
+            self._left_out[reason] += 1
+            return None
+        if self._kept is not None and worker not in self._kept:
+            why = "left out (by --submissions)"
+        time = text_of_value(self._get("time", record))
+        moment = self._at("time", time_of, time)
+        self._n_without_zone += bool(time) and not has_zone(time)
+        query_id, doc_id = self._pair(record)
+        control = self._roles["label"]
+        return Found(
+            query_id,
+            doc_id,
+            worker,
+            () if why else tuple((control, text) for text in texts),
+            why,
+            moment,
+            moment,
+            self._at("seconds", seconds_of, text_of_value(self._get("seconds", record))),
+            number,
+            comment="" if why else text_of_value(self._get("comment", record)),
+            round=self._round(text_of_value(self._get("round", record))),
+        )
+
+    def _get(self, role: str, record: Record) -> Any:
+        return self._find[role](record) if role in self._find else None
+
+    def _at(self, role: str, read: Callable[[str], Any], text: str) -> Any:
+        try:
+            return read(text)
+        except FormatError as error:
+            raise FormatError(f"{self._roles[role]} is {error}; {role}=- leaves it unread") from None
+
+    def _why(self, status: str) -> str:
+        """Return why a status makes an answer no vote; empty where it counts."""
+        known = status.lower()
+        if known in COUNTS or known in NOT_YET:
+            return ""
+        if known not in SKIPS:
+            raise FormatError(
+                f"{self._roles.get('status', 'status')} is {status!r}, expected a known word (approved, "
+                "submitted, rejected, ignored, draft …); status=- leaves it unread"
+            )
+        return f"{SKIPS[known]} ({status})"
+
+    def _no_answer(self, worker: str, status: str, is_answered: bool) -> str:
+        if not worker:
+            return "without an annotator"
+        if status.lower() in NOT_YET:
+            return f"not submitted ({status})"
+        self._n_sessions += worker[:4].isdigit() and worker[4:5] == "-" and worker[10:11] == "_"
+        return "" if is_answered else "without an answer"
+
+    def _pair(self, record: Record) -> tuple[str, str]:
+        if "pair" in self._roles:
+            text = text_of_value(self._get("pair", record))
+            if not self._split:
+                return split_pair_id(text)
+            query_id, found, doc_id = text.partition(self._split)
+            if not found:
+                raise FormatError(
+                    f"pair is {text!r}, expected query and doc with {self._split!r} between them"
+                )
+        else:
+            query_id, doc_id = (text_of_value(self._get(role, record)) for role in ("query", "doc"))
+        for role, value in (("query", query_id), ("doc", doc_id)):
+            if not is_id(value):
+                raise FormatError(f"{role} is {value[:40]!r}, expected an id without white space")
+        return query_id, doc_id
+
+    def _round(self, text: str) -> int:
+        if text and not (text.isascii() and text.isdigit() and 1 <= int(text) < 2**31):
+            raise FormatError(f"round is {text!r}, expected a whole number from 1")
+        return int(text or 1)
+
+    def notes(self, tool: Tool) -> list[str]:
+        """Return sentences on what was found in all rows."""
+        notes = [tool.note] if tool.note else []
+        if self._n_without_zone:
+            notes.append(f"{self._n_without_zone:,} times do not say their zone; they count as UTC")
+        if self._n_without_status:
+            notes.append(
+                f"{self._n_without_status:,} responses do not say whether they were submitted, drafts or "
+                "discarded, and all count; export with flatten=True, which says it"
+            )
+        if tool.name == "Prodigy" and self._n_sessions:
+            notes.append(
+                f"{self._n_sessions:,} answers are of sessions without a name, so by nobody knows whom; each "
+                "session counts as a person"
+            )
+        return notes
+
+
+def _is_responses(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, dict) and {"value", "user_id"} <= set(each) for each in value)
+    )
+
+
+def read_submissions(path: Path) -> set[str]:
+    """Return the participants in Prolific's export of submissions whose work counts.
+
+    No column but Participant id and Status is read. Of a participant with several submissions one that
+    was approved, or awaits review, is enough.
+
+    Raises:
+        FormatError: no columns Participant id and Status, or a status that is not known.
+    """
+    columns = ("Participant id", "Status")
+    table = read_delimited(path, required=columns, only=columns)
+    known = {*COUNTS, *NOT_YET, *SKIPS}
+    odd = sorted({status for status in table["Status"] if status.strip().lower() not in known})
+    if odd:
+        raise FormatError(f"{path}: Status is {', '.join(odd[:3])}, expected APPROVED, REJECTED, RETURNED …")
+    return {
+        person.strip()
+        for person, status in zip(table["Participant id"], table["Status"], strict=True)
+        if status.strip().lower() in COUNTS
+    }
+
+
+def how_to_read_table(path: Path) -> str:
+    """Return what a table of another tool is, and what to type to read it; empty if it is no table."""
+    try:
+        names, _ = _records(path)
+    except FormatError:
+        return ""
+    tool = tool_of(names)
+    known = own_roles(tool, names, {})
+    wanted = [f"{role}=COLUMN" for role in ("annotator", "query", "doc", "label") if role not in known]
+    return (
+        f"{tool.name} with judgments made elsewhere ({_some(names)})? Type --columns "
+        f"{','.join(wanted)} --label "
+        "VALUE=LABEL; --dry-run shows what is understood"
+    )

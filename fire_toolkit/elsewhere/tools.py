@@ -1,0 +1,94 @@
+"""What tables of other tools always call their columns, and what their words for a state mean."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+# Why an answer of this status is no vote; a status that is not here is one that counts.
+COUNTS = (
+    "",
+    "approved",
+    "submitted",
+    "accept",
+    "accepted",
+    "completed",
+    "awaiting review",
+    "awaiting_review",
+)
+SKIPS = {
+    **dict.fromkeys(("ignore", "ignored", "discarded", "skipped", "cancelled", "reject"), "skipped"),
+    **dict.fromkeys(("rejected", "returned", "timed-out", "timed out", "timed_out"), "left out"),
+}
+NOT_YET = ("draft", "pending", "active", "reserved")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool: the columns by which its tables are known, and which of them is what.
+
+    any_of: roles that the first of several columns has; labels: what its own words mean; note: what it loses.
+    """
+
+    name: str
+    signs: tuple[str, ...]
+    roles: Mapping[str, tuple[str, ...]]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
+TOOLS = (
+    Tool(
+        "MTurk",
+        ("WorkerId", "AssignmentStatus"),
+        {
+            "annotator": ("WorkerId",),
+            "time": ("SubmitTime",),
+            "seconds": ("WorkTimeInSeconds",),
+            "status": ("AssignmentStatus",),
+        },
+    ),
+    Tool(
+        "Prodigy",
+        ("_task_hash", "answer"),
+        {
+            "annotator": ("_annotator_id", "_session_id"),
+            "label": ("accept", "answer"),
+            "time": ("_timestamp",),
+            "status": ("answer",),
+        },
+        labels={"ignore": "-"},
+    ),
+    Tool("Argilla", ("_server_id",), {}),
+    Tool("Potato", ("instance_id", "user"), {"annotator": ("user",)}),
+    Tool("Potato", ("instance_id", "user_id"), {"annotator": ("user_id",)}),
+    Tool("Potato", ("displayed_text", "label_annotations"), {}),
+    Tool("doccano", ("id", "label", "Comments"), {"label": ("label",)}),
+    Tool(
+        "Label Studio (CSV or JSON_MIN)",
+        ("annotation_id", "annotator", "lead_time"),
+        {"annotator": ("annotator",), "time": ("updated_at",), "seconds": ("lead_time",)},
+        note="such an export leaves out skips; export as JSON (--pair, --label) where you still can",
+    ),
+)
+_PLAIN = Tool("a table", (), {})
+
+
+def tool_of(columns: Collection[str]) -> Tool:
+    """Return the tool whose columns these are, else one that knows nothing."""
+    return next((tool for tool in TOOLS if set(tool.signs) <= set(columns)), _PLAIN)
+
+
+def own_roles(tool: Tool, columns: Collection[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return role → column: those given, and those that the tool always has."""
+    known = {
+        role: next((name for name in names if name in columns), "") for role, names in tool.roles.items()
+    }
+    roles = {role: name for role, name in {**known, **given}.items() if name}
+    if "status" not in given and roles.get("status") == roles.get("label"):
+        roles.pop("status", None)  # Prodigy's yes or no is an answer there, not the state of one
+    label = roles.get("label", "")
+    if tool.name == "Argilla" or f"{label}.users" in columns:
+        responses = {"annotator": f"{label}.users", "status": f"{label}.status"}
+        roles = {role: name for role, name in responses.items() if name in columns} | roles
+    return roles

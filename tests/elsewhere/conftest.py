@@ -1,0 +1,55 @@
+"""A workspace with a small collection, and the commands run in it as a person would."""
+
+import csv
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+
+QUERIES = ("NA", "007", "1e5", "q4")
+ITEMS = ("v1", "007", "v3")
+
+
+def run(*arguments: object, code: int = 0) -> Result:
+    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def fire() -> Callable[..., Result]:
+    """The commands."""
+    return run
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    run("init", ".")
+    queries = "".join(f"{query}\ta dog runs\n" for query in QUERIES)
+    Path("collection/queries.tsv").write_text(f"query_id\ttext\n{queries}")
+    items = "".join(f"{item}\thttp://media.test/{item}.mp4\n" for item in ITEMS)
+    Path("collection/items.tsv").write_text(f"doc_id\tmedia_url\n{items}")
+    return tmp_path
+
+
+def rows(name: str) -> list[Mapping[str, str]]:
+    with Path("judgments", name).open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture
+def votes() -> Callable[[], list[tuple[str, ...]]]:
+    """query, doc, label and how many people's of the judgments, without names, sorted."""
+    return lambda: sorted((row["query_id"], row["doc_id"], row["label"]) for row in rows("judgments.csv"))
+
+
+@pytest.fixture
+def table() -> Callable[[str], list[Mapping[str, str]]]:
+    """The rows of judgments.csv or dropped.csv."""
+    return rows

@@ -1,0 +1,161 @@
+"""Label Studio projects that were not made here: fields and controls of their own."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+Votes = Callable[[], list[tuple[str, ...]]]
+Table = Callable[[str], list[Mapping[str, str]]]
+PAIR = ("--pair", "query=data.caption_id,doc=data.video_id")
+LABELS = ("--label", "match:Yes=relevant", "--label", "match:No=irrelevant", "--label", "match:Unsure=-")
+
+
+def choice(value: str | list[str], control: str = "match") -> dict[str, Any]:
+    values = [value] if isinstance(value, str) else value
+    return {
+        **{"value": {"choices": values}, "id": "PLQUagIM2e", "from_name": control, "to_name": "video"},
+        **{"type": "choices", "origin": "manual"},
+    }
+
+
+def annotation(number: int, by: Any, *results: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """As the JSON export has it (label-studio 1.23.2)."""
+    return {
+        **{"id": number, "completed_by": by, "updated_by": 1, "was_cancelled": False, "ground_truth": False},
+        **{"created_at": "2026-11-20T12:02:46.815491Z", "updated_at": "2026-11-20T12:03:16.655919Z"},
+        **{"draft_created_at": None, "lead_time": 7.166, "unique_id": f"b09f5cac-{number}", "project": 22},
+        **{"prediction": {}, "parent_prediction": None, "result_count": 1, "result": list(results)},
+        **more,
+    }
+
+
+def task(query: Any, doc: Any, *annotations: dict[str, Any], **more: Any) -> dict[str, Any]:
+    fields = {"caption": "a dog", "caption_id": query, "video_id": doc, "video": "/data/upload/v.mp4"}
+    return {
+        **{"id": 110052, "inner_id": 1, "project": 22, "data": fields, "meta": {}, "drafts": []},
+        **{"predictions": [], "annotations": list(annotations), **more},
+    }
+
+
+def save(*tasks: dict[str, Any], name: str = "export.json") -> str:
+    Path(name).write_text(json.dumps(tasks))
+    return name
+
+
+def test_without_the_options_it_is_refused_and_says_what_to_type(fire: Fire, workspace: Path) -> None:
+    file = save(task("NA", "v1", annotation(1, 3, choice("Yes"), choice("blurry", "quality"))))
+    error = fire("import", file, code=1).stderr
+    for words in (
+        "Data fields: caption, caption_id, video_id, video",
+        "controls: match (Yes); quality (blurry)",
+        "--pair query=data.caption_id,doc=data.video_id --label 'match:Yes=irrelevant'",
+    ):
+        assert words in error
+    assert not Path("judgments").exists()
+    wrong = fire("import", file, *PAIR, "--label", "Yes=relevant", code=1).stderr
+    assert "expected CONTROL:VALUE=LABEL with one of match, quality" in wrong
+    assert "controls: match, quality" in fire("import", file, *PAIR, code=1).stderr
+
+
+def test_every_answer_is_a_vote_or_has_its_reason(
+    fire: Fire, workspace: Path, votes: Votes, table: Table
+) -> None:
+    file = save(
+        task(
+            *("NA", "v1"),
+            annotation(1, 3, choice("Yes"), choice("blurry", "quality")),
+            annotation(2, {"id": 4, "email": "ann@example.org"}, choice("No")),
+            annotation(3, "Bob@example.org", choice("Yes")),
+            annotation(4, None, choice("No")),
+            drafts=[{"id": 8, "user": "Bob", "result": [choice("No")]}],
+            predictions=[33006],
+        ),
+        task("007", 7, annotation(5, 3, choice(["Yes", "No"])), annotation(6, 4, choice("Unsure"))),
+        task(
+            "1e5", "v3", annotation(7, 3, was_cancelled=True), annotation(9, 4, choice("blurry", "quality"))
+        ),
+    )
+    Path("collection/items.tsv").write_text("doc_id\tmedia_url\nv1\tu\n7\tu\nv3\tu\n")
+    done = fire("import", file, *PAIR, *LABELS)
+    assert votes() == [("NA", "v1", "irrelevant")] * 2 + [("NA", "v1", "relevant")] * 2
+    dropped = sorted((row["query_id"], row["doc_id"], row["reason"]) for row in table("dropped.csv"))
+    assert dropped == [
+        *(("007", "7", "several_labels"), ("007", "7", "skipped")),
+        *(("1e5", "v3", "no_label"), ("1e5", "v3", "skipped")),
+    ]
+    judged = table("judgments.csv")
+    assert {row["kind"] for row in judged} == {"elsewhere"}
+    assert sorted({row["annotator_id"][:7] for row in judged}) == ["deleted", "worker-"]
+    assert judged[0]["duration_s"] == "7.166"
+    assert "1 drafts" in done.stderr
+    assert "1 predictions" in done.stderr
+    assert "1 annotations are by deleted accounts" in done.stderr
+    everything = b"".join(path.read_bytes() for path in Path("judgments").iterdir()).lower()
+    assert b"example.org" not in everything
+
+
+def test_an_unmapped_value_is_refused_by_name_and_counted(fire: Fire, workspace: Path) -> None:
+    file = save(task("NA", "v1", *(annotation(n, n, choice("Perhaps")) for n in (1, 2))))
+    error = fire("import", file, *PAIR, *LABELS, code=1).stderr
+    assert "2 answers have a value that no --label names: 'Perhaps' (2)" in error
+    assert (
+        "the guideline has no label 'yes'"
+        in fire("import", file, *PAIR, "--label", "match:Perhaps=yes", code=1).stderr
+    )
+    assert not Path("ledger").exists()
+
+
+def test_the_same_file_adds_nothing_and_an_edit_is_a_newer_version(
+    fire: Fire, workspace: Path, votes: Votes, table: Table
+) -> None:
+    fire("import", save(task("NA", "v1", annotation(1, 3, choice("Yes")))), *PAIR, *LABELS)
+    assert "0 new, 0 edited" in fire("import", "export.json", *PAIR, *LABELS).stderr
+    edited = annotation(1, 3, choice("No"), updated_at="2026-11-21T08:00:00Z")
+    done = fire("import", save(task("NA", "v1", edited), name="later.json"), *PAIR, *LABELS)
+    assert "0 new, 1 edited" in done.stderr
+    assert votes() == [("NA", "v1", "irrelevant")]
+    assert [row["reason"] for row in table("dropped.csv")] == ["edited"]
+    assert "0 new, 0 edited" in fire("import", "export.json", *PAIR, *LABELS).stderr  # the older one again
+    assert votes() == [("NA", "v1", "irrelevant")]
+
+
+@pytest.mark.slow
+def test_a_label_named_wrongly_can_be_put_right(fire: Fire, workspace: Path, votes: Votes) -> None:
+    file = save(task("NA", "v1", annotation(1, 3, choice("Yes"))))
+    fire("import", file, *PAIR, "--label", "match:Yes=irrelevant")
+    fire("import", file, *PAIR, *LABELS)
+    assert votes() == [("NA", "v1", "relevant")]
+
+
+def test_ratings_and_numbers_are_values_too(fire: Fire, workspace: Path, votes: Votes) -> None:
+    kinds = ({"rating": 4}, {"number": 4.0}, {"text": ["4"]}, {"taxonomy": [["4"]]})
+    results = [{"from_name": "score", "type": "any", "value": value} for value in kinds]
+    file = save(*(task("NA", "v1", annotation(n, n, result)) for n, result in enumerate(results, start=1)))
+    fire("import", file, *PAIR, "--label", "score:4=relevant")
+    assert votes() == [("NA", "v1", "relevant")] * 4
+    box = {"from_name": "score", "type": "rectanglelabels", "value": {"x": 1, "rectanglelabels": ["4"]}}
+    save(task("NA", "v1", annotation(9, 9, box, results[0])))
+    error = fire("import", file, *PAIR, "--label", "score:4=relevant", code=1).stderr
+    assert "control score is of type rectanglelabels, which is no answer" in error
+
+
+@pytest.mark.parametrize("query", [1.5, None, "two words", ""])
+def test_an_id_that_is_none_is_refused_with_its_task(fire: Fire, workspace: Path, query: Any) -> None:
+    file = save(task("NA", "v1", annotation(1, 3, choice("Yes"))), task(query, "v1"))
+    assert (
+        "export.json: task 2 (id 110052): data.caption_id"
+        in fire("import", file, *PAIR, *LABELS, code=1).stderr
+    )
+
+
+@pytest.mark.slow
+def test_accounts_of_two_servers_are_other_people(fire: Fire, workspace: Path, votes: Votes) -> None:
+    fire("import", save(task("NA", "v1", annotation(1, 3, choice("Yes")))), *PAIR, *LABELS)
+    other = save(task("NA", "v1", annotation(2, 3, choice("No"), unique_id="c1")), name="other.json")
+    fire("import", other, *PAIR, *LABELS, "--source", "other-server")
+    assert votes() == [("NA", "v1", "irrelevant"), ("NA", "v1", "relevant")]

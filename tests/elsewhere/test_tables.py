@@ -1,0 +1,329 @@
+"""Tables of other tools, as their own documentation and source have them."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+Votes = Callable[[], list[tuple[str, ...]]]
+Table = Callable[[str], list[Mapping[str, str]]]
+YES_NO = ("--label", "Yes=relevant", "--label", "No=irrelevant")
+MTURK = [
+    "HITId",
+    "HITTypeId",
+    "Title",
+    "Reward",
+    "CreationTime",
+    "MaxAssignments",
+    "AssignmentId",
+    "WorkerId",
+    "AssignmentStatus",
+    "AcceptTime",
+    "SubmitTime",
+    "AutoApprovalTime",
+    "ApprovalTime",
+    "RejectionTime",
+    "RequesterFeedback",
+    "WorkTimeInSeconds",
+    "LifetimeApprovalRate",
+    "Input.caption_id",
+    "Input.video_id",
+    "Answer.match",
+    "Approve",
+    "Reject",
+]
+OF_MTURK = [
+    *("HITId", "HITTypeId", "Title", "Reward", "CreationTime", "MaxAssignments", "AssignmentId", "WorkerId"),
+    *("AssignmentStatus", "AcceptTime", "SubmitTime", "AutoApprovalTime", "ApprovalTime", "RejectionTime"),
+    *("RequesterFeedback", "WorkTimeInSeconds", "LifetimeApprovalRate", "Input.caption_id", "Input.video_id"),
+    *("Answer.match", "Approve", "Reject"),
+]
+OF_MTURK = ("--columns", "query=Input.caption_id,doc=Input.video_id,label=Answer.match")
+
+
+def save_csv(name: str, rows: list[Mapping[str, Any]], columns: list[str] | None = None) -> str:
+    with Path(name).open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, columns or list(rows[0]), restval="", quoting=csv.QUOTE_ALL)
+        writer.writeheader()
+        writer.writerows(rows)
+    return name
+
+
+def save_lines(name: str, rows: list[Mapping[str, Any]]) -> str:
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return name
+
+
+def mturk(worker: str, query: str, doc: str, answer: str, status: str = "Approved") -> Mapping[str, str]:
+    return {
+        **{"WorkerId": worker, "AssignmentStatus": status, "SubmitTime": "Mon Jun 08 15:27:14 PDT 2015"},
+        **{
+            "WorkTimeInSeconds": "31",
+            "Input.caption_id": query,
+            "Input.video_id": doc,
+            "Answer.match": answer,
+        },
+    }
+
+
+def test_mturk_keeps_what_was_approved_and_dates_it(
+    fire: Fire, workspace: Path, votes: Votes, table: Table
+) -> None:
+    rows = [mturk("A1", "NA", "007", "Yes"), mturk("A2", "NA", "007", "No", "Submitted")]
+    file = save_csv("batch.csv", [*rows, mturk("A3", "1e5", "v1", "No", "Rejected")], MTURK)
+    fire("import", file, *OF_MTURK, *YES_NO)
+    assert votes() == [("NA", "007", "irrelevant"), ("NA", "007", "relevant")]
+    judged = table("judgments.csv")[0]
+    assert (judged["created_at"], judged["duration_s"]) == ("2015-06-08T22:27:14.000000Z", "31.0")
+    assert [(row["query_id"], row["reason"], row["detail"]) for row in table("dropped.csv")] == [
+        ("1e5", "skipped", "annotation 3 / left out (Rejected)")
+    ]
+    assert not re.search(rb"\bA[123]\b", b"".join(path.read_bytes() for path in Path("judgments").iterdir()))
+
+
+@pytest.mark.slow
+def test_work_that_is_rejected_later_counts_no_more(fire: Fire, workspace: Path, votes: Votes) -> None:
+    vote = [("NA", "007", "relevant")]
+    for status, expected in (("Submitted", vote), ("Rejected", []), ("Approved", vote), ("Approved", vote)):
+        fire(
+            "import",
+            save_csv("batch.csv", [mturk("A1", "NA", "007", "Yes", status)], MTURK),
+            *OF_MTURK,
+            *YES_NO,
+        )
+        assert votes() == expected, status
+
+
+@pytest.mark.parametrize(
+    ("columns", "label"),
+    [
+        ({"Answer.taskAnswers": '[{"match":{"label":"Yes"}}]'}, "Answer.taskAnswers.match.label"),
+        ({"Answer.taskAnswers": '[{"match":{"No":false,"Yes":true}}]'}, "Answer.taskAnswers.match"),
+        ({"Answer.match.Yes": "true", "Answer.match.No": "false"}, "Answer.match"),
+        ({"Answer.is it, or not=?": "Yes"}, "Answer.is it, or not=?"),
+    ],
+)
+def test_mturk_writes_answers_in_three_ways(
+    fire: Fire, workspace: Path, votes: Votes, columns: dict[str, str], label: str
+) -> None:
+    row = {name: value for name, value in mturk("A1", "NA", "v1", "").items() if name != "Answer.match"}
+    file = save_csv("batch.csv", [{**row, **columns}])
+    named = f"query=Input.caption_id,label={label},doc=Input.video_id"
+    fire("import", file, "--columns", named, *YES_NO)
+    assert votes() == [("NA", "v1", "relevant")]
+
+
+def prodigy(by: str, query: str, **more: Any) -> Mapping[str, Any]:
+    return {
+        **{"text": "a dog", "meta": {"caption_id": query, "video_id": "v1"}, "_input_hash": -91551573},
+        **{"_task_hash": -1162253049, "_view_id": "choice", "_timestamp": 1707211049, "_annotator_id": by},
+        **{"_session_id": by, **more},
+    }
+
+
+def test_prodigy_choices_and_accept_or_reject(
+    fire: Fire, workspace: Path, votes: Votes, table: Table
+) -> None:
+    options = {"options": [{"id": "Yes", "text": "Yes"}, {"id": "No", "text": "No"}]}
+    answers = [
+        prodigy("pairs-ann", "NA", accept=["Yes"], answer="accept", **options),
+        prodigy("pairs-bob", "NA", accept=[], answer="ignore", **options),
+        prodigy("pairs-bob", "007", accept=["Yes", "No"], answer="accept", **options),
+        prodigy("2024-02-06_10-17-19", "1e5", accept=["No"], answer="accept", **options),
+    ]
+    pair = ("--columns", "query=meta.caption_id,doc=meta.video_id")
+    done = fire("import", save_lines("choice.jsonl", answers), *pair, *YES_NO)
+    assert votes() == [("1e5", "v1", "irrelevant"), ("NA", "v1", "relevant")]
+    assert sorted(row["reason"] for row in table("dropped.csv")) == ["several_labels", "skipped"]
+    assert table("judgments.csv")[0]["created_at"] == "2024-02-06T09:17:29.000000Z"
+    assert "1 answers are of sessions without a name" in done.stderr
+    binary = [prodigy(by, "q4", answer=by) for by in ("accept", "reject", "ignore")]
+    labels = ("--label", "accept=relevant", "--label", "reject=irrelevant")
+    fire("import", save_lines("binary.jsonl", binary), *pair, *labels)
+    assert [vote[2] for vote in votes() if vote[0] == "q4"] == ["irrelevant", "relevant"]
+
+
+ARGILLA = {
+    "id": "1",
+    "status": "completed",
+    "_server_id": "s",
+    "metadata": {},
+    "suggestions": {},
+    "vectors": {},
+}
+
+
+@pytest.mark.slow
+def test_argilla_flat_and_nested(fire: Fire, workspace: Path, votes: Votes) -> None:
+    flat = {
+        **{"id": "1", "status": "completed", "_server_id": "s", "caption_id": "NA", "video_id": "v1"},
+        **{"match.responses": ["Yes", "No", "No"], "match.responses.users": ["u1", "u2", "u3"]},
+        "match.responses.status": ["submitted", "draft", "discarded"],
+    }
+    Path("flat.json").write_text(json.dumps([flat]))
+    done = fire(
+        "import", "flat.json", "--columns", "query=caption_id,doc=video_id,label=match.responses", *YES_NO
+    )
+    assert votes() == [("NA", "v1", "relevant")]
+    assert "1 not submitted (draft)" in done.stderr
+    responses = {"match": [{"value": "Yes", "user_id": "u4"}, {"value": "No", "user_id": "u5"}]}
+    nested = ARGILLA | {"fields": {"caption_id": "007", "video_id": "v1"}, "responses": responses}
+    Path("nested.json").write_text(json.dumps([nested]))
+    columns = "query=fields.caption_id,doc=fields.video_id,label=responses.match"
+    done = fire("import", "nested.json", "--columns", columns, *YES_NO)
+    assert votes() == [("007", "v1", "irrelevant"), ("007", "v1", "relevant"), ("NA", "v1", "relevant")]
+    assert "2 responses do not say whether they were submitted" in done.stderr
+
+
+def test_doccano_has_a_file_for_each_person(fire: Fire, workspace: Path, votes: Votes) -> None:
+    for person, label in (("ann", ["Yes"]), ("bob", []), ("all", ["Yes", "No"])):
+        row = {"id": 1, "text": "a dog", "label": label, "Comments": [], "caption_id": "NA", "video_id": "v1"}
+        save_lines(f"{person}.jsonl", [row])
+    columns = ("--columns", "annotator=@file,query=caption_id,doc=video_id")
+    done = fire("import", "ann.jsonl", "bob.jsonl", *columns, *YES_NO)
+    assert votes() == [("NA", "v1", "relevant")]
+    assert "bob.jsonl: 1 without an answer" in done.stderr
+    assert "whose they are is lost" in fire("import", "all.jsonl", *columns, *YES_NO, code=1).stderr
+
+
+@pytest.mark.slow
+def test_potato_of_one_person_and_of_all(fire: Fire, workspace: Path, votes: Votes) -> None:
+    row = {
+        **{"id": "NA|v1", "displayed_text": "a dog", "label_annotations": {"match": {"Yes": "1"}}},
+        **{"span_annotations": [], "behavioral_data": {"time_string": "Time spent: 0d 0h 1m 5s "}},
+    }
+    own = save_lines("annotation_output/ann/annotated_instances.jsonl", [row])
+    columns = "annotator=@folder,pair=id,label=label_annotations.match,seconds=behavioral_data.time_string"
+    fire("import", own, "--columns", columns, "--split", "|", *YES_NO)
+    everybody = save_csv(
+        "annotated_instances.csv",
+        [
+            {"user": "bob", "instance_id": "NA|v1", "match:::Yes": "", "match:::No": "2"},
+            {"user": "cy", "instance_id": "007|v3", "match:::Yes": "1", "match:::No": ""},
+        ],
+    )
+    fire("import", everybody, "--columns", "pair=instance_id,label=match", "--split", "|", *YES_NO)
+    assert votes() == [("007", "v3", "relevant"), ("NA", "v1", "irrelevant"), ("NA", "v1", "relevant")]
+
+
+def test_prolific_decides_whose_work_counts(fire: Fire, workspace: Path, votes: Votes) -> None:
+    people = {"p1": "APPROVED", "p2": "RETURNED", "p3": "AWAITING REVIEW", "p4": "REJECTED"}
+    answers = [
+        {"PROLIFIC_PID": name, "caption": "NA", "video": "v1", "fits": "Yes"} for name in [*people, "me"]
+    ]
+    submissions = save_csv(
+        "prolific_export.csv",
+        [{"Submission id": "s", "Participant id": p, "Status": s, "Age": "25"} for p, s in people.items()],
+    )
+    columns = "annotator=PROLIFIC_PID,query=caption,doc=video,label=fits"
+    file = save_csv("survey.csv", answers)
+    done = fire("import", file, "--columns", columns, "--submissions", submissions, *YES_NO)
+    assert votes() == [("NA", "v1", "relevant")] * 2
+    assert "dropped: 3 skipped" in done.stderr
+
+
+def test_a_dry_run_shows_all_and_writes_nothing(fire: Fire, workspace: Path) -> None:
+    rows = [
+        {"who": "a", "q": "NA", "d": "v1", "said": "Yes", "age": "31"},
+        {"who": "b", "q": "NA", "d": "v1", "said": "No", "age": "32"},
+        {"who": "b", "q": "q4", "d": "v3", "said": "Yes", "age": "32"},
+    ]
+    before = {*Path().rglob("*")}
+    file = save_csv("survey.csv", rows)
+    asked = ("import", file, "--columns", "annotator=who,query=q,doc=d,label=said", *YES_NO, "--dry-run")
+    shown = fire(*asked).stdout
+    for words in (
+        "survey.csv: 3 rows of a table, 3 answers",
+        "not read   age",
+        "the guideline that was shown; when; how long it took; the round",
+        "people     2 (under pseudonyms)",
+        "pairs      2; by votes: 1 with 1, 1 with 2",
+        "relevant   2 (Yes 2)",
+        "irrelevant 1 (No 1)",
+    ):
+        assert words in shown
+    found = json.loads(fire(*asked, "--format", "json").stdout)
+    assert (found["people"], found["pairs_by_votes"]) == (2, {"1": 1, "2": 1})
+    assert found["labels"] == {"relevant": {"Yes": 2}, "irrelevant": {"No": 1}}
+    refused = fire(*asked[:4], "--dry-run", code=1)
+    assert "'Yes' (2); 'No' (1)" in refused.stderr
+    assert {*Path().rglob("*")} - {Path(".fire-toolkit.lock")} == {*before, Path(file)}
+
+
+def test_ids_that_the_collection_does_not_have(fire: Fire, workspace: Path, votes: Votes) -> None:
+    rows = [{"who": "a", "q": q, "d": d, "said": "Yes"} for q, d in (("NA", "v1"), ("7", "v1"), ("q4", "x"))]
+    asked = (
+        "import",
+        save_csv("t.csv", rows),
+        "--columns",
+        "annotator=who,query=q,doc=d,label=said",
+        *YES_NO,
+    )
+    error = fire(*asked, code=1).stderr
+    assert "2 answers are at pairs that the collection does not have: 1 unknown query ids (7)" in error
+    assert not Path("ledger").exists()
+    assert "2 answers left out" in fire(*asked, "--skip-unknown").stderr
+    assert votes() == [("NA", "v1", "relevant")]
+
+
+@pytest.mark.slow
+def test_answers_without_times_count_as_they_stand(fire: Fire, workspace: Path, votes: Votes) -> None:
+    def read(*said: str) -> str:
+        rows = [{"who": "a", "q": "NA", "d": "v1", "said": each} for each in said]
+        columns = ("--columns", "annotator=who,query=q,doc=d,label=said")
+        return fire("import", save_csv("t.csv", rows), *columns, *YES_NO).stderr
+
+    read("Yes", "No")
+    assert votes() == [("NA", "v1", "irrelevant")]
+    assert "0 new, 0 edited" in read("Yes", "No")
+    read("No", "Yes")
+    assert votes() == [("NA", "v1", "relevant")]
+    read("No", "No")
+    assert votes() == [("NA", "v1", "irrelevant")]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"q": "two words"}, "row 1: query is 'two words', expected an id"),
+        ({"when": "3/14/2026 10:00"}, "row 1: when is '3/14/2026 10:00': a US date"),
+        ({"s": "-3"}, "row 1: s is '-3', expected seconds"),
+        ({"state": "odd"}, "row 1: state is 'odd', expected a known word"),
+        ({"n": "0"}, "row 1: round is '0', expected a whole number from 1"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_row(
+    fire: Fire, workspace: Path, change: Mapping[str, str], words: str
+) -> None:
+    row = {
+        "who": "a",
+        "q": "NA",
+        "d": "v1",
+        "said": "Yes",
+        "when": "",
+        "s": "",
+        "state": "",
+        "n": "1",
+    } | change
+    columns = "annotator=who,query=q,doc=d,label=said,time=when,seconds=s,status=state,round=n"
+    assert (
+        words
+        in fire("import", save_csv("t.csv", [row | change]), "--columns", columns, *YES_NO, code=1).stderr
+    )
+
+
+def test_a_table_without_its_columns_named_says_what_to_type(fire: Fire, workspace: Path) -> None:
+    file = save_csv("batch.csv", [mturk("A1", "NA", "v1", "Yes")], MTURK)
+    error = fire("import", file, code=1).stderr
+    assert "MTurk with judgments made elsewhere" in error
+    assert "--columns query=COLUMN,doc=COLUMN,label=COLUMN --label VALUE=LABEL" in error
+    error = fire("import", file, "--columns", "query=Input.caption_id,label=Answer.match", code=1).stderr
+    assert "batch.csv: which column is doc? Type --columns doc=COLUMN" in error
+    assert "no column caption (query)" in fire("import", file, "--columns", "query=caption", code=1).stderr
