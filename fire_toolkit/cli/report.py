@@ -23,6 +23,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, measure_option, reads
 from fire_toolkit.cli.printing import Draw, print_table, resampled, shown_as
 from fire_toolkit.cli.report_html import html
+from fire_toolkit.cli.report_plot import plot
 from fire_toolkit.cli.score import score
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.cli.trust import trust_notes
@@ -45,6 +46,7 @@ def report() -> None:
 
 
 report.add_command(html)
+report.add_command(plot)
 
 
 @report.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
@@ -211,7 +210,7 @@ def of_overlap(comparisons: pd.DataFrame, notes: Sequence[object]) -> Section:
     """Return how alike the lists of every two runs are: the overlap, and RBO."""
     heads = {"run_a": "a", "run_b": "b", "measure": "measure", "value": "value"}
     names = list(dict.fromkeys(comparisons["measure"]))
-    biased = [name for name in names if name.startswith("RBO") and not re.search("_(min|res)", name)]
+    biased = [name for name in names if name.startswith("RBO_ext")]
     figures = []
     for name in [*names[:1], *biased[:1]]:
         own = comparisons[comparisons["measure"] == name]

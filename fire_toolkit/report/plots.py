@@ -19,6 +19,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MIME = "application/vnd.vegalite.v6+json"
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8A8A00")
 _ROW_PX = 26  # height of a row of marks
+_ONE_WHERE_EQUAL = ("overlap", "average_overlap", "RBO_ext")  # what is cut short has less for equal lists
 
 
 class Plot(dict[str, Any]):
@@ -172,7 +173,7 @@ def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
 
     Args:
         comparisons: rows of `compare_runs`: run_a, run_b, measure, value in [0, 1].
-        measure: which of them; "" takes the first.
+        measure: which of them; "" takes the first. A run beside itself is shown where equal lists have 1.
 
     Raises:
         UsageError: no row has the measure.
@@ -189,7 +190,8 @@ def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
     swapped = kept.assign(run_a=kept["run_b"], run_b=kept["run_a"])
     runs = list(dict.fromkeys([*kept["run_a"], *kept["run_b"]]))
     own = pd.DataFrame({"run_a": runs, "run_b": runs, "value": 1.0})
-    table = pd.concat([kept, swapped, own])[["run_a", "run_b", "value"]]
+    alike = [kept, swapped, own] if measure.startswith(_ONE_WHERE_EQUAL) else [kept, swapped]
+    table = pd.concat(alike)[["run_a", "run_b", "value"]]
     x, y = ({"field": name, "type": "nominal", "title": None, "sort": runs} for name in ("run_a", "run_b"))
     tooltip = [_tip(name) for name in ("run_a", "run_b", "value")]
     colour = {"field": "value", "type": "quantitative", "title": measure,
@@ -299,17 +301,22 @@ def plot_annotators(profiles: pd.DataFrame) -> Plot:
 
 
 def _of_measures(table: pd.DataFrame, measures: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rows of some measures, and the menu that shows one of them at a time."""
+    """Return the rows of some measures, and the menu that shows one of them at a time, under its name."""
     names = list(measures or dict.fromkeys(table["measure"]))
     kept = table[table["measure"].isin(names)]
     missing = [name for name in names if name not in set(kept["measure"])]
     if missing or not names:
         raise UsageError(f"the table has no row for the measure {(missing or ['at all'])[0]}")
     if len(names) == 1:
-        return kept, {}
+        return kept, {"title": _title(names[0])}
     menu = {"input": "select", "options": names, "name": "measure "}
     shown = {"name": "shown", "value": names[0], "bind": menu}
-    return kept, {"params": [shown], "transform": [{"filter": "datum.measure === shown"}]}
+    chosen = {"params": [shown], "transform": [{"filter": "datum.measure === shown"}]}
+    return kept, chosen | {"title": _title({"expr": "shown"})}
+
+
+def _title(text: str | dict[str, str]) -> dict[str, Any]:
+    return {"text": text, "anchor": "start", "fontSize": 12}
 
 
 def _number(name: str, title: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 from fire_toolkit.errors import UsageError
@@ -34,18 +35,32 @@ def save_plot(plot: Plot, path: str | Path, *, width: int = 500) -> None:
         {'mark': 'bar', 'width': 500}
     """
     path = Path(path)
+    check_kind(path)
+    write_files({path: plot_bytes(plot, path.suffix, width=width)})
+
+
+def check_kind(path: Path) -> None:
+    """Raise the UsageError of `save_plot` for a file that cannot be made here."""
     if path.suffix not in KINDS:
         raise UsageError(f"{path}: expected a name that ends in {', '.join(KINDS)}")
-    write_files({path: _drawn(plot | {"width": width}, path.suffix)})
+    if path.suffix != ".json" and not _has_vl_convert():
+        raise UsageError("pictures need vl-convert-python: pip install vl-convert-python")
 
 
-def _drawn(spec: Plot | dict[str, object], kind: str) -> bytes:
+def _has_vl_convert() -> bool:
+    try:
+        return find_spec("vl_convert") is not None
+    except ValueError:  # a module that was put aside
+        return False
+
+
+def plot_bytes(plot: Plot, kind: str, *, width: int) -> bytes:
+    """Return a plot as a file of a kind that `check_kind` lets pass."""
+    spec = plot | {"width": width}
     if kind == ".json":
         return (json.dumps(spec, ensure_ascii=False, indent=1) + "\n").encode()
-    try:
-        import vl_convert
-    except ImportError:
-        raise UsageError("pictures need vl-convert-python: pip install vl-convert-python") from None
+    import vl_convert
+
     if kind == ".svg":
         return str(vl_convert.vegalite_to_svg(spec)).encode()
     convert = vl_convert.vegalite_to_pdf if kind == ".pdf" else vl_convert.vegalite_to_png

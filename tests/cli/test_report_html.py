@@ -5,11 +5,14 @@ import html
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
 
 Fire = Callable[..., Result]
 NAMES = {"1": "ann.weber", "2": "bob", "3": "chen@lab.org", "4": "rule"}
@@ -51,10 +54,6 @@ def _name_annotators(path: Path) -> None:
 @pytest.fixture(scope="module")
 def page(workspace: Path) -> str:
     """The report of the workspace."""
-    from click.testing import CliRunner
-
-    from fire_toolkit.cli import main
-
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(workspace)
         result = CliRunner().invoke(main, ["report", "html", "--resamples", "200"])
@@ -90,10 +89,6 @@ def test_every_plot_holds_numbers(page: str) -> None:
 def test_the_same_workspace_gives_the_same_bytes(
     page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from click.testing import CliRunner
-
-    from fire_toolkit.cli import main
-
     monkeypatch.chdir(workspace)
     CliRunner().invoke(main, ["report", "html", "--resamples", "200", "--out", "again.html"])
     assert Path("again.html").read_text(encoding="utf-8") == page
@@ -103,3 +98,34 @@ def test_what_is_missing_is_said(fire: Fire, folder: Path) -> None:
     assert "reports on a workspace" in fire("report", "html", code=1).output
     (folder / "fire.toml").touch()
     assert "run resolve and augment first" in fire("report", "html", code=1).output
+
+
+def test_a_plot_is_the_report_s_own(page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(workspace)
+    for name, place in (("scores", "scores-1"), ("judged", "judged-share-1"), ("rbo", "overlap-2")):
+        words = ["report", "plot", name, "--resamples", "200", "--out", "plot.json"]
+        assert CliRunner().invoke(main, words).exit_code == 0
+        spec = re.findall(rf'<script type="application/json" id="{place}-spec">(.*?)</script>', page, re.S)
+        assert json.loads(Path("plot.json").read_text())["data"] == json.loads(spec[0])["data"]
+
+
+@pytest.mark.slow
+def test_a_plot_of_a_measure_is_drawn(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("vl_convert")
+    monkeypatch.chdir(workspace)
+    words = ["report", "plot", "length", "-m", "AP", "--resamples", "200"]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    assert "gain in AP" in Path("length.svg").read_text()
+
+
+def test_a_plot_that_cannot_be_made_is_refused_at_once(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    told = CliRunner().invoke(main, ["report", "plot", "overlap", "-m", "AP"])
+    assert told.exit_code == 2
+    assert "-m does not go with overlap" in told.output
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    told = CliRunner().invoke(main, ["report", "plot", "overlap"])
+    assert told.exit_code == 1
+    assert "pictures need vl-convert-python" in told.output

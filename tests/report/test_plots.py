@@ -110,6 +110,16 @@ def test_a_grid_has_both_halves_and_the_diagonal() -> None:
     }
 
 
+def test_a_run_beside_itself_is_left_out_where_equal_lists_have_less_than_1() -> None:
+    """Truncated RBO of equal lists at depth 10 is 1 − .9^10 = .65."""
+    name = "RBO_truncated(p=0.9)@10"
+    plot = plot_overlap(COMPARISONS.assign(measure=name))
+    assert {(row["run_a"], row["run_b"]) for row in plot["data"]["values"]} == {
+        ("clip", "ssb"),
+        ("ssb", "clip"),
+    }
+
+
 def test_a_difference_whose_p_is_unknown_is_not_told_apart() -> None:
     verdicts = [row["verdict"] for row in PLOTS["differences"]["data"]["values"]]
     assert verdicts == ["p < .05", "not told apart"]
@@ -117,6 +127,8 @@ def test_a_difference_whose_p_is_unknown_is_not_told_apart() -> None:
 
 def test_one_measure_needs_no_menu_and_several_have_one() -> None:
     assert "params" not in plot_scores(SCORES, measures=["AP"])
+    assert plot_scores(SCORES, measures=["AP"])["title"]["text"] == "AP"
+    assert PLOTS["scores"]["title"]["text"] == {"expr": "shown"}
     assert PLOTS["scores"]["params"][0]["bind"]["options"] == ["C@1", "AP"]
 
 
