@@ -11,7 +11,12 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SMALL = {"audit.py": ["50000"], "fuzz.py": ["--mutations", "2000"], "ingest.py": ["--gigabytes", "0.25"]}
+SMALL = {
+    "audit.py": ["50000"],
+    "fuzz.py": ["--mutations", "2000"],
+    "ingest.py": ["--gigabytes", "0.25"],
+    "scale.py": ["--runs", "10"],
+}
 FULL = {"measures.py": ["--full"]}
 NEEDS_A_SERVER = {"labelstudio.py", "page.py"}
 

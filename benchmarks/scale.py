@@ -1,0 +1,192 @@
+"""What commands cost as runs grow in number: `python benchmarks/scale.py [--runs 10 30 100] [--folder DIR]`.
+
+Makes runs of 10,000 queries × 100 docs as Parquet, a file each, and lets `score` (four measures) and `pool`
+(depth 10) read them from files to files. Beside them a polars program does the same work on the same rows, if
+polars is installed: one lazy query, its streaming engine, its own CSV writer. Each is a process of its own;
+printed are CPU seconds (user and system), the peak of its memory, and whether the results are equal. With
+--python another interpreter runs polars.
+
+Absolute seconds are of one machine; the ratio and the growth are what can be compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
+from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.ranked import Ranked
+from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
+
+QUERIES, DOCS, DEPTH, POOL_DEPTH = 10_000, 50_000, 100, 10
+MEASURES = ("C@1", "C@10", "AP@100", "nDCG@10")
+
+SCORE = """
+import json, sys, polars as pl
+qrels = pl.read_csv("qrels.csv")
+runs = pl.scan_parquet([f"long/{name}" for name in sys.argv[1:]])
+rank = pl.col("rank")
+hits = (
+    runs.join(qrels.lazy(), on=["query_id", "doc_id"])
+    .group_by("run_id")
+    .agg(
+        (rank == 1).sum().alias("C@1"),
+        (rank <= 10).sum().alias("C@10"),
+        (1 / rank).sum().alias("AP@100"),
+        pl.when(rank <= 10).then(1 / (rank + 1).log(2)).sum().alias("nDCG@10"),
+    )
+    .sort("run_id")
+    .collect(engine="streaming")
+)
+names = ("C@1", "C@10", "AP@100", "nDCG@10")
+print(json.dumps([row[name] / qrels.height for row in hits.to_dicts() for name in names]))
+"""
+POOL = """
+import json, sys, polars as pl
+runs = pl.scan_parquet([f"long/{name}" for name in sys.argv[1:]]).filter(pl.col("rank") <= 10)
+order = ["query_id", "doc_id"]
+counts = pl.col("rank").min().alias("best_rank"), pl.len().alias("n_runs")
+pairs = runs.group_by(order).agg(*counts).sort(order)
+pairs.sink_csv("polars_pool.csv", engine="streaming")
+sources = runs.select("query_id", "doc_id", "run_id", "rank").sort([*order, "run_id"])
+sources.sink_csv("polars_sources.csv", engine="streaming")
+print(json.dumps([sum(1 for _ in open(name)) - 1 for name in ("polars_pool.csv", "polars_sources.csv")]))
+"""
+
+
+class Cost(NamedTuple):
+    """CPU seconds, peak MB, and what was printed."""
+
+    seconds: float
+    megabytes: float
+    output: str | None
+
+
+def main() -> None:
+    """Make the files and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, nargs="+", default=[10, 30, 100])
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--python", default=sys.executable, help="the interpreter that has polars")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = given.folder or Path(made)
+        with ProcessPoolExecutor(1, get_context("spawn")) as maker:  # a child's peak begins at its parent's
+            maker.submit(make_files, folder, max(given.runs)).result()
+        print(f"{'':20}{'ours':>22}{'polars':>23}{'CPU':>9}{'peak':>8}")
+        for n_runs in given.runs:
+            names = [f"m{number:03}.parquet" for number in range(n_runs)]
+            compare(f"score {n_runs} runs", folder, score_command(names), [given.python, "-c", SCORE, *names])
+            compare(f"pool {n_runs} runs", folder, pool_command(names), [given.python, "-c", POOL, *names])
+
+
+def score_command(names: list[str]) -> list[str]:
+    """Return our command that scores these runs."""
+    measures = [word for name in MEASURES for word in ("-m", name)]
+    runs = [f"runs/{name}" for name in names]
+    return [*OURS, "score", *runs, "--qrels", "qrels.txt", *measures, "--format", "json"]
+
+
+def pool_command(names: list[str]) -> list[str]:
+    """Return our command that pools these runs."""
+    runs = [f"runs/{name}" for name in names]
+    return [*OURS, "pool", *runs, "--depth", str(POOL_DEPTH), "--out", "pool"]
+
+
+OURS = [sys.executable, "-m", "fire_toolkit"]
+
+
+def compare(what: str, folder: Path, ours: list[str], theirs: list[str]) -> None:
+    """Run both and print what each cost, and whether they agree."""
+    own, other = run(ours, folder), run(theirs, folder)
+    line = f"{what:20}{own.seconds:10.2f} s {own.megabytes:7,.0f} MB"
+    if other.output is None:
+        print(f"{line}   polars did not run")
+        return
+    is_same = np.allclose(summary(own.output or "", folder), json.loads(other.output), atol=1e-12)
+    print(
+        f"{line}{other.seconds:11.2f} s {other.megabytes:7,.0f} MB{own.seconds / other.seconds:8.2f}×"
+        f"{own.megabytes / other.megabytes:7.2f}×  {'equal' if is_same else 'DIFFERENT'}"
+    )
+
+
+def summary(output: str, folder: Path) -> list[float]:
+    """Return our scores, run after run, or the number of our pairs and of their sources."""
+    if output.lstrip().startswith("["):
+        return [row["value"] for row in json.loads(output)]
+    return [sum(1 for _ in (folder / "pool" / name).open()) - 1 for name in ("pool.csv", "pool_sources.csv")]
+
+
+def run(arguments: list[str], folder: Path) -> Cost:
+    """Run a command in the folder, and return what it took."""
+    environment = os.environ | {"OMP_NUM_THREADS": "2", "POLARS_MAX_THREADS": "2"}
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            arguments, cwd=folder, env=environment, stdout=output, stderr=subprocess.DEVNULL
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        output.seek(0)
+        text = output.read()
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, None if status else text)
+
+
+def make_files(folder: Path, n_runs: int) -> None:
+    """Write qrels and runs, ours and as long tables; what is there stays."""
+    for name in ("runs", "long"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(0)
+    queries, docs = (np.array([f"{what}{n:06}" for n in range(size)]) for what, size in SIZES)
+    positives, base = rng.integers(0, DOCS, QUERIES), rng.integers(0, DOCS, (QUERIES, 1))
+    lines = zip(queries, docs[positives], strict=True)
+    (folder / "qrels.txt").write_text("".join(f"{query} 0 {doc} 1\n" for query, doc in lines))
+    (folder / "qrels.csv").write_text(
+        "query_id,doc_id\n" + "".join(f"{q},{d}\n" for q, d in zip(queries, docs[positives], strict=True))
+    )
+    for number in range(n_runs):
+        name = f"m{number:03}.parquet"
+        if not (folder / "long" / name).exists():
+            make_run(folder, name, base, positives, (queries, docs), np.random.default_rng(number))
+
+
+SIZES = (("query", QUERIES), ("doc", DOCS))
+
+
+def make_run(
+    folder: Path,
+    name: str,
+    base: np.ndarray,
+    positives: np.ndarray,
+    ids: tuple[np.ndarray, np.ndarray],
+    rng: np.random.Generator,
+) -> None:
+    """Write a run whose docs are near those of the others, with half of the positives in its top ten."""
+    near = np.argsort(rng.random((QUERIES, 220)) + np.linspace(0, 1, 220), axis=1)[:, :DEPTH]
+    doc = (base + 7 * near) % DOCS
+    found = np.flatnonzero((rng.random(QUERIES) < 0.5) & ~(doc == positives[:, None]).any(axis=1))
+    doc[found, rng.integers(0, 10, found.size)] = positives[found]
+    score = -np.sort(-rng.random((QUERIES, DEPTH)), axis=1)
+    query, rank = np.repeat(np.arange(QUERIES), DEPTH), np.tile(np.arange(1, DEPTH + 1), QUERIES)
+    ranked = Ranked(query, doc.ravel(), rank, score.ravel(), ScoreAnomalies())
+    run_id = name.removesuffix(".parquet")
+    table = run_of_ranked(ranked, run_id, list(ids[0]), list(ids[1]), where=name)
+    (folder / "runs" / name).write_bytes(run_bytes(table))
+    columns = {"run_id": pa.array([run_id] * len(rank)), "query_id": pa.array(ids[0][query])}
+    columns |= {"doc_id": pa.array(ids[1][doc.ravel()]), "rank": pa.array(rank)}
+    parquet.write_table(pa.table(columns), folder / "long" / name, compression="zstd")
+
+
+if __name__ == "__main__":
+    main()
