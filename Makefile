@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO ?= fire-demo
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test quick thorough live loaders lint types unit wheel bench clean
+.PHONY: demo test quick thorough live loaders site lint types unit wheel bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/fire-toolkit demo --out $(DEMO)
@@ -37,8 +37,12 @@ thorough: $(VENV)/.dev
 wheel: $(VENV)/.dev
 	$(BIN)/python tests/check_wheel.py
 
+# The documentation as a site of plain files in site/, with the demo's report and gallery; a broken link ends it.
+site: $(VENV)/.docs
+	$(BIN)/python docs/build_site.py
+
 # Against the real Label Studio (installed on first use, 1 GB) and in Chromium.
-live: $(VENV)/.dev
+live: $(VENV)/.dev site
 	FIRE_LIVE=1 $(BIN)/pytest tests/live
 
 # A release read by the programs that others have (mlcroissant, datasets, the loaders of mteb and BEIR, ranx,
@@ -50,7 +54,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) .venv-loaders $(DEMO) dist build
+	rm -rf $(VENV) .venv-loaders $(DEMO) dist build site
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else f"Python 3.11 or newer is needed, found {sys.version.split()[0]}: make PYTHON=python3.12 ...")'
@@ -63,3 +67,7 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev,video]'
 	touch $@ $(VENV)/.runtime
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(PIP) install -c constraints.txt -e '.[docs]'
+	touch $@
