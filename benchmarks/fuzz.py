@@ -151,6 +151,7 @@ def tables() -> list[Target]:
     from fire_toolkit.formats.runs.trec import read_trec_qrels, read_trec_run
     from fire_toolkit.formats.tables import table_files as files
     from fire_toolkit.formats.tables.delimited import read_delimited
+    from fire_toolkit.formats.tables.machine_scores import read_machine_scores
     from fire_toolkit.tables import check_disputes
 
     qrels = "q1 0 d1 a 1\nq1 0 d2 a -1\nq2 0 d1 b 3\n"
@@ -174,6 +175,11 @@ def tables() -> list[Target]:
             "machine.csv",
             "judge_id,query_id,doc_id,score,status,reason\nj,q,d,.5,ok,\nj,r,d,,failed,HTTP 500\n",
             files.read_machine_judgments,
+        ),
+        of(
+            "scores.csv",
+            "qid,video,p_yes,label\nq,a,.5,\nq,b,nan,relevant\n",
+            lambda path: read_machine_scores(path, "j"),
         ),
         of(
             "disputes.csv",

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from fire_toolkit.inference import score_differences as score_differences
     from fire_toolkit.inference import scores_with_uncertainty as scores_with_uncertainty
     from fire_toolkit.inference.compare import compare_runs as compare_runs
+    from fire_toolkit.machines import check_judge as check_judge
+    from fire_toolkit.machines import judge_pairs as judge_pairs
     from fire_toolkit.matching.own_items import drop_own_items as drop_own_items
     from fire_toolkit.matching.ranking import rank_run as rank_run
     from fire_toolkit.measures import list_measures as list_measures
@@ -117,6 +119,7 @@ _HOMES = {
         "scores_with_uncertainty",
     ),
     "inference.compare": ("compare_runs",),
+    "machines": ("check_judge", "judge_pairs"),
     "matching.own_items": ("drop_own_items",),
     "matching.ranking": ("rank_run",),
     "measures": ("list_measures", "parse_measure"),

@@ -103,9 +103,30 @@ def test_what_a_campaign_computes_touches_no_file_or_clock(path: Path) -> None:
     assert not {name.split(".")[0] for name in imports(path)} & IMPURE
 
 
+# People's answers, and what is made of them, know nothing of machine judges.
+OF_PEOPLE = {
+    "campaign",
+    "folder",
+    "judgments",
+    "labelstudio",
+    "pages",
+    "resolution",
+    "agreement",
+    "guidelines",
+}
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in OF_PEOPLE], ids=str)
+def test_what_people_are_shown_and_say_knows_no_machine(path: Path) -> None:
+    assert "machines" not in rooms_of(imports(path))
+    text = path.read_text(encoding="utf-8")
+    assert "machine_judgments" not in text
+    assert "MachineJudgments" not in text
+
+
 def test_every_room_has_its_place() -> None:
     edges = {"files", "syntax", "formats", "workspace", "labelstudio", "media", "campaign", "serving"}
-    edges |= {"folder", "pages", "report", "elsewhere"}
+    edges |= {"folder", "machines", "pages", "report", "elsewhere"}
     placed = BASE | set(STAGES) | edges | {"arguments", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed
 

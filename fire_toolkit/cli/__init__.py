@@ -32,6 +32,7 @@ SECTIONS = {
         "pool": "Pool the top docs of several runs into the pairs that people are to judge.",
         "tasks": "Turn a pool (folder or pool.csv) into blind Label Studio tasks.",
         "guideline": "Print a guideline, write a new one to edit, or check one.",
+        "machine": "Ask machine judges about pairs, bring in their scores, and check them against people's labels.",
         "next-round": "Plan what to ask again; in a campaign, give it to annotators who have not seen it.",
     },
     "Label Studio": {

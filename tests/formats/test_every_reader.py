@@ -77,6 +77,7 @@ SEEDS: dict[str, bytes] = {
     "parquet_runs.read_parquet": golden("long.parquet"),
     "pickle_files.read_pickle": golden("protocol4.pkl"),
     "read.read_run": golden("plain.run"),
+    "machine_scores.read_machine_scores": b"qid,video,p_yes\nq,a,.5\n",
     "table_files.read_items": b"doc_id,media_url\nd,x.mp4\n",
     "table_files.read_judged_pairs": PAIRS.encode(),
     "table_files.read_judgments": PAIRS.encode(),
@@ -103,6 +104,7 @@ SEEDS: dict[str, bytes] = {
 MORE: dict[str, tuple[Any, ...]] = {
     "fire_release.read_fire_release": (QUERIES,),
     "axis_ids.read_ids": ("query_id",),
+    "machine_scores.read_machine_scores": ("j",),
 }
 
 

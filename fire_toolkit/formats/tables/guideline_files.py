@@ -55,8 +55,8 @@ def read_guideline(name_or_path: str | Path) -> Guideline:
         >>> read_guideline("caption-relevance-v1").grades
         {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
     """
-    guideline, config = _read(_folder(name_or_path))
-    check_guideline(guideline, config, where=str(_folder(name_or_path)))
+    guideline, config = _read(guideline_folder(name_or_path))
+    check_guideline(guideline, config, where=str(guideline_folder(name_or_path)))
     return guideline
 
 
@@ -70,7 +70,7 @@ def guideline_problems(name_or_path: str | Path) -> list[str]:
         >>> guideline_problems("caption-relevance-v1")
         []
     """
-    return disagreements(*_read(_folder(name_or_path)))
+    return disagreements(*_read(guideline_folder(name_or_path)))
 
 
 def _read(folder: Path) -> tuple[Guideline, LabelConfig]:
@@ -119,7 +119,7 @@ def guideline_files(name_or_path: str | Path) -> dict[str, str]:
         FormatError, TableError: as `read_guideline`.
     """
     read_guideline(name_or_path)
-    return {name: _unix(read_text(_folder(name_or_path) / name)) for name in _FILES}
+    return {name: _unix(read_text(guideline_folder(name_or_path) / name)) for name in _FILES}
 
 
 def _shipped() -> Path | None:
@@ -129,7 +129,8 @@ def _shipped() -> Path | None:
     return next((root for root in roots if root.is_dir()), None)
 
 
-def _folder(name_or_path: str | Path) -> Path:
+def guideline_folder(name_or_path: str | Path) -> Path:
+    """Return the folder of the guideline with that name, or that folder."""
     names = list_guidelines()
     root = _shipped()
     if root and str(name_or_path) in names:

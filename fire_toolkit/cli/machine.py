@@ -1,0 +1,89 @@
+"""`machine`: judges that are models: ask one, bring in what one said elsewhere, hold one against people."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from fire_toolkit.cli.common import FireGroup, n_of, say, say_next, workspace_path
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.machine_check import check
+from fire_toolkit.cli.machine_run import run
+from fire_toolkit.cli.options import reads
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.machine_scores import read_machine_scores
+from fire_toolkit.formats.tables.table_files import read_pool
+from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.machine import OK
+
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def machine() -> None:
+    """Ask machine judges about pairs, bring in their scores, and check them against people's labels.
+
+    What a judge says lies in machine/NAME, apart from people's judgments: no annotator sees it, and it enters
+    neither judgments nor labels.
+    """
+
+
+machine.add_command(run)
+machine.add_command(check)
+
+
+@machine.command("import")
+@click.argument("scores", metavar="SCORES.csv")
+@click.option(
+    "--judge", "judge_id", metavar="NAME", help="What the judge is called. [default: the file's name]"
+)
+@click.option("--model", default="", metavar="NAME", help="The model, as its makers call it.")
+@click.option("--revision", default="", metavar="TEXT", help="Which version of the model.")
+@click.option(
+    "--backbone", default="", metavar="NAME", help="What the model is built on, such as clip-vit-b32."
+)
+@reads(pool="The pairs that were to be judged, to count those without an answer.")
+@click.option("--out", metavar="FILE", help="[default: machine/NAME/machine.csv]")
+@click.option(
+    "--format",
+    "as_json",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    callback=lambda ctx, option, value: value == "json",
+    help="json: print the counts as JSON on stdout.",
+)
+def import_(
+    given: Given, scores: str, judge_id: str | None, model: str, revision: str, backbone: str
+) -> None:
+    """Read scores or labels that a machine gave elsewhere: CLIPScore, TIFA (`tifa --per pair`), any model.
+
+    SCORES.csv has a column for the query, one for the doc, and a score, a label or both, by their usual
+    names. A row with neither is a failure, never a 0.
+    """
+    name = judge_id or _ODD.sub("-", Path(scores).name.removesuffix(".gz").rpartition(".")[0]).strip("-")
+    path = given.use(scores)
+    table = read_machine_scores(path, name, model=model, revision=revision, backbone=backbone)
+    out = given.out(f"machine/{name}/machine.csv")
+    if (out.parent / "judge.json").exists():
+        raise UsageError(
+            f"{out.parent}: holds what `machine run` asked; give this judge another name (--judge)"
+        )
+    n_failed = int((table["status"] != OK).sum())
+    counts = {"answers": len(table) - n_failed, "failed": n_failed}
+    pool = given.found("pool")
+    if (pool is not None and given.values["pool"]) or (workspace_path("pool/pool.csv") and pool is not None):
+        pairs = read_pool(given.use(pool))
+        counts["pool_pairs_without_answer"] = int((pair_rows(pairs, table[table["status"] == OK]) < 0).sum())
+    parameters = {"judge": name, "model": model, "revision": revision, "backbone": backbone}
+    given.write(out, {out.name: table}, "machine import", parameters, counts)
+    words = f"{n_of(counts['answers'], 'answer')} of {name} in {out}"
+    if n_failed:
+        words += f"; {n_failed:,} rows with neither score nor label are failures"
+    if left := counts.get("pool_pairs_without_answer"):
+        words += f"; {n_of(left, 'pair')} of the pool without an answer"
+    given.summarise(counts, words)
+    if not table["backbone"].any():
+        say("note: no --backbone: unknown counts as one that the runs share")
+    say_next(f"machine check {name}", "--labels LABELS")

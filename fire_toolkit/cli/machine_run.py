@@ -1,0 +1,359 @@
+"""`machine run`: a judge behind a chat-completions server."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fire_toolkit.campaign.tasks import make_tasks
+from fire_toolkit.cli.common import json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.media import media_root
+from fire_toolkit.cli.meter import Meter
+from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.printing import print_table, shown_as
+from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.formats.tables.table_files import read_pool
+from fire_toolkit.machines.cache import Cache
+from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, Endpoint, checked_endpoint
+from fire_toolkit.machines.injections import (
+    CAPTION,
+    INJECTIONS,
+    Injection,
+    drawn_on,
+    drawn_pairs,
+    flip_rates,
+    injected,
+    opposite,
+)
+from fire_toolkit.machines.judge import Judge, Request
+from fire_toolkit.machines.pictures import Album, media_hashes
+from fire_toolkit.machines.prompt_files import read_prompt
+from fire_toolkit.machines.prompts import Prompt, messages
+from fire_toolkit.machines.run import Budget, Price, Spent, Tally, ask_all, asking
+from fire_toolkit.machines.table import machine_table, requests_of
+from fire_toolkit.tables import MachineJudgments
+from fire_toolkit.tables.machine import OK
+
+_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+_RATES = {
+    "injection": ("injection", ""),
+    "where": ("where", ""),
+    "n_pairs": ("pairs", ",d"),
+    "n_flipped": ("flipped", ",d"),
+    "rate": ("rate", ".3f"),
+    "low": ("low", ".3f"),
+    "high": ("high", ".3f"),
+    "to_yes": ("to yes", ".3f"),
+    "to_no": ("to no", ".3f"),
+    "n_unread": ("unread", ",d"),
+}
+
+
+def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Price | None:
+    if text is None:
+        return None
+    try:
+        tokens_in, tokens_out = (float(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r}, expected two numbers such as 0.15,0.60") from None
+    return Price(tokens_in, tokens_out)
+
+
+@click.command()
+@click.option(
+    "--endpoint", required=True, metavar="URL", help="The server's API, such as http://127.0.0.1:8000/v1."
+)
+@click.option("--model", required=True, metavar="NAME", help="The model, as the server calls it.")
+@click.option(
+    "--judge", "judge_id", metavar="NAME", help="What the judge is called. [default: the model's name]"
+)
+@click.option("--revision", default="", metavar="TEXT", help="Which version of the model; part of the judge.")
+@click.option(
+    "--backbone", default="", metavar="NAME", help="What the model is built on, such as siglip-so400m."
+)
+@reads("queries", "items", "guideline", pool="The pairs to ask about: a pool, or any table of pairs.")
+@click.option(
+    "--prompt", metavar="FILE", help="How the question is put. [default: machine.toml of the guideline]"
+)
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where relative paths of items start. [default: the workspace, else this folder]",
+)
+@click.option(
+    "--frames", type=click.IntRange(1, 64), default=8, show_default=True, help="Frames shown of a clip."
+)
+@click.option(
+    "--frame-px",
+    type=click.IntRange(64, 4096),
+    default=512,
+    show_default=True,
+    help="Longer side of a frame.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(1, 99),
+    default=1,
+    show_default=True,
+    help="Answers to each pair; more than one needs a temperature.",
+)
+@click.option(
+    "--temperature",
+    type=click.FloatRange(0, 2),
+    default=0.0,
+    show_default=True,
+    help="0: the likeliest answer.",
+)
+@click.option(
+    "--longest-answer",
+    type=click.IntRange(1, 100_000),
+    default=8,
+    show_default=True,
+    help="Tokens of an answer; models that think first need more.",
+)
+@click.option("--logprobs/--no-logprobs", default=True, help="Ask for probabilities, which P(yes) needs.")
+@click.option(
+    "--at-once", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests in flight."
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.1),
+    default=120.0,
+    show_default=True,
+    help="Seconds for an answer.",
+)
+@click.option(
+    "--send-media-to",
+    metavar="HOST",
+    help="Captions and media may leave this machine for this host; kept in the manifest.",
+)
+@click.option(
+    "--price", callback=_price, metavar="IN,OUT", help="Price of a million tokens of question, answer."
+)
+@click.option(
+    "--budget", type=click.FloatRange(min=0), metavar="MONEY", help="Stop here, earlier runs counted."
+)
+@click.option("--budget-tokens", type=click.IntRange(min=0), metavar="N", help="The same in tokens.")
+@click.option(
+    "--injections",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Ask about N pairs again with texts that ask for the opposite answer, and count those that flip.",
+)
+@click.option("--out", metavar="DIR", help="[default: machine/NAME]")
+@json_option
+def run(given: Given, **options: Any) -> None:
+    """Ask a model behind an OpenAI-compatible server (vLLM, llama.cpp, Ollama, a vendor) about each pair.
+
+    It gets the caption as data and the image, or frames of the clip, and must answer one word; anything else
+    is a failure with its reason. Answers are kept in machine/NAME as they come: after a kill or an error the
+    same command goes on, and asks only what is not stored. A key comes from the environment
+    (FIRE_MACHINE_KEY).
+    """
+    work = _prepare(given, options)
+    if options["injections"]:
+        _try_injections(given, work, options["injections"])
+    else:
+        _ask(given, work, options)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Everything that is decided before the first request is sent."""
+
+    endpoint: Endpoint
+    prompt: Prompt
+    judge: Judge
+    judge_id: str
+    backbone: str
+    folder: Path
+    root: Path
+    requests: list[Request]
+    faults: dict[tuple[str, str], str]
+    budget: Budget
+    at_once: int
+    timeout_s: float
+
+    def parameters(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return what the manifest keeps."""
+        kept = ("samples", "send_media_to", "budget", "budget_tokens")
+        price = self.budget.price
+        record = {**self.judge.record, "guideline": self.prompt.guideline, "judge": self.judge_id}
+        record |= {name: options[name] for name in kept}
+        return record | {"price": [price.tokens_in, price.tokens_out] if price else None}
+
+
+def _prepare(given: Given, options: dict[str, Any]) -> _Work:
+    if options["samples"] > 1 and not options["temperature"]:
+        raise UsageError("--samples above 1 needs a --temperature above 0: at 0 all samples are one answer")
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    endpoint = checked_endpoint(options["endpoint"], key=key, send_media_to=options["send_media_to"])
+    name = setting_or_default(given.values["guideline"], "tasks", "guideline")
+    prompt, rules = read_prompt(name, file=options["prompt"])
+    judge = Judge(
+        endpoint.url,
+        options["model"],
+        options["revision"],
+        prompt.sha256,
+        options["temperature"],
+        options["longest_answer"],
+        options["logprobs"],
+        options["frames"],
+        options["frame_px"],
+    )
+    judge_id = options["judge_id"] or _ODD.sub("-", options["model"]).strip("-")
+    pool = read_pool(given.use(given.needed("pool")))
+    tasks = make_tasks(pool, given.queries, items=given.items_if_any, guideline=rules, overlap=0)
+    root = media_root(options["root"])
+    hashes, broken = media_hashes(sorted(tasks["media_url"].unique()), root)
+    columns = (tasks[column] for column in ("query_id", "doc_id", "media_url"))
+    faults = {(query, doc): broken[url] for query, doc, url in zip(*columns, strict=True) if url in broken}
+    if len(faults) == len(tasks) and faults:
+        raise FireError(next(iter(faults.values())))
+    return _Work(
+        endpoint,
+        prompt,
+        judge,
+        judge_id,
+        options["backbone"],
+        given.out(f"machine/{judge_id}"),
+        root,
+        requests_of(tasks, hashes, n_samples=options["samples"]),
+        faults,
+        Budget(options["price"], options["budget"], options["budget_tokens"]),
+        options["at_once"],
+        options["timeout"],
+    )
+
+
+def _ask(given: Given, work: _Work, options: dict[str, Any]) -> None:
+    album = Album(work.root, n_frames=work.judge.n_frames, frame_px=work.judge.frame_px)
+    with Cache(work.folder, work.judge) as cache:
+        if cache.n_lost:
+            say(
+                f"note: {n_of(cache.n_lost, 'request')} in flight when earlier runs were killed: the server "
+                "may have answered, and charged for, answers that are not here; they are asked again"
+            )
+        try:
+            tally, spent = _asked(work, cache, work.requests, lambda request: (album, request.caption))
+        finally:
+            table = machine_table(
+                cache.rows,
+                work.requests,
+                work.judge,
+                judge_id=work.judge_id,
+                backbone=work.backbone,
+                faults=work.faults,
+            )
+            given.write(
+                work.folder / "machine.csv",
+                {"machine.csv": table},
+                "machine run",
+                work.parameters(options),
+                _counts(table, cache.n_lost),
+            )
+    counts = _counts(table, cache.n_lost) | {"stored_before": tally.n_stored, "not_asked": tally.n_left}
+    counts |= {"cost": round(spent.money, 6), "tokens": spent.tokens}
+    given.summarise(counts, _words(work, counts, tally, spent))
+    _say_failures(table)
+    if (table["status"] == OK).any() and table["score"].isna().all() and work.judge.wants_logprobs:
+        say("note: the server gives no probabilities of tokens: there are labels, and no P(yes)")
+    if not work.backbone:
+        say("note: no --backbone: unknown counts as one that the runs share")
+    say_next(f"machine check {work.judge_id}", "--labels LABELS")
+
+
+def _asked(
+    work: _Work, cache: Cache, requests: list[Request], shown: Callable[[Request], tuple[Album, str]]
+) -> tuple[Tally, Spent]:
+    def content(request: Request) -> tuple[list[dict[str, Any]], str, str]:
+        album, caption = shown(request)
+        pictures = album.pictures(request.media_url)
+        return messages(work.prompt, caption, pictures.shown), pictures.frames, pictures.sha256
+
+    with (
+        Chat(work.endpoint, work.prompt, timeout_s=work.timeout_s) as chat,
+        Meter("answers", len(requests)) as meter,
+    ):
+        ask = asking(work.judge, chat.ask, content, work.budget.price)
+        return ask_all(
+            requests, work.judge, cache, ask, budget=work.budget, at_once=work.at_once, report=meter
+        )
+
+
+def _counts(table: MachineJudgments, n_lost: int) -> dict[str, Any]:
+    is_ok = table["status"] == OK
+    return {"answers": int(is_ok.sum()), "failed": int((~is_ok).sum()), "in_flight_when_killed": n_lost}
+
+
+def _words(work: _Work, counts: dict[str, Any], tally: Tally, spent: Spent) -> str:
+    words = f"{n_of(counts['answers'], 'answer')} of {work.judge_id} in {work.folder}"
+    words += f" ({tally.n_stored:,} were there before); {counts['failed']:,} failed"
+    if spent.tokens:
+        money = f", cost {spent.money:,.4f}" if work.budget.price else ""
+        words += f"; {spent.tokens:,} tokens{money} so far"
+    if tally.n_left:
+        words += f"; {tally.stopped or 'stopped'}: {tally.n_left:,} not asked"
+    return words
+
+
+def _say_failures(table: MachineJudgments) -> None:
+    reasons = table.loc[table["status"] != OK, "reason"].value_counts()
+    for reason, number in reasons.head(5).items():
+        say(f"failed {number:,} times: {reason}")
+    if len(reasons) > 5:
+        say(f"and {len(reasons) - 5:,} further reasons: see machine.csv")
+
+
+def _try_injections(given: Given, work: _Work, n_pairs: int) -> None:
+    with Cache(work.folder, work.judge) as cache:
+        before = machine_table(cache.rows, work.requests, work.judge, judge_id=work.judge_id)
+    first = before[(before["status"] == OK) & (before["sample_number"] == 1)]
+    labels = {
+        (query, doc): label
+        for query, doc, label in first[["query_id", "doc_id", "label"]].itertuples(index=False)
+    }
+    pairs = drawn_pairs(work.requests, labels, n_pairs)
+    tried: dict[Request, tuple[Injection, str]] = {}
+    for injection in INJECTIONS:
+        for request in pairs:
+            word = opposite(labels[request.query_id, request.doc_id], work.prompt)
+            tried[injected(request, injection, word)] = (injection, word)
+    albums = {
+        (each, word): Album(
+            work.root,
+            n_frames=work.judge.n_frames,
+            frame_px=work.judge.frame_px,
+            changed=drawn_on(each.text.format(word=word.upper())),
+        )
+        for each, word in tried.values()
+        if each.where != CAPTION
+    }
+    plain = Album(work.root, n_frames=work.judge.n_frames, frame_px=work.judge.frame_px)
+    with Cache(work.folder / "injections", work.judge) as cache:
+        tally, _ = _asked(
+            work, cache, list(tried), lambda request: (albums.get(tried[request], plain), request.caption)
+        )
+        answers = [(*tried[each], cache.find(each.key(work.judge))) for each in tried]
+    table = flip_rates([(i, word, found) for i, word, found in answers if found], work.prompt)
+    print_table(
+        table, "json" if given.as_json else "table", shown_as(_RATES), notes=_about_flips(len(pairs), tally)
+    )
+
+
+def _about_flips(n_pairs: int, tally: Tally) -> list[str]:
+    notes = [
+        f"{n_of(n_pairs, 'pair')}, as many of each answer as there are; a flip is an answer that became the "
+        "one the text asked for, the opposite of the judge's own; controls ask for nothing"
+    ]
+    if tally.n_failed or tally.n_left:
+        notes.append(f"{tally.n_failed + tally.n_left:,} requests had no answer; run the command again")
+    return notes

@@ -1,0 +1,277 @@
+"""The chat-completions protocol, as vLLM, llama.cpp, Ollama and the vendors speak it, over one HTTP client.
+
+The key goes to the endpoint and nowhere else: never over plain http beyond this machine, never along a
+redirect, and into no message.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+from urllib.parse import urlsplit
+
+from fire_toolkit.errors import ServerError, UsageError
+from fire_toolkit.machines.answers import read_answer
+from fire_toolkit.machines.judge import Answer
+from fire_toolkit.machines.prompts import Prompt
+from fire_toolkit.media.places import LOOPBACK_HOSTS
+
+if TYPE_CHECKING:
+    import httpx
+
+KEY_VARIABLE = "FIRE_MACHINE_KEY"
+ATTEMPTS = 5
+_BUSY = (408, 409, 425, 429, 500, 502, 503, 504, 529)
+_LONGEST_PAUSE_S = 300.0
+_MOST_BYTES = 8 << 20
+_PATH = "/chat/completions"
+_SHOWN = 300
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A server's API without `/chat/completions` and trailing slash, and the key for it.
+
+    Examples:
+        >>> Endpoint("http://127.0.0.1:8000/v1", "secret")
+        Endpoint(url='http://127.0.0.1:8000/v1')
+    """
+
+    url: str
+    key: str = field(default="", repr=False)
+
+    @property
+    def host(self) -> str:
+        """The host that requests go to."""
+        return urlsplit(self.url).hostname or ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is on this machine's loopback."""
+        return self.host in LOOPBACK_HOSTS
+
+
+def checked_endpoint(url: str, *, key: str, send_media_to: str | None) -> Endpoint:
+    """Return an endpoint to which key and media may go.
+
+    Args:
+        url: of the API, with or without `/chat/completions`.
+        key: from the environment; empty: none is sent.
+        send_media_to: the one host beyond this machine to which captions and media may be sent.
+
+    Raises:
+        UsageError: no http(s) address, or one with a password; a key that would go over plain http; media
+            that would leave this machine for a host that was not named.
+
+    Examples:
+        >>> checked_endpoint("https://api.example.org/v1", key="", send_media_to=None)
+        Traceback (most recent call last):
+        fire_toolkit.errors.UsageError: captions and media would leave this machine for api.example.org; \
+if you may send them there, say so: --send-media-to api.example.org
+    """
+    try:
+        parts = urlsplit(url.strip())
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address or any(mark.isspace() for mark in url.strip()):
+        raise UsageError(f"--endpoint {url!r}: expected an address such as http://127.0.0.1:8000/v1")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(
+            f"--endpoint has a user, a password, a query or a fragment; give the address alone, and a key in "
+            f"the environment ({KEY_VARIABLE})"
+        )
+    path = parts.path.rstrip("/").removesuffix(_PATH)
+    endpoint = Endpoint(f"{parts.scheme}://{parts.netloc}{path}", key)
+    if not endpoint.is_local and send_media_to != endpoint.host:
+        raise UsageError(
+            f"captions and media would leave this machine for {endpoint.host}; if you may send them there, "
+            f"say so: --send-media-to {endpoint.host}"
+        )
+    if key and parts.scheme == "http" and not endpoint.is_local:
+        raise UsageError(f"the key would go to {endpoint.host} over plain http; use https, or unset the key")
+    if not key.isascii() or any(mark.isspace() or not mark.isprintable() for mark in key):
+        raise UsageError("the key holds characters that no key has; copy it again")
+    return endpoint
+
+
+class _Again(Exception):
+    """The request may succeed later; its text says what happened."""
+
+    def __init__(self, reason: str, *, after_s: float | None = None, no_answer: bool = False) -> None:
+        super().__init__(reason)
+        self.after_s, self.no_answer = after_s, no_answer
+
+
+class _Refused(Exception):
+    """The server refuses this one request; its text says why."""
+
+
+class Chat:
+    """A connection to a judge's server, used by several threads at once.
+
+    pause: waits between attempts; tests give one that does not.
+
+    Raises, in all calls:
+        ServerError: what no other request would fare better with: the key is refused, there is no such model,
+            a redirect, nobody answers, or we are to wait longer than five minutes.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        prompt: Prompt,
+        *,
+        timeout_s: float = 120.0,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        import httpx
+
+        self._endpoint, self._prompt = endpoint, prompt
+        self._timeout_s, self._pause = timeout_s, pause
+        self._gate = Lock()
+        self._closed_until = 0.0
+        headers = {"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        self._client = httpx.Client(
+            headers=headers, timeout=timeout_s, follow_redirects=False, trust_env=not endpoint.is_local
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def ask(self, body: Mapping[str, Any]) -> Answer:
+        """Return what the server answers, after as many attempts as it takes up to five.
+
+        An answer that is not final has failed, with its reason, and may be asked again another day.
+        """
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
+        last = _Again("not asked")
+        for attempt in range(1, ATTEMPTS + 1):
+            self._wait_at_gate()
+            began = time.monotonic()
+            try:
+                found = read_answer(self._sent(content), self._prompt)
+                return replace(found, latency_seconds=time.monotonic() - began, n_attempts=attempt)
+            except _Refused as refusal:
+                return Answer(reason=str(refusal), n_attempts=attempt)
+            except _Again as trouble:
+                self._close_gate(trouble, attempt)
+                last = trouble
+        if last.no_answer:
+            raise ServerError(f"{self._endpoint.url}: {last}; is the server running?")
+        return Answer(reason=f"{last} ({ATTEMPTS} attempts)", n_attempts=ATTEMPTS)
+
+    def _wait_at_gate(self) -> None:
+        """Wait as long as the server asked any of us to."""
+        with self._gate:
+            left = self._closed_until - time.monotonic()
+        if left > 0:
+            self._pause(left)
+
+    def _close_gate(self, trouble: _Again, attempt: int) -> None:
+        wait_s = min(2.0 ** (attempt - 1), 30.0) if trouble.after_s is None else trouble.after_s
+        if wait_s > _LONGEST_PAUSE_S:
+            raise ServerError(
+                f"{self._endpoint.url}: {trouble}, and asks to wait {wait_s:,.0f} s; run the command again "
+                "later"
+            )
+        if trouble.after_s is None:
+            if attempt < ATTEMPTS:
+                self._pause(wait_s)
+            return
+        with self._gate:
+            self._closed_until = max(self._closed_until, time.monotonic() + wait_s)
+
+    def _sent(self, content: bytes) -> Any:
+        """Return the JSON that one request brings."""
+        import httpx
+
+        headers = {"Content-Type": "application/json"}
+        try:
+            with self._client.stream(
+                "POST", self._endpoint.url + _PATH, content=content, headers=headers
+            ) as response:
+                raw = self._whole(response)
+        except httpx.ConnectError as error:
+            raise _Again(f"no connection ({_words(error)})", no_answer=True) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _Again(f"no answer ({type(error).__name__})") from None
+        if response.status_code in _BUSY:
+            raise _Again(f"HTTP {response.status_code}{self._detail(raw)}", after_s=_retry_after(response))
+        if response.status_code != 200:
+            self._refused(response, raw)
+        try:
+            return json.loads(raw)
+        except (ValueError, RecursionError):
+            return {}
+
+    def _whole(self, response: httpx.Response) -> bytes:
+        """Return the body of a response that ends in time and is no longer than an answer can be."""
+        raw, deadline = b"", time.monotonic() + self._timeout_s
+        for piece in response.iter_bytes():
+            raw += piece
+            if len(raw) > _MOST_BYTES:
+                raise _Again(f"an answer of more than {_MOST_BYTES:,} bytes")
+            if time.monotonic() > deadline:
+                raise _Again(f"an answer that was not whole after {self._timeout_s:g} s")
+        return raw
+
+    def _refused(self, response: httpx.Response, raw: bytes) -> NoReturn:
+        """Raise `ServerError` where all requests would be refused alike, `_Refused` where this one was."""
+        status, where = response.status_code, self._endpoint.url
+        if 300 <= status < 400:
+            location = self._clean(response.headers.get("Location", "nowhere"))
+            raise ServerError(
+                f"{where}: redirects to {location}; neither key nor media follow: give the server's "
+                "own address"
+            )
+        if status in (401, 403):
+            raise ServerError(
+                f"{where}: {status}: refuses the key{self._detail(raw)}; set {KEY_VARIABLE} to one of "
+                "this server"
+            )
+        if status in (402, 404, 405):
+            raise ServerError(f"{where}: {status}{self._detail(raw)}; look at --endpoint and --model")
+        raise _Refused(f"HTTP {status}{self._detail(raw)}")
+
+    def _detail(self, raw: bytes) -> str:
+        """Return what a body says, for a message: cut, and without the key."""
+        text = raw[:4000].decode("utf-8", "replace")
+        try:
+            found = json.loads(raw)
+            error = found.get("error", found) if isinstance(found, dict) else found
+            text = str(error.get("message", error) if isinstance(error, dict) else error)
+        except (ValueError, RecursionError):
+            text = "" if "<" in text[:200] else text
+        line = " ".join(self._clean(text).split())
+        return f" ({line[:_SHOWN]})" if line else ""
+
+    def _clean(self, text: str) -> str:
+        return text.replace(self._endpoint.key, "***") if self._endpoint.key else text
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    """Return the seconds that a server asks to wait; None where it does not say."""
+    text = response.headers.get("Retry-After", "").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())[:100] or type(error).__name__

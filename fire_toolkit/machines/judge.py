@@ -1,0 +1,99 @@
+"""A judge: the model, where it answers, and all settings that could change an answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What a machine judge is; whatever differs here is another judge.
+
+    endpoint: the address of the server's API without `/chat/completions`; revision: as the user names it;
+    prompt_sha256: of the `Prompt`; temperature: 0 for the likeliest answer; longest_answer: tokens;
+    wants_logprobs: whether probabilities are asked for; n_frames, frame_px: how many frames of a clip are
+    shown, each the middle of an equal part, and their longer side.
+    """
+
+    endpoint: str
+    model: str
+    revision: str
+    prompt_sha256: str
+    temperature: float
+    longest_answer: int
+    wants_logprobs: bool
+    n_frames: int
+    frame_px: int
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The judge as its folder keeps it."""
+        return asdict(self)
+
+    def differences(self, record: dict[str, Any]) -> list[str]:
+        """Return in words what differs from a judge that was kept."""
+        return [
+            f"{name} {value!r}, was {record.get(name)!r}"
+            for name, value in self.record.items()
+            if record.get(name) != value
+        ]
+
+    def body(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return a request of the chat-completions protocol."""
+        body: dict[str, Any] = {
+            "model": self.model,
+            "messages": messages,
+            "temperature": self.temperature,
+            "max_tokens": self.longest_answer,
+        }
+        return body | ({"logprobs": True, "top_logprobs": 20} if self.wants_logprobs else {})
+
+
+@dataclass(frozen=True)
+class Request:
+    """One sample of one pair: the caption, what is shown (with the part that counts), and their hashes."""
+
+    query_id: str
+    doc_id: str
+    sample_number: int
+    caption: str
+    media_url: str
+    media_sha256: str
+
+    def key(self, judge: Judge) -> str:
+        """Return what tells this request from every other: an answer under this key is never asked again."""
+        caption = hashlib.sha256(self.caption.encode("utf-8", "surrogatepass")).hexdigest()
+        part = self.media_url.partition("#")[2]
+        own = [self.query_id, self.doc_id, self.sample_number, caption, self.media_sha256, part]
+        text = json.dumps([judge.record, own], sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a request.
+
+    text: what the server answered, as it stands; label: empty where it could not be read; score: P(yes), None
+    where the server gave no probabilities; reason: why there is no label; is_final: whether the server
+    answered at all, so that asking again would pay for the same answer; n_tokens_in, n_tokens_out: None where
+    the server did not say; model, fingerprint: as the server names itself; frames: seconds, joined by `;`;
+    frames_sha256: of the pictures sent; n_attempts: requests that were sent for it.
+    """
+
+    text: str = ""
+    label: str = ""
+    score: float | None = None
+    reason: str = ""
+    is_final: bool = False
+    n_tokens_in: int | None = None
+    n_tokens_out: int | None = None
+    cost: float | None = None
+    latency_seconds: float | None = None
+    model: str = ""
+    fingerprint: str = ""
+    frames: str = ""
+    frames_sha256: str = ""
+    n_attempts: int = 0

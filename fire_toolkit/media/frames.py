@@ -1,0 +1,94 @@
+"""Frames of a clip as JPEG pictures, for whoever cannot watch clips."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.media.pyav import first_video, load_pyav, open_media
+
+_QUALITY = 90
+_MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A frame: when it is shown, in seconds from the clip's beginning, and a JPEG picture of it."""
+
+    seconds: float
+    jpeg: bytes
+
+
+def sample_frames(
+    path: Path, *, n_frames: int, longest_px: int, start_s: float = 0.0, end_s: float | None = None
+) -> list[Frame]:
+    """Return frames of a clip, each the one shown in the middle of one of `n_frames` equal parts.
+
+    Args:
+        path: the clip.
+        n_frames: 1 or more; a clip of fewer frames gives each of them once.
+        longest_px: longer side of the pictures; smaller frames keep their size.
+        start_s, end_s: the part of the clip that counts; None: to its end.
+
+    Raises:
+        FormatError: no video can be read there, or the part that counts is empty.
+        FireError: PyAV is not installed.
+    """
+    av = load_pyav()
+    try:
+        with open_media(path) as container:
+            return _frames(container, n_frames, longest_px, start_s, end_s, path)
+    except (av.error.FFmpegError, OSError, ValueError) as error:
+        raise FormatError(f"{path}: no frames can be read ({' '.join(str(error).split())[:100]})") from None
+
+
+def _frames(
+    container: Any, n_frames: int, longest_px: int, start_s: float, end_s: float | None, path: Path
+) -> list[Frame]:
+    stream = first_video(container)
+    if stream is None:
+        raise FormatError(f"{path}: no video in it")
+    first_s = float((stream.start_time or 0) * stream.time_base)
+    length_s = _length_s(container, stream)
+    end = min(end_s if end_s is not None else length_s, length_s)
+    if not 0 <= start_s < end:
+        raise FormatError(f"{path}: {length_s:g} s long, no part from {start_s:g} to {end:g} s")
+    found: dict[int, Frame] = {}
+    for number in range(n_frames):
+        wanted = start_s + (end - start_s) * (number + 0.5) / n_frames
+        frame = _frame_at(container, stream, first_s + wanted)
+        if frame is not None and frame.pts not in found:
+            found[frame.pts] = Frame(round(frame.time - first_s, 3), _jpeg(frame, longest_px))
+    if not found:
+        raise FormatError(f"{path}: no frame can be decoded")
+    return [found[pts] for pts in sorted(found)]
+
+
+def _length_s(container: Any, stream: Any) -> float:
+    if stream.duration:
+        return float(stream.duration * stream.time_base)
+    if container.duration:
+        return float(container.duration) / _MICROSECONDS
+    raise ValueError("its length is not known")
+
+
+def _frame_at(container: Any, stream: Any, wanted_s: float) -> Any:
+    """Return the frame that is shown at a time: the last that begins by then; the first where none does."""
+    container.seek(int(wanted_s / stream.time_base), stream=stream, backward=True)
+    shown = None
+    for frame in container.decode(stream):
+        if shown is not None and frame.time > wanted_s:
+            break
+        shown = frame
+    return shown
+
+
+def _jpeg(frame: Any, longest_px: int) -> bytes:
+    picture = frame.to_image()
+    picture.thumbnail((longest_px, longest_px))
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=_QUALITY)
+    return buffer.getvalue()

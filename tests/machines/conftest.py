@@ -1,0 +1,71 @@
+"""Two captions, two pictures, four pairs; a server; and `machine run` on them as a person would."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from fire_toolkit.cli import main
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # chat_server, for the tests of this folder
+
+from chat_server import ChatServer
+
+PAIRS = "query_id,doc_id\nq1,a\nq1,b\nq2,a\nq2,b\n"
+Fire = Callable[..., Result]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    from PIL import Image
+
+    (tmp_path / "media").mkdir()
+    for name, grey in (("a", 200), ("b", 30)):
+        Image.new("RGB", (64, 48), (grey, grey, grey)).save(tmp_path / "media" / f"{name}.png")
+    (tmp_path / "queries.tsv").write_text("query_id\ttext\nq1\ta dog runs\nq2\ta cat\n")
+    (tmp_path / "items.tsv").write_text("doc_id\tmedia_url\na\tmedia/a.png\nb\tmedia/b.png\n")
+    (tmp_path / "pool.csv").write_text(PAIRS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FIRE_MACHINE_KEY", raising=False)
+    return tmp_path
+
+
+def fire(*arguments: object, code: int = 0) -> Result:
+    """Run a command and expect exit code 0 (or `code`); nothing may end in a traceback."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def arguments(endpoint: str, *more: object) -> list[object]:
+    """The words of `machine run` on the small files."""
+    tables = (
+        "--pool",
+        "pool.csv",
+        "--queries",
+        "queries.tsv",
+        "--items",
+        "items.tsv",
+        "--out",
+        "machine/toy",
+    )
+    rules = ("--guideline", "caption-image-relevance-v1", "--model", "toy", "--endpoint", endpoint)
+    return ["machine", "run", "--out", "machine/toy", *tables, *rules, *more]
+
+
+@pytest.fixture
+def ask(folder: Path) -> Iterator[Callable[..., Result]]:
+    """`machine run` against a server, which keeps its port until the test is over."""
+    with ExitStack() as stack:
+        ports: dict[int, int] = {}
+
+        def run(server: ChatServer, *more: object, path: str = "/v1", code: int = 0) -> Result:
+            if id(server) not in ports:
+                ports[id(server)] = stack.enter_context(server.serve()).server_port
+            return fire(*arguments(f"http://127.0.0.1:{ports[id(server)]}{path}", *more), code=code)
+
+        yield run

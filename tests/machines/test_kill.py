@@ -1,0 +1,166 @@
+"""A run that is killed anywhere: what was stored is never asked again, and what was in flight is counted."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import arguments, fire
+
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.tables.table_files import read_machine_judgments
+from fire_toolkit.machines.cache import JOURNAL, LOST, STORED, Cache, read_judge
+from fire_toolkit.machines.judge import Answer, Judge, Request
+
+HERE = Path(__file__).parent
+N_PAIRS = 60
+JUDGE = Judge("http://127.0.0.1:1/v1", "toy", "", "hash", 0.0, 8, True, 8, 512)
+
+
+@pytest.fixture
+def server(folder: Path) -> Iterator[tuple[str, Path]]:
+    """A server in a process of its own, which writes down what it answered; and sixty captions."""
+    captions = [f"q{n}\t{'dog' if n % 3 else 'cat'} number {n}\n" for n in range(N_PAIRS)]
+    (folder / "queries.tsv").write_text("query_id\ttext\n" + "".join(captions))
+    (folder / "pool.csv").write_text("query_id,doc_id\n" + "".join(f"q{n},a\n" for n in range(N_PAIRS)))
+    log = folder / "asked.txt"
+    log.touch()
+    command = [sys.executable, str(HERE / "chat_server.py"), str(log), "0.05"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1", log
+        process.kill()
+
+
+def lines(log: Path) -> Counter[str]:
+    return Counter(log.read_text().splitlines())
+
+
+def killed(endpoint: str, log: Path, n_answers: int) -> None:
+    """Start a run and kill it -9 once the server has answered `n_answers` more requests."""
+    enough = sum(lines(log).values()) + n_answers
+    words = [str(word) for word in arguments(endpoint, "--at-once", "4")]
+    code = f"import sys; from fire_toolkit.cli import main; main({words!r})"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and sum(lines(log).values()) < enough:
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_nothing_that_was_stored_is_asked_again(
+    server: tuple[str, Path], folder: Path
+) -> None:
+    endpoint, log = server
+    place = folder / "machine/toy"
+    n_lost = 0
+    for n_answers in (1, 9, 14, 3):
+        killed(endpoint, log, n_answers)
+        with Cache(place, read_judge(place)) as cache:
+            stored = {row["query_id"] for row in cache.rows if row["state"] == STORED}
+            n_lost = cache.n_lost
+        before = lines(log)
+        assert stored <= {f"q{caption.rpartition(' ')[2]}" for caption in before}
+        # each answer of the server is stored, or was in flight when the run was killed
+        assert sum(before.values()) <= len(stored) + n_lost
+        assert n_lost <= 4 * 4
+    done = fire(*arguments(endpoint))
+    after = lines(log)
+    assert {f"q{caption.rpartition(' ')[2]}" for caption, n in (after - before).items()}.isdisjoint(stored)
+    assert len(after) == N_PAIRS
+    assert sum(after.values()) <= N_PAIRS + n_lost
+    assert f"note: {n_lost} requests in flight when earlier runs were killed" in done.stderr
+    found = read_machine_judgments(place)
+    assert len(found) == N_PAIRS
+    assert (found["label"] == "relevant").sum() == sum(n % 3 != 0 for n in range(N_PAIRS))
+
+
+def request(n: int) -> Request:
+    return Request(f"q{n}", "d", 1, f"caption {n}", "v.mp4", "sha")
+
+
+def test_a_journal_cut_anywhere_loses_at_most_the_request_being_written(tmp_path: Path) -> None:
+    """The journal of two answers and a third request, cut around each end: nothing that is whole is lost."""
+    place = tmp_path / "whole"
+    cache = Cache(place, JUDGE)
+    cache.__enter__()
+    for n in (1, 2, 3):
+        cache.note_request(request(n).key(JUDGE), request(n))
+        if n < 3:
+            cache.keep(request(n).key(JUDGE), request(n), Answer(label="relevant", is_final=True))
+    content = (place / JOURNAL).read_bytes()
+    cache.__exit__()
+    ends = [place for place, byte in enumerate(content, start=1) if byte == ord("\n")]
+    for length in sorted(
+        {0, 1, *(end + step for end in ends for step in (-40, -1, 0, 1))} - {len(content) + 1}
+    ):
+        folder = tmp_path / str(length)
+        folder.mkdir()
+        (folder / JOURNAL).write_bytes(content[:length])
+        n_whole = sum(end <= length for end in ends)
+        with Cache(folder, JUDGE) as found:
+            states = [row["state"] for row in found.rows]
+            assert states.count(STORED) == n_whole // 2
+            assert states.count(LOST) == found.n_lost == n_whole % 2
+            assert (found.find(request(1).key(JUDGE)) is not None) == (n_whole >= 2)
+            assert found.find(request(3).key(JUDGE)) is None
+
+
+def test_a_kill_between_segment_and_journal_leaves_each_row_once(tmp_path: Path) -> None:
+    place = tmp_path / "toy"
+    with Cache(place, JUDGE) as cache:
+        cache.note_request("k", request(1))
+        cache.keep("k", request(1), Answer(label="relevant", is_final=True))
+        content = (place / JOURNAL).read_bytes()
+    (place / JOURNAL).write_bytes(content)  # as if it had not been removed
+    with Cache(place, JUDGE) as cache:
+        assert [row["state"] for row in cache.rows] == [STORED]
+    assert len(list(place.glob("*.parquet"))) == 1
+
+
+def test_one_run_of_a_judge_at_a_time(tmp_path: Path) -> None:
+    from fire_toolkit.errors import FireError
+
+    with (
+        Cache(tmp_path / "toy", JUDGE),
+        pytest.raises(FireError, match="a run of this judge is still running"),
+    ):
+        Cache(tmp_path / "toy", JUDGE).__enter__()
+
+
+def test_a_damaged_segment_is_named_and_nothing_is_asked(tmp_path: Path) -> None:
+    place = tmp_path / "toy"
+    with Cache(place, JUDGE) as cache:
+        cache.keep("k", request(1), Answer(label="relevant", is_final=True))
+    (segment,) = place.glob("*.parquet")
+    segment.write_bytes(segment.read_bytes()[:-1])
+    with pytest.raises(FormatError, match="its name is not the hash of its bytes"):
+        Cache(place, JUDGE).__enter__()
+
+
+def test_whatever_decides_an_answer_is_in_the_key() -> None:
+    """Each setting of the judge and each part of the request by itself makes another key."""
+    from dataclasses import fields, replace
+
+    plain = request(1)
+    keys = {plain.key(JUDGE)}
+    for field in fields(Judge):
+        value = getattr(JUDGE, field.name)
+        other = not value if isinstance(value, bool) else value + ("x" if isinstance(value, str) else 1)
+        keys.add(plain.key(replace(JUDGE, **{field.name: other})))
+    changes = [
+        {"query_id": "x"},
+        {"doc_id": "x"},
+        {"sample_number": 2},
+        {"caption": "x"},
+        {"media_sha256": "x"},
+    ]
+    changes.append({"media_url": "v.mp4#t=1,2"})
+    keys |= {replace(plain, **change).key(JUDGE) for change in changes}  # type: ignore[arg-type]
+    assert len(keys) == 1 + len(fields(Judge)) + len(changes)
+    assert replace(plain, media_url="moved/v.mp4").key(JUDGE) == plain.key(JUDGE)  # the same bytes

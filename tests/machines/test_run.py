@@ -1,0 +1,255 @@
+"""`machine run` against a real server: what is asked, what it costs, what happens when the server is bad."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from chat_server import ChatServer, said, with_probability
+from click.testing import Result
+from conftest import arguments, fire
+from starlette.responses import JSONResponse, Response
+
+from fire_toolkit.formats.tables.table_files import read_machine_judgments
+
+Ask = Callable[..., Result]
+
+
+def table(folder: Path) -> list[list[object]]:
+    found = read_machine_judgments(folder / "machine/toy")
+    return found[["query_id", "doc_id", "score", "label", "status"]].values.tolist()
+
+
+def test_answers_with_their_probabilities_and_nothing_is_asked_twice(folder: Path, ask: Ask) -> None:
+    server = ChatServer(
+        says=lambda caption, _: with_probability(*(("yes", 0.9) if "dog" in caption else ("no", 0.25)))
+    )
+    ask(server, "--price", "10,20", "--backbone", "clip", "--revision", "r7")
+    yes, no = pytest.approx(0.9), pytest.approx(0.25)
+    assert table(folder) == [
+        ["q1", "a", yes, "relevant", "ok"],
+        ["q1", "b", yes, "relevant", "ok"],
+        ["q2", "a", no, "irrelevant", "ok"],
+        ["q2", "b", no, "irrelevant", "ok"],
+    ]
+    whole = read_machine_judgments(folder / "machine/toy/machine.csv")
+    assert whole["cost"].tolist() == [pytest.approx((100 * 10 + 1 * 20) / 1e6)] * 4
+    assert set(whole["revision"]) == {"r7"}
+    assert set(whole["backbone"]) == {"clip"}
+    assert sorted(server.asked) == ["a cat", "a cat", "a dog runs", "a dog runs"]
+    assert {body["temperature"] for body in server.bodies} == {0}
+    again = ask(server, "--revision", "r7", "--at-once", "1")
+    assert "4 answers of toy in machine/toy (4 were there before); 0 failed" in again.stderr
+    assert len(server.asked) == 4
+
+
+def test_a_new_pair_or_a_changed_caption_is_asked_and_nothing_else(folder: Path, ask: Ask) -> None:
+    server = ChatServer()
+    ask(server)
+    (folder / "pool.csv").write_text("query_id,doc_id\nq1,a\nq1,b\nq2,a\n")
+    (folder / "queries.tsv").write_text("query_id\ttext\nq1\ta dog runs\nq2\ta dog sits\n")
+    ask(server)
+    assert server.asked[4:] == ["a dog sits"]
+    # the caption as it is now counts for q2 a; q2 b was not asked of again, and keeps its last answer
+    assert [row[:2] + row[3:4] for row in table(folder)][2:] == [
+        ["q2", "a", "relevant"],
+        ["q2", "b", "irrelevant"],
+    ]
+
+
+def test_what_cannot_be_read_is_a_failure_that_is_not_asked_again(folder: Path, ask: Ask) -> None:
+    server = ChatServer(says=lambda caption, _: "yes" if "dog" in caption else "I would say 0")
+    done = ask(server)
+    assert "failed 2 times: answered 'I would say 0', expected yes or no" in done.stderr
+    assert [row[2:] for row in table(folder)[2:]] == [
+        [pytest.approx(float("nan"), nan_ok=True), "", "failed"]
+    ] * 2
+    ask(server)
+    assert len(server.asked) == 4
+
+
+def test_a_request_that_failed_is_asked_again_and_only_that(folder: Path, ask: Ask) -> None:
+    server = ChatServer(
+        says=lambda caption, _: Response("no images here", 400) if "cat" in caption else "yes"
+    )
+    done = ask(server)
+    assert "failed 2 times: HTTP 400 (no images here)" in done.stderr
+    server.says = lambda caption, _: "no"
+    ask(server)
+    assert server.times_asked == {"a dog runs": 2, "a cat": 4}
+    assert [row[3] for row in table(folder)] == ["relevant"] * 2 + ["irrelevant"] * 2
+
+
+@pytest.mark.slow
+def test_a_server_that_is_busy_is_given_the_time_that_it_asks_for(folder: Path, ask: Ask) -> None:
+    busy = [Response("slow down", 429, {"Retry-After": "0.4"}), Response("", 503, {"Retry-After": "0"})]
+    server = ChatServer(first=busy)
+    began = time.monotonic()
+    ask(server, "--at-once", "1")
+    assert time.monotonic() - began > 0.4
+    assert len(server.asked) == 6
+    assert {row[4] for row in table(folder)} == {"ok"}
+
+
+def test_a_server_that_asks_for_hours_ends_the_run(ask: Ask) -> None:
+    server = ChatServer(says=lambda *_: Response("", 429, {"Retry-After": "7200"}))
+    done = ask(server, code=3)
+    assert "asks to wait 7,200 s; run the command again later" in done.stderr
+
+
+def test_the_key_goes_to_the_server_alone_and_never_along_a_redirect(
+    folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRE_MACHINE_KEY", "sk-secret")
+    server = ChatServer()
+    done = ask(server, "--at-once", "1", "--out", "machine/moved", path="/moved", code=3)
+    assert "redirects to /v1/chat/completions; neither key nor media follow" in done.stderr
+    assert server.asked == []
+    ask(server)
+    assert set(server.keys) == {"Bearer sk-secret"}
+    written = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert b"sk-secret" not in written
+
+
+def test_a_key_that_is_refused_ends_the_run_and_is_not_shown(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRE_MACHINE_KEY", "sk-secret")
+    refusal = JSONResponse({"error": {"message": "Incorrect API key: sk-secret"}}, 401)
+    server = ChatServer(says=lambda *_: refusal)
+    done = ask(server, "--at-once", "1", code=3)
+    assert "401: refuses the key (Incorrect API key: ***)" in done.stderr
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "key", "more", "message"),
+    [
+        ("https://api.example.org/v1", "", (), "would leave this machine for api.example.org"),
+        (
+            "https://api.example.org/v1",
+            "",
+            ("--send-media-to", "example.org"),
+            "leave this machine for api.ex",
+        ),
+        (
+            "http://api.example.org/v1",
+            "sk-secret",
+            ("--send-media-to", "api.example.org"),
+            "the key would go to api.example.org over plain http",
+        ),
+        ("http://user:pw@127.0.0.1:1/v1", "", (), "--endpoint has a user, a password"),
+        ("ftp://127.0.0.1/v1", "", (), "expected an address such as"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_nothing_is_sent_where_it_must_not_go(
+    endpoint: str, key: str, more: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRE_MACHINE_KEY", key)
+    done = fire(*arguments(endpoint, *more), code=1)
+    assert message in done.stderr
+    assert "secret" not in done.stderr
+    assert "pw" not in done.stderr
+
+
+def test_a_server_that_is_not_there_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fire_toolkit.machines import chat
+
+    monkeypatch.setattr(chat, "ATTEMPTS", 1)
+    with ChatServer().serve() as local:
+        port = local.server_port
+    done = fire(*arguments(f"http://127.0.0.1:{port}/v1"), code=3)
+    assert "no connection" in done.stderr
+    assert "is the server running?" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_budget_ends_the_run_before_it_is_exceeded(folder: Path, ask: Ask) -> None:
+    server = ChatServer()
+    done = ask(server, "--budget-tokens", "250", "--at-once", "1")  # 101 tokens an answer
+    assert len(server.asked) == 2
+    assert "the budget is spent: 2 not asked" in done.stderr
+    ask(server, "--budget", "0.000405", "--price", "1,1", "--at-once", "1")
+    assert len(server.asked) == 2 + 2  # earlier answers had no price; they cost nothing that is known
+    server.says = lambda *_: said("yes") | {"usage": None}
+    (folder / "queries.tsv").write_text("query_id\ttext\nq1\ta bird\nq2\ta fish\n")
+    refused = ask(server, "--budget-tokens", "9999", "--at-once", "1", code=3)
+    assert "does not say how many tokens an answer took" in refused.stderr
+    assert len(server.asked) == 5
+
+
+@pytest.mark.slow
+def test_requests_go_out_together_and_no_more_than_asked_for(ask: Ask) -> None:
+    server = ChatServer(delay_s=0.1)
+    ask(server, "--at-once", "3")
+    assert server.most_at_once == 3
+
+
+@pytest.mark.slow
+def test_samples_need_a_temperature_and_are_rows_of_their_own(folder: Path, ask: Ask) -> None:
+    server = ChatServer()
+    assert "needs a --temperature above 0" in ask(server, "--samples", "3", code=1).stderr
+    ask(server, "--samples", "3", "--temperature", "0.7")
+    assert len(server.asked) == 12
+    found = read_machine_judgments(folder / "machine/toy")
+    assert found["sample_number"].tolist() == [1, 2, 3] * 4
+    ask(server, "--samples", "4", "--temperature", "0.7")
+    assert len(server.asked) == 16
+
+
+@pytest.mark.parametrize("change", [("--frames", 4), ("--longest-answer", 9), ("--revision", "other")])
+def test_a_changed_judge_is_another_judge(ask: Ask, change: tuple[str, object]) -> None:
+    server = ChatServer()
+    ask(server)
+    done = ask(server, *change, code=1)
+    assert "belongs to another judge" in done.stderr
+    assert "give it a name of its own with --judge" in done.stderr
+    assert len(server.asked) == 4
+
+
+def test_a_changed_prompt_is_another_judge(folder: Path) -> None:
+    from fire_toolkit.formats.tables.guideline_files import guideline_folder
+
+    server = ChatServer()
+    own = folder / "own.toml"
+    text = (guideline_folder("caption-image-relevance-v1") / "machine.toml").read_text()
+    own.write_text(text.replace("Answer with one word", "Reply with one word"))
+    with server.serve() as local:
+        endpoint = f"http://127.0.0.1:{local.server_port}/v1"
+        fire(*arguments(endpoint))
+        done = fire(*arguments(endpoint, "--prompt", own), code=1)
+    assert "prompt_sha256" in done.stderr
+    assert len(server.asked) == 4
+
+
+def test_media_that_are_not_there_are_failures_and_the_others_are_asked(folder: Path, ask: Ask) -> None:
+    (folder / "items.tsv").write_text("doc_id\tmedia_url\na\tmedia/a.png\nb\thttps://example.org/b.png\n")
+    server = ChatServer()
+    done = ask(server)
+    assert "failed 2 times: https://example.org/b.png: an address" in done.stderr
+    assert [row[4] for row in table(folder)] == ["ok", "failed"] * 2
+    assert len(server.asked) == 2
+
+
+@pytest.mark.slow
+def test_twenty_failures_in_a_row_end_the_run(folder: Path, ask: Ask) -> None:
+    (folder / "queries.tsv").write_text(
+        "query_id\ttext\n" + "".join(f"q{n}\tcaption {n}\n" for n in range(30))
+    )
+    (folder / "pool.csv").write_text("query_id,doc_id\n" + "".join(f"q{n},a\n" for n in range(30)))
+    server = ChatServer(says=lambda *_: "maybe")
+    done = ask(server, "--at-once", "1", code=3)
+    assert "20 answers in a row failed, the last one: answered 'maybe'" in done.stderr
+    assert len(server.asked) == 20
+    assert len(read_machine_judgments(folder / "machine/toy")) == 20  # what had come is kept
+
+
+def test_the_manifest_says_where_media_went(folder: Path, ask: Ask) -> None:
+    ask(ChatServer(), "--send-media-to", "127.0.0.1")
+    manifest = json.loads((folder / "machine/toy/machine.csv.manifest.json").read_text())
+    assert manifest["parameters"]["send_media_to"] == "127.0.0.1"
+    assert set(manifest["inputs"]) == {"pool.csv", "queries.tsv", "items.tsv"}
+    assert manifest["counts"] == {"answers": 4, "failed": 0, "in_flight_when_killed": 0}
