@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import json
 import os
 import random
@@ -28,7 +29,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -310,7 +311,21 @@ def predictions() -> list[Target]:
         kind = {".h5": "hdf5", ".parquet": "parquet"}.get(path.suffix, "run")
         found.append(of(f"{kind} {path.name}", path.read_bytes(), ingest, request, path="m"))
         found.append(Target(f"{kind} {path.name}, scored", "m", path.read_bytes(), scored, ids))
-    return found
+    asked = replace(request, candidates="similarity")
+    return [*found, *(of(f"{kind} of a search", raw, ingest, asked, path="m") for kind, raw in searched())]
+
+
+def searched() -> list[tuple[str, bytes]]:
+    """Candidates of a vector search, which `read_candidates` takes, as an archive and as Parquet."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    ids, scores = np.array([[3, 0, -1], [1, 2, 0], [0, 1, 3]]), np.array([[3.0, 2, 0], [3, 3, 1], [2, 1, 0]])
+    archive, table = io.BytesIO(), io.BytesIO()
+    np.savez(archive, I=ids, D=scores)
+    parquet.write_table(pa.table({"ids": list(ids), "scores": list(scores)}), table)
+    return [("run", archive.getvalue()), ("parquet", table.getvalue())]
 
 
 def collections() -> list[Target]:
