@@ -107,6 +107,8 @@ COMMANDS = (
             (*TABLES, "collection/queries.tsv", "train.csv"), (), 10),
     Command("report html", "report html",
             (*TABLES, *SOURCES, *LABELS, *JUDGED, "collection/queries.tsv"), (), 25),
+    Command("gallery", "gallery", (*RUNS, *QRELS, *LABELS, *JUDGED, "collection/queries.tsv"),
+            ("gallery/data/*.js",), 10),
     Command("next-round", "next-round --budget 5000", (*JUDGED, *LABELS, *QRELS), ("plan/*/pool.csv",), 10),
     Command("status", "status", (), (), 1),
     Command("pool again", "pool --out again", (*RUNS, *QRELS, *POOL, *SOURCES, *JUDGED, "labels/labels.csv"),
@@ -211,6 +213,9 @@ def read(path: Path) -> Any:
     """Return a file's content as the fastest plain reader has it: pyarrow's, numpy's or json's."""
     if path.suffix == ".npy":
         return np.load(path)
+    if path.suffix == ".js":
+        text = path.read_text(encoding="utf-8")
+        return json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")
     if path.suffix == ".json":
         return json.loads(path.read_bytes())
     if path.suffix == ".parquet":
@@ -222,7 +227,7 @@ def read(path: Path) -> Any:
 
 def write(content: Any, suffix: str) -> None:
     """Write a table as CSV or Parquet into memory; JSON as json writes it."""
-    if suffix == ".json":
+    if suffix in (".json", ".js"):
         json.dumps(content, ensure_ascii=False)
     elif suffix == ".parquet":
         pq.write_table(content, pa.BufferOutputStream())

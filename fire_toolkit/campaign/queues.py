@@ -12,6 +12,7 @@ import pandas as pd
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import Tasks
 from fire_toolkit.tables.checks import Column, TableSpec, check_table, is_id
+from fire_toolkit.tables.design import RECHECK
 
 Assignments = NewType("Assignments", pd.DataFrame)
 
@@ -20,7 +21,7 @@ TASK = "task"
 OVERLAP = "overlap"
 CONTROL = "control"
 ADJUDICATION = "adjudication"
-KINDS = (TRAINING, TASK, OVERLAP, CONTROL, ADJUDICATION)
+KINDS = (TRAINING, TASK, OVERLAP, CONTROL, ADJUDICATION, RECHECK)
 
 ASSIGNMENTS = TableSpec(
     "assignments",
@@ -40,7 +41,8 @@ def check_assignments(table: pd.DataFrame, *, where: str = "") -> Assignments:
 
     position: 1-based place in the annotator's queue; kind: `training` (first in the queue, no vote),
     `task` (a pair's first annotator), `overlap` (its second), `control` (the answer is known, no vote),
-    `adjudication` (asked again). No annotator has a pair twice.
+    `adjudication` (asked again), `recheck` (asked again because somebody doubted the label). No annotator
+    has a pair twice.
     """
     return Assignments(check_table(ASSIGNMENTS, table, where=where))
 
@@ -106,7 +108,12 @@ def assign_tasks(
 
 
 def assign_round(
-    tasks: Tasks, annotators: Iterable[str], *, seen: pd.DataFrame, seed: int = 0
+    tasks: Tasks,
+    annotators: Iterable[str],
+    *,
+    seen: pd.DataFrame,
+    kind: str = ADJUDICATION,
+    seed: int = 0,
 ) -> Assignments:
     """Return who is asked again: each pair goes to one annotator who has not seen it.
 
@@ -114,10 +121,11 @@ def assign_round(
         tasks: the pairs to ask again; batches do not matter.
         annotators: ids of those who can be asked.
         seen: columns annotator_id and pair_id: who answered, skipped or was given which pair before.
+        kind: of the assignments.
         seed: as in `assign_tasks`.
 
     Returns:
-        One row of kind `adjudication` for each pair. Pairs that few can judge are given first, each to
+        One row for each pair. Pairs that few can judge are given first, each to
         the least loaded; so loads are as even as that allows, within one when everybody can judge all.
 
     Raises:
@@ -139,7 +147,7 @@ def assign_round(
     for pair in sorted(_shuffled(pairs, rng), key=lambda pair: len(able[pair])):
         name = min(able[pair], key=lambda name: (loads[name], name))
         loads[name] += 1
-        kinds[name][pair] = ADJUDICATION
+        kinds[name][pair] = kind
     return _queues({name: _random_order(kinds[name], rng) for name in names})
 
 

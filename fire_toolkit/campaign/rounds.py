@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.queues import CONTROL, TRAINING, assign_round, assign_tasks
+from fire_toolkit.campaign.queues import ADJUDICATION, CONTROL, TRAINING, assign_round, assign_tasks
 from fire_toolkit.campaign.records import SHARED, SHARED_OVERLAP, Round, queue_named, share_queues
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import Qrels, Tasks, check_qrels
@@ -74,6 +74,7 @@ def assign_next_round(
     *,
     retired: Collection[str] = (),
     number: int | None = None,
+    kind: str = ADJUDICATION,
     seed: int = 0,
 ) -> Round | None:
     """Return the next round: each pair goes to somebody who has not seen it.
@@ -85,10 +86,11 @@ def assign_next_round(
         annotators: who can be asked; nobody gets a pair that she was given or has answered.
         retired: who will answer no more: pairs do not wait for them.
         number: of the round; None: the one after the last of `rounds`.
+        kind: of its assignments.
         seed: of the queues.
 
     Returns:
-        The round (kind `adjudication`), or None when no pair is left.
+        The round, or None when no pair is left.
 
     Raises:
         JoinError: a pair that no round had as a task.
@@ -100,7 +102,9 @@ def assign_next_round(
         return None
     number = number or rounds[-1].number + 1
     numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1), round=number))
-    assigned = assign_round(numbered, annotators, seen=seen_pairs(rounds, ledger), seed=seed + number)
+    assigned = assign_round(
+        numbered, annotators, seen=seen_pairs(rounds, ledger), kind=kind, seed=seed + number
+    )
     nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
     return Round(number, numbered, assigned, nothing)
 

@@ -70,7 +70,7 @@ def demo(ctx: click.Context, out: str | None, seed: int, is_live: bool, on_label
         for words in (["import"], ["resolve", "--next-round"]):
             run_command(ctx, *words)
         _third_labels(ctx, world, seed, seen)
-        for words in (["augment"], ["score"], ["compare"], ["report", "html"]):
+        for words in (["augment"], ["score"], ["compare"], ["report", "html"], ["gallery"]):
             run_command(ctx, *words)
         _compare_with_truth(world)
     _say_what_next(root)
@@ -156,6 +156,7 @@ def _say_what_next(root: Path) -> None:
         f"cd {root}",
         "fire-toolkit status",
         "open report.html           # scores, agreement and what is uncertain, for your browser",
+        "open gallery/index.html    # every caption with each model's top clips, playing, and their labels",
         "fire-toolkit score --per-query --format csv | head",
         "fire-toolkit agree --by annotator_id",
         "fire-toolkit guideline caption-relevance-v1",

@@ -30,7 +30,7 @@ from fire_toolkit.resolution.design import (
 )
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import PAIR, pair_rows
-from fire_toolkit.tables.design import CLASSES, VERIFY
+from fire_toolkit.tables.design import CLASSES, RECHECK, VERIFY
 from fire_toolkit.workspace.manifests import write_files
 
 FILE = "design.csv"
@@ -44,12 +44,12 @@ def read_design(path: Path) -> pd.DataFrame:
         FormatError: an unknown class, a pair twice, a place or cells that are no numbers.
     """
     table = read_delimited(path, required=[*PAIR, "design_class"])
-    known = {"", *CLASSES, UNTIL_CONFIRMED}
+    known = {"", *CLASSES, RECHECK, UNTIL_CONFIRMED}
     wrong = table.loc[~table["design_class"].isin(known), "design_class"]
     if len(wrong):
         raise FormatError(
             f"{path}:{int(wrong.index[0]) + 2}: design_class {wrong.iloc[0]!r}; expected one of "
-            f"{', '.join((*CLASSES, UNTIL_CONFIRMED))}"
+            f"{', '.join((*CLASSES, RECHECK, UNTIL_CONFIRMED))}"
         )
     if table.duplicated(PAIR).any():
         again = " ".join(table.loc[table.duplicated(PAIR), PAIR].iloc[0])

@@ -12,6 +12,7 @@ import click
 import pandas as pd
 
 from fire_toolkit.campaign.progress import load_of
+from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import assign_next_round, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, give_out_files, handed_to
@@ -22,10 +23,14 @@ from fire_toolkit.cli.judged_files import next_number
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.new_pairs import pool_by
 from fire_toolkit.cli.options import reads
+from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
-from fire_toolkit.formats.tables.delimited import delimited_text
+from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.resolution import RoundPlan, plan_round
 from fire_toolkit.resolution.plan import STRATA
+from fire_toolkit.tables import Pool, check_pool
+from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.design import RECHECK
 
 RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 
@@ -67,6 +72,13 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     "names; its budget is that of [pool].",
 )
 @click.option(
+    "--recheck",
+    "marked",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Ask another vote on the pairs of a table with query_id and doc_id, as a `gallery` saves its marks.",
+)
+@click.option(
     "--annotator",
     "annotators",
     multiple=True,
@@ -89,6 +101,7 @@ def next_round(
     low_posterior: float | None,
     strategy: str | None,
     policy: str | None,
+    marked: Path | None,
     annotators: tuple[str, ...],
     dry_run: bool,
 ) -> None:
@@ -111,10 +124,20 @@ def next_round(
     With --policy what it asks again comes first; go on (judge, pull, resolve, next-round) until it asks
     nothing. Which pairs get further votes is kept in campaign/design.csv, and never hangs on a pair's own
     later votes, so that `score --honest` can correct C@k and P@k for errors.
+
+    With --recheck labels are looked at again because somebody doubts them. Such answers are of kind recheck:
+    they count for the label and in no rate of errors, and scores of such labels are not corrected for errors
+    (`resolve --without-rechecks` leaves these answers out).
     """
-    if strategy is not None:
-        _refuse_beside_strategy(budget, ask, random_share, low_posterior, policy, dry_run)
-        _ask_by(given, strategy, annotators)
+    if strategy is not None or marked is not None:
+        others = (budget, ask, random_share, low_posterior, policy, dry_run)
+        _refuse_beside("--strategy" if marked is None else "--recheck", *others)
+        if marked is None:
+            _ask_by(given, str(strategy), annotators)
+        elif strategy is not None:
+            raise click.UsageError("--recheck asks what its file names, --strategy what [pool] allows")
+        else:
+            _ask_marked(given, marked, annotators)
         return
     asked = _asked(ask, budget, random_share, low_posterior)
     given.needed("judgments"), given.needed("labels")
@@ -162,23 +185,52 @@ def next_round(
         say_next(*([carried] if campaign else [f"tasks {place} --overlap 0", known]))
 
 
-def _refuse_beside_strategy(*others: object) -> None:
+def _refuse_beside(alone: str, *others: object) -> None:
     options = ("--budget", "--ask", "--random-share", "--low-posterior", "--policy", "--dry-run")
     for option, value in zip(options, others, strict=True):
         if value not in (None, (), False):
-            raise click.UsageError(f"{option} is of pairs judged before; --strategy asks what [pool] allows")
+            raise click.UsageError(f"{option} is of pairs that the labels choose; {alone} goes by its own")
 
 
 def _ask_by(given: Given, strategy: str, annotators: tuple[str, ...]) -> None:
     """Pool by a strategy; the judged pairs that it wants another vote on become a round."""
-    campaign = begun_here()
     again, number = pool_by(given, strategy)
-    if not len(again):
-        return
+    if len(again):
+        _ask_again(given, again, number, annotators, {"strategy": strategy})
+
+
+def _ask_marked(given: Given, marked: Path, annotators: tuple[str, ...]) -> None:
+    """Ask another vote on the judged pairs of a file, as a round of class recheck."""
+    table = read_delimited(given.use(marked), required=PAIR)[PAIR].drop_duplicates(ignore_index=True)
+    judgments = given.judgments
+    is_judged = pair_rows(table, judgments) >= 0
+    if lost := int((~is_judged).sum()):
+        first = " ".join(table.loc[~is_judged].iloc[0])
+        say(f"note: {n_of(lost, 'pair')} of {marked} left out, which nobody judged (first: {first})")
+    if not is_judged.any():
+        raise UsageError(f"{marked}: none of its pairs was judged, so there is no label to look at again")
+    number = next_number(judgments)
+    again = check_pool(table[is_judged].assign(round=number, design_class=RECHECK))
+    _ask_again(given, again, number, annotators, {"recheck": marked.name}, kind=RECHECK)
+
+
+def _ask_again(
+    given: Given,
+    again: Pool,
+    number: int,
+    annotators: tuple[str, ...],
+    parameters: dict[str, Any],
+    kind: str = ADJUDICATION,
+) -> None:
+    """Make pairs a round: in a campaign its next one, elsewhere a pool."""
+    campaign = begun_here()
     seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
-    entry = _given_out(campaign, again, annotators, number, seed) if campaign else None
+    entry = _given_out(campaign, again, annotators, number, seed, kind) if campaign else None
+    if campaign and entry is None:
+        say("all of them wait for an answer in a round that has begun; nothing was written")
+        return
     place = given.out(f"plan/round-{number}")
-    given.write(place, {"pool.csv": again}, "next-round", {"strategy": strategy}, {"pairs": len(again)})
+    given.write(place, {"pool.csv": again}, "next-round", parameters, {"pairs": len(again)})
     if campaign and entry:
         begin(campaign.root, campaign.campaign, [entry])
     say(f"round {number}: {n_of(len(again), 'pair')} to ask again, in {place}")
@@ -213,7 +265,12 @@ def _asked(
 
 
 def _given_out(
-    campaign: Begun, pairs: pd.DataFrame, annotators: tuple[str, ...], number: int, seed: int
+    campaign: Begun,
+    pairs: pd.DataFrame,
+    annotators: tuple[str, ...],
+    number: int,
+    seed: int,
+    kind: str = ADJUDICATION,
 ) -> Round | None:
     """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
     carrier = campaign.rounds[-1].carrier
@@ -221,7 +278,7 @@ def _given_out(
     names = list(annotators or known or active_annotators(campaign))
     if carrier == BY_HAND:
         refuse_file_names(names)
-    options: dict[str, Any] = {"retired": campaign.retired, "number": number, "seed": seed}
+    options: dict[str, Any] = {"retired": campaign.retired, "number": number, "kind": kind, "seed": seed}
     entry = assign_next_round(pairs, campaign.rounds, campaign.ledger, names, **options)
     return replace(entry, carrier=carrier) if entry else None
 

@@ -29,7 +29,8 @@ from fire_toolkit.resolution import (
     resolve_in_full,
     settle_disputes,
 )
-from fire_toolkit.resolution.design import votes_in_order, with_design
+from fire_toolkit.resolution.design import rechecked_pairs, votes_in_order, with_design
+from fire_toolkit.resolution.design import without_rechecks as leave_out_rechecks
 from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
 
 
@@ -64,6 +65,12 @@ from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, ch
     "--count-unassigned", is_flag=True, help="Answers that were not asked of their annotator are votes too."
 )
 @click.option(
+    "--without-rechecks",
+    is_flag=True,
+    help="Leave out answers to pairs that were looked at again (`next-round --recheck`): labels by design, "
+    "which can be corrected for errors.",
+)
+@click.option(
     "--design",
     metavar="FILE",
     help="A table with query_id, doc_id and design_class (single, doubled, verify): how many votes each pair "
@@ -86,6 +93,7 @@ def resolve(
     adjudicators: tuple[str, ...],
     end: str,
     count_unassigned: bool,
+    without_rechecks: bool,
     design: str | None,
     ask_again: bool,
     sharing: str | None,
@@ -114,6 +122,8 @@ def resolve(
     grades = given.grades
     if not count_unassigned:
         table = _asked(table)
+    if without_rechecks:
+        table = leave_out_rechecks(table)
     shared: dict[str, int] = {}
     if sharing:
         table, shared = _shared(table, sharing, given)
@@ -125,7 +135,9 @@ def resolve(
     if (designed := design_of(given, design)) is not None:
         votes = votes_in_order(table, grades=grades)
         for name in ("labels.csv", "disputes.csv"):
-            resolved.tables[name] = with_design(resolved.tables[name], designed, votes)
+            resolved.tables[name] = with_design(
+                resolved.tables[name], designed, votes, rechecked_pairs(table)
+            )
     pools = {"next_round": next_round(disputes, round=next_number(table))} if ask_again else {}
     if original is not None:
         pools["rejected"] = rejected_originals(labels, original, round=next_number(table))
@@ -134,6 +146,7 @@ def resolve(
     parameters |= {"count_unassigned": True} if count_unassigned else {}
     if (rules := given.judged_by) and rules.level == "ordinal":
         parameters[GRADES] = {label: grade for label, grade in rules.grades.items() if grade is not None}
+    parameters |= {"without_rechecks": True} if without_rechecks else {}
     parameters |= {"excluded": given.excluded} if given.excluded else {}
     parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
     parameters |= {"share_judgments": sharing} if sharing else {}

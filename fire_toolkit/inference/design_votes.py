@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats
 from fire_toolkit.inference.label_errors import rates_without_thirds
-from fire_toolkit.tables.design import DOUBLED, OPEN, SINGLE, VERIFY, labels_by_design
+from fire_toolkit.tables.design import DOUBLED, OPEN, RECHECK, SINGLE, VERIFY, labels_by_design
 
 BANDS = ("1", "2 to 3", "4 and more")
 NO_DESIGN = "labels have no design class; `resolve --design FILE` says how many votes each pair was to get"
@@ -103,6 +103,12 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame, *, by_band: bo
 
 def _why_not(pairs: pd.DataFrame) -> str:
     """Return why labels by design cannot be corrected: what is not decided, or has no vote yet."""
+    if rechecked := int((pairs["design_class"] == RECHECK).sum()):
+        return (
+            f"{rechecked:,} pairs are of class {RECHECK}: asked again because somebody doubted their label, "
+            "so that no design tells how often it errs; `resolve --without-rechecks` makes labels without "
+            "these answers, and `audit-labels` corrects any labels"
+        )
     is_open = pairs["relevance"] == OPEN
     undecided = int((pairs["design_class"] == "").sum())
     if undecided == len(pairs):

@@ -21,6 +21,7 @@ from fire_toolkit.tables.design import (
     CLASSES,
     DOUBLED,
     OPEN,
+    RECHECK,
     SINGLE,
     VERIFY,
     label_by_design,
@@ -121,13 +122,14 @@ def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
     """Return each judged pair's votes in the order in which the design asked for them.
 
     That is by round, then first before second annotators of a round, then created_at. Votes without a
-    grade, and answers that nobody asked for, are left out.
+    grade, answers that nobody asked for, and those to a pair that was looked at again (kind `recheck`) are
+    left out.
 
     Returns:
         query_id, doc_id, design_votes (1 for a positive vote, else 0, in order; see `tables.design`), by
         query_id, doc_id; pairs without a vote have no row.
     """
-    asked = asked_judgments(judgments)
+    asked = without_rechecks(asked_judgments(judgments))
     relevance = asked["label"].map({label: grade for label, grade in grades.items() if grade is not None})
     votes = asked[relevance.notna().to_numpy()].assign(vote=(relevance.dropna() >= 1).astype(int))
     nothing = pd.Series(0, index=votes.index)
@@ -142,16 +144,40 @@ def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
     return pairs.assign(design_votes=pd.array(texts.to_numpy(), dtype="str"))
 
 
-def with_design(table: pd.DataFrame, design: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
+def without_rechecks(judgments: Judgments) -> Judgments:
+    """Return the judgments that were not asked because somebody doubted a label (kind `recheck`)."""
+    return Judgments(judgments[~_are_rechecks(judgments)])
+
+
+def rechecked_pairs(judgments: Judgments) -> pd.DataFrame:
+    """Return query_id and doc_id of the pairs with an answer of kind `recheck`, each once."""
+    found: pd.DataFrame = judgments.loc[_are_rechecks(judgments), PAIR]
+    return found.drop_duplicates(ignore_index=True)
+
+
+def _are_rechecks(judgments: Judgments) -> Any:
+    is_so = judgments["kind"] == RECHECK if "kind" in judgments else np.zeros(len(judgments), dtype=bool)
+    return np.asarray(is_so, dtype=bool)
+
+
+def with_design(
+    table: pd.DataFrame,
+    design: pd.DataFrame,
+    votes: pd.DataFrame,
+    rechecked: pd.DataFrame | None = None,
+) -> pd.DataFrame:
     """Return labels or disputes with the columns design_class and design_votes; empty where not known.
 
     Args:
         table: columns query_id, doc_id.
         design: of `design_pairs`, or query_id, doc_id and design_class.
         votes: of `votes_in_order`.
+        rechecked: of `rechecked_pairs`, whose class is `recheck` whatever the design says; None: none.
     """
     decided = decide_classes(design, votes)
     classes = np.append(decided["design_class"].to_numpy(dtype=object), "")[pair_rows(table, decided)]
+    if rechecked is not None:
+        classes = np.where(pair_rows(table, rechecked) >= 0, RECHECK, classes)
     given = np.append(votes["design_votes"].to_numpy(dtype=object), "")[pair_rows(table, votes)]
     texts = {"design_class": classes, "design_votes": given}
     return table.assign(**{name: pd.array(values, dtype="str") for name, values in texts.items()})
@@ -185,7 +211,7 @@ def decide_classes(design: pd.DataFrame, votes: pd.DataFrame) -> pd.DataFrame:
         order = np.lexsort((place, query))
         masks = [int(cells or "0", 16) for cells in design["cells"]]
         classes[order] = _walk(query[order], classes[order], given[order], [masks[row] for row in order])
-    elif unknown := sorted(set(classes) - {"", *CLASSES}):
+    elif unknown := sorted(set(classes) - {"", *CLASSES, RECHECK}):
         raise UsageError(
             f"design class {unknown[0]!r}; expected one of {', '.join(CLASSES)}, {UNTIL_CONFIRMED}"
         )

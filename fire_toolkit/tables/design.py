@@ -12,6 +12,7 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import TableError
 
 SINGLE, DOUBLED, VERIFY = "single", "doubled", "verify"
+RECHECK = "recheck"  # asked again because somebody doubted its label: no design, and no known errors
 CLASSES = (SINGLE, DOUBLED, VERIFY)
 DESIGN = ["design_class", "design_votes"]
 OPEN = -1
@@ -22,8 +23,8 @@ def label_by_design(design_class: str, votes: str) -> int:
 
     Args:
         design_class: `single`: the first vote; `doubled`: two votes, and a third one where they differ;
-            `verify`: one vote, a second one if it is positive, and a third one where they differ; empty:
-            not decided yet.
+            `verify`: one vote, a second one if it is positive, and a third one where they differ;
+            `recheck`: none, for its label hangs on who looked at it; empty: not decided yet.
         votes: the votes in the order of the design, 1 for positive: `1`, `00`, `101`. What comes after the
             last vote of the design is not read.
 
@@ -36,12 +37,12 @@ def label_by_design(design_class: str, votes: str) -> int:
         >>> label_by_design("doubled", "0"), label_by_design("single", "011")
         (-1, 0)
     """
-    if design_class not in ("", *CLASSES) or set(votes) - {"0", "1"}:
+    if design_class not in ("", *CLASSES, RECHECK) or set(votes) - {"0", "1"}:
         raise TableError(
             f"design class {design_class!r} with votes {votes!r}; expected one of {', '.join(CLASSES)}, and "
             "a 1 or 0 for each vote"
         )
-    if not design_class or not votes:
+    if design_class in ("", RECHECK) or not votes:
         return OPEN
     if design_class == SINGLE or (design_class == VERIFY and votes[0] == "0"):
         return int(votes[0])

@@ -512,7 +512,7 @@ def test_next_round_by_a_strategy_asks_new_pairs_and_judged_ones_again(
     fire("resolve")
     first = table_pairs(root / "pool/pool.csv")
     refused = fire("next-round", "--strategy", "one-new", "--budget", 3, code=2)
-    assert "--budget is of pairs judged before" in refused.stderr
+    assert "--budget is of pairs that the labels choose; --strategy goes by its own" in refused.stderr
     said = fire("next-round", "--strategy", "one-new").stderr
     again, pooled = rows(root / "plan/round-2/pool.csv"), rows(root / "pool/pool.csv")
     assert {(row["query_id"], row["doc_id"]) for row in again} == top_of("clip", 1)

@@ -154,6 +154,47 @@ def test_a_design_that_is_wrong_is_refused_with_its_line(
     assert told in refused.stderr
 
 
+@pytest.mark.slow
+def test_a_recheck_counts_for_the_label_and_in_no_rate(fire: Fire, begun: Path) -> None:
+    fire("tasks", "--annotators", "A,B,C,D", "--overlap", 0.8)
+    draw = np.random.default_rng(7)
+    list(judge(draw))
+    fire("import"), fire("resolve")
+    fire("next-round", "--ask", "dispute")  # the thirds, which the rates need
+    list(judge(draw))
+    fire("import"), fire("resolve")
+    lines = Path("collection/qrels.txt").read_text().splitlines()
+    originals = {(query, doc) for query, _, doc, _ in map(str.split, lines)}
+    before = {(row["query_id"], row["doc_id"]): row for row in rows(Path("labels/labels.csv"))}
+    doubted = [
+        pair for pair, row in before.items() if row["design_class"] == "single" and pair not in originals
+    ]
+    marks = "".join(f"{query},{doc}\n" for query, doc in doubted[:5])
+    Path("recheck.csv").write_text(f"query_id,doc_id\n{marks}q0,nobody-judged\n")
+    honest = ("score", "--honest", "-m", "C@5", "--resamples", 50)
+    corrected = fire(*honest).stderr
+    assert "corrected for error rates" in corrected
+    told = fire("next-round", "--recheck", "recheck.csv")
+    assert "1 pair of recheck.csv left out, which nobody judged (first: q0 nobody-judged)" in told.stderr
+    assert "5 pairs to ask again" in told.stderr
+    assert {row["design_class"] for row in rows(Path("plan/round-3/pool.csv"))} == {"recheck"}
+    assert "all of them wait for an answer" in fire("next-round", "--recheck", "recheck.csv").stderr
+    list(judge(draw))
+    fire("import"), fire("resolve")
+    again = [row for row in rows(Path("judgments/judgments.csv")) if row["kind"] == "recheck"]
+    assert {(row["query_id"], row["doc_id"]) for row in again} == set(doubted[:5])
+    tables = [*rows(Path("labels/labels.csv")), *rows(Path("labels/disputes.csv"))]
+    after = {(row["query_id"], row["doc_id"]): row for row in tables}
+    for pair in doubted[:5]:
+        assert after[pair]["design_class"] == "recheck"
+        assert after[pair]["design_votes"] == before[pair]["design_votes"]
+    refused = fire(*honest).stderr
+    assert "not corrected for errors of votes: 5 pairs are of class recheck" in refused
+    fire("resolve", "--without-rechecks")
+    assert {row["design_class"] for row in rows(Path("labels/labels.csv"))} == {"single", "doubled"}
+    assert fire(*honest).stderr == corrected
+
+
 def test_judgments_made_elsewhere_take_their_classes_from_a_file(fire: Fire, begun: Path) -> None:
     Path("design.csv").write_text("query_id,doc_id,design_class\nq0,d0,doubled\nq0,d1,single\n")
     answers = ["q0,d0,A,relevant", "q0,d0,B,irrelevant", "q0,d0,C,relevant", "q0,d1,A,irrelevant"]

@@ -4,15 +4,18 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.inference.design_votes import votes_by_design
 from fire_toolkit.resolution.design import (
     decide_classes,
     design_pairs,
     open_pairs,
+    rechecked_pairs,
     votes_in_order,
     with_design,
+    without_rechecks,
 )
 from fire_toolkit.tables import check_judgments, check_pool_sources, check_qrels
-from fire_toolkit.tables.design import label_by_design
+from fire_toolkit.tables.design import OPEN, label_by_design
 
 GRADES = {"no": 0, "yes": 1, "?": None}
 
@@ -98,6 +101,24 @@ def test_votes_stand_by_round_then_by_kind_and_escalations_are_none() -> None:
     known = pd.DataFrame({"query_id": "q", "doc_id": ["a", "z"]})
     found = with_design(known, design_pairs(pairs("a", "a")), votes)
     assert found[["design_class", "design_votes"]].values.tolist() == [["doubled", "101"], ["", ""]]
+
+
+def test_a_recheck_is_no_vote_of_the_design_and_makes_a_class_of_its_own() -> None:
+    table = pd.DataFrame({"query_id": "q", "doc_id": list("aab"), "annotator_id": list("uvu")})
+    table = table.assign(label=["yes", "no", "yes"], kind=["task", "recheck", "task"], round=[1, 2, 1])
+    judgments = check_judgments(table)
+    votes = votes_in_order(judgments, grades=GRADES)
+    known = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"]})
+    found = with_design(known, design_pairs(pairs("ab")), votes, rechecked_pairs(judgments))
+    assert found[["design_class", "design_votes"]].values.tolist() == [["recheck", "1"], ["single", "1"]]
+    assert label_by_design("recheck", "1") == OPEN
+    originals = (
+        check_qrels(pd.DataFrame({"query_id": ["q"], "doc_id": doc, "relevance": 1})) for doc in ("c", "a")
+    )
+    reasons = [votes_by_design(found, original).reason for original in originals]
+    assert reasons[0].startswith("1 pairs are of class recheck")
+    assert "recheck" not in reasons[1]  # a is an original positive, and taken as right
+    assert len(without_rechecks(judgments)) == 2
 
 
 def test_an_unknown_policy_and_missing_sources_are_refused() -> None:

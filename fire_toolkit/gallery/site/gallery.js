@@ -227,7 +227,8 @@ const gallery = (() => {
         node.append(button);
       } else node.append(make("span", "", words));
     }
-    if (!all.public) {
+    const isJudged = !["unjudged", "original", "shared"].includes(all.states[data.state[pair]]);
+    if (!all.public && isJudged) {
       const mark = make("button", "mark", "mark");
       mark.type = "button";
       mark.title = "Look at this label again";
@@ -330,7 +331,7 @@ const gallery = (() => {
     const was = isMarked(query, doc);
     marks = was ? marks.filter((pair) => pair[0] !== query || pair[1] !== doc) : [...marks, [query, doc]];
     keepMarks();
-    for (const node of document.querySelectorAll(".pair")) if (all.ids[here] === query && node.dataset.doc === doc) node.querySelector(".mark").setAttribute("aria-pressed", String(!was));
+    for (const node of document.querySelectorAll(".pair")) if (all.ids[here] === query && node.dataset.doc === doc) for (const mark of node.querySelectorAll(".mark")) mark.setAttribute("aria-pressed", String(!was));
     return !was;
   }
   const field = (text) => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -356,7 +357,7 @@ const gallery = (() => {
     if (event.key === "Tab" && !$("large").hidden) { event.preventDefault(); $("close").focus(); return; }
     if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
     else if (event.key === "/") { event.preventDefault(); choose("captions"); $("search").focus(); }
-    else if (event.key === "m" && !all.public) { const node = playing || document.activeElement.closest(".pair"); if (node) toggle(all.ids[here], node.dataset.doc); }
+    else if (event.key === "m" && !all.public) { const node = playing || document.activeElement.closest(".pair"); if (node && node.querySelector(".mark")) toggle(all.ids[here], node.dataset.doc); }
     else if (/^[1-9]$/.test(event.key) && numbered[event.key - 1]) { const node = numbered[event.key - 1]; if (playing === node) closeLarge(); else enlarge(node); }
   });
   $("list").addEventListener("scroll", draw, { passive: true });
