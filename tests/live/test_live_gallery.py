@@ -110,6 +110,16 @@ def test_hostile_texts_stay_texts(browser: Browser) -> None:
     assert browser.console() == []
 
 
+def test_marks_are_saved_as_a_table(browser: Browser, tmp_path: Path) -> None:
+    browser.save_downloads(tmp_path)
+    browser.click(".mark")
+    browser.click("[data-view=marks]")
+    browser.click("#download")
+    saved = browser.wait_for("the table", lambda: list(tmp_path.glob("recheck.csv")))[0]
+    browser.wait_for("all of it", lambda: saved.read_text() == "query_id,doc_id\n1,d1\n")
+    assert browser.console() == []
+
+
 def test_keys_filters_search_and_links(browser: Browser) -> None:
     browser.press("j")
     browser.wait_for("the second caption", lambda: browser.run(TITLE) == CAPTIONS["a/b,?#%"])

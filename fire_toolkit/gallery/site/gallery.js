@@ -61,15 +61,16 @@ const gallery = (() => {
   function makeReasons() {
     all.findings.forEach((finding, n) => {
       const shown = finding.query.length, count = shown < finding.n ? `first ${shown.toLocaleString("en")} of ${finding.n.toLocaleString("en")}` : finding.n.toLocaleString("en");
-      const option = make("option", "", `${finding.why} (${count})`);
+      const option = make("option", "", `${count}: ${finding.why}`);
       option.value = String(n);
       $("why").append(option);
     });
     $("why").onchange = list;
+    if (!all.findings.length) $("why").hidden = true;
   }
   function list() {
     if (view === "captions") rows = captions();
-    else if (view === "found") rows = found();
+    else if (view === "found") { rows = found(); $("reason").textContent = all.findings[Number($("why").value)]?.why ?? "Nothing was judged."; }
     else rows = marks.map(([query, doc]) => ({ n: place.get(query) ?? -1, query, doc, note: doc }));
     const one = view === "captions" ? "caption" : "pair";
     const of = view === "captions" && rows.length < all.ids.length ? ` of ${all.ids.length.toLocaleString("en")}` : "";
@@ -178,8 +179,10 @@ const gallery = (() => {
     $("main").replaceChildren(...parts);
     if (!columns.childElementCount) columns.remove();
     for (const screen of $("main").querySelectorAll(".screen")) watch.observe(screen);
-    const wanted = target && [...$("main").querySelectorAll(".pair")].find((node) => node.dataset.doc === target);
-    if (wanted) { wanted.classList.add("target"); wanted.scrollIntoView({ block: "nearest", inline: "nearest" }); } else $("main").scrollTop = 0;
+    const wanted = placed.map(([, node]) => node).filter((node) => target && node.dataset.doc === target);
+    for (const node of wanted) node.classList.add("target");
+    $("main").scrollTop = 0;
+    if (wanted.length) wanted[0].scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   function number(placed) {
     placed.sort((a, b) => a[0] - b[0] || 0);
@@ -229,9 +232,10 @@ const gallery = (() => {
     }
     const isJudged = !["unjudged", "original", "shared"].includes(all.states[data.state[pair]]);
     if (!all.public && isJudged) {
-      const mark = make("button", "mark", "mark");
+      const mark = make("button", "mark");
       mark.type = "button";
-      mark.title = "Look at this label again";
+      mark.title = "Mark: look at this label again (m)";
+      mark.setAttribute("aria-label", "Mark: look at this label again");
       mark.setAttribute("aria-pressed", String(isMarked(all.ids[n], id)));
       mark.onclick = () => mark.setAttribute("aria-pressed", String(toggle(all.ids[n], id)));
       node.append(mark);
@@ -260,6 +264,11 @@ const gallery = (() => {
     tip.append(content);
     document.body.append(tip);
     button.setAttribute("aria-describedby", "tip");
+    placeTip();
+  }
+  function placeTip() {
+    const tip = $("tip"), button = document.querySelector("[aria-describedby=tip]");
+    if (!tip || !button) return;
     const at = button.getBoundingClientRect(), size = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(4, Math.min(at.left, innerWidth - size.width - 4))}px`;
     tip.style.top = `${at.bottom + size.height + 6 < innerHeight ? at.bottom + 4 : Math.max(4, at.top - size.height - 4)}px`;
@@ -368,7 +377,7 @@ const gallery = (() => {
   $("clear").onclick = () => { marks = []; keepMarks(); for (const node of document.querySelectorAll(".mark")) node.setAttribute("aria-pressed", "false"); };
   $("close").onclick = closeLarge;
   $("skip").onclick = (event) => { event.preventDefault(); $("main").focus(); };
-  $("main").addEventListener("scroll", hideTip, { passive: true });
+  for (const part of [$("main"), window]) part.addEventListener("scroll", placeTip, { passive: true });
   for (const button of document.querySelectorAll("[data-view]")) button.onclick = () => choose(button.dataset.view);
   return { index: (data) => { index(data); keepMarks(); }, shard };
 })();
