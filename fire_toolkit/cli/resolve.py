@@ -120,10 +120,7 @@ def resolve(
     if given.values["judgments"] is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
         say(f"note: {due}")
     grades = given.grades
-    if not count_unassigned:
-        table = _asked(table)
-    if without_rechecks:
-        table = leave_out_rechecks(table)
+    table = _counted(table, count_unassigned=count_unassigned, without_rechecks=without_rechecks)
     shared: dict[str, int] = {}
     if sharing:
         table, shared = _shared(table, sharing, given)
@@ -143,10 +140,10 @@ def resolve(
         pools["rejected"] = rejected_originals(labels, original, round=next_number(table))
         counts["rejected_originals"] = len(pools["rejected"])
     parameters: dict[str, Any] = {"rule": rule} | ({"disputes": end} if end != "unjudged" else {})
-    parameters |= {"count_unassigned": True} if count_unassigned else {}
+    chosen = {"count_unassigned": count_unassigned, "without_rechecks": without_rechecks}
+    parameters |= {name: True for name, is_so in chosen.items() if is_so}
     if (rules := given.judged_by) and rules.level == "ordinal":
         parameters[GRADES] = {label: grade for label, grade in rules.grades.items() if grade is not None}
-    parameters |= {"without_rechecks": True} if without_rechecks else {}
     parameters |= {"excluded": given.excluded} if given.excluded else {}
     parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
     parameters |= {"share_judgments": sharing} if sharing else {}
@@ -163,6 +160,12 @@ def resolve(
     else:
         known = "" if current_workspace() else f" --qrels {given.hint('QRELS')}"
         say_next(f"augment{known} --labels {folder / 'labels.csv'} --out {folder / 'augmented.txt'}")
+
+
+def _counted(judgments: Judgments, *, count_unassigned: bool, without_rechecks: bool) -> Judgments:
+    """Return the judgments that count; say how many were not asked of their annotator."""
+    counted = leave_out_rechecks(judgments) if without_rechecks else judgments
+    return counted if count_unassigned else _asked(counted)
 
 
 def _asked(judgments: Judgments) -> Judgments:
