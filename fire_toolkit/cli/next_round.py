@@ -130,14 +130,8 @@ def next_round(
     (`resolve --without-rechecks` leaves these answers out).
     """
     if strategy is not None or marked is not None:
-        others = (budget, ask, random_share, low_posterior, policy, dry_run)
-        _refuse_beside("--strategy" if marked is None else "--recheck", *others)
-        if marked is None:
-            _ask_by(given, str(strategy), annotators)
-        elif strategy is not None:
-            raise click.UsageError("--recheck asks what its file names, --strategy what [pool] allows")
-        else:
-            _ask_marked(given, marked, annotators)
+        _refuse_beside(strategy, marked, budget, ask, random_share, low_posterior, policy, dry_run)
+        _ask_marked(given, marked, annotators) if marked else _ask_by(given, str(strategy), annotators)
         return
     asked = _asked(ask, budget, random_share, low_posterior)
     given.needed("judgments"), given.needed("labels")
@@ -149,13 +143,7 @@ def next_round(
     number = next_number(table)
     place = given.out(f"plan/round-{number}")
     seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
-    numbers: dict[str, Any] = {
-        "ask": asked,
-        "budget": budget,
-        "random_share": RANDOM_SHARE if random_share is None else random_share,
-        "low_posterior": LOW_POSTERIOR if low_posterior is None else low_posterior,
-        "seed": seed,
-    }
+    numbers = _numbers(asked, budget, random_share, low_posterior, seed)
     planned = plan_round(
         table,
         disputes=given.disputes,
@@ -185,7 +173,28 @@ def next_round(
         say_next(*([carried] if campaign else [f"tasks {place} --overlap 0", known]))
 
 
-def _refuse_beside(alone: str, *others: object) -> None:
+def _numbers(
+    asked: tuple[str, ...],
+    budget: int | None,
+    random_share: float | None,
+    low_posterior: float | None,
+    seed: int,
+) -> dict[str, Any]:
+    """Return what a plan is made by, defaults where nothing is given."""
+    return {
+        "ask": asked,
+        "budget": budget,
+        "random_share": RANDOM_SHARE if random_share is None else random_share,
+        "low_posterior": LOW_POSTERIOR if low_posterior is None else low_posterior,
+        "seed": seed,
+    }
+
+
+def _refuse_beside(strategy: str | None, marked: Path | None, *others: object) -> None:
+    """Refuse options of pairs that the labels choose beside what chooses pairs by itself."""
+    if strategy is not None and marked is not None:
+        raise click.UsageError("--recheck asks what its file names, --strategy what [pool] allows")
+    alone = "--recheck" if strategy is None else "--strategy"
     options = ("--budget", "--ask", "--random-share", "--low-posterior", "--policy", "--dry-run")
     for option, value in zip(options, others, strict=True):
         if value not in (None, (), False):

@@ -101,6 +101,11 @@ class Browser:
         wanted = {"behavior": "allow", "downloadPath": str(folder)}
         self._call("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": wanted})
 
+    def before_each_page(self, script: str) -> None:
+        """Run a script in each page from now on, before its own."""
+        command = {"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": script}}
+        self._call("POST", "/goog/cdp/execute", command)
+
     def console(self) -> list[str]:
         """Return what the console said since it was last asked: errors, refusals of a policy."""
         return [str(entry["message"]) for entry in self._call("POST", "/se/log", {"type": "browser"})]
