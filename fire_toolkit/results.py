@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +20,7 @@ class Result:
     """What a result of several parts can do: its parts have names, and unpack in their order.
 
     table: the part that matters most. notes: sentences on what the table does not say. A notebook shows
-    the table and the notes; `to_latex` gives both for a paper.
+    the table, what is in all parts, and the notes; `to_latex` gives table and notes for a paper.
     """
 
     __slots__ = ()
@@ -41,14 +42,67 @@ class Result:
         """Return the table as LaTeX (booktabs), each note below it as a comment."""
         return drawn_table(self.table, "latex", digits) + "".join(f"% note: {note}\n" for note in self.notes)
 
+    @property
+    def basis(self) -> str:
+        """Return what is in each part, in words: rows, and how many queries, docs, runs and annotators."""
+        parts: Sequence[object] = self  # type: ignore[assignment]
+        names: Sequence[str] = self._fields  # type: ignore[attr-defined]
+        found = [(name, part) for name, part in zip(names, parts, strict=True) if name != "notes"]
+        return "; ".join(words for name, part in found if (words := _part_in_words(name, part)))
+
+    def _table_html(self) -> str:
+        return drawn_table(self.table.head(_MOST_ROWS), "html", 4)
+
     def _repr_html_(self) -> str:
-        table = self.table
-        more = [f"{len(table):,} rows, the first {_MOST_ROWS} shown"] if len(table) > _MOST_ROWS else []
-        return shown_html(drawn_table(table.head(_MOST_ROWS), "html", 4), [*more, *self.notes])
+        n_rows = len(self.table)
+        more = [f"{n_rows:,} rows, the first {_MOST_ROWS} shown"] if n_rows > _MOST_ROWS else []
+        return shown_html(self._table_html(), [f"rests on: {self.basis}", *more, *self.notes])
+
+
+class Shown:
+    """What a notebook shows of a single thing: its plain fields, one a row.
+
+    `shown_fields` says which; by default those of a dataclass that are text, numbers or paths.
+    """
+
+    __slots__ = ()
+
+    def shown_fields(self) -> Mapping[str, object]:
+        """Return name → value of what is shown."""
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        values = {name: getattr(self, name) for name in names}
+        return {
+            name: value
+            for name, value in values.items()
+            if isinstance(value, str | int | float) or hasattr(value, "__fspath__")
+        }
+
+    def _repr_html_(self) -> str:
+        rows = [[name, _cell(value, 4)] for name, value in self.shown_fields().items()]
+        return drawn_text(rows, [type(self).__name__, ""], "html", align="left")
+
+
+_COUNTED = {"query_id": "queries", "doc_id": "docs", "run_id": "runs", "annotator_id": "annotators"}
+
+
+def _part_in_words(name: str, part: object) -> str:
+    """Return what a part of a result holds; empty for a part that is neither a table nor a number."""
+    if isinstance(part, int | float):
+        return f"{name} {_cell(part, 4)}"
+    if isinstance(part, Mapping):
+        return (
+            f"{name}: {', '.join(f'{key} {_cell(value, 4)}' for key, value in part.items())}" if part else ""
+        )
+    if not hasattr(part, "columns"):
+        return ""
+    table = cast("pd.DataFrame", part)
+    counted = {key: what for key, what in _COUNTED.items() if key in table.columns and len(table)}
+    counts = ", ".join(f"{table[key].nunique():,} {what}" for key, what in counted.items())
+    return f"{name}: {len(table):,} rows" + (f" ({counts})" if counts else "")
 
 
 def shown_html(table: str, notes: Sequence[object]) -> str:
-    """Return a table's HTML and the notes below it."""
+    """Return a table's HTML and the notes below it, whose text is escaped."""
     items = "".join(f"<li>{html.escape(str(note))}</li>" for note in notes)
     return table + (f"<ul>{items}</ul>" if items else "")
 

@@ -1,5 +1,6 @@
 """Results of several parts have one shape: names, an order, a main table, notes; and a form for papers."""
 
+import html
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -61,7 +62,46 @@ def test_every_result_has_a_table_notes_and_a_form_for_papers(name: str) -> None
     assert latex.count("% note: ") == len(result.notes)
     page = result._repr_html_()
     assert page.startswith("<table>")
-    assert page.count("<li>") >= len(result.notes)
+    assert page.count("<li>") >= len(result.notes) + 1
+    assert f"<li>rests on: {html.escape(result.basis)}</li>" in page
+    assert f"{result._fields[0]}: {len(first):,} rows" in result.basis
+
+
+def test_a_notebook_says_what_a_result_rests_on() -> None:
+    # the top two: of query 1 a and c by clip_b, b and c by ssb; of query 2 b and a by both
+    assert RESULTS["pool_runs"].basis.startswith(
+        "pool: 5 rows (2 queries, 3 docs); sources: 8 rows (2 queries, 3 docs, 2 runs); counts: runs 2, "
+    )
+    found = RESULTS["augment_qrels"].basis
+    assert found == "qrels: 3 rows (2 queries, 2 docs); changes: 3 rows (2 queries, 2 docs)"
+
+
+HOSTILE = "<script>alert(1)</script>&"
+
+
+def test_what_a_notebook_shows_is_text(tmp_path: Path) -> None:
+    ids = pd.DataFrame({"query_id": [HOSTILE, "2"], "doc_id": ["a", "b"], "relevance": 1})
+    qrels = check_qrels(ids)
+    run = fire.run_from_matrix([[0.9, 0.1], [0.2, 0.7]], [HOSTILE, "2"], ["a", "b"], HOSTILE)
+    file = tmp_path / f"{HOSTILE.replace('/', '')}.csv"
+    file.write_text(f"query_id,text\n1,{HOSTILE}\n")
+    alpha = fire.krippendorff_alpha(fire.read_judgments(SAMPLE / "judgments.csv").judgments)
+    shown = {
+        "qrels": qrels,
+        "run": run,
+        "pool": fire.pool_runs([run], depth=2),
+        "scores": fire.score_runs([run], qrels, ["C@1"]),
+        "collection": fire.read_collection([file]),
+        "measure": fire.parse_measure("AP@10"),
+        "guideline": fire.read_guideline("caption-relevance-v1"),
+        "alpha": alpha,
+    }
+    pages = {name: each._repr_html_() for name, each in shown.items()}
+    assert {name for name, page in pages.items() if "<script" in page} == set()
+    assert {name for name, page in pages.items() if "&lt;script&gt;" in page} >= {"qrels", "pool", "scores"}
+    assert f"<td>{alpha.value:.4f}" in pages["alpha"]
+    assert "Does the caption describe this video?" in pages["guideline"]
+    assert "AP@10" in pages["measure"]
 
 
 def test_every_public_function_of_several_parts_returns_a_result() -> None:

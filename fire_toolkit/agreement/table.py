@@ -17,6 +17,7 @@ from fire_toolkit.agreement.sample import measure
 from fire_toolkit.agreement.times import DERIVED, add_times
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.errors import UsageError
+from fire_toolkit.results import Shown
 from fire_toolkit.tables import AGREEMENT, Agreement, Judgments, first_round
 from fire_toolkit.tables.columns import code_pairs
 
@@ -39,7 +40,7 @@ TOO_NARROW = "pairs are drawn one by one, and captions have {:.1f} each; --clust
 
 
 @dataclass(frozen=True)
-class Coefficient:
+class Coefficient(Shown):
     """A statistic of agreement and what it rests on.
 
     value: nan when undefined, and then `note` says why; n_units: pairs with at least one vote;

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 
 from fire_toolkit.errors import TableError
+from fire_toolkit.results import Shown
 from fire_toolkit.tables.checks import is_id
 
 RELEVANCE = "relevance"
@@ -47,7 +48,7 @@ class GuidelineFlag:
 
 
 @dataclass(frozen=True)
-class Guideline:
+class Guideline(Shown):
     """A version of the question that annotators answer.
 
     labels: in the order of their grades, which is the order of ordinal statistics; text: the
@@ -85,6 +86,16 @@ class Guideline:
         """The key of each label and flag."""
         entries: tuple[GuidelineLabel | GuidelineFlag, ...] = (*self.labels, *self.flags)
         return {entry.name: entry.hotkey for entry in entries}
+
+    def shown_fields(self) -> Mapping[str, object]:
+        """Return the question and its labels, with grade and description."""
+        grades = {
+            label.name: "no vote" if label.relevance is None else label.relevance for label in self.labels
+        }
+        labels = {
+            f"label {label.name}": f"{grades[label.name]}: {label.description}" for label in self.labels
+        }
+        return {"name": self.name, "question": self.question, **labels, "sha256": self.sha256}
 
     @property
     def record(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from fire_toolkit.arrays import Floats, mean
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.matching.judged_ranking import JudgedRanking
+from fire_toolkit.results import Shown
 
 if TYPE_CHECKING:
     from fire_toolkit.matching.ties import TiedRanking
@@ -50,7 +51,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Definition:
+class Definition(Shown):
     """A measure before its cutoff and parameters are chosen; every file of measures registers some.
 
     Attributes:
@@ -132,13 +133,17 @@ class Definition:
         k = "" if self.cutoff == "none" else "@10"
         return f"{self.name}{_arguments(needed)}{k}{self._suffix}"
 
+    def shown_fields(self) -> Mapping[str, object]:
+        """Return what a reader of its numbers needs to know."""
+        return {name: getattr(self, name) for name in ("name", "summary", "source", "convention", "unit")}
+
     @property
     def _suffix(self) -> str:
         return f"/{self.variant}" if self.variant else ""
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(Shown):
     """A definition with its cutoff, parameters and modifiers: what `parse_measure` returns.
 
     k: the cutoff, None when there is none; arguments: one value for each parameter; level: the grade
@@ -163,6 +168,10 @@ class Measure:
 
     def __str__(self) -> str:
         return self.name
+
+    def shown_fields(self) -> Mapping[str, object]:
+        """Return the name, and what its definition shows."""
+        return {**self.definition.shown_fields(), "name": self.name}
 
     @property
     def depth(self) -> int | None:

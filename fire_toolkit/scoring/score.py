@@ -16,7 +16,7 @@ from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.depths import Reach, note_depths
 from fire_toolkit.measures.stored_runs import AnyRun, join_stored, list_stored
-from fire_toolkit.results import Result, shown_html
+from fire_toolkit.results import Result
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.scoring.judging import judge_tied
 from fire_toolkit.scoring.notes import (
@@ -48,8 +48,8 @@ class Scoring(_Scoring, Result):
         drawn = drawn_scores(self.scores, "latex", digits=digits, transpose=transpose)
         return drawn + "".join(f"% note: {note}\n" for note in self.notes)
 
-    def _repr_html_(self) -> str:
-        return shown_html(drawn_scores(self.scores, "html"), self.notes)
+    def _table_html(self) -> str:
+        return drawn_scores(self.scores, "html")
 
 
 def score_runs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.releases import collection_files, is_release
 from fire_toolkit.formats.runs.hints import not_the_file
 from fire_toolkit.plugins import Registry
+from fire_toolkit.results import Shown
 
 
 @dataclass(frozen=True)
@@ -116,11 +117,21 @@ def _seen(source: Source) -> str:
     return f"{len(source.raw):,} bytes of no text" if source.raw.strip() else "an empty file"
 
 
-class ReadCollection(NamedTuple):
-    """What `read_collection` returns: the collection, and what each file was recognised as."""
-
+class _ReadCollection(NamedTuple):
     collection: Collection
     recognised: list[Recognised]
+
+
+class ReadCollection(_ReadCollection, Shown):
+    """What `read_collection` returns: the collection, and what each file was recognised as."""
+
+    __slots__ = ()
+
+    def shown_fields(self) -> Mapping[str, object]:
+        """Return how many rows each table has, what each file is, and the notes."""
+        files = {str(each.path): f"{each.reader}: {each.why}" for each in self.recognised}
+        notes = {f"note {n}": note for n, note in enumerate(self.collection.notes, start=1)}
+        return {**self.collection.counts, **files, **notes}
 
 
 def read_collection(paths: Sequence[str | Path], *, split: str | None = None) -> ReadCollection:

@@ -20,6 +20,7 @@ from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judge_matrix import PairRanks, rank_pairs
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell, drop_own_items
 from fire_toolkit.matching.ranking import top
+from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run, check_run
 from fire_toolkit.tables.checks import are_ids
 
@@ -27,7 +28,7 @@ _CHUNK_CELLS = 1 << 20
 
 
 @dataclass(frozen=True)
-class MatrixRun:
+class MatrixRun(Shown):
     """A matrix of queries × docs in a file, as one run of all its docs.
 
     If the docs at a query's lowest score are a flood, they are not docs of the run, as in `rank_matrix`.

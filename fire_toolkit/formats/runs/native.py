@@ -29,6 +29,7 @@ from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.kernels import as_input, compiled
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
+from fire_toolkit.results import Shown
 from fire_toolkit.tables import Run
 from fire_toolkit.tables.checks import are_ids
 from fire_toolkit.tables.columns import has_repeat_within
@@ -116,7 +117,7 @@ def _metadata(file: Any) -> dict[bytes, bytes]:
 
 
 @dataclass(frozen=True)
-class NativeRunFile:
+class NativeRunFile(Shown):
     """A run in the toolkit's own file, which is read a block of queries at a time.
 
     run_id: the one in the file, unless another is given. own_items: the doc of each query that is left
