@@ -167,6 +167,12 @@ def _notes(judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:
             f"{n_unassigned} of {len(judgments)} judgments were not assigned to their annotator "
             f"(kind {UNASSIGNED})"
         )
+    n_elsewhere = int((judgments["kind"] == ELSEWHERE).sum())
+    if n_elsewhere:
+        yield (
+            f"{n_elsewhere} of {len(judgments)} judgments were made elsewhere (kind {ELSEWHERE}); agreement "
+            "takes them as given without sight of other answers"
+        )
     n_lost = int((dropped["reason"] == NO_PAIR).sum())
     if n_lost:
         yield (

@@ -17,6 +17,7 @@ from fire_toolkit.campaign.records import QueueName, Round, queue_named
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import Grades, Guideline
+from fire_toolkit.tables import ELSEWHERE
 
 Pair = tuple[str, str]
 
@@ -124,7 +125,8 @@ def median_seconds(answers: Iterable[_Seen]) -> float:
 def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[QueueName, str], _Seen]:
     """Return the answer of each queue to each pair: a vote before a skip, a later before an earlier one."""
     answers = classify_answers(latest_answers(ledger), rounds)
-    answers = answers[(answers["state"] != DELETED) & (answers["pair_id"] != "")].sort_values("updated_at")
+    is_asked = (answers["state"] != DELETED) & (answers["pair_id"] != "") & (answers["kind"] != ELSEWHERE)
+    answers = answers[is_asked].sort_values("updated_at")
     found: dict[tuple[QueueName, str], _Seen] = {}
     columns = (answers[name] for name in ("queue", "round", "annotator_id", "pair_id", "answer"))
     for queue, number, annotator_id, pair, answer in zip(*columns, strict=True):

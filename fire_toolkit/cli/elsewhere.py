@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fire_toolkit.campaign.carrier import fetched
+from fire_toolkit.campaign.carrier import Fetched, fetched
 from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
 from fire_toolkit.campaign.records import LEDGER_FOLDER
 from fire_toolkit.cli.common import current_workspace, relative_path
@@ -33,7 +33,6 @@ from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 
 PEOPLE_KEY = "people.key"
 _LOSS = "without it, the same people get other pseudonyms, and their answers count twice when imported again"
-_OF_LEDGER = "ledger/"
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,11 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
         return
     if refusals:
         raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")
-    _add(given, workspace.root, files, labels, understood, known, source=_source(asked))
+    added = _add(workspace.root, files, labels, known, source=_source(asked))
+    notes = _notes(understood, files, known)
+    derive_judgments(
+        workspace.root, replace(added, notes=tuple(notes)), stage="import", as_json=given.as_json
+    )
 
 
 def _source(asked: Elsewhere) -> str:
@@ -207,16 +210,14 @@ def _show(
 
 
 def _add(
-    given: Given,
     root: Path,
     files: Sequence[FoundFile],
     labels: LabelMap,
-    understood: Understood,
     known: Mapping[str, Collection[str] | None],
     *,
     source: str,
-) -> None:
-    """Add the answers to the ledger and make the judgments from it."""
+) -> Fetched:
+    """Add the answers to the ledger. The files themselves, with people's names, can be deleted after that."""
     _take_earlier_exports(root)
     key = make_key(private_folder() / PEOPLE_KEY, _LOSS)
     index = LedgerIndex(root / LEDGER_FOLDER)
@@ -228,9 +229,7 @@ def _add(
         rows = ledger_rows(file, labels, name_of=name_of, known=known, seen_at=time_now())
         index.add_answers(new_rows(rows, index))
         index.write()
-    notes = _notes(understood, files, known)
-    added = fetched(index.counts, n_projects=len(files), notes=notes)
-    derive_judgments(root, added, stage="import", exports=given, as_json=given.as_json)
+    return fetched(index.counts, n_projects=len(files))
 
 
 def _take_earlier_exports(root: Path) -> None:

@@ -47,7 +47,7 @@ COLUMNS = {
     "comment": "What the annotator wrote.",
     "origin": "How the answer came about.",
     "round": "Round in which the pair was asked.",
-    "kind": "What the answer was asked for: a first label, the planned overlap, a later round.",
+    "kind": "What the answer was asked for: a first label, the planned overlap, a later round; or elsewhere.",
     "guideline": "The guideline judged by.",
     "occasion": "Which time the annotator was asked about the pair, by design.",
     "inclusion_probability": "Probability with which the pair was drawn.",
