@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 SKIP = "-"  # in the place of a label: the answer is no vote; in that of a column: do not read it
 AMONG_RESPONSES = "@responses"
+BY_FILE, BY_FOLDER = "@file", "@folder"  # in the place of a column: whose the answers are, its name says
 WHERE = "elsewhere"  # the entry of a row's answer that says with which tool it was given
 
 

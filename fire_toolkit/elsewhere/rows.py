@@ -18,7 +18,7 @@ from fire_toolkit.campaign.ledger_rows import answer_text, says_the_same
 from fire_toolkit.campaign.task_json import ROUND
 from fire_toolkit.campaign.tasks import pair_id
 from fire_toolkit.campaign.votes import DELETED
-from fire_toolkit.elsewhere.found import SKIP, WHERE, Found, FoundFile
+from fire_toolkit.elsewhere.found import BY_FILE, SKIP, WHERE, Found, FoundFile
 from fire_toolkit.elsewhere.labels import LabelMap
 from fire_toolkit.guidelines.model import COMMENT, RELEVANCE
 
@@ -57,6 +57,8 @@ def ledger_rows(
     """
     times: dict[tuple[str, str], int] = {}
     rows = []
+    names_somebody = file.roles.get("annotator") == BY_FILE
+    source = "file:" + (f"{file.tool} of one person" if names_somebody else Path(file.path).name)
     for answer in sorted(file.answers, key=lambda answer: (answer.updated_at, answer.number)):
         ids = {"query": answer.query_id, "doc": answer.doc_id}
         if any(there is not None and ids[role] not in there for role, there in known.items()):
@@ -67,7 +69,7 @@ def ledger_rows(
         content = _content(answer, labels, file.tool, seen_at)
         rows.append(
             {
-                "source": f"file:{Path(file.path).name}",
+                "source": source,
                 "project": "",
                 "annotation": f"{name}#{pair}#{answer.key or times[name, pair]}",
                 "updated_at": content["updated_at"],

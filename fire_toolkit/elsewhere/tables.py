@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.elsewhere.found import AMONG_RESPONSES, SKIP, Found, FoundFile
+from fire_toolkit.elsewhere.found import AMONG_RESPONSES, BY_FILE, BY_FOLDER, SKIP, Found, FoundFile
 from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, own_roles, tool_of
 from fire_toolkit.elsewhere.values import (
     columns_of,
@@ -26,7 +26,7 @@ from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables.checks import is_id
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
-_OF_THE_FILE = ("@file", "@folder")
+_OF_THE_FILE = (BY_FILE, BY_FOLDER)
 _MERGED = ("all", "project", "dataset")  # doccano's file of everybody's labels together
 _UNKNOWN = {"time": "when", "seconds": "how long it took", "round": "the round (all count as round 1)"}
 _SHOWN = 12
@@ -106,7 +106,7 @@ def _finders(path: Path, roles: Mapping[str, str], names: Sequence[str]) -> dict
     found: dict[str, _Finder] = {}
     for role, name in roles.items():
         if role == "annotator" and name in _OF_THE_FILE:
-            value = path.resolve().parent.name if name == "@folder" else _stem(path)
+            value = path.resolve().parent.name if name == BY_FOLDER else _stem(path)
             found[role] = _always(value)
             continue
         finder = value_finder(name, names)
@@ -137,7 +137,7 @@ def _check_roles(path: Path, tool: Tool, roles: Mapping[str, str], names: Sequen
             f"{path}: which column is {' and which '.join(missing)}? Type --columns {example}{of_file}; "
             f"found ({tool.name}): {_some(names)}"
         )
-    if tool.name == "doccano" and roles["annotator"] == "@file" and _stem(path) in _MERGED:
+    if tool.name == "doccano" and roles["annotator"] == BY_FILE and _stem(path) in _MERGED:
         raise FormatError(
             f"{path}: the labels of everybody together, so whose they are is lost; export a project without "
             "shared annotations, which gives a file for each person"

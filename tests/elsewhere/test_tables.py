@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from fire_toolkit.campaign.ledger import read_ledger
+
 Fire = Callable[..., Result]
 Votes = Callable[[], list[tuple[str, ...]]]
 Table = Callable[[str], list[Mapping[str, str]]]
@@ -190,6 +192,8 @@ def test_doccano_has_a_file_for_each_person(fire: Fire, workspace: Path, votes: 
     done = fire("import", "ann.jsonl", "bob.jsonl", *columns, *YES_NO)
     assert votes() == [("NA", "v1", "relevant")]
     assert "bob.jsonl: 1 without an answer" in done.stderr
+    kept = read_ledger(Path("ledger"))
+    assert set(kept["source"]) == {"file:doccano of one person"}
     assert "whose they are is lost" in fire("import", "all.jsonl", *columns, *YES_NO, code=1).stderr
 
 
