@@ -1,0 +1,89 @@
+"""Frames of a clip: which ones, when, and what a clip that cannot be read says."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from fire_toolkit.errors import FireError, FormatError
+from fire_toolkit.machines.pictures import Album, local_part
+from fire_toolkit.media.frames import sample_frames
+
+av = pytest.importorskip("av")
+N_FRAMES, RATE = 50, 25
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seconds whose frames grow brighter: the n-th has a grey of 4 n."""
+    path = tmp_path_factory.mktemp("clip") / "clip.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=RATE, options={"crf": "1", "g": "12"})
+        stream.width, stream.height, stream.pix_fmt = 128, 96, "yuv420p"
+        for number in range(N_FRAMES):
+            picture = np.full((96, 128, 3), 4 * number, dtype=np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode())
+    return path
+
+
+def greys(frames: list[bytes]) -> list[float]:
+    return [float(np.asarray(Image.open(io.BytesIO(frame)).convert("L")).mean()) for frame in frames]
+
+
+@pytest.mark.parametrize(
+    ("n_frames", "part", "seconds"),
+    [
+        (1, {}, [1.0]),
+        (4, {}, [0.24, 0.72, 1.24, 1.72]),  # shown at .25, .75, 1.25 and 1.75 s
+        (2, {"start_s": 1.0}, [1.24, 1.72]),
+        (2, {"start_s": 0.4, "end_s": 0.8}, [0.48, 0.68]),
+    ],
+)
+def test_frames_are_the_middles_of_equal_parts(
+    clip: Path, n_frames: int, part: dict[str, float], seconds: list[float]
+) -> None:
+    frames = sample_frames(clip, n_frames=n_frames, longest_px=64, **part)
+    assert [frame.seconds for frame in frames] == pytest.approx(seconds, abs=1e-6)
+    expected = [4 * round(second * RATE) for second in seconds]
+    assert greys([frame.jpeg for frame in frames]) == pytest.approx(expected, abs=4)
+    assert Image.open(io.BytesIO(frames[0].jpeg)).size == (64, 48)
+
+
+def test_the_same_clip_gives_the_same_bytes(clip: Path) -> None:
+    assert sample_frames(clip, n_frames=3, longest_px=64) == sample_frames(clip, n_frames=3, longest_px=64)
+
+
+def test_a_clip_of_few_frames_gives_each_once(clip: Path) -> None:
+    frames = sample_frames(clip, n_frames=64, longest_px=128, start_s=0.0, end_s=0.2)
+    assert [frame.seconds for frame in frames] == pytest.approx([0.0, 0.04, 0.08, 0.12, 0.16])
+
+
+def test_what_cannot_be_read_says_so_in_one_line(tmp_path: Path, clip: Path) -> None:
+    (tmp_path / "text.mp4").write_text("no video")
+    with pytest.raises(FormatError, match=r"text\.mp4: no frames can be read"):
+        sample_frames(tmp_path / "text.mp4", n_frames=2, longest_px=64)
+    with pytest.raises(FormatError, match="2 s long, no part from 5 to 2 s"):
+        sample_frames(clip, n_frames=2, longest_px=64, start_s=5)
+    for url, message in (
+        ("https://example.org/v.mp4", "an address; machine judges are shown files"),
+        ("gone.mp4", "no such file"),
+    ):
+        with pytest.raises(FireError, match=message):
+            local_part(url, tmp_path)
+
+
+def test_images_are_shown_as_they_are_and_clips_as_frames(tmp_path: Path, clip: Path) -> None:
+    image = io.BytesIO()
+    Image.new("RGB", (9, 9)).save(image, "PNG")
+    (tmp_path / "picture").write_bytes(image.getvalue())
+    Image.new("RGB", (9, 9)).save(tmp_path / "old.bmp")
+    album = Album(tmp_path, n_frames=2, frame_px=64)
+    assert album.pictures("picture").shown == (("image/png", image.getvalue()),)
+    part = album.pictures(f"{clip}#t=1,2")
+    assert part.frames == "1.24;1.72"
+    assert [kind for kind, _ in part.shown] == ["image/jpeg"] * 2
+    with pytest.raises(FormatError, match="a picture as BMP, expected jpeg, png, gif, webp; convert it"):
+        album.pictures("old.bmp")
