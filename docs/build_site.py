@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "docs", "examples")
 PARTS = {
     "Begin": ["tutorial"],
-    "Label": ["pools", "plan", "campaign", "media", "guidelines", "agreement", "noise"],
+    "Label": ["pools", "plan", "campaign", "media", "guidelines", "agreement", "noise", "machines"],
     "Score and publish": ["comparison", "measures", "gallery", "release"],
     "Data": ["collections", "formats", "data-model"],
     "Look up": ["commands", "plugins", "benchmarks"],

@@ -97,12 +97,14 @@ def test_a_caption_stands_as_data_in_the_users_message_and_can_end_nothing() -> 
     assert user["content"][1]["image_url"]["url"] == "data:image/png;base64,iVBORw=="
 
 
-@pytest.mark.parametrize("name", ["caption-relevance-v1", "caption-image-relevance-v1"])
-def test_each_shipped_prompt_was_written_for_the_guideline_as_it_is(name: str) -> None:
-    assert name in list_guidelines()
+@pytest.mark.parametrize("name", list_guidelines())
+def test_each_shipped_prompt_was_written_for_its_guideline_as_it_is(name: str) -> None:
     prompt, rules = read_prompt(name)
     assert prompt.guideline_sha256 == read_guideline(name).sha256 == rules.sha256
-    assert (prompt.positive_words, prompt.graded_words) == ({"yes"}, {"yes", "no"})
+    graded = {label for label, grade in rules.grades.items() if grade is not None}
+    assert {prompt.answers[word] for word in prompt.graded_words} == graded
+    positive = {label for label in graded if (rules.grades[label] or 0) > 0}
+    assert {prompt.answers[word] for word in prompt.positive_words} == positive
 
 
 @pytest.mark.parametrize(
