@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement import agreement_intervals
+from fire_toolkit.agreement.table import ALPHA_BOUNDS
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.machines.check_groups import (
@@ -52,7 +53,8 @@ class MachineCheck(_MachineCheck, Result):
     statistics: statistic, value, low, high, n_pairs, n_queries, note; calibration: by score, n_pairs,
     score_low, score_high, mean_score, share_positive, low, high; groups: kind (`all`, `run`, `rank`, or the
     column of queries), group, n_pairs, people and judge (shares called positive), overrating (judge
-    less people), low, high, excess (overrating less that of all other pairs), excess_low, excess_high.
+    less people), low, high, excess (what the judge calls relevant beyond what it would if it did as in all
+    other pairs that people called the same), excess_low, excess_high.
     """
 
     __slots__ = ()
@@ -258,7 +260,10 @@ def _agreement_rows(
     )
     n_queries = int(judgments["query_id"].nunique())
     for row in found.to_dict("records"):
-        notes = [of_whom, *(str(row[name]) for name in ("note", "interval_note") if row[name])]
+        notes = [
+            of_whom,
+            *(row[name] for name in ("note", "interval_note") if row[name] not in ("", ALPHA_BOUNDS)),
+        ]
         values = (row["value"], row["low"], row["high"])
         yield (f"{row['statistic']}{suffix}", *values, int(row["n_pairable"]), n_queries, "; ".join(notes))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ N_BINS = 10
 PEOPLE, JUDGE = "people", "judge"
 BANDS = ((1, 1), (2, 5), (6, 10), (11, 20))
 _CELLS = 1 << 22
+_Ratio = Callable[[Floats, Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,39 @@ def _memberships(
             yield str(groups.name), value or "(none)", (of_pair == value).to_numpy(dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class _Rates:
+    """Shares of groups (the last axis) that are called relevant, by people and by the judge.
+
+    expected: what the judge would call relevant of a group if it did as in all other pairs that people
+    called the same.
+    """
+
+    people: Floats
+    judge: Floats
+    expected: Floats
+
+    @classmethod
+    def of(
+        cls,
+        own: Floats,
+        rest: Floats,
+        judge: Floats,
+        people: Floats,
+        ratio: Callable[[Floats, Floats], Floats],
+    ) -> _Rates:
+        """Return the rates; own, rest: the weights of pairs in each group, and outside of it."""
+        is_relevant = ratio(own * people, own)
+        of_rest = [ratio(rest * kind * judge, rest * kind) for kind in (people, 1 - people)]
+        expected = is_relevant * of_rest[0] + (1 - is_relevant) * of_rest[1]
+        return cls(is_relevant, ratio(own * judge, own), expected)
+
+    @property
+    def excess(self) -> Floats:
+        """What the judge calls relevant beyond that."""
+        return self.judge - self.expected
+
+
 def group_table(
     pairs: JudgedPairs, sources: PoolSources | None, groups: pd.Series | None, drawn: QueryDraws
 ) -> pd.DataFrame:
@@ -156,12 +190,12 @@ def group_table(
     judge = np.nan_to_num(pairs.judge)[:, None]
     people = pairs.people[:, None]
     own, rest = inside * weight, (1 - inside) * weight
-    rates = [_ratio(own * values, own) for values in (people, judge)]
-    here, others = (drawn.shares(part * (judge - people), part) for part in (own, rest))
-    excess = rates[1] - rates[0] - _ratio(rest * (judge - people), rest)
-    low, high = limits(here)
-    excess_low, excess_high = limits(here - others)
-    numbers = np.stack([*rates, rates[1] - rates[0], low, high, excess, excess_low, excess_high], axis=1)
+    plain = _Rates.of(own, rest, judge, people, _ratio)
+    drawn_rates = _Rates.of(own, rest, judge, people, drawn.shares)
+    low, high = limits(drawn_rates.judge - drawn_rates.people)
+    excess_low, excess_high = limits(drawn_rates.excess)
+    parts = (plain.people, plain.judge, plain.judge - plain.people, low, high, plain.excess)
+    numbers = np.stack([*parts, excess_low, excess_high], axis=1)
     numbers[n_pairs < LEAST_IN_GROUP] = np.nan
     table = pd.DataFrame(numbers, columns=columns[3:])
     keys = {"kind": [e[0] for e in named], "group": [e[1] for e in named], "n_pairs": n_pairs}

@@ -99,12 +99,34 @@ def test_what_is_overrated_by_run_and_rank() -> None:
     over = float((said - y)[is_own].mean())
     assert (kin["n_pairs"], kin["people"]) == (100, pytest.approx(y[is_own].mean()))
     assert kin["overrating"] == pytest.approx(over)
-    assert kin["excess"] == pytest.approx(over - float((said - y)[~is_own].mean()))
+    elsewhere = {kind: said[~is_own & (y == kind)].mean() for kind in (0, 1)}
+    expected = y[is_own].mean() * elsewhere[1] + (1 - y[is_own].mean()) * elsewhere[0]
+    assert kin["excess"] == pytest.approx(said[is_own].mean() - expected)
     assert kin["low"] < kin["overrating"] < kin["high"]
     assert kin["excess_low"] > 0.2  # it is told apart from the other run
     assert by["rank", "1"]["overrating"] == kin["overrating"]
     assert by["rank", "6-10"]["n_pairs"] == 300
     assert np.isnan(by["all", "all"]["excess"])
+
+
+def test_a_judge_that_errs_alike_everywhere_is_not_called_kin_to_a_run_that_finds_less() -> None:
+    """Of a run with few relevant pairs a judge overrates more; that is no excess."""
+    rng = np.random.default_rng(2)
+    n = 4000
+    is_poor = np.arange(n) % 2 == 0
+    relevance = (rng.random(n) < np.where(is_poor, 0.1, 0.6)).astype(int)
+    said = rng.random(n) < np.where(relevance == 1, 0.8, 0.3)
+    ids = {"query_id": [f"q{n % 200}" for n in range(n)], "doc_id": [f"d{n}" for n in range(n)]}
+    label = np.where(said, "relevant", "irrelevant")
+    pairs = pd.DataFrame({**ids, "relevance": relevance, "score": said * 1.0, "said": label})
+    rows = pairs[["query_id", "doc_id"]].assign(run_id=np.where(is_poor, "poor", "rich"), rank=1)
+    found = check_judge(
+        *tables(pairs), grades=GRADES, sources=check_pool_sources(rows), n_resamples=500
+    ).groups
+    poor = found[found["group"] == "poor"].iloc[0]
+    assert poor["low"] > 0.15  # .9 × .3 − .1 × .2 = .25
+    assert poor["excess_low"] < 0 < poor["excess_high"]
+    assert abs(poor["excess"]) < 0.03
 
 
 def test_pairs_drawn_with_known_chances_weigh_their_inverse() -> None:
