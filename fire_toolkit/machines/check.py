@@ -88,7 +88,8 @@ def check_judge(
         judgments: of people, for alpha between each vote and the judge, beside alpha among people; without
             it the judge is compared with the labels.
         sources: which run pooled which pair at which rank, for what is overrated by run and by rank.
-        pool: with inclusion_probability where the labelled pairs were drawn; each then weighs its inverse.
+        pool: with inclusion_probability where the labelled pairs were drawn; each then weighs its inverse,
+            and pairs without one are left out.
         groups: of queries, index query_id; its name is the groups' kind.
         threshold: from which score on an answer without label is positive; None: .5 where all scores lie in
             [0, 1], else such answers have no label.
@@ -117,7 +118,10 @@ def check_judge(
         1  cohen_kappa    0.8
         4          AUC    0.9
     """
-    pairs, n_unanswered = _joined(machine, labels, grades, pool, threshold)
+    both, n_unanswered = _answered(machine, labels)
+    chance = _chances(both, pool)
+    is_drawn = np.ones(len(both), dtype=bool) if chance is None else chance > 0
+    pairs = _as_arrays(both[is_drawn], None if chance is None else chance[is_drawn], grades, threshold)
     _refuse_few(pairs, least)
     drawn = QueryDraws(pairs.query, pairs.n_queries, n_resamples, seed)
     statistics = [*_agreements(pairs, judgments, grades), *_auc_rows(pairs, drawn)]
@@ -126,17 +130,11 @@ def check_judge(
         pd.DataFrame(statistics, columns=columns),
         calibration(pairs, drawn),
         group_table(pairs, sources, groups, drawn),
-        tuple(_remarks(pairs, n_unanswered, machine)),
+        tuple(_remarks(pairs, n_unanswered, None if chance is None else int((~is_drawn).sum()))),
     )
 
 
-def _joined(
-    machine: MachineJudgments,
-    labels: Labels,
-    grades: Mapping[str, float | None],
-    pool: Pool | None,
-    threshold: float | None,
-) -> tuple[JudgedPairs, int]:
+def _answered(machine: MachineJudgments, labels: Labels) -> tuple[pd.DataFrame, int]:
     """Return the labelled pairs with the judge's answer, and how many labelled pairs have none."""
     judges = machine["judge_id"].unique()
     if len(judges) != 1:
@@ -144,22 +142,33 @@ def _joined(
     people = labels.loc[labels["relevance"] >= 0, [*PAIR, "relevance"]]
     answers = one_answer_per_pair(machine).rename(columns={"label": "said"})
     both = people.merge(answers, on=PAIR).sort_values(PAIR, ignore_index=True)
-    weight: Floats = np.ones(len(both))
-    if pool is not None and "inclusion_probability" in pool.columns:
-        chance = both[PAIR].merge(pool[[*PAIR, "inclusion_probability"]], on=PAIR, how="left")
-        weight = 1 / chance["inclusion_probability"].fillna(1.0).to_numpy(dtype=np.float64)
-    codes, queries = pd.factorize(both["query_id"])
-    score = both["score"].to_numpy(dtype=np.float64)
-    pairs = JudgedPairs(
-        both,
+    return both, len(people) - len(both)
+
+
+def _chances(pairs: pd.DataFrame, pool: Pool | None) -> Floats | None:
+    """Return the chance with which each pair was drawn, 0 where it is not known; None: of none it is."""
+    if pool is None or "inclusion_probability" not in pool.columns:
+        return None
+    known = pairs[PAIR].merge(pool[[*PAIR, "inclusion_probability"]], on=PAIR, how="left")
+    chance = known["inclusion_probability"].fillna(0.0).to_numpy(dtype=np.float64)
+    return np.asarray(chance) if chance.any() else None
+
+
+def _as_arrays(
+    both: pd.DataFrame, chance: Floats | None, grades: Mapping[str, float | None], threshold: float | None
+) -> JudgedPairs:
+    table = both.reset_index(drop=True)
+    codes, queries = pd.factorize(table["query_id"])
+    score = table["score"].to_numpy(dtype=np.float64)
+    return JudgedPairs(
+        table,
         codes.astype(np.int64),
         len(queries),
-        np.asarray(both["relevance"] >= 1, dtype=np.float64),
-        _votes(both["said"], score, grades, threshold),
+        np.asarray(table["relevance"] >= 1, dtype=np.float64),
+        _votes(table["said"], score, grades, threshold),
         score,
-        np.asarray(weight, dtype=np.float64),
+        np.ones(len(table)) if chance is None else 1 / chance,
     )
-    return pairs, len(people) - len(both)
 
 
 def _votes(
@@ -217,7 +226,11 @@ def _agreements(
         return
     votes = _binary(asked_judgments(judgments), grades)
     if len(voted) >= LEAST_EACH:
-        each = votes.merge(voted.drop(columns=PEOPLE), on=PAIR).rename(columns={"vote": PEOPLE})
+        each = (
+            votes[[*PAIR, "annotator_id", "vote"]]
+            .merge(voted.drop(columns=PEOPLE), on=PAIR)
+            .rename(columns={"vote": PEOPLE})
+        )
         each["doc_id"] = each["doc_id"] + "|" + each["annotator_id"]
         if len(each) >= LEAST_EACH:
             yield from _agreement_rows(
@@ -287,7 +300,7 @@ def _auc_rows(pairs: JudgedPairs, drawn: QueryDraws) -> Iterator[tuple[object, .
     yield "AUC", value, float(low[0]), float(high[0]), n, n_queries, note
 
 
-def _remarks(pairs: JudgedPairs, n_unanswered: int, machine: MachineJudgments) -> Iterator[str]:
+def _remarks(pairs: JudgedPairs, n_unanswered: int, n_undrawn: int | None) -> Iterator[str]:
     n = len(pairs.people)
     yield f"{n:,} labelled pairs of {pairs.n_queries:,} queries, {int(pairs.people.sum()):,} of them relevant"
     if n_unanswered:
@@ -298,10 +311,15 @@ def _remarks(pairs: JudgedPairs, n_unanswered: int, machine: MachineJudgments) -
     n_silent = int(np.isnan(pairs.judge).sum())
     if n_silent and n_silent < n:
         yield f"{n_silent:,} answers are no votes (an escalation, or tied samples) and left out of agreement"
-    if (pairs.weight == 1).all():
+    if n_undrawn is None:
         yield (
             "the labelled pairs were not drawn with known chances: the figures are of these pairs, and of "
             "others only as far as these stand for them"
         )
     else:
         yield "pairs weigh the inverse of the chance with which they were drawn"
+        if n_undrawn:
+            yield (
+                f"{n_undrawn:,} labelled pairs left out, which were not drawn with a known chance: what an "
+                "order or the original qrels brought stands for nothing else"
+            )

@@ -70,7 +70,8 @@ def test_peoples_own_alpha_stands_beside_that_with_the_judge() -> None:
         for name in ("u", "v")
     ]
     votes = [each.assign(label=each["label"].map({1: "relevant", 0: "irrelevant"})) for each in votes]
-    judgments = check_judgments(pd.concat(votes)[["query_id", "doc_id", "annotator_id", "label"]])
+    columns = ["query_id", "doc_id", "annotator_id", "label", "inclusion_probability"]
+    judgments = check_judgments(pd.concat(votes).assign(inclusion_probability=1.0)[columns])
     found = check_judge(*tables(pairs), grades=GRADES, judgments=judgments, n_resamples=50).statistics
 
     def alpha(first: pd.Series, second: pd.Series) -> float:
@@ -141,6 +142,13 @@ def test_pairs_drawn_with_known_chances_weigh_their_inverse() -> None:
     everything = found.groups.iloc[0]
     assert everything["people"] == pytest.approx(np.average(pairs["relevance"], weights=1 / chance))
     assert "pairs weigh the inverse of the chance" in found.notes[-1]
+    kept = pool["doc_id"] < "d300"
+    chances = {"inclusion_probability": pool["inclusion_probability"].where(kept)}
+    some = check_pool(pool.assign(stratum=pool["stratum"].where(kept, ""), **chances))
+    part = check_judge(*tables(pairs), grades=GRADES, pool=some, n_resamples=50)
+    without = check_judge(*tables(pairs[pairs["doc_id"] < "d300"]), grades=GRADES, pool=pool, n_resamples=50)
+    assert part.statistics.equals(without.statistics)
+    assert "100 labelled pairs left out, which were not drawn with a known chance" in part.notes[-1]
     weight, y, score = 1 / chance, pairs["relevance"].to_numpy(), pairs["score"].to_numpy()
     above = (score[y == 1][:, None] > score[y == 0][None, :]).astype(float)
     by_hand = (above * weight[y == 1][:, None] * weight[y == 0][None, :]).sum() / (
