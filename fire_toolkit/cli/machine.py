@@ -10,7 +10,7 @@ import click
 from fire_toolkit.cli.common import FireGroup, n_of, say, say_next, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.machine_check import check
-from fire_toolkit.cli.machine_run import run
+from fire_toolkit.cli.machine_run import NO_BACKBONE, run
 from fire_toolkit.cli.options import reads
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.machine_scores import read_machine_scores
@@ -85,5 +85,5 @@ def import_(
         words += f"; {n_of(left, 'pair')} of the pool without an answer"
     given.summarise(counts, words)
     if not table["backbone"].any():
-        say("note: no --backbone: unknown counts as one that the runs share")
+        say(NO_BACKBONE)
     say_next(f"machine check {name}", "--labels LABELS")

@@ -42,6 +42,10 @@ from fire_toolkit.tables import MachineJudgments
 from fire_toolkit.tables.machine import OK
 
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
+NO_BACKBONE = (
+    "note: its backbone is not named (--backbone, or [machines.NAME] in fire.toml): it counts as one that "
+    "the runs share"
+)
 _RATES = {
     "injection": ("injection", ""),
     "where": ("where", ""),
@@ -267,7 +271,7 @@ def _ask(given: Given, work: _Work, options: dict[str, Any]) -> None:
     if (table["status"] == OK).any() and table["score"].isna().all() and work.judge.wants_logprobs:
         say("note: the server gives no probabilities of tokens: there are labels, and no P(yes)")
     if not work.backbone:
-        say("note: no --backbone: unknown counts as one that the runs share")
+        say(NO_BACKBONE)
     say_next(f"machine check {work.judge_id}", "--labels LABELS")
 
 

@@ -37,6 +37,7 @@ def workspace(folder: Path, *, with_judge: bool) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 def test_people_see_and_say_the_same_with_a_judge_and_without(tmp_path: Path) -> None:
     with_judge = workspace(tmp_path / "with", with_judge=True)
     assert with_judge == workspace(tmp_path / "without", with_judge=False)

@@ -40,6 +40,7 @@ def reads_pictures(caption: str, pictures: list[bytes]) -> str:
 @pytest.mark.parametrize(
     ("says", "flipped_captions", "flipped_frames"), [(honest, 0, 0), (obeys, 4, 0), (reads_pictures, 0, 4)]
 )
+@pytest.mark.slow
 def test_a_judge_that_obeys_is_found_out(
     folder: Path,
     ask: Callable[..., Result],
