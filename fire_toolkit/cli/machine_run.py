@@ -270,6 +270,8 @@ def _ask(given: Given, work: _Work, options: dict[str, Any]) -> None:
     _say_failures(table)
     if (table["status"] == OK).any() and table["score"].isna().all() and work.judge.wants_logprobs:
         say("note: the server gives no probabilities of tokens: there are labels, and no P(yes)")
+    if (versions := table["revision"].nunique()) > 1:
+        say(f"note: the server named {versions} versions of itself (column revision): answers may differ")
     if not work.backbone:
         say(NO_BACKBONE)
     say_next(f"machine check {work.judge_id}", "--labels LABELS")

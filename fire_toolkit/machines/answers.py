@@ -21,9 +21,9 @@ def read_answer(body: Any, prompt: Prompt) -> Answer:
 
     The text must be one of the prompt's words, in any case, with white space around it and at most a full
     stop after it. An answer that was cut off, filtered or refused, a call of a tool, several choices,
-    a further word: all are failures. P(yes) is the probability of the positive words among those with a
-    grade, at the token that answers; None where the server gives no probabilities, or where less than half of
-    the probability lies on these words.
+    a further word: all are failures, and final; a body that is no answer at all is not. P(yes) is the
+    probability of the positive words among those with a grade, at the token that answers; None where the
+    server gives no probabilities, or where less than half of the probability lies on these words.
 
     Examples:
         >>> prompt = Prompt("g-v1", "", 1, "", {"yes": "relevant", "no": "irrelevant"},
@@ -42,7 +42,7 @@ def read_answer(body: Any, prompt: Prompt) -> Answer:
     )
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
-        return replace(known, reason="no answer of the chat-completions protocol (choices)")
+        return replace(known, reason="no answer of the chat-completions protocol (choices)", is_final=False)
     message, content = _mapping(choices[0], "message"), _mapping(choices[0], "message").get("content")
     text = content if isinstance(content, str) else ""
     if reason := _unreadable(choices[0], message, content):

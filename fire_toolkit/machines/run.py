@@ -53,7 +53,7 @@ class Budget:
 
 
 class Spent:
-    """What a judge has cost so far, of the answers in its cache and of those that come.
+    """What a judge has cost so far, of the answers in its cache and of those that come, at today's price.
 
     n_lost: requests that may have been answered and paid for; they count at the mean of the answers.
     """
@@ -81,7 +81,8 @@ class Spent:
             return
         self._n_answers += 1
         self.tokens += answer.n_tokens_in + answer.n_tokens_out
-        self.money += answer.cost or 0.0
+        price = self._budget.price
+        self.money += (price.of(answer) if price else answer.cost) or 0.0
 
     def allows(self, n_more: int) -> bool:
         """Whether `n_more` further answers of the mean cost so far stay within the budget."""

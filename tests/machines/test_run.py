@@ -81,6 +81,17 @@ def test_a_request_that_failed_is_asked_again_and_only_that(folder: Path, ask: A
     assert [row[3] for row in table(folder)] == ["relevant"] * 2 + ["irrelevant"] * 2
 
 
+def test_an_error_in_the_place_of_an_answer_is_asked_again(folder: Path, ask: Ask) -> None:
+    server = ChatServer(first=[JSONResponse({"error": "overloaded"}), Response("<html>", 200)])
+    done = ask(server, "--at-once", "1")
+    assert "failed 2 times: no answer of the chat-completions protocol (choices)" in done.stderr
+    server.says = lambda caption, _: said("yes") | {"system_fingerprint": "fp2"}
+    again = ask(server)
+    assert len(server.asked) == 4 + 2
+    assert {row[4] for row in table(folder)} == {"ok"}
+    assert "note: the server named 2 versions of itself" in again.stderr
+
+
 @pytest.mark.slow
 def test_a_server_that_is_busy_is_given_the_time_that_it_asks_for(folder: Path, ask: Ask) -> None:
     busy = [Response("slow down", 429, {"Retry-After": "0.4"}), Response("", 503, {"Retry-After": "0"})]
@@ -172,13 +183,13 @@ def test_a_budget_ends_the_run_before_it_is_exceeded(folder: Path, ask: Ask) -> 
     done = ask(server, "--budget-tokens", "250", "--at-once", "1")  # 101 tokens an answer
     assert len(server.asked) == 2
     assert "the budget is spent: 2 not asked" in done.stderr
-    ask(server, "--budget", "0.000405", "--price", "1,1", "--at-once", "1")
-    assert len(server.asked) == 2 + 2  # earlier answers had no price; they cost nothing that is known
+    ask(server, "--budget", "0.000304", "--price", "1,1", "--at-once", "1")
+    assert len(server.asked) == 3  # earlier answers count, at the price that is named now
     server.says = lambda *_: said("yes") | {"usage": None}
     (folder / "queries.tsv").write_text("query_id\ttext\nq1\ta bird\nq2\ta fish\n")
     refused = ask(server, "--budget-tokens", "9999", "--at-once", "1", code=3)
     assert "does not say how many tokens an answer took" in refused.stderr
-    assert len(server.asked) == 5
+    assert len(server.asked) == 4
 
 
 @pytest.mark.slow
