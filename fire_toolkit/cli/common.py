@@ -80,9 +80,17 @@ def _end(message: str, code: int) -> None:
     click.get_current_context().exit(code)
 
 
+PROGRESS = f"{__name__}.progress"  # where the context keeps what wipes the line of progress
+
+
 def say(line: str) -> None:
-    """Print a line for a person, on stderr; a note that was said already is not said again."""
+    """Print a line for a person, on stderr; a note that was said already is not said again.
+
+    A line of progress that stands there is wiped first.
+    """
     context = click.get_current_context(silent=True)
+    if context and (wipe := context.find_root().meta.get(PROGRESS)):
+        wipe()
     if context and line.startswith("note: "):
         noted = context.find_root().meta.setdefault(f"{__name__}.notes", set())
         if line in noted:

@@ -21,6 +21,7 @@ from fire_toolkit.cli.common import (
     say,
 )
 from fire_toolkit.cli.locking import workspace_lock
+from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import FireError, UsageError
 
 
@@ -76,8 +77,8 @@ def release(
         raise UsageError("no fire.toml in this folder or above it: a release is made of a workspace")
     folder = out or relative_path(workspace.root / "releases" / version)
     wanted = Wanted(version, _checked_date(date), folder, previous, is_anonymous, allowed)
-    with workspace_lock():
-        counts = make_release(workspace, wanted)
+    with workspace_lock(), Progress() as tell:
+        counts = make_release(workspace, wanted, tell)
     say(
         f"{folder}: version {version}, {n_of(counts['qrels'], 'pair')} of which {counts['positives']:,} are "
         f"relevant, {n_of(counts['judgments'], 'judgment')} by {n_of(counts['annotators'], 'annotator')}"
@@ -105,8 +106,9 @@ def check(folder: Path, as_json: bool) -> None:
     from fire_toolkit.formats.releases import release_files
     from fire_toolkit.release.check import check_release
 
-    files = release_files(folder)
-    found = check_release(files)
+    with Progress(f"checking {folder}"):
+        files = release_files(folder)
+        found = check_release(files)
     if as_json:
         click.echo(json.dumps([each._asdict() for each in found], ensure_ascii=False))
     else:

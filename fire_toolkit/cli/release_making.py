@@ -17,6 +17,7 @@ from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.cli.methods_facts import workspace_facts
 from fire_toolkit.cli.release_files import Material, hashes_of, release_contents
 from fire_toolkit.cli.release_people import refuse_people, release_key
+from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import STAGE, release_version
@@ -49,8 +50,8 @@ class Wanted:
     allowed: Sequence[str]
 
 
-def make_release(workspace: Workspace, wanted: Wanted) -> Mapping[str, int]:
-    """Write a release of the workspace and return its counts.
+def make_release(workspace: Workspace, wanted: Wanted, tell: Progress) -> Mapping[str, int]:
+    """Write a release of the workspace and return its counts; `tell` shows what is being done.
 
     Raises:
         UsageError: no version, or an answer that is missing or wrong.
@@ -63,13 +64,18 @@ def make_release(workspace: Workspace, wanted: Wanted) -> Mapping[str, int]:
         raise FireError(f"{wanted.out}: is there already, and is not overwritten; take another version")
     answers, study, licences = (workspace.settings[name] for name in ("release", "study", "licences"))
     check_answers(answers, study, licences, is_anonymous=wanted.is_anonymous)
+    tell("looking whether all stages are done")
     _refuse_unfinished(workspace)
+    tell("reading the tables")
     given = Given({})
     material = _gather(workspace, given, wanted)
     previous = wanted.previous or _version_before(workspace, wanted.version)
     facts = _facts(workspace, given, wanted, material, previous)
+    tell("making the files")
     contents = release_contents(workspace, facts, material, previous)
+    tell(f"looking for names, addresses and tokens in {len(contents)} files")
     refuse_people(workspace, contents, material, allowed=wanted.allowed, is_anonymous=wanted.is_anonymous)
+    tell(f"writing {wanted.out}")
     _write(wanted, contents, given, facts)
     return facts.counts
 

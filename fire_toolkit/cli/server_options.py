@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.common import current_workspace
+from fire_toolkit.cli.common import PROGRESS, current_workspace
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
     SERVER_FOLDER,
@@ -87,6 +87,8 @@ class Progress:
     def __call__(self, words: str) -> None:
         """Show these words."""
         if sys.stderr.isatty():
+            if context := click.get_current_context(silent=True):
+                context.find_root().meta[PROGRESS] = self.clear
             click.echo("\r" + words.ljust(self._width), nl=False, err=True)
             self._width = len(words)
 
