@@ -19,7 +19,8 @@ from fire_toolkit.campaign.records import LEDGER_FOLDER
 from fire_toolkit.cli.common import n_of, relative_path, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, number_annotators
-from fire_toolkit.cli.server_options import Progress, stored_connection
+from fire_toolkit.cli.media import known_server
+from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.tables.delimited import read_delimited
@@ -226,7 +227,7 @@ class _Gallery:
         from fire_toolkit.campaign.ledger import read_ledger
         from fire_toolkit.campaign.tasks import split_pair_ids
 
-        connection = stored_connection()
+        connection = known_server()
         if self.wanted.is_public or connection is None or not (self.root / LEDGER_FOLDER).is_dir():
             return {}
         rows = read_ledger(self.root / LEDGER_FOLDER)

@@ -133,9 +133,14 @@ def _read_media(file: Path) -> ShownMedia:
 
 def known_origin(given: str | None) -> str:
     """Return scheme, host and port of Label Studio as given, else as known here; empty if it is not."""
-    url = given or os.environ.get(URL_VARIABLE)
-    found = Connection(checked_url(url), "") if url else stored_connection()
+    found = known_server(given)
     return found.page_origin if found else ""
+
+
+def known_server(given: str | None = None) -> Connection | None:
+    """Return Label Studio as given, else as environment or workspace name it; perhaps without a token."""
+    url = given or os.environ.get(URL_VARIABLE)
+    return Connection(checked_url(url), "") if url else stored_connection()
 
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})

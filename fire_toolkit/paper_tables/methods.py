@@ -168,6 +168,8 @@ def _procedure(facts: MethodFacts) -> Iterator[str]:
             f"{n.get('overlap', 0):,} pairs were assigned to a second annotator by design, "
             f"{n.get('adjudication', 0):,} were asked again in later rounds."
         )
+        if n.get("recheck"):
+            yield f"{n['recheck']:,} more were asked again because somebody doubted their label."
         if n.get("training") or n.get("control"):
             yield (
                 f"Queues held {n.get('training', 0):,} training tasks and {n.get('control', 0):,} controls, "

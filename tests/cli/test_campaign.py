@@ -24,9 +24,10 @@ from click.testing import CliRunner, Result
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
-from fake_api import TOKEN, FakeServer
+from fake_api import TOKEN, URL, FakeServer
 
 from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.cli import listening, main
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.guidelines.label_config import config_sha256
@@ -744,3 +745,20 @@ def test_a_real_disk_without_room_stops_a_pull_and_room_lets_it_go_on(
         assert list((workspace / "ledger").glob(".*")) == []
     finally:
         subprocess.run(["umount", str(workspace / "ledger")], check=True)
+
+
+def test_a_gallery_links_the_tasks(workspace: Path, server: FakeServer) -> None:
+    push_all()
+    answer_all(server, {2: "relevant", 3: "irrelevant"})
+    run("pull"), run("resolve")
+    Path("collection/qrels.txt").write_text("".join(f"q{n} 0 v{n} 1\n" for n in range(8)))
+    Path("runs/one.run").write_text("".join(f"q{n} Q0 v{n} 1 1 one\n" for n in range(8)))
+    run("gallery")
+    text = Path("gallery/data/0000.js").read_text()
+    shard = json.loads(f"[{text[text.index('(') + 1 : text.rindex(')')]}]")[1]
+    assert len(shard["links"]) == 8
+    for place, link in shard["links"]:
+        project, task = map(int, re.fullmatch(rf"{URL}/projects/(\d+)/data\?task=(\d+)", link).groups())
+        assert server.tasks[task]["project"] == project
+        doc = shard["docs"][shard["doc"][place]]
+        assert split_pair_id(server.tasks[task]["data"]["pair_id"]) == (doc.replace("v", "q"), doc)

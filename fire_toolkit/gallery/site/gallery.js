@@ -19,7 +19,7 @@ const gallery = (() => {
     $("title").textContent = `Gallery: ${all.title}`;
     $("subtitle").textContent = all.subtitle;
     marks = loadMarks();
-    if (all.public) document.querySelector("[data-view=marks]").hidden = true;
+    if (all.public) document.querySelector("[data-view=marks]").hidden = $("key-of-marks").hidden = true;
     makeFilters();
     $("only").open = innerWidth > 760;
     makeReasons();
@@ -312,6 +312,7 @@ const gallery = (() => {
     if (words) stage.append(words.cloneNode(true));
     stage.append(name);
     $("large").hidden = false;
+    $("body").inert = true;
     $("close").focus();
   }
   function closeLarge() {
@@ -320,6 +321,7 @@ const gallery = (() => {
     if (video) { video.pause(); video.removeAttribute("src"); video.load(); }
     $("stage").replaceChildren();
     $("large").hidden = true;
+    $("body").inert = false;
     const back = playing && playing.isConnected ? playing.querySelector(".screen") : null;
     playing = null;
     (back || $("main")).focus({ preventScroll: true });
@@ -363,7 +365,6 @@ const gallery = (() => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") { if ($("tip")) hideTip(); else if (!$("large").hidden) closeLarge(); else if (document.activeElement === $("search")) $("search").blur(); return; }
     if (["INPUT", "SELECT", "TEXTAREA"].includes(document.activeElement.tagName)) return;
-    if (event.key === "Tab" && !$("large").hidden) { event.preventDefault(); $("close").focus(); return; }
     if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
     else if (event.key === "/") { event.preventDefault(); choose("captions"); $("search").focus(); }
     else if (event.key === "m" && !all.public) { const node = playing || document.activeElement.closest(".pair"); if (node && node.querySelector(".mark")) toggle(all.ids[here], node.dataset.doc); }
