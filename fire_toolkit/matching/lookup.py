@@ -18,6 +18,8 @@ from fire_toolkit.arrays import (
 )
 from fire_toolkit.kernels import LIGHT_STEPS, compiled
 
+_FEW_JUDGED = 4  # of a query: so many comparisons of all docs are faster than one search
+
 
 def find_judged(
     doc: Codes,
@@ -49,16 +51,44 @@ def find_judged(
         )
         return found
     start, counts = rows[0], rows[1] - rows[0]
-    queries: Ints = np.arange(start.size, dtype=np.int64)
-    query, row = np.repeat(queries, counts), rows_of_lists(start, counts)
+    row = rows_of_lists(start, counts)
+    if np.diff(judged_start).max(initial=0) <= _FEW_JUDGED:
+        kept, place = _compare_each(doc[row], counts, judged, judged_start)
+    else:
+        kept, place = _look_up(doc[row], counts, judged, judged_start, n_docs)
+    found_row = row[kept]
+    query = np.searchsorted(np.cumsum(counts), kept, side="right")
+    found_rank = rank[found_row] if rank.size else found_row - start[query] + 1
+    return query, found_rank.astype(np.float64), relevance[place]
+
+
+def _compare_each(doc: Codes, counts: Ints, judged: Codes, judged_start: Ints) -> tuple[Ints, Ints]:
+    """Return which entries of lists are judged, and their places among `judged`, by comparing each of these.
+
+    doc: of the lists, one after the other; counts: their lengths.
+    """
+    first, n_judged = judged_start[:-1], np.diff(judged_start)
+    found, places = [], []
+    for number in range(n_judged.max(initial=0)):
+        has_one = n_judged > number
+        place = np.where(has_one, first + number, 0)
+        kept = np.flatnonzero(doc == np.repeat(np.where(has_one, judged[place], -1), counts))
+        found.append(kept)
+        places.append(place[np.searchsorted(np.cumsum(counts), kept, side="right")])
+    kept, place = (np.concatenate([np.empty(0, dtype=np.int64), *parts]) for parts in (found, places))
+    order = np.argsort(kept, kind="stable")
+    return kept[order], place[order]
+
+
+def _look_up(doc: Codes, counts: Ints, judged: Codes, judged_start: Ints, n_docs: int) -> tuple[Ints, Ints]:
+    """Return what `_compare_each` does, by the sorted keys of all judged docs."""
+    queries: Ints = np.arange(counts.size, dtype=np.int64)
     place = np.flatnonzero(judged >= 0)
     keys: Ints = np.repeat(queries, np.diff(judged_start))[place] * n_docs + judged[place]
     order = np.argsort(keys, kind="stable")
-    at = find_pairs(query * n_docs + doc[row], keys[order], start.size * n_docs)
+    at = find_pairs(np.repeat(queries, counts) * n_docs + doc, keys[order], counts.size * n_docs)
     kept = np.flatnonzero(at >= 0)
-    found_row = row[kept]
-    found_rank = rank[found_row] if rank.size else found_row - start[query[kept]] + 1
-    return query[kept], found_rank.astype(np.float64), relevance[place[order[at[kept]]]]
+    return kept, place[order[at[kept]]]
 
 
 def take_positives(query: Ints, rank: Floats, relevance: Ints) -> tuple[Ints, Floats, Ints, Ints]:
