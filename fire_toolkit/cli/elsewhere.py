@@ -114,6 +114,8 @@ def import_elsewhere(given: Given, paths: Sequence[Path], asked: Elsewhere) -> N
     if asked.dry_run:
         _show(files, understood, refusals, known, as_json=given.as_json)
         return
+    if not any(file.answers for file in files):
+        refusals = ["no answer in it"]
     if refusals:
         raise FormatError(f"{', '.join(file.path for file in files)}: {'; '.join(refusals)}")
     added = _add(workspace.root, files, labels, known, source=_source(asked))

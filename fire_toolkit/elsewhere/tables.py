@@ -63,7 +63,7 @@ def read_elsewhere_table(
     roles = own_roles(tool, names, columns)
     roles = {role: name for role, name in roles.items() if name != SKIP}
     find = _finders(path, roles, names)
-    if "annotator" not in find and any(_is_responses(find["label"](record)) for record in records[:1000]):
+    if "annotator" not in find and _are_responses(find["label"], records):
         roles["annotator"] = AMONG_RESPONSES
     _check_roles(path, tool, roles, names)
     left_out: Counter[str] = Counter()
@@ -172,8 +172,13 @@ class _Rows:
         value = self._get("label", record)
         worker, status = self._get("annotator", record), self._get("status", record)
         if self._roles["annotator"] == AMONG_RESPONSES:
-            self._n_without_status += sum("status" not in each for each in value or ())
-            return [_Response(each.get("user_id"), each["value"], each.get("status")) for each in value or ()]
+            responses = value or []
+            if not _are_of_people(responses):
+                raise FormatError(
+                    f"{self._roles['label']}: expected a list of responses with user_id and value"
+                )
+            self._n_without_status += sum("status" not in each for each in responses)
+            return [_Response(each["user_id"], each["value"], each.get("status")) for each in responses]
         if isinstance(worker, list):
             values = value if isinstance(value, list) else []
             states = status if isinstance(status, list) else [None] * len(values)
@@ -280,11 +285,21 @@ class _Rows:
         return notes
 
 
-def _is_responses(value: Any) -> bool:
-    return (
-        isinstance(value, list)
-        and bool(value)
-        and all(isinstance(each, dict) and {"value", "user_id"} <= set(each) for each in value)
+def _are_responses(find: _Finder, records: Sequence[Record]) -> bool:
+    """Return whether answers are lists of responses, each with its annotator, as Argilla has them."""
+    for record in records:
+        try:
+            value = find(record)
+        except FormatError:
+            return False  # said with its row where the row is read
+        if value:
+            return _are_of_people(value)
+    return False
+
+
+def _are_of_people(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each, dict) and {"value", "user_id"} <= set(each) for each in value
     )
 
 

@@ -182,6 +182,9 @@ def test_argilla_flat_and_nested(fire: Fire, workspace: Path, votes: Votes) -> N
     done = fire("import", "nested.json", "--columns", columns, *YES_NO)
     assert votes() == [("007", "v1", "irrelevant"), ("007", "v1", "relevant"), ("NA", "v1", "relevant")]
     assert "2 responses do not say whether they were submitted" in done.stderr
+    Path("nested.json").write_text(json.dumps([nested, nested | {"responses": {"match": "Yes"}}]))
+    error = fire("import", "nested.json", "--columns", columns, *YES_NO, code=1).stderr
+    assert "nested.json: row 2: responses.match: expected a list of responses" in error
 
 
 def test_doccano_has_a_file_for_each_person(fire: Fire, workspace: Path, votes: Votes) -> None:
@@ -321,6 +324,16 @@ def test_what_is_wrong_is_said_with_its_row(
         words
         in fire("import", save_csv("t.csv", [row | change]), "--columns", columns, *YES_NO, code=1).stderr
     )
+
+
+def test_a_table_without_answers_is_refused(fire: Fire, workspace: Path) -> None:
+    file = save_csv("t.csv", [{"who": "a", "q": "NA", "d": "v1", "said": ""}])
+    columns = ("--columns", "annotator=who,query=q,doc=d,label=said")
+    assert "t.csv: no answer in it" in fire("import", file, *columns, code=1).stderr
+    assert not Path("judgments").exists()
+    file = save_csv("t.csv", [{"who": "a", "q": "NA", "d": "v1", "said": "{bad"}])
+    columns = ("--columns", "annotator=who,query=q,doc=d,label=said.match")
+    assert "t.csv: row 1: " in fire("import", file, *columns, code=1).stderr
 
 
 def test_a_table_without_its_columns_named_says_what_to_type(fire: Fire, workspace: Path) -> None:
