@@ -88,6 +88,8 @@ def _frame_at(container: Any, stream: Any, wanted_s: float) -> Any:
 
 def _jpeg(frame: Any, longest_px: int) -> bytes:
     picture = frame.to_image()
+    if turn := getattr(frame, "rotation", 0):  # degrees counter-clockwise, as the file asks its player
+        picture = picture.rotate(turn, expand=True)
     picture.thumbnail((longest_px, longest_px))
     buffer = io.BytesIO()
     picture.save(buffer, "JPEG", quality=_QUALITY)

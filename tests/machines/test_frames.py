@@ -1,6 +1,7 @@
 """Frames of a clip: which ones, when, and what a clip that cannot be read says."""
 
 import io
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,18 @@ def test_frames_are_the_middles_of_equal_parts(
     expected = [4 * round(second * RATE) for second in seconds]
     assert greys([frame.jpeg for frame in frames]) == pytest.approx(expected, abs=4)
     assert Image.open(io.BytesIO(frames[0].jpeg)).size == (64, 48)
+
+
+def test_a_clip_that_is_to_be_played_upright_is_shown_upright(clip: Path, tmp_path: Path) -> None:
+    """A phone's clip lies on its side, with a matrix that turns it clockwise by a quarter (ISO 14496-12)."""
+    one, unit = 0x10000, 0x40000000
+    upright = struct.pack(">9i", one, 0, 0, 0, one, 0, 0, 0, unit)
+    turned = struct.pack(">9i", 0, one, 0, -one, 0, 0, 0, 0, unit)
+    path = tmp_path / "phone.mp4"
+    before, track, after = clip.read_bytes().partition(b"tkhd")
+    path.write_bytes(before + track + after.replace(upright, turned, 1))
+    (frame,) = sample_frames(path, n_frames=1, longest_px=128)
+    assert Image.open(io.BytesIO(frame.jpeg)).size == (96, 128)
 
 
 def test_the_same_clip_gives_the_same_bytes(clip: Path) -> None:
