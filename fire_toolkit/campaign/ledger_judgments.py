@@ -34,9 +34,9 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
 
     Returns:
         As `judgments_from_export`, with two further columns of judgments: round (from 1), and kind: `task`,
-        `overlap`, `adjudication` or `recheck` as assigned, `unassigned` if this pair was not this annotator's
-        to judge (an answer over the overlap, or in somebody else's project), `elsewhere` if it was given to
-        another tool's question, empty if nothing was assigned.
+        `overlap`, `adjudication`, `recheck` or `fourth` as assigned, `unassigned` if this pair was not this
+        annotator's to judge (an answer over the overlap, or in somebody else's project), `elsewhere` if it
+        was given to another tool's question, empty if nothing was assigned.
         annotator_id: the pseudonym; `deleted-<annotation id>` if no version names its author. Further
         reasons in dropped: `deleted` (gone from the server), `edited` (an earlier version), `training`,
         `control` (no votes: the answer is known), `no_pair` (a task without pair_id).

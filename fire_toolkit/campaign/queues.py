@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.tables import Tasks
+from fire_toolkit.tables import FOURTH, Tasks
 from fire_toolkit.tables.checks import Column, TableSpec, check_table, is_id
 from fire_toolkit.tables.design import RECHECK
 
@@ -21,7 +21,7 @@ TASK = "task"
 OVERLAP = "overlap"
 CONTROL = "control"
 ADJUDICATION = "adjudication"
-KINDS = (TRAINING, TASK, OVERLAP, CONTROL, ADJUDICATION, RECHECK)
+KINDS = (TRAINING, TASK, OVERLAP, CONTROL, ADJUDICATION, RECHECK, FOURTH)
 
 ASSIGNMENTS = TableSpec(
     "assignments",
@@ -41,8 +41,8 @@ def check_assignments(table: pd.DataFrame, *, where: str = "") -> Assignments:
 
     position: 1-based place in the annotator's queue; kind: `training` (first in the queue, no vote),
     `task` (a pair's first annotator), `overlap` (its second), `control` (the answer is known, no vote),
-    `adjudication` (asked again), `recheck` (asked again because somebody doubted the label). No annotator
-    has a pair twice.
+    `adjudication` (asked again), `recheck` (asked again because somebody doubted the label), `fourth` (a
+    vote that no label counts). No annotator has a pair twice.
     """
     return Assignments(check_table(ASSIGNMENTS, table, where=where))
 

@@ -7,10 +7,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import pandas as pd
 
 from fire_toolkit.campaign.ledger import Ledger
-from fire_toolkit.campaign.queues import ADJUDICATION, CONTROL, TRAINING, assign_round, assign_tasks
+from fire_toolkit.campaign.queues import (
+    ADJUDICATION,
+    CONTROL,
+    TRAINING,
+    assign_round,
+    assign_tasks,
+    check_assignments,
+)
 from fire_toolkit.campaign.records import SHARED, SHARED_OVERLAP, Round, queue_named, share_queues
 from fire_toolkit.errors import JoinError
-from fire_toolkit.tables import Qrels, Tasks, check_qrels
+from fire_toolkit.tables import FOURTH, Qrels, Tasks, check_qrels
 from fire_toolkit.tables.columns import PAIR
 
 
@@ -73,6 +80,7 @@ def assign_next_round(
     annotators: Iterable[str],
     *,
     retired: Collection[str] = (),
+    fourth: pd.DataFrame | None = None,
     number: int | None = None,
     kind: str = ADJUDICATION,
     seed: int = 0,
@@ -85,6 +93,7 @@ def assign_next_round(
         ledger: what was answered by whom.
         annotators: who can be asked; nobody gets a pair that she was given or has answered.
         retired: who will answer no more: pairs do not wait for them.
+        fourth: those of `pairs` whose answers are fourth votes, which no label counts.
         number: of the round; None: the one after the last of `rounds`.
         kind: of its assignments.
         seed: of the queues.
@@ -105,6 +114,9 @@ def assign_next_round(
     assigned = assign_round(
         numbered, annotators, seen=seen_pairs(rounds, ledger), kind=kind, seed=seed + number
     )
+    if fourth is not None:
+        is_fourth = assigned["pair_id"].isin(_tasks_of(fourth, rounds)["pair_id"])
+        assigned = check_assignments(assigned.assign(kind=assigned["kind"].mask(is_fourth, FOURTH)))
     nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
     return Round(number, numbered, assigned, nothing)
 

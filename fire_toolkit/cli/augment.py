@@ -14,7 +14,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.judged_once import counts_of_shared, shared_once, words_of_shared
 from fire_toolkit.cli.locking import writes_workspace
-from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_errors
+from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_alarm, words_of_errors
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.sampled_qrels import designed
 from fire_toolkit.formats.runs.trec import trec_qrels_text
@@ -73,7 +73,7 @@ def augment(given: Given, policy: str | None, original_grade: int | None) -> Non
     words = [f"policy {policy}: {numbers_of(counts)}", *words_of_shared(counts | alike)]
     if (errors := errors_given(given)) is not None:
         more["label_errors"] = numbers_of_errors(errors)
-        words.append(words_of_errors(more["label_errors"]))
+        words += [words_of_errors(more["label_errors"]), *words_of_alarm(errors)]
     words += [f"original positives count at grade {grade} (--original-grade)"] if grade else []
     words += _describe_losses(policy, n_lowered, lost)
     parameters = {"policy": policy, **design} | ({GRADE: grade} if grade else {})

@@ -27,7 +27,8 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.resolution import RoundPlan, plan_round
-from fire_toolkit.resolution.plan import STRATA
+from fire_toolkit.resolution.design import split_positives, votes_in_order
+from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA
 from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK
@@ -50,8 +51,8 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 @click.option(
     "--ask",
     multiple=True,
-    type=click.Choice(STRATA),
-    help="What to ask. [default: with --budget all, in this order; else dispute and escalated]",
+    type=click.Choice((*STRATA, FOURTH_VOTE)),
+    help="What to ask. [default: with --budget all in this order but fourth_vote; else dispute, escalated]",
 )
 @click.option(
     "--random-share",
@@ -118,6 +119,10 @@ def next_round(
     wait for an answer are left out, nobody gets a pair twice, and the answers are marked (columns round and
     kind), so that agreement is of the first, blind round alone. Elsewhere `tasks` makes tasks of pool.csv.
 
+    --ask fourth_vote asks one more vote on positives by 2 to 1 in a campaign, about 100 with --budget 100. No
+    label, agreement or error rate counts it; `score --honest` and `augment` say whether fewer are positive
+    than independent errors explain, which is the sign of pairs that are hard for everybody.
+
     With --strategy the workspace's runs are pooled again from the labels so far, as by `pool --strategy`, and
     `tasks` asks the new pairs. Pairs that the strategy wants another vote on become a round as above.
 
@@ -152,6 +157,7 @@ def next_round(
         original=given.original_if_any,
         waiting=waiting_pairs(campaign.rounds, campaign.ledger, campaign.retired) if campaign else None,
         by_design=open_by_design(design, table, given.grades),
+        fourth=_fourth(given, campaign) if FOURTH_VOTE in asked else None,
         round=number,
         **numbers,
     )
@@ -259,6 +265,16 @@ def _design(campaign: Begun | None, policy: str | None, *, is_kept: bool) -> pd.
     return None
 
 
+def _fourth(given: Given, campaign: Begun | None) -> pd.DataFrame:
+    """Return the positives by 2 to 1, of which a fourth vote can be asked in a campaign alone."""
+    if campaign is None:
+        raise click.UsageError(
+            f"--ask {FOURTH_VOTE} is for a campaign, and none has begun here: elsewhere nothing marks its "
+            "answers, and labels would count them"
+        )
+    return split_positives(votes_in_order(given.judgments, grades=given.grades), given.original_if_any)
+
+
 def _asked(
     ask: tuple[str, ...], budget: int | None, random_share: float | None, low_posterior: float | None
 ) -> tuple[str, ...]:
@@ -270,7 +286,7 @@ def _asked(
     ):
         if value is not None and name not in asked:
             raise click.UsageError(f"{option} is of stratum {name}, which is not asked; add --ask {name}")
-    return tuple(name for name in STRATA if name in asked)
+    return tuple(name for name in (FOURTH_VOTE, *STRATA) if name in asked)
 
 
 def _given_out(
@@ -288,6 +304,8 @@ def _given_out(
     if carrier == BY_HAND:
         refuse_file_names(names)
     options: dict[str, Any] = {"retired": campaign.retired, "number": number, "kind": kind, "seed": seed}
+    is_fourth = pairs["stratum"] == FOURTH_VOTE if "stratum" in pairs else pd.Series(False, pairs.index)
+    options["fourth"] = pairs[is_fourth] if is_fourth.any() else None
     entry = assign_next_round(pairs, campaign.rounds, campaign.ledger, names, **options)
     return replace(entry, carrier=carrier) if entry else None
 

@@ -138,7 +138,12 @@ def corrected_rows(
     words = [
         _in_words(row, labelled[row["run_id"], row["measure"]], errors) for row in found.to_dict("records")
     ]
-    words += [ASSUMED, words_of_errors(numbers_of_errors(errors)), *_of_alarm(errors), *_of_demoted(votes)]
+    words += [
+        ASSUMED,
+        words_of_errors(numbers_of_errors(errors)),
+        *words_of_alarm(errors),
+        *_of_demoted(votes),
+    ]
     return _filled(scores, found, votes.n_second), words
 
 
@@ -154,7 +159,8 @@ def _share(value: float) -> str:
     return f"{value:.3f}".replace("0.", ".", 1) if -1 < value < 1 else f"{value:.3f}"
 
 
-def _of_alarm(errors: LabelErrors) -> list[str]:
+def words_of_alarm(errors: LabelErrors) -> list[str]:
+    """Return what fourth votes say of errors that agree; nothing without any."""
     alarm = errors.alarm
     if alarm is None:
         return []

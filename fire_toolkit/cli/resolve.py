@@ -31,7 +31,15 @@ from fire_toolkit.resolution import (
 )
 from fire_toolkit.resolution.design import rechecked_pairs, votes_in_order, with_design
 from fire_toolkit.resolution.design import without_rechecks as leave_out_rechecks
-from fire_toolkit.tables import Disputes, Judgments, Labels, asked_judgments, check_disputes, check_labels
+from fire_toolkit.tables import (
+    FOURTH,
+    Disputes,
+    Judgments,
+    Labels,
+    asked_judgments,
+    check_disputes,
+    check_labels,
+)
 
 
 @click.command()
@@ -116,7 +124,7 @@ def resolve(
     given.needed("judgments")
     qrels = given.values["qrels"]
     original = read_qrels(given.use(qrels)) if qrels else None
-    table = given.judgments
+    table, fourth = _apart(given.judgments)
     if given.values["judgments"] is None and (campaign := begun_here()) and (due := full_pull_due(campaign)):
         say(f"note: {due}")
     grades = given.grades
@@ -130,7 +138,7 @@ def resolve(
     if sharing:
         resolved.tables["labels.csv"] = mark_shared(labels, table)
     if (designed := design_of(given, design)) is not None:
-        votes = votes_in_order(table, grades=grades)
+        votes = votes_in_order(Judgments(pd.concat([table, fourth], ignore_index=True)), grades=grades)
         for name in ("labels.csv", "disputes.csv"):
             resolved.tables[name] = with_design(
                 resolved.tables[name], designed, votes, rechecked_pairs(table)
@@ -166,6 +174,15 @@ def _counted(judgments: Judgments, *, count_unassigned: bool, without_rechecks: 
     """Return the judgments that count; say how many were not asked of their annotator."""
     counted = leave_out_rechecks(judgments) if without_rechecks else judgments
     return counted if count_unassigned else _asked(counted)
+
+
+def _apart(judgments: Judgments) -> tuple[Judgments, Judgments]:
+    """Return the judgments that may be votes, and the fourth votes, which no label counts; say how many."""
+    kinds = judgments["kind"] if "kind" in judgments else pd.Series("", index=judgments.index)
+    fourth = judgments[kinds == FOURTH]
+    if len(fourth):
+        say(f"note: {n_of(len(fourth), 'fourth vote')} kept apart: they test votes, and no label counts them")
+    return Judgments(judgments[kinds != FOURTH].reset_index(drop=True)), Judgments(fourth)
 
 
 def _asked(judgments: Judgments) -> Judgments:

@@ -15,7 +15,7 @@ import pandas as pd
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.resolution.vote_table import Grades
-from fire_toolkit.tables import Judgments, PoolSources, Qrels, asked_judgments
+from fire_toolkit.tables import UNASSIGNED, Judgments, PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR, code_pairs, pair_rows
 from fire_toolkit.tables.design import (
     CLASSES,
@@ -121,15 +121,16 @@ def _places_and_cells(
 def votes_in_order(judgments: Judgments, *, grades: Grades) -> pd.DataFrame:
     """Return each judged pair's votes in the order in which the design asked for them.
 
-    That is by round, then first before second annotators of a round, then created_at. Votes without a
-    grade, answers that nobody asked for, and those to a pair that was looked at again (kind `recheck`) are
-    left out.
+    That is by round, then first before second annotators of a round, then created_at. Fourth votes are among
+    them; votes without a grade, answers that nobody asked for, and those to a pair that was looked at again
+    (kind `recheck`) are left out.
 
     Returns:
         query_id, doc_id, design_votes (1 for a positive vote, else 0, in order; see `tables.design`), by
         query_id, doc_id; pairs without a vote have no row.
     """
-    asked = without_rechecks(asked_judgments(judgments))
+    is_asked = judgments["kind"] != UNASSIGNED if "kind" in judgments else slice(None)
+    asked = without_rechecks(Judgments(judgments[is_asked].reset_index(drop=True)))
     relevance = asked["label"].map({label: grade for label, grade in grades.items() if grade is not None})
     votes = asked[relevance.notna().to_numpy()].assign(vote=(relevance.dropna() >= 1).astype(int))
     nothing = pd.Series(0, index=votes.index)
@@ -236,6 +237,28 @@ def _walk(query: Ints, classes: Any, votes: Any, masks: Sequence[int]) -> Any:
         elif not found[row] and votes[row][:1] != "0":
             pending |= mask
     return found
+
+
+def split_positives(votes: pd.DataFrame, original: Qrels | None) -> pd.DataFrame:
+    """Return the pairs that two of three votes call positive, and that are no original positives.
+
+    The second or the first of the three differs: the third was asked because of it. Where errors are
+    independent, a fourth vote on such a pair is positive with a known chance
+    (`inference.label_errors.alarm_of_fourth_votes`).
+
+    Args:
+        votes: of `votes_in_order`.
+
+    Examples:
+        >>> votes = pd.DataFrame({"query_id": "q", "doc_id": list("abcd"),
+        ...                       "design_votes": ["101", "011", "110", "1011"]})
+        >>> split_positives(votes, None)["doc_id"].tolist()
+        ['a', 'b']
+    """
+    found = votes[votes["design_votes"].isin(["101", "011"])]
+    if original is not None:
+        found = found[pair_rows(found, original[original["relevance"] >= 1]) < 0]
+    return found[PAIR].reset_index(drop=True)
 
 
 def open_pairs(decided: pd.DataFrame) -> pd.DataFrame:

@@ -44,6 +44,7 @@ Comparisons = NewType("Comparisons", pd.DataFrame)
 SUPPORT = ("vote_share", "weight_share", "posterior")
 ELSEWHERE = "elsewhere"  # the kind of a judgment that was not asked by this toolkit's campaign at all
 UNASSIGNED = "unassigned"  # the kind of a judgment that was not asked of its annotator
+FOURTH = "fourth"  # the kind of a vote that only tests whether errors are independent
 
 
 def _ids(*names: str) -> tuple[Column, ...]:
@@ -284,15 +285,15 @@ def check_judgments(table: pd.DataFrame, *, where: str = "") -> Judgments:
 def asked_judgments(judgments: Judgments) -> Judgments:
     """Return the judgments that were asked of their annotator, in the order given.
 
-    An answer of kind `unassigned` was given to somebody else's task, whose answer may have been seen. It is
-    neither a vote nor part of agreement.
+    An answer of kind `unassigned` was given to somebody else's task, whose answer may have been seen; one of
+    kind `fourth` tests votes. Neither is a vote nor part of agreement.
 
     Args:
         judgments: without a column kind all are returned.
     """
     if "kind" not in judgments.columns:
         return judgments
-    return Judgments(judgments[judgments["kind"] != UNASSIGNED].reset_index(drop=True))
+    return Judgments(judgments[~judgments["kind"].isin([UNASSIGNED, FOURTH])].reset_index(drop=True))
 
 
 def alike(judgments: Judgments) -> str:

@@ -250,3 +250,51 @@ def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun
     assert found["one"] == pytest.approx(np.mean(values), abs=1e-9)
     unknown = fire("audit-labels", "--answers", "filled.csv", "-m", "AP", code=1).stderr
     assert "AP is not corrected: only C@k and P@k" in unknown
+
+
+@pytest.mark.slow
+def test_fourth_votes_raise_the_alarm_and_change_no_label_and_no_rate(fire: Fire, begun: Path) -> None:
+    fire("tasks", "--annotators", "A,B,C,D,E", "--overlap", 0, "--policy", "verify-positives")
+    go_on(fire, np.random.default_rng(7))
+    labels, disputes = (Path(f"labels/{name}.csv").read_text() for name in ("labels", "disputes"))
+    fire("augment")
+    errors = "augmented/qrels.txt.manifest.json"
+    before = json.loads(Path(errors).read_text())["counts"]["label_errors"]
+    originals = {
+        tuple(line.split()[::2][:2]) for line in Path("collection/qrels.txt").read_text().splitlines()
+    }
+    split = {
+        (r["query_id"], r["doc_id"]) for r in rows(Path("labels/labels.csv")) if r["design_votes"] == "101"
+    }
+    split -= originals
+    planned = json.loads(fire("next-round", "--ask", "fourth_vote", "--json").stdout)
+    asked = {row["stratum"]: (row["n_pairs"], row["n_asked"]) for row in planned["plan"]}
+    assert asked.pop("fourth_vote") == (len(split), len(split))
+    assert sum(n_asked for _, n_asked in asked.values()) == 0
+    for sheet in sorted(Path("tasks").glob("**/tasks.*.csv")):  # nobody finds any of them relevant
+        done = Path("exports") / f"{sheet.parent.name}.{sheet.name.removeprefix('tasks.')}"
+        if sheet.parent.name != "tasks" and not done.exists():
+            lines = ["pair_id,label", *(f"{row['pair_id']},irrelevant" for row in rows(sheet))]
+            done.write_text("\n".join(lines) + "\n")
+    fire("import")
+    judged = [row for row in rows(Path("judgments/judgments.csv")) if row["kind"] == "fourth"]
+    assert {(row["query_id"], row["doc_id"]) for row in judged} == split
+    told = fire("resolve")
+    assert f"note: {len(split)} fourth votes kept apart" in told.stderr
+    assert Path("labels/labels.csv").read_text().replace(",1010\n", ",101\n") == labels
+    assert Path("labels/disputes.csv").read_text() == disputes
+    assert f"of {len(split)} fourth votes on positives by 2 to 1 0 are positive" in fire("augment").stderr
+    assert json.loads(Path(errors).read_text())["counts"]["label_errors"] == before
+    told = fire("score", "--honest", "-m", "C@5", "--resamples", 20)
+    assert "warning: of " in told.stderr
+    assert "some pairs are hard for everybody" in told.stderr
+    again = json.loads(fire("next-round", "--ask", "fourth_vote", "--dry-run", "--json").stdout)
+    assert next(row["n_pairs"] for row in again["plan"] if row["stratum"] == "fourth_vote") == 0
+
+
+def test_fourth_votes_need_a_campaign_that_marks_them(fire: Fire, folder: Path) -> None:
+    fire("resolve", "judgments.csv", "--out", "labels")
+    given = ("--judgments", "judgments.csv", "--labels", "labels", "--out", "again")
+    told = fire("next-round", *given, "--ask", "fourth_vote", code=2)
+    assert "--ask fourth_vote is for a campaign, and none has begun here" in told.stderr
+    assert not Path("again").exists()
