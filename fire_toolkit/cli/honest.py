@@ -40,6 +40,7 @@ def honest_rows(
     *,
     tell: Progress,
     policies: tuple[str, ...] = ("union",),
+    by_band: bool = False,
 ) -> HonestRows:
     """Return the rows of `score --honest` for what a command was given, its runs joined with the votes."""
     shared = shared_once(given, given.labels)
@@ -54,7 +55,9 @@ def honest_rows(
         **given.draws,
         tell=tell,
     )
-    scores, corrected = corrected_rows(given, measures, scores, joined, n_shared=shared.n_shared)
+    scores, corrected = corrected_rows(
+        given, measures, scores, joined, n_shared=shared.n_shared, by_band=by_band
+    )
     of_first = scores[scores["policy"] == scores["policy"].iloc[0]]
     n_queries = int(given.original["query_id"].nunique())
     trusted = describe_trust(of_first, parse_measures(measures), n_queries=n_queries)
@@ -64,14 +67,16 @@ def honest_rows(
 
 
 def show_honest(
-    given: Given, measures: tuple[str, ...], *, policies: tuple[str, ...], place: str | None
+    given: Given, measures: tuple[str, ...], *, policies: tuple[str, ...], by_band: bool, place: str | None
 ) -> None:
     """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
     with Progress() as tell:
         tell("ranks of judged docs")
         shared = shared_once(given, given.labels)
         joined = join_with_votes(given, measures, *([shared.labels] if shared.n_shared else []))
-        scores, notes, corrected, trusted = honest_rows(given, measures, joined, tell=tell, policies=policies)
+        scores, notes, corrected, trusted = honest_rows(
+            given, measures, joined, tell=tell, policies=policies, by_band=by_band
+        )
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
     is_on_paper = given.form in ("latex", "markdown")
@@ -81,6 +86,7 @@ def show_honest(
     for line in (*_counted(scores), *corrected) if given.form == "table" else ():
         say(line)
     parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
+    parameters |= {"rates_by_band": True} if by_band else {}
     given.keep(scores, "score", parameters, place=place)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from fire_toolkit.cli.common import n_of, say, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.inference.corrected import LabelErrors, corrected_scores, label_errors, why_uncorrected
-from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED, Votes, votes_by_design
+from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED, Votes, votes_by_design, with_best_ranks
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.measures import parse_measures
@@ -30,17 +30,20 @@ ASSUMED = (
 )
 
 
-def votes_given(given: Given) -> Votes | None:
-    """Return the votes by design that the labels and disputes hold; None where they hold no design."""
+def votes_given(given: Given, *, by_band: bool = False) -> Votes | None:
+    """Return the votes by design that the labels and disputes hold; None where they hold no design.
+
+    by_band: with rates of their own for bands of the best rank in the runs that fed the pool.
+    """
     if not set(DESIGN) <= set(given.labels.columns):
         return None
     if _are_settled(given):
         return Votes(pd.DataFrame(), 0, SETTLED)
     tables: list[pd.DataFrame] = [given.labels, *_disputes(given)]
     columns = [*PAIR, *DESIGN]
-    return votes_by_design(
-        pd.concat([t.reindex(columns=columns, fill_value="") for t in tables]), given.original
-    )
+    design = pd.concat([t.reindex(columns=columns, fill_value="") for t in tables], ignore_index=True)
+    design = with_best_ranks(design, given.sources, given.original) if by_band else design
+    return votes_by_design(design, given.original, by_band=by_band)
 
 
 def _disputes(given: Given) -> list[pd.DataFrame]:
@@ -67,9 +70,9 @@ def _are_settled(given: Given) -> bool:
     return any(path is not None and settled_by(path) is not None for path in (pool, augmented))
 
 
-def errors_given(given: Given) -> LabelErrors | None:
+def errors_given(given: Given, *, by_band: bool = False) -> LabelErrors | None:
     """Return what the votes say of the labels' errors; None where labels hold no design."""
-    votes = votes_given(given)
+    votes = votes_given(given, by_band=by_band)
     return None if votes is None else label_errors(votes)
 
 
@@ -106,7 +109,13 @@ def say_errors_of_augmented(given: Given) -> None:
 
 
 def corrected_rows(
-    given: Given, names: Sequence[str], scores: pd.DataFrame, joined: JudgedPairs, *, n_shared: int = 0
+    given: Given,
+    names: Sequence[str],
+    scores: pd.DataFrame,
+    joined: JudgedPairs,
+    *,
+    n_shared: int = 0,
+    by_band: bool = False,
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return honest scores with C@k and P@k corrected for errors of votes, and what to say of it.
 
@@ -114,6 +123,7 @@ def corrected_rows(
         names: the measures.
         scores: of `scores_with_uncertainty`. joined: of `join_with_votes`.
         n_shared: labels that are another pair's: with any nothing is corrected.
+        by_band: by rates of error of their own for bands of ranks.
 
     Returns:
         The scores with estimate, estimate_low, estimate_high, estimate_method and estimate_n (pairs with a
@@ -123,7 +133,7 @@ def corrected_rows(
     measures = [measure for measure in parse_measures(names) if not why_uncorrected(measure)]
     if not measures:
         return scores, []
-    errors = errors_given(given)
+    errors = errors_given(given, by_band=by_band)
     reason = NO_DESIGN if errors is None else errors.reason
     if n_shared:
         reason = SHARED.format(n_of(n_shared, "label"))

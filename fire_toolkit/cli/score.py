@@ -81,6 +81,13 @@ from fire_toolkit.tables import Run
     multiple=True,
     help="For --honest: what becomes of rejected originals (may be repeated). [default: union]",
 )
+@click.option(
+    "--rates-by-band",
+    "by_band",
+    is_flag=True,
+    help="For --honest: correct for errors of votes by rates of their own for best ranks 1, 2 to 3, 4 and "
+    "more, where errors hang on ranks.",
+)
 @resampling_options
 @format_option
 @transpose_option
@@ -102,6 +109,7 @@ def score(
     per_query: bool,
     honest: bool,
     policies: tuple[str, ...],
+    by_band: bool,
     transpose: bool,
     curves: str | None,
 ) -> None:
@@ -137,8 +145,11 @@ def score(
         policies = policies or (str(setting_or_default(None, "augment", "policy")),)
         refuse_approximate(given, accept=accept_approximate)
         check_settled(given, names, accept=accept_unpooled)
-        show_honest(given, names, policies=policies, place="scores/honest.csv" if is_usual else None)
+        place = "scores/honest.csv" if is_usual else None
+        show_honest(given, names, policies=policies, by_band=by_band, place=place)
         return
+    if by_band:
+        raise click.UsageError("--rates-by-band is of the correction for errors of votes; add --honest")
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
     refuse_approximate(given, accept=accept_approximate)
     runs_scored = _restricted(given, groups) if groups else given.stored_runs

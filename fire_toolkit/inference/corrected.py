@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints
-from fire_toolkit.inference.design_votes import BANDS, Votes
+from fire_toolkit.inference.design_votes import Votes
 from fire_toolkit.inference.intervals import cluster_sums, percentiles
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.label_errors import (
@@ -123,7 +123,7 @@ class LabelErrors:
     def in_words(self) -> str:
         """The rates, and what they rest on."""
         kind = "doubled" if self.votes.rates_class == DOUBLED else "positives with a second vote"
-        names = [f"ranks {name}: " for name in BANDS] if len(self.t) > 1 else [""]
+        names = [f"ranks {name}: " if name else "" for name in self.votes.bands]
         rates = "; ".join(
             f"{name}t {t:.3f}, f {f:.4f}" for name, t, f in zip(names, self.t, self.f, strict=True)
         )
@@ -165,8 +165,8 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
         for share, error in zip(shares, spread, strict=True)
     )
     n_fourth, n_positive = votes.fourth_votes
-    rates = ErrorRates(*(rate[0] for rate in point))
-    alarm = alarm_of_fourth_votes(n_fourth, n_positive, rates) if n_fourth and kinds.n_bands == 1 else None
+    of_all = error_rates(VoteCounts(*votes.counted.sum(axis=0)))
+    alarm = alarm_of_fourth_votes(n_fourth, n_positive, of_all) if n_fourth else None
     return LabelErrors(votes, point.t, point.f, wrong, found, alarm, "")
 
 

@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.arrays import Floats
+from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.label_errors import rates_without_thirds
+from fire_toolkit.tables import PoolSources
+from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import DOUBLED, OPEN, RECHECK, SINGLE, VERIFY, labels_by_design
 
 BANDS = ("1", "2 to 3", "4 and more")
@@ -23,12 +26,15 @@ class Votes:
     """Judged pairs by design: the votes of pairs that are no originals, and what stands open.
 
     pairs: query_id, doc_id, design_class, relevance (the label by design), votes, band; n_demoted: doubled
-    pairs with one vote, which count as single; reason: why nothing can be corrected, empty where it can.
+    pairs with one vote, which count as single; reason: why nothing can be corrected, empty where it can;
+    bands: the names of the bands of ranks with rates of their own, those that hold pairs; one empty name
+    where all pairs have the same rates.
     """
 
     pairs: pd.DataFrame
     n_demoted: int
     reason: str
+    bands: tuple[str, ...] = ("",)
 
     @property
     def n_second(self) -> int:
@@ -68,7 +74,7 @@ class Votes:
     @property
     def n_bands(self) -> int:
         """How many bands of ranks have rates of their own."""
-        return int(self.pairs["band"].max()) + 1 if len(self.pairs) else 1
+        return len(self.bands)
 
     @property
     def fourth_votes(self) -> tuple[int, int]:
@@ -95,10 +101,31 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame, *, by_band: bo
     pairs = pairs.assign(design_class=classes.mask(is_demoted, SINGLE), votes=votes)
     pairs = pairs[(votes != "").to_numpy()].reset_index(drop=True)
     pairs["relevance"] = labels_by_design(pairs.assign(design_votes=pairs["votes"]))
-    pairs["band"] = (
-        np.searchsorted([2, 4], pairs["best_rank"].to_numpy(dtype=float), "right") if by_band else 0
-    )
-    return Votes(pairs, int(is_demoted.sum()), _why_not(pairs))
+    bands: tuple[str, ...] = ("",)
+    pairs["band"] = 0
+    if by_band and len(pairs):
+        all_bands = np.searchsorted([2, 4], pairs["best_rank"].to_numpy(dtype=float), "right")
+        held, pairs["band"] = np.unique(all_bands, return_inverse=True)
+        bands = tuple(BANDS[band] for band in held)
+    return Votes(pairs, int(is_demoted.sum()), _why_not(pairs), bands)
+
+
+def with_best_ranks(design: pd.DataFrame, sources: PoolSources, original: pd.DataFrame) -> pd.DataFrame:
+    """Return judged pairs with best_rank, over the runs that pooled them; missing for originals alone.
+
+    Raises:
+        JoinError: a pair that is no original positive, and that no run pooled.
+    """
+    rank, place = sources["rank"].to_numpy(), pair_rows(sources, design)
+    best = np.full(len(design), np.inf)
+    np.minimum.at(best, place[place >= 0], rank[place >= 0])
+    lost = design[np.isinf(best) & (pair_rows(design, original[original["relevance"] >= 1]) < 0)]
+    if len(lost):
+        raise JoinError(
+            f"{len(lost):,} of {len(design):,} judged pairs are in no run's part of the pool "
+            f"({' '.join(lost[PAIR].iloc[0])}); expected the sources of the pool that was judged"
+        )
+    return design.assign(best_rank=best)
 
 
 def _why_not(pairs: pd.DataFrame) -> str:

@@ -6,16 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fire_toolkit.errors import JoinError
 from fire_toolkit.inference.corrected import (
     corrected_scores,
     label_errors,
     why_uncorrected,
 )
-from fire_toolkit.inference.design_votes import votes_by_design
+from fire_toolkit.inference.design_votes import votes_by_design, with_best_ranks
 from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.inference.label_errors import VoteCounts, error_rates
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measure, parse_measures
-from fire_toolkit.tables import Qrels, Run, check_qrels
+from fire_toolkit.tables import Qrels, Run, check_pool_sources, check_qrels
 
 T, F = 0.909726, 0.035547  # of 1,000 doubled pairs: 100 both, 80 differ, 20 thirds positive
 
@@ -142,3 +144,28 @@ def test_too_many_single_votes_for_their_error_are_refused() -> None:
     found = corrected(pd.concat([design, single(**dict.fromkeys(docs, "0"))]), *docs, measure="C@10")
     assert math.isnan(found["estimate"])
     assert found["reason"].startswith("single votes on up to 10 docs inflate the product's variance")
+
+
+def test_bands_of_ranks_have_rates_of_their_own_and_one_alarm() -> None:
+    design, votes = doubled(), np.array(doubled()["design_votes"])
+    is_top = np.array([n % 2 == 0 for n in range(1000)])
+    sources = check_pool_sources(design[["query_id", "doc_id"]].assign(
+        run_id="r", rank=np.where(is_top, 1, 4)))  # fmt: skip
+    ranked = with_best_ranks(design, sources, ORIGINAL)
+    errors = label_errors(votes_by_design(ranked, ORIGINAL, by_band=True), n_resamples=100)
+    for band, own in ((0, votes[is_top]), (1, votes[~is_top])):
+        both, thirds = (own == "11").sum(), np.isin(own, ["101", "011"]).sum()
+        differ = np.isin(own, ["101", "011", "100", "010"]).sum()
+        one = error_rates(VoteCounts.of_doubled(len(own), both, differ, thirds))
+        assert (errors.t[band], errors.f[band]) == pytest.approx((float(one.t), float(one.f)))
+    words = f"ranks 1: t {errors.t[0]:.3f}, f {errors.f[0]:.4f}; ranks 4 and more: t "
+    assert errors.in_words.startswith(words)  # no pair of ranks 2 to 3: a band without pairs is none
+    lost = sources.iloc[1:]
+    with pytest.raises(JoinError, match="1 of 1,000 judged pairs are in no run's part of the pool"):
+        with_best_ranks(design, check_pool_sources(lost), ORIGINAL)
+    of_four = design.assign(design_votes=[v + "1" if v in ("101", "011") else v for v in votes])
+    found = [label_errors(votes_by_design(table, ORIGINAL), n_resamples=50) for table in (design, of_four)]
+    alarms = [errors.alarm for errors in found]
+    assert alarms[0] is None
+    assert alarms[1] is not None
+    assert (alarms[1].n, alarms[1].n_positive) == (20, 20)
