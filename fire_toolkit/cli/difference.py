@@ -12,6 +12,7 @@ from fire_toolkit.cli.common import format_option, say_notes, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, measure_option, out_option, reads, resampling_options
 from fire_toolkit.cli.printing import drawn_cells, print_table
+from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import score_differences
 from fire_toolkit.inference.differences import Family
@@ -35,6 +36,9 @@ def difference(given: Given, measures: tuple[str, ...], family: Literal["measure
     Intervals are bootstrapped over queries (or --cluster); p is exact (McNemar) for C@k, else from the
     paired randomisation test; Holm corrects p for the pairs tested together. A note says where a measure
     reads the runs to different depths.
+
+    Where a sample of queries was judged deep (pool --deep-queries), the difference of AP, nDCG and R@k is
+    also estimated from it, with an interval (est. a - b).
     """
     names = tuple(setting_or_default(measures, "score", "measures"))
     with Progress() as tell:
@@ -45,6 +49,7 @@ def difference(given: Given, measures: tuple[str, ...], family: Literal["measure
             augmented=given.augmented_if_any,
             sources=given.sources_if_any,
             family=family,
+            design=None if given.augmented_if_any is None else design_if_any(given),
             **given.draws,
             tell=tell,
         )
@@ -76,7 +81,16 @@ def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
         "Holm": _p(row["p_holm"]),
         "effect": "" if row["effect"] != row["effect"] else f"{row['effect']:+.2f}",
         "wins": f"{row['n_better']} : {row['n_worse']}",
-    }
+    } | ({"est. a - b": _estimate(row, scale)} if "estimate" in row else {})
+
+
+def _estimate(row: Mapping[Any, Any], scale: int) -> str:
+    value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))
+    return (
+        f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
+        if value == value
+        else row["estimate_method"].split(":")[0]
+    )
 
 
 def _p(value: float) -> str:

@@ -172,11 +172,15 @@ def next_round(
     if dry_run:
         say("nothing was written")
         return
-    is_by_hand = give_out_files()
+    carried = "import" if give_out_files() else "push"
     if len(planned.pool):
-        known = f"--queries {given.hint('QUERIES')} --out {place / 'tasks.json'}"
-        carried = "import" if is_by_hand else "push"
-        say_next(*([carried] if campaign else [f"tasks {place} --overlap 0", known]))
+        _name_next(given, place, carried if campaign else None)
+
+
+def _name_next(given: Given, place: Path, carried: str | None) -> None:
+    """Name the command that carries the round, else the one that makes tasks of it."""
+    known = f"--queries {given.hint('QUERIES')} --out {place / 'tasks.json'}"
+    say_next(*([carried] if carried else [f"tasks {place} --overlap 0", known]))
 
 
 def _numbers(

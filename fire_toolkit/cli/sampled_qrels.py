@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
@@ -16,7 +18,8 @@ from fire_toolkit.formats.tables.table_files import has_columns, read_pool, read
 from fire_toolkit.qrels import mark_sample
 from fire_toolkit.tables import Qrels
 from fire_toolkit.tables.checks import check_table
-from fire_toolkit.tables.designs import UNDRAWN
+from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.designs import DEEP, UNDRAWN
 from fire_toolkit.workspace.settled import settled_by
 
 DESIGN, UNDRAWN_FILE = "query_design.csv", "undrawn.csv"
@@ -41,12 +44,28 @@ def designed(given: Given, qrels: Qrels, name: str) -> tuple[Qrels, dict[str, An
         return qrels, {}, parameters
     left = path.with_name(UNDRAWN_FILE)
     undrawn = check_table(UNDRAWN, read_delimited(given.use(left))) if left.is_file() else None
-    marked = mark_sample(qrels, read_pool(given.use(path)), undrawn)
+    pool = read_pool(given.use(path))
+    marked = mark_sample(qrels, pool, undrawn)
+    _say_open(given, pool[pair_rows(pool, qrels) < 0])
     beside: dict[str, Any] = {Path(name).stem + ".csv": marked}
     if (design := path.with_name(DESIGN)).is_file():
         read_query_design(given.use(design))
         beside[DESIGN] = read_bytes(design)
     return marked, beside, parameters
+
+
+def _say_open(given: Given, missing: pd.DataFrame) -> None:
+    """Say which pairs of a sample have no label, so that estimates take them as not relevant."""
+    n_deep, n = int((missing["stratum"] == DEEP).sum()), int((missing["stratum"] != "").sum())
+    if not n:
+        return
+    beside = given.needed("labels").with_name("disputes.csv")
+    n_disputed = int((pair_rows(missing, given.disputes) >= 0).sum()) if beside.is_file() else 0
+    of_deep = f" ({n_deep:,} of them of queries judged deep)" if n_deep else ""
+    say(
+        f"warning: {n_of(n, 'pair')} of the sample without a label{of_deep}, {n_disputed:,} in dispute: "
+        "estimates take them as not relevant; judge them and settle disputes first (`next-round`)"
+    )
 
 
 def check_settled(given: Given, measures: Sequence[str], *, accept: bool) -> None:

@@ -148,9 +148,8 @@ def score(
         place = "scores/honest.csv" if is_usual else None
         show_honest(given, names, policies=policies, by_band=by_band, place=place)
         return
-    if by_band:
-        raise click.UsageError("--rates-by-band is of the correction for errors of votes; add --honest")
     _refuse({"--by": bool(per_query and by)}, beside="--per-query")
+    _refuse({"--rates-by-band": by_band}, beside="scores as labelled (add --honest)")
     refuse_approximate(given, accept=accept_approximate)
     runs_scored = _restricted(given, groups) if groups else given.stored_runs
     scoring = score_runs(
@@ -175,6 +174,11 @@ def score(
     given.say_unpooled()
     say_errors_of_augmented(given)
     say_shared(given)
+    _name_next(given)
+
+
+def _name_next(given: Given) -> None:
+    """Name the command that compares the runs, where there are several."""
     runs = given.values["runs"]
     if not runs or len(runs) > 1:
         ids = (("--query-ids", "query_ids"), ("--doc-ids", "doc_ids"))

@@ -12,6 +12,7 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.binomial import mcnemar
+from fire_toolkit.inference.estimates import DIFFERENCE_ESTIMATE, Design, estimate_differences
 from fire_toolkit.inference.intervals import (
     are_medians,
     bootstrap_means,
@@ -76,6 +77,7 @@ def score_differences(
     sources: PoolSources | None = None,
     clusters: pd.Series | None = None,
     family: Family = "measure",
+    design: Design | None = None,
     confidence: float = 0.95,
     n_resamples: int = 10_000,
     seed: int = 0,
@@ -92,6 +94,7 @@ def score_differences(
         clusters: index query_id, values the cluster; whole clusters are then drawn, and flipped.
         family: what Holm corrects for together: `measure`, all pairs of runs under one measure and
             qrels; `all`, every row.
+        design: by which the judged pairs of `augmented` were chosen, where some were judged for a sample.
         confidence: of the interval, strictly between 0 and 1.
         n_resamples, seed: of bootstrap and randomisation; the same seed gives the same numbers.
         tell: is told what is being worked on, for those who wait.
@@ -109,6 +112,9 @@ def score_differences(
           superiority: the share of queries on which a is better, ties counted half;
         - n_better, n_worse, n_equal: queries on which a's value is larger, smaller, equal; for measures
           where less is better, better is smaller.
+
+        With a design the table also has estimate, estimate_low, estimate_high and estimate_method (see
+        `estimate_differences`) in the rows under the augmented qrels; all else is of the labels as they are.
 
         A median (MedR) has no p-value and no effect; its gain is the median of the queries' gains.
 
@@ -140,13 +146,10 @@ def score_differences(
     pooled = _pooled(joined, sources)
     tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")
     draws = _draw(values, codes, parsed, n_resamples, seed)
-    scores = _aggregated(
-        {
-            name: {run_id: centres(own, parsed) for run_id, own in each.items()}
-            for name, each in values.items()
-        },
-        parsed,
-    )
+    central = {
+        name: {run: centres(own, parsed) for run, own in each.items()} for name, each in values.items()
+    }
+    scores = _aggregated(central, parsed)
     rows: list[dict[str, Any]] = []
     for name, by_run in values.items():
         tested: dict[tuple[str, str], tuple[Floats, ...]] = {}
@@ -166,8 +169,34 @@ def score_differences(
                 rows.append(row | _describe(pair, measure, is_exact=name != "delta" and codes is None))
     table = pd.DataFrame(rows, columns=list(DIFFERENCE_COLUMNS)).astype(DIFFERENCE_COLUMNS)
     table = _corrected(table, family)
-    on_depths = joined.note_depths(labellings.values(), parsed)
-    return Differences(table, (*on_depths, *_notes(table, parsed)))
+    notes = (*joined.note_depths(labellings.values(), parsed), *_notes(table, parsed))
+    if design is not None and augmented is not None:
+        both = labellings["original"], labellings["augmented"]
+        cells = estimate_differences(joined, *both, design, parsed, confidence=confidence)
+        table = _with_estimates(table, cells)
+        notes = (*notes, *_notes_of_estimates(table))
+    return Differences(table, notes)
+
+
+def _with_estimates(table: pd.DataFrame, cells: Mapping[Any, Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the rows with the estimates of those under the augmented qrels."""
+    empty = dict.fromkeys(DIFFERENCE_ESTIMATE, np.nan) | {"estimate_method": ""}
+    keys = table[["measure", "run_a", "run_b"]].itertuples(index=False, name=None)
+    is_augmented = table["qrels"] == "augmented"
+    found = [cells.get(key, empty) if own else empty for key, own in zip(keys, is_augmented, strict=True)]
+    added = pd.DataFrame(found, columns=list(DIFFERENCE_ESTIMATE), index=table.index)
+    return table.join(added.astype(DIFFERENCE_ESTIMATE))
+
+
+def _notes_of_estimates(table: pd.DataFrame) -> Iterator[str]:
+    if table["estimate"].notna().any():
+        yield "est. a - b: from the queries judged deep; tests and effects are of the labels as they are"
+    refused = table[table["estimate_method"].str.startswith("refused: ")]
+    for (measure, method), own in refused.groupby(["measure", "estimate_method"], sort=False):
+        pairs = ", ".join(f"{row.run_a} & {row.run_b}" for row in own.itertuples())
+        of_all = len(own) == len(table[(table["measure"] == measure) & (table["qrels"] == "augmented")])
+        reason = str(method).removeprefix("refused: ")
+        yield f"{measure}: no estimate{'' if of_all else f' of {pairs}'}: {reason}"
 
 
 def _values(

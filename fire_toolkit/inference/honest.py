@@ -16,7 +16,6 @@ from fire_toolkit.inference.estimates import (
     Design,
     Estimated,
     estimate_scores,
-    note_unverified,
 )
 from fire_toolkit.inference.intervals import (
     are_medians,
@@ -29,7 +28,7 @@ from fire_toolkit.inference.intervals import (
     terms_of,
 )
 from fire_toolkit.inference.judged_pairs import PooledPairs, Runs, Tell, join_runs, silent, values_of
-from fire_toolkit.inference.trust import describe_estimates, describe_trust
+from fire_toolkit.inference.trust import describe_estimates, describe_trust, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
 from fire_toolkit.qrels import augment_qrels, change_counts

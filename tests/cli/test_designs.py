@@ -44,6 +44,10 @@ def test_deep_queries_go_on_to_the_qrels(fire: Fire, folder: Path) -> None:
     }
     (folder / "labels.csv").write_text(LABELS + "1,b,yes,1,1\n1,c,no,0,1\n")
     fire(*AUGMENT)
+    told = fire(*AUGMENT).stderr
+    assert "warning: 3 pairs of the sample without a label (2 of them of queries judged deep), 0 in" in told
+    (folder / "disputes.csv").write_text("query_id,doc_id,reason\n1,007,tie\n")
+    assert "judged deep), 1 in dispute: estimates take them as not relevant" in fire(*AUGMENT).stderr
     assert (folder / "out/query_design.csv").read_text() == design
     assert (
         folder / "out/qrels.txt"

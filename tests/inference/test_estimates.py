@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import JoinError, TableError
+from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
 from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_precision
 from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
 
 N = 80
@@ -139,3 +141,35 @@ def test_a_draw_that_brought_too_few_positives_and_no_probability_are_refused() 
     assert micro_recall(SampledPairs(none, none, np.full(20, 0.5), np.arange(20), 20), ~none).refused
     with pytest.raises(TableError, match=r"inclusion_probability is 1\.5"):
         SampledPairs(none, some, np.full(20, 1.5), np.arange(20), 20)
+
+
+def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken_out() -> None:
+    ranked = pd.concat([pairs_of("a", range(N), score=2.0), pairs_of("b", range(N), score=1.0)])
+    other = ranked.assign(score=-ranked["score"])  # b before a
+    original = check_qrels(pairs_of("c", range(N), relevance=1))
+    a_labels = pairs_of("a", range(N), relevance=A_IS_POSITIVE.astype(int))
+    b_labels = pairs_of("b", DEEP, relevance=B_IS_POSITIVE[DEEP].astype(int))
+    labels = check_labels(pd.concat([a_labels, b_labels]).assign(label="x"))
+    augmented = augment_qrels(original, labels).qrels
+    runs = [rank_run(table.assign(run_id=name)) for name, table in (("m", ranked), ("n", other))]
+    found = score_differences(runs, original, ["AP", "C@2"], augmented=augmented,
+                              design=design(), n_resamples=20)  # fmt: skip
+    a, b = A_IS_POSITIVE.astype(float), B_IS_POSITIVE.astype(float)
+    x = np.column_stack([a / (1 + a), a / 2 / (1 + a)])  # by the labels of a alone, m and n
+    both = 1 + a + b
+    y = np.column_stack([(a + b * (1 + a) / 2) / both, (b + a * (1 + b) / 2) / both])
+    centred = x[DEEP] - x[DEEP].mean(axis=0)
+    slope = np.clip((centred * y[DEEP]).sum() / (centred**2).sum(), 0, 1)
+    rest = (y - slope * x)[DEEP]
+    estimate = slope * x.mean(axis=0) + rest.mean(axis=0)
+    leverage = 1 / 40 + centred**2 / (centred**2).sum(axis=0)
+    residual = (rest - rest.mean(axis=0)) / (1 - leverage)
+    error = np.sqrt((1 - 40 / N) * ((residual[:, 0] - residual[:, 1]) ** 2).sum()) / 40
+    row = found.table[(found.table["measure"] == "AP") & (found.table["qrels"] == "augmented")].iloc[0]
+    assert row["estimate"] == pytest.approx(estimate[0] - estimate[1])
+    assert row["estimate_high"] - row["estimate"] == pytest.approx(2.024394 * error)  # t(.975, 38)
+    others = found.table[found.table["qrels"] != "augmented"]
+    assert others["estimate"].isna().all()
+    assert set(others["estimate_method"]) == {""}
+    assert any(note.startswith("C@2: no estimate: the first positive decides it") for note in found.notes)
+    assert any(note.startswith("est. a - b: from the queries judged deep") for note in found.notes)
