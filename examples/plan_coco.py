@@ -21,7 +21,7 @@ from fire_toolkit.inference.two_phase import two_phase_difference
 from fire_toolkit.planning.designs import Design
 from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.pilot import draw_pilot
-from fire_toolkit.planning.plan import plan_designs
+from fire_toolkit.planning.plan import plan_worlds
 from fire_toolkit.planning.relevance import RelevanceModel, fit_model
 from fire_toolkit.tables import Qrels, Run, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
@@ -112,19 +112,24 @@ def measured(runs: list[Run], original: Qrels, positives: pd.DataFrame, depth: i
     return np.sqrt((errors**2).mean(axis=(0, 3)))
 
 
-def pilot_model(lists: Lists, positives: pd.DataFrame, seed: int) -> RelevanceModel:
+def pilot_model(lists: Lists, positives: pd.DataFrame, seed: int, rates_known: bool) -> RelevanceModel:
     """Return the model of a pilot of 500 pairs, each judged twice, with a third vote on disagreements."""
     pool = draw_pilot(lists, PILOT, seed=seed)
-    is_true, rng = pair_rows(pool, positives) >= 0, np.random.default_rng(seed)
+    is_true, rng = (
+        pair_rows(pool, positives) >= 0,
+        np.random.default_rng([seed, 1]),
+    )  # apart from the draw of pairs
     first, second, third = (vote(is_true, rng).astype(np.int64) for _ in range(3))
     differ = (first != second).astype(np.int64)
     n_positive = first + second + differ * third
-    return fit_model(lists, pair_rows(pool, lists.pairs), n_positive, 2 + differ, rates=(0.9, 0.05))
+    rates = (TRUE_RATE, FALSE_RATE) if rates_known else (0.9, 0.05)
+    votes = (pair_rows(pool, lists.pairs), n_positive, 2 + differ)
+    return fit_model(lists, *votes, rates=rates, rates_known=rates_known)
 
 
 def predicted(lists: Lists, model: RelevanceModel) -> np.ndarray:
     """Return the error of each design and measure that a plan expects."""
-    table = plan_designs(lists, {"pilot": model}, MEASURES, designs=DESIGNS).designs
+    table = plan_worlds(lists, {"pilot": model}, MEASURES, designs=DESIGNS).designs
     table = table[table["estimate"] != "corrected"]
     return table["error"].to_numpy().reshape(len(DESIGNS), len(MEASURES))
 
@@ -135,15 +140,23 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    n_pilots = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    n_pilots = int(sys.argv[2]) if len(sys.argv) > 2 else 20
     runs = [fire.read_run(path) for path in sorted((folder / "runs").glob("*.run.gz"))]
     original, eccv = (fire.read_qrels(folder / f"qrels.{name}.txt") for name in ("orig", "eccv"))
     positives = eccv.loc[eccv["relevance"] >= 1, PAIR].reset_index(drop=True)
     lists = lists_of(runs, original, depth=50, most_queries=10_000, seed=0)
     truth = measured(runs, original, positives, lists.depth)
+    for rates_known in (False, True):
+        print("\nerror rates of votes", "known from elsewhere" if rates_known else "from the pilot too")
+        compare(lists, positives, truth, n_pilots, rates_known)
+
+
+def compare(
+    lists: Lists, positives: pd.DataFrame, truth: np.ndarray, n_pilots: int, rates_known: bool
+) -> None:
     ratios, orders = [], []
     for seed in range(n_pilots):
-        expected = predicted(lists, pilot_model(lists, positives, seed))
+        expected = predicted(lists, pilot_model(lists, positives, seed, rates_known))
         ratios.append(expected / truth)
         orders.append([rank_correlation(a, b) for a, b in zip(expected.T, truth.T, strict=True)])
     middle = np.median(ratios, axis=0)

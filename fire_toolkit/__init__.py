@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from fire_toolkit.matching.ranking import rank_run as rank_run
     from fire_toolkit.measures import list_measures as list_measures
     from fire_toolkit.measures import parse_measure as parse_measure
+    from fire_toolkit.planning.plan import plan_designs as plan_designs
     from fire_toolkit.pooling import pool_runs as pool_runs
     from fire_toolkit.qrels import augment_qrels as augment_qrels
     from fire_toolkit.qrels import change_counts as change_counts
@@ -123,6 +124,7 @@ _HOMES = {
     "matching.own_items": ("drop_own_items",),
     "matching.ranking": ("rank_run",),
     "measures": ("list_measures", "parse_measure"),
+    "planning.plan": ("plan_designs",),
     "pooling": ("pool_runs",),
     "qrels": ("augment_qrels", "change_counts"),
     "report": (

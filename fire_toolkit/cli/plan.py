@@ -29,7 +29,7 @@ from fire_toolkit.planning.plan import (
     OVERLAP,
     RATES,
     Plan,
-    plan_designs,
+    plan_worlds,
 )
 from fire_toolkit.planning.relevance import ASSUMPTIONS, RelevanceModel
 from fire_toolkit.planning.table import Wish
@@ -108,6 +108,11 @@ _LATE = {
     default=RATES,
     show_default=True,
     help="How often a vote calls a positive relevant, and how often another doc.",
+)
+@click.option(
+    "--rates-known",
+    is_flag=True,
+    help="Take --rates as they are: from many more votes than the pilot's, as `score --honest` prints them.",
 )
 @click.option(
     "--assume",
@@ -197,7 +202,7 @@ def _planned(
 ) -> Plan:
     designs = designs_given(lists, options)
     with Meter("simulations", len(worlds) * len(designs) * options["repeats"]) as meter:
-        return plan_designs(
+        return plan_worlds(
             lists,
             worlds,
             measures,

@@ -20,7 +20,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.planning.designs import POLICIES, Design, usual_designs
 from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.pilot import pilot_votes
-from fire_toolkit.planning.plan import assumed_worlds
+from fire_toolkit.planning.plan import PILOT, assumed_worlds
 from fire_toolkit.planning.relevance import POOL_DEPTH, RelevanceModel, fit_model
 
 
@@ -46,6 +46,8 @@ def worlds_given(given: Given, lists: Lists, options: dict[str, Any]) -> dict[st
     true, false = options["rates"]
     if true <= false:
         raise UsageError(f"--rates {true:g} {false:g}: expected the first, of positives, above the second")
+    if options["rates_known"] and not options["pilot"]:
+        raise UsageError("--rates-known is for a plan with --pilot; without one --rates are taken so")
     if not options["pilot"]:
         return assumed_worlds(lists, options["assumed"], rates=options["rates"])
     if options["assumed"]:
@@ -54,7 +56,11 @@ def worlds_given(given: Given, lists: Lists, options: dict[str, Any]) -> dict[st
     judgments = judgments_from(path)
     grades = known_grades(judgments, given.values["guideline"], path)
     votes = pilot_votes(lists, judgments, judgments["label"].map(grades))
-    model = fit_model(lists, votes.pair, votes.n_positive, votes.n_votes, rates=options["rates"])
+    model = fit_model(
+        *(lists, votes.pair, votes.n_positive, votes.n_votes),
+        rates=options["rates"],
+        rates_known=options["rates_known"],
+    )
     if votes.n_unknown:
         say(f"note: {n_of(votes.n_unknown, 'judged pair')} not in these lists left out")
     top = (lists.best_rank <= POOL_DEPTH) & ~lists.is_original
@@ -65,7 +71,7 @@ def worlds_given(given: Given, lists: Lists, options: dict[str, Any]) -> dict[st
         f"{missing:.1f} positives a query missing in the runs' top {POOL_DEPTH}; votes call {true:.0%} of "
         f"positives and {false:.1%} of others relevant"
     )
-    return {"pilot": model}
+    return {PILOT: model}
 
 
 def designs_given(lists: Lists, options: dict[str, Any]) -> list[Design]:

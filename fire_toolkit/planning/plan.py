@@ -10,16 +10,21 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.guidelines.model import Grades
+from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import Design, usual_designs, within_budget
-from fire_toolkit.planning.lists import Lists
-from fire_toolkit.planning.relevance import ASSUMPTIONS, RelevanceModel, assumed_model
+from fire_toolkit.planning.lists import Lists, lists_of
+from fire_toolkit.planning.pilot import pilot_votes
+from fire_toolkit.planning.relevance import ASSUMPTIONS, RelevanceModel, assumed_model, fit_model
 from fire_toolkit.planning.simulate import design_costs, simulate
 from fire_toolkit.planning.table import COLUMNS, Wish, cheapest, plan_rows
 from fire_toolkit.results import Result
+from fire_toolkit.tables import Judgments, Qrels, Queries, Run
 
 RATES = (0.92, 0.04)
+PILOT = "pilot"  # the world that a pilot tells
 OVERLAP, N_REPEATS, MOST_QUERIES, DEPTH = 0.1, 8, 2000, 50
 
 
@@ -29,8 +34,8 @@ class _Plan(NamedTuple):
 
 
 class Plan(_Plan, Result):
-    """What `plan_designs` returns: a row for each world, design and measure, and of these the cheapest
-    that fulfils the wish in each world."""
+    """What `plan_designs` and `plan_worlds` return: a row for each world, design and measure, and of these
+    the cheapest that fulfils the wish in each world."""
 
     __slots__ = ()
 
@@ -62,6 +67,69 @@ def assumed_worlds(
 
 
 def plan_designs(
+    runs: Run | Sequence[Run],
+    originals: Qrels,
+    measures: Sequence[str | Measure] = PLANNED,
+    *,
+    pilot: Judgments | None = None,
+    grades: Grades | None = None,
+    assume: Sequence[str] = (),
+    rates: tuple[float, float] = RATES,
+    rates_known: bool = False,
+    depth: int = DEPTH,
+    most_queries: int = MOST_QUERIES,
+    overlap: float = OVERLAP,
+    seed: int = 0,
+    own_items: Queries | OwnItems | None = None,
+    **options: Any,
+) -> Plan:
+    """Return what each design is expected to cost, to get wrong and to tell on these runs, as `plan` prints.
+
+    Args:
+        runs: one Run table or several.
+        originals: the original qrels; their queries are the universe, their positives are known.
+        measures: means over queries.
+        pilot: judgments of pairs of these runs chosen by their ranks, which say how many positives the
+            originals leave out and how votes err; None: by assumption.
+        grades: label → relevance, for the pilot.
+        assume: without a pilot: low, middle, high, or how many positives a query are missing; by default all
+            three.
+        rates: of a vote, P(1 | positive) and P(1 | not); with a pilot only where it starts from, unless
+            they are `rates_known`, from many more votes.
+        depth: how deep the runs are looked at.
+        most_queries: simulate on at most so many, drawn at random.
+        overlap: the random share of pairs that two people judge, for alpha.
+        seed: of all draws.
+        own_items: as for `pool_runs`.
+        options: budget, hours, seconds, wish, designs, n_repeats, tell: see `plan_worlds`.
+
+    Raises:
+        UsageError: as `lists_of`, `assumed_worlds`, `fit_model` and `plan_worlds`.
+
+    Examples:
+        >>> from fire_toolkit.matching.ranking import rank_run
+        >>> from fire_toolkit.tables import check_qrels
+        >>> queries = [f"q{n}" for n in range(60)]
+        >>> both = pd.MultiIndex.from_product([queries, list("abcdefgh")], names=["query_id", "doc_id"])
+        >>> pairs = both.to_frame(index=False)
+        >>> runs = [rank_run(pairs.assign(run_id=name, score=np.random.default_rng(n).random(len(pairs))))
+        ...         for n, name in enumerate(("clip", "ssb"))]
+        >>> originals = check_qrels(pd.DataFrame({"query_id": queries, "doc_id": "a", "relevance": 1}))
+        >>> plan = plan_designs(runs, originals, ["C@1"], assume=["low"], designs=[Design(depth=5)])
+        >>> plan.designs[["world", "design", "n_pairs", "n_judgments"]].values.tolist()
+        [['low', 'depth 5', 406, 454]]
+    """
+    lists = lists_of(runs, originals, depth=depth, most_queries=most_queries, seed=seed, own_items=own_items)
+    if pilot is None:
+        worlds = assumed_worlds(lists, assume, rates=rates)
+    else:
+        votes = pilot_votes(lists, pilot, pilot["label"].map(grades or {}))
+        given = (votes.pair, votes.n_positive, votes.n_votes)
+        worlds = {PILOT: fit_model(lists, *given, rates=rates, rates_known=rates_known)}
+    return plan_worlds(lists, worlds, measures, overlap=overlap, seed=seed, **options)
+
+
+def plan_worlds(
     lists: Lists,
     worlds: Mapping[str, RelevanceModel],
     measures: Sequence[str | Measure] = PLANNED,

@@ -30,6 +30,7 @@ _NODES = 9
 # each from there (standard deviations of normal priors; of the rates' logits).
 SLOPE, MORE, SPREAD = 0.42, 0.35, 1.0
 _LEVEL, _LOOSE = -4.5, {"level": 3.0, "weight": 0.25, "more": 0.3, "rate": 0.5}
+_KNOWN = 0.02  # the same for rates that are known from elsewhere
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,13 @@ def assumed_model(lists: Lists, missing: float, *, rates: tuple[float, float]) -
 
 
 def fit_model(
-    lists: Lists, pair: Ints, n_positive: Ints, n_votes: Ints, *, rates: tuple[float, float]
+    lists: Lists,
+    pair: Ints,
+    n_positive: Ints,
+    n_votes: Ints,
+    *,
+    rates: tuple[float, float],
+    rates_known: bool = False,
 ) -> RelevanceModel:
     """Return the model fitted to votes, by maximum a posteriori: parameters and error rates together.
 
@@ -144,6 +151,7 @@ def fit_model(
         pair: the judged pairs, places in `lists`; originals are left out, whatever the votes on them.
         n_positive, n_votes: of each of them; who votes a third time may depend on the first two.
         rates: P(vote 1 | positive) and P(vote 1 | not), as they are thought to be before any vote.
+        rates_known: that they come from many more votes than these, which then do not move them.
 
     Raises:
         UsageError: no judged pair of these lists that is no original.
@@ -158,10 +166,12 @@ def fit_model(
     votes = n_positive[is_new], n_votes[is_new]
     centres = np.array([_LEVEL, *(SLOPE * original_weights(lists)), MORE, *map(_logit, rates)])
     loose = ["level", *["weight"] * len(lists.run_ids), "more", "rate", "rate"]
+    spreads = np.array([_LOOSE[name] for name in loose])
+    spreads[-2:] = _KNOWN if rates_known else spreads[-2:]
     found = _maximise(
         lambda at: _log_likelihoods(at, columns, *votes, SPREAD / math.log(lists.depth + 1)),
         centres,
-        np.array([_LOOSE[name] for name in loose]),
+        spreads,
     )
     t, f = _rates(found).tolist()
     return RelevanceModel(float(found[0]), found[1:-3], float(found[-3]), SPREAD, t, f)

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from click.testing import Result
 
+from fire_toolkit import plan_designs, read_judgments, read_qrels, read_run
+
 Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/shape-contour.run", "runs/learned-ridge.run")
 QUICK = ("--qrels", "qrels.txt", "--repeats", "2")
@@ -83,6 +85,19 @@ def test_a_pilot_is_drawn_judged_and_planned_with(sample: Fire) -> None:
     done = sample("plan", *RUNS, *QUICK, "--pilot", "judgments.csv", "--format", "json")
     assert {row["world"] for row in json.loads(done.stdout)} == {"pilot"}
     assert "pilot: 60 pairs, 120 votes: about" in done.stderr
+    known = ("--rates", ".9", ".03", "--rates-known")
+    told = sample("plan", *RUNS, *QUICK, "--pilot", "judgments.csv", *known).stderr
+    assert "votes call 90% of positives and 3.0% of others relevant" in told
+    refused = sample("plan", *RUNS, *QUICK, "--rates-known", code=1)
+    assert "--rates-known is for a plan with --pilot" in refused.stderr
+
+    # the function that `plan` is: the same numbers
+    runs = [read_run(path) for path in RUNS]
+    judgments = read_judgments("judgments.csv").judgments
+    plan = plan_designs(runs, read_qrels("qrels.txt"), pilot=judgments, grades={"0": 0, "1": 1}, n_repeats=2)
+    rows = json.loads(done.stdout)
+    assert plan.designs["error"].tolist() == pytest.approx([row["error"] for row in rows])
+    assert plan.designs["n_judgments"].tolist() == [row["n_judgments"] for row in rows]
 
 
 def test_a_late_run_adds_what_pooling_it_adds(sample: Fire) -> None:
