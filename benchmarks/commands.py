@@ -36,6 +36,11 @@ CAPTIONS, VIDEOS, MODELS, PEOPLE = 27_763, 670, 3, 60
 TRAINING_CAPTIONS = 48_774
 OVERLAP = 0.15
 TREC_QUERIES, TREC_DEPTH = 30_000, 100
+ASKED = (
+    *("name", "title", "creators", "source", "uses", "limitations", "biases", "personal_information"),
+    *("social_impact", "machine_made", "maintenance", "platform"),
+)
+STUDY = ("recruitment", "qualification", "pay", "consent", "ethics")
 WORDS = [
     "a",
     "man",
@@ -109,6 +114,9 @@ COMMANDS = (
             (*TABLES, *SOURCES, *LABELS, *JUDGED, "collection/queries.tsv"), (), 25),
     Command("gallery", "gallery", (*RUNS, *QRELS, *LABELS, *JUDGED, "collection/queries.tsv"),
             ("gallery/data/*.js",), 10),
+    Command("release", "release --version 1.0",
+            ("pool/*.csv", "labels/*.csv", *JUDGED, *BOTH, "scores/scores.csv", *RUNS),
+            ("releases/1.0/*.csv",), 20),
     Command("next-round", "next-round --budget 5000", (*JUDGED, *LABELS, *QRELS), ("plan/*/pool.csv",), 10),
     Command("status", "status", (), (), 1),
     Command("pool again", "pool --out again", (*RUNS, *QRELS, *POOL, *SOURCES, *JUDGED, "labels/labels.csv"),
@@ -270,8 +278,23 @@ def make_before(command: Command, folder: Path, scale: float) -> None:
     if command.name == "report similarity" and not (folder / "train.csv").is_file():
         captions = np.random.default_rng(2).choice(WORDS, (round(TRAINING_CAPTIONS * scale), 8))
         (folder / "train.csv").write_text("text\n" + "".join(f"{' '.join(words)}\n" for words in captions))
+    if command.name == "release":
+        shutil.rmtree(folder / "releases", ignore_errors=True)
+        add_answers(folder / "fire.toml")
     if command.name == "pool of TREC text" and not (folder / "trec").exists():
         make_trec_workspace(folder / "trec", round(TREC_QUERIES * scale))
+
+
+def add_answers(settings: Path) -> None:
+    """Write into fire.toml what a release asks for."""
+    text = settings.read_text()
+    if "[release]" not in text:
+        answers = {key: ["Nobody"] if key == "creators" else "made-up" for key in ASKED} | {
+            "licence": "CC0-1.0"
+        }
+        lines = [f"{key} = {json.dumps(answer)}" for key, answer in answers.items()]
+        study = [f'{key} = "made-up"' for key in STUDY]
+        settings.write_text("\n".join([text, "[release]", *lines, "", "[study]", *study, ""]))
 
 
 def make_exports(folder: Path) -> None:

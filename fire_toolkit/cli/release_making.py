@@ -96,7 +96,7 @@ def _gather(workspace: Workspace, given: Given, wanted: Wanted) -> Material:
     answers, licences = workspace.settings["release"], workspace.settings["licences"]
     judgments = judgments_from(given.use(root / "judgments/judgments.csv"))
     names = make_pseudonyms(
-        judgments["annotator_id"], key=release_key(workspace.root), version=wanted.version
+        judgments["annotator_id"].unique(), key=release_key(workspace.root), version=wanted.version
     )
     with_comments = bool(answers["comments_consent"].strip())
     published, withheld = published_judgments(judgments, names, with_comments=with_comments)

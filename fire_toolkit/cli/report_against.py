@@ -57,7 +57,7 @@ class Against:
     ) -> Iterator[Section]:
         """Yield what changed, and the order of the runs under both labels where there are two runs."""
         tell(f"against {self.old.name}")
-        same, reasons = pair_runs(self.old, self.new, self.given.run_hashes)
+        same, reasons = pair_runs(self.old, self.new)
         notes = [*self.changes.notes, *reasons]
         scores = pd.DataFrame()
         if self.changes.are_all:
@@ -135,7 +135,7 @@ def _side_of_release(folder: Path, use: _Use) -> tuple[Side, Guideline]:
         original=read_qrels(use(folder / "qrels.original.txt")),
         corrected=read_qrels(use(folder / "qrels.txt")),
         texts=_released_texts(use(folder / "queries.jsonl")),
-        runs=dict(zip(runs["sha256"], runs["file"], strict=True)),
+        runs=dict(zip(runs["file"], runs["sha256"], strict=True)),
         scores=_of_corrected(scores_of_release(folder)),
         judgments=judgments,
     )
@@ -158,7 +158,7 @@ def _side_of_workspace(workspace: Workspace, given: Given) -> tuple[Side, Guidel
         original=read_qrels(given.use(places["qrels"])),
         corrected=read_qrels(given.use(corrected)),
         texts=None if texts is None else texts.set_index("query_id")["text"],
-        runs={sha256_of(file): file.name for file in workspace.paths("runs", "files")},
+        runs={file.name: sha256_of(file) for file in workspace.paths("runs", "files")},
         scores=_kept_scores(root, given.hash_of(corrected)),
         judgments=judgments,
     )
@@ -175,7 +175,7 @@ def _this_side(workspace: Workspace, given: Given, judgments: Judgments | None) 
         original=given.original,
         corrected=given.augmented,
         texts=given.queries.set_index("query_id")["text"],
-        runs={sha256: run_id for run_id, sha256 in given.run_hashes.items()},
+        runs=given.run_hashes,
         judgments=judgments,
     )
 

@@ -21,7 +21,7 @@ class Side:
     """What is known of a workspace or a release.
 
     name: what it is called; tool: the version that made it, or empty; guideline: its names and its sha256;
-    texts: of queries by query_id, None where they are not known; runs: sha256 → name of the file; scores:
+    texts: of queries by query_id, None where they are not known; runs: name → sha256 of the file; scores:
     run_id, measure, value by the corrected qrels, None where there are none.
     """
 
@@ -148,20 +148,20 @@ def _counted(pairs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"change": list(changes), "n_pairs": counts})
 
 
-def pair_runs(old: Side, new: Side, names: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def pair_runs(old: Side, new: Side) -> tuple[list[str], list[str]]:
     """Return the runs whose files are the same bytes on both sides, and what is said of the others.
 
-    names: run id → sha256 of its file, on the new side.
+    The new side has its runs by their ids, the old one by the names of their files.
     """
-    same = [run_id for run_id, sha256 in names.items() if sha256 in old.runs]
-    here = [run_id for run_id in names if run_id not in same]
-    there = {_stem(name): name for sha256, name in old.runs.items() if sha256 not in names.values()}
+    same = [run_id for run_id, sha256 in new.runs.items() if sha256 in old.runs.values()]
+    here = [run_id for run_id in new.runs if run_id not in same]
+    there = {_stem(name): name for name, sha256 in old.runs.items() if sha256 not in new.runs.values()}
     others = [run_id for run_id in here if run_id in there]
     reasons = [f"{run_id} is another file in {old.name}, and is not compared" for run_id in others]
     only_here = [run_id for run_id in here if run_id not in others]
     only_there = [name for stem, name in there.items() if stem not in others]
     for run_ids, side in ((only_here, new), (only_there, old)):
-        reasons += [f"only in {side.name}: {', '.join(run_ids)}"] if run_ids else []
+        reasons += [f"runs only in {side.name}, not compared: {', '.join(run_ids)}"] if run_ids else []
     return same, reasons
 
 

@@ -106,8 +106,19 @@ def test_another_file_under_the_name_of_a_run_is_not_paired(new: Path) -> None:
     (new / "runs/own.run").write_text("1 Q0 b 1 9 own\n2 Q0 b 1 3 own\n")
     tables, warnings = section("../old")
     assert {row[0] for row in tables["Scores"]} == {"clip"}
-    assert warnings == ["ssb is another file in old, and is not compared.", "only in this workspace: own."]
+    assert warnings == [
+        "ssb is another file in old, and is not compared.",
+        "runs only in this workspace, not compared: own.",
+    ]
     assert 'id="since-order"' not in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_a_run_that_stands_there_under_two_names_is_counted_and_compared_twice(new: Path) -> None:
+    shutil.copy(new / "runs/clip.run", new / "runs/twin.run")
+    path = new / "runs/twin.run"
+    tables, _ = section("../old")
+    assert [row for row in tables["What"] if row[0] == "runs"] == [["runs", "2", "3"]]
+    assert {row[0] for row in tables["Scores"]} == {"clip", "ssb", path.stem}
 
 
 def test_scores_that_the_same_labels_do_not_give_are_not_paired(new: Path) -> None:
