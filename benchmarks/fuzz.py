@@ -173,6 +173,11 @@ def tables() -> list[Target]:
         of("judged.csv", PAIRS, files.read_judged_pairs),
         of("labels.csv", PAIRS, files.read_labels),
         of(
+            "query_labels.csv",
+            "query_id,label,is_usable,n_votes,n_agree,flags\nq,usable,True,2,2,\nr,unusable,False,2,1,unclear\n",
+            files.read_query_labels,
+        ),
+        of(
             "machine.csv",
             "judge_id,query_id,doc_id,score,status,reason\nj,q,d,.5,ok,\nj,r,d,,failed,HTTP 500\n",
             files.read_machine_judgments,

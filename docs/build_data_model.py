@@ -27,6 +27,8 @@ FILES = {
     "labels": "`labels.csv`",
     "disputes": "`disputes.csv`",
     "qrels": "TREC text; `qrels.csv` beside it for samples",
+    "query validity": "`query_validity.csv`",
+    "query labels": "`query_labels.csv`",
     "changes": "`changes.csv`",
     "scores": "csv, tsv, json",
     "agreement": "csv, tsv, json",

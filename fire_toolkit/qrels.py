@@ -14,6 +14,7 @@ from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, Pool, Qrels, check_changes, check_qrels
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.designs import DEEP, ORIGINAL, SAMPLE, SHALLOW
+from fire_toolkit.tables.validity import refuse_alone
 
 POLICIES = ("union", "override", "drop")
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
@@ -58,7 +59,7 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
 
     Raises:
         UsageError: an unknown policy.
-        JoinError: labels on a query that the original qrels do not have.
+        JoinError: labels on a query that the original qrels do not have, or on captions alone.
 
     Examples:
         >>> from fire_toolkit.tables import check_labels
@@ -75,6 +76,7 @@ def augment_qrels(original: Qrels, labels: Labels, *, policy: str = "union") -> 
     if policy not in POLICIES:
         raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
     _check_queries_known(original, labels)
+    refuse_alone(labels["doc_id"], "labels")
     pairs, rows = _all_pairs(original, labels)
     before = np.append(original["relevance"].to_numpy(dtype=np.float64), np.nan)[rows]
     n_rest = len(pairs) - len(labels)

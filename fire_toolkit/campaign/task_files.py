@@ -81,17 +81,18 @@ def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
     if not isinstance(content, dict) or PAIR_ID not in content:
         raise FormatError(f"{place}: no data.{PAIR_ID}, which links its answers to their pair")
     meta = entry.get(META, {}) if isinstance(entry, dict) else {}
-    further = sorted({*content, *(entry or {})} - {CAPTION, guideline.media_key, PAIR_ID, "data", META})  # type: ignore[misc]
+    further = sorted({*content, *(entry or {})} - {*guideline.data_keys, PAIR_ID, "data", META})  # type: ignore[misc]
     further += sorted({*meta} - {ROUND}) if isinstance(meta, dict) else [META]
     if further:
         raise FormatError(f"{place}: {', '.join(further)} would be visible to annotators; remove it")
     number = meta.get(ROUND, 1)
     if type(number) is not int or number < 1:
         raise FormatError(f"{place}: {META}.{ROUND} is {number!r}, expected a number from 1")
-    values = [content.get(key) for key in (CAPTION, guideline.media_key, PAIR_ID)]
-    if not all(isinstance(value, str) and value for value in values):
-        raise FormatError(f"{place}: expected texts {CAPTION}, {guideline.media_key} and {PAIR_ID}")
-    caption, media_url, key = map(str, values)
+    keys = (*guideline.data_keys, PAIR_ID)
+    if not all(isinstance(value, str) and value for value in map(content.get, keys)):
+        raise FormatError(f"{place}: expected texts {', '.join(keys[:-1])} and {PAIR_ID}")
+    caption, key = str(content[CAPTION]), str(content[PAIR_ID])
+    media_url = "" if guideline.is_of_queries else str(content[guideline.media_key])
     try:
         query_id, doc_id = split_pair_id(key)
     except FireError as error:

@@ -12,7 +12,7 @@ from pyarrow import compute
 
 from fire_toolkit.errors import JoinError
 from fire_toolkit.formats.tables.columns_text import Texts, changed, data_of, field_texts, joined_lines
-from fire_toolkit.guidelines.model import CAPTION, Guideline
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Tasks
 
 PAIR_ID = "pair_id"
@@ -33,13 +33,17 @@ def task_lines(tasks: Tasks, guideline: Guideline) -> dict[int, bytes]:
 def _lines(tasks: pd.DataFrame, guideline: Guideline) -> bytes:
     if tasks.empty:
         return b"[]\n"
-    spelled = [field_texts(tasks[name], marked=_quoted) for name in ("text", "media_url", "pair_id")]
-    named = zip((CAPTION, guideline.media_key, PAIR_ID), spelled, strict=True)
-    parts = [part for name, column in named for part in (f", {_json(name)}: ", column)]
+    spelled = {key: field_texts(tasks[name], marked=_quoted) for key, name in _columns(guideline).items()}
+    parts = [part for name, column in spelled.items() for part in (f", {_json(name)}: ", column)]
     later = tasks["round"].map({n: _later(n) for n in tasks["round"].unique()}).astype("str")
     parts = ['{"data": {', str(parts[0])[2:], *parts[1:], "}", field_texts(later), "},"]
     *blocks, last = joined_lines(parts)
     return b"".join([b"[\n", *blocks, last.removesuffix(b",\n"), b"\n]\n"])
+
+
+def _columns(guideline: Guideline) -> dict[str, str]:
+    """Return the column of tasks behind each key of a task's data."""
+    return {**dict(zip(guideline.data_keys, ("text", "media_url"), strict=False)), PAIR_ID: "pair_id"}
 
 
 def _later(number: int) -> str:
@@ -76,7 +80,8 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
         guideline: names the key that its labeling page reads the item from.
 
     Returns:
-        For each batch number, rising, `{"data": {caption, <video or image>, pair_id}}` of each task.
+        For each batch number, rising, `{"data": {caption, <video or image>, pair_id}}` of each task; without
+        an item where the guideline shows captions alone.
         Every key of `data` can be seen by annotators, so there is no other. Batch 1 is always there. A task
         of a later round also has `"meta": {"round": 2}`, which comes back with its answers.
 
@@ -96,9 +101,10 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
     """
     _check_guideline(tasks, guideline)
     batches: dict[int, list[dict[str, Any]]] = {number: [] for number in _batches(tasks)}
-    columns = (tasks[name] for name in ("batch", "text", "media_url", "pair_id", "round"))
-    for number, caption, media_url, key, asked in zip(*columns, strict=True):
-        content = {CAPTION: caption, guideline.media_key: media_url, PAIR_ID: key}
+    keys = _columns(guideline)
+    columns = (tasks[name] for name in ("batch", "round", *keys.values()))
+    for number, asked, *texts in zip(*columns, strict=True):
+        content = dict(zip(keys, texts, strict=True))
         later = {META: {ROUND: int(asked)}} if asked > 1 else {}
         batches[int(number)].append({"data": content} | later)
     return batches

@@ -195,7 +195,7 @@ def make_tasks(
         items: where each doc is to be seen; without it media_url is the doc id. The part from start_s to
             end_s of a longer video becomes a media fragment (`v.mp4#t=3,5`, W3C Media Fragments 1.0). Or
             the captions: a column text, beside queries with media_url.
-        guideline: what is asked.
+        guideline: what is asked; where it shows captions alone, media_url is empty.
         overlap: share of the pairs for a second annotator, in [0, 1]; that share of their number is
             rounded, half up. All pairs have the same chance.
         seed: 0 or more; the same seed and pairs give the same tasks, whatever the order of rows.
@@ -223,7 +223,7 @@ def make_tasks(
     """
     rng = _generator(overlap, seed)
     pairs = ordered(pool[["query_id", "doc_id", "round"]], ["query_id", "doc_id"])
-    text, media_url = _sides(pairs, queries, items)
+    text, media_url = _sides(pairs, queries, items, is_alone=guideline.is_of_queries)
     pairs = pairs.assign(
         text=text,
         media_url=media_url,
@@ -240,15 +240,16 @@ def make_tasks(
 
 
 def _sides(
-    pairs: pd.DataFrame, queries: Queries, items: Items | None
+    pairs: pd.DataFrame, queries: Queries, items: Items | None, *, is_alone: bool
 ) -> tuple[pd.Series[str], pd.Series[str]]:
-    """Return each pair's caption and what is to be seen: query and doc, or doc and query."""
+    """Return each pair's caption and what is to be seen: query and doc, doc and query, or the query alone."""
+    items = None if is_alone else items
     are_captions = items is not None and "text" in items.columns and "media_url" in queries.columns
     query = _looked_up(
         pairs["query_id"], queries.set_index("query_id")["media_url" if are_captions else "text"], "queries"
     )
     if items is None:
-        doc = pairs["doc_id"]
+        doc = pd.Series("", index=pairs.index, dtype="str") if is_alone else pairs["doc_id"]
     else:
         column = items.set_index("doc_id")["text"] if are_captions else _clips(items)
         doc = _looked_up(pairs["doc_id"], column, "items")

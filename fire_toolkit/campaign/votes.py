@@ -22,11 +22,13 @@ from fire_toolkit.campaign.exports import (
     split_answers,
     vote_table,
 )
+from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import Guideline, label_grades
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped
 from fire_toolkit.tables.checks import are_distinct
+from fire_toolkit.tables.validity import ALONE
 
 DRAFT = "draft"
 SKIPPED = "skipped"
@@ -104,6 +106,7 @@ def judgments_from_answers(batches: Iterable[Iterable[Answer]], *, guideline: Gu
 
 def _judgments_of(batches: Iterable[Batch], guideline: Guideline) -> ImportResult:
     plain, others = _joined(batches)
+    _refuse_other_kind(plain["doc_id"], others, guideline)
     is_contested = _are_contested(plain, others) | ~plain["label"].isin(list(guideline.grades)).to_numpy()
     others += [(row["place"], _answer_of(row)) for row in plain[is_contested].to_dict("records")]
     answers = [answer for _, answer in sorted(others, key=itemgetter(0))]
@@ -117,6 +120,20 @@ def _judgments_of(batches: Iterable[Batch], guideline: Guideline) -> ImportResul
     judgments = Judgments(judgments.drop(columns="updated_at"))
     dropped = pd.DataFrame([dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
     return ImportResult(judgments, _all_dropped(dropped, superseded), _notes(judgments, guideline))
+
+
+def _refuse_other_kind(
+    doc_ids: pd.Series[str], others: Sequence[tuple[int, Answer]], guideline: Guideline
+) -> None:
+    """Refuse answers on captions alone under a guideline of pairs, and the other way round."""
+    n_alone = int((doc_ids == ALONE).sum()) + sum(answer.doc_id == ALONE for _, answer in others)
+    n_wrong = len(doc_ids) + len(others) - n_alone if guideline.is_of_queries else n_alone
+    if n_wrong:
+        own, found = ("captions alone", "pairs")[:: 1 if guideline.is_of_queries else -1]
+        raise FormatError(
+            f"{n_wrong:,} answers are on {found}, and guideline {guideline.name} asks about {own}; import "
+            "them in the workspace that made their tasks"
+        )
 
 
 def _joined(batches: Iterable[Batch]) -> tuple[pd.DataFrame, list[tuple[int, Answer]]]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pandas as pd
+
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import first_round
@@ -17,12 +19,14 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.media.places import place_of
 from fire_toolkit.pooling import pairs_to_ask
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.tables import Pool, Tasks
+from fire_toolkit.tables import Pool, Tasks, check_pool
 from fire_toolkit.tables.columns import listed, pair_rows
+from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import (
     begun_rounds,
@@ -54,6 +58,8 @@ def what_to_ask(given: Given) -> Asked:
     Each round of a workspace has a file of its own. Where nothing is left, the latest round is made again.
     """
     workspace, out = current_workspace(), given.values["out"]
+    if given.guideline.is_of_queries:
+        return _queries_to_ask(given)
     file = given.needed("pool")
     pooled = read_pool(given.use(file))
     is_own = workspace is not None and file.resolve() == (workspace.root / "pool" / "pool.csv").resolve()
@@ -67,6 +73,29 @@ def what_to_ask(given: Given) -> Asked:
     found = Asked(pairs, Path(out or ""), len(pooled) - len(pairs))
     place = relative_path(tasks_file(workspace.root, found.round)) if workspace else None
     return Asked(pairs, chosen_path(out, place, "--out"), found.n_left)
+
+
+def _queries_to_ask(given: Given) -> Asked:
+    """Return each query of the original qrels, else of the queries, without an item, that nobody was asked.
+
+    Raises:
+        UsageError: this is no workspace for captions alone: their answers would stand among those of pairs.
+    """
+    workspace, rules, out = current_workspace(), given.guideline, given.values["out"]
+    own = read_guideline(workspace.setting("tasks", "guideline")).name if workspace else rules.name
+    if given.values["pool"] or (workspace and own != rules.name):
+        raise UsageError(
+            f"{rules.name} asks about captions alone, so it has a campaign of its own: `fire-toolkit init "
+            f"validity --guideline {rules.name}`, then `cd validity` and `fire-toolkit tasks`"
+        )
+    found = given.queries["query_id"]
+    if (original := given.original_if_any) is not None:
+        found = found[found.isin(original["query_id"])]
+    pooled = check_pool(pd.DataFrame({"query_id": found, "doc_id": ALONE}))
+    pairs = _never_asked(pooled, workspace.root) if workspace and not out else pooled
+    asked = Asked(pairs, Path(out or ""), len(pooled) - len(pairs))
+    place = relative_path(tasks_file(workspace.root, asked.round)) if workspace else None
+    return Asked(pairs, chosen_path(out, place, "--out"), asked.n_left)
 
 
 def _never_asked(pooled: Pool, root: Path) -> Pool:

@@ -17,6 +17,8 @@ from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_alarm, words_of_errors
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.sampled_qrels import designed
+from fire_toolkit.cli.unusable import POLICIES as UNUSABLE
+from fire_toolkit.cli.unusable import files_of, refuse_sampled, unusable_among
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.qrels import (
     POLICIES,
@@ -32,7 +34,9 @@ SHOWN = 5
 
 @click.command()
 @reads(
-    "labels", qrels="The original qrels.", pool="The pool, or its folder: its sample goes on to the qrels."
+    *("labels", "validity"),
+    qrels="The original qrels.",
+    pool="The pool, or its folder: its sample goes on to the qrels.",
 )
 @click.option(
     "--policy",
@@ -46,17 +50,27 @@ SHOWN = 5
     help="Grade at which original positives count, where their qrels give all of them 1. [default: the "
     "highest of a graded guideline]",
 )
+@click.option(
+    "--unusable",
+    type=click.Choice(UNUSABLE),
+    help="Queries that annotators found unusable: counted, with scores given with and without them (flag), "
+    "counted alone (keep), or out of the qrels (drop). [default: flag]",
+)
 @click.option("--out", metavar="FILE", help="The augmented qrels (TREC); changes.csv is written beside it.")
 @json_option
 @writes_workspace
-def augment(given: Given, policy: str | None, original_grade: int | None) -> None:
+def augment(given: Given, policy: str | None, original_grade: int | None, unusable: str | None) -> None:
     """Join labels to the original qrels, and count confirmed, new and rejected pairs.
 
     Labels keep their grades. Original positives, of which a benchmark's qrels say no more than that they are
     positive, count at the highest grade of the guideline; under policy override a judged one has its label's.
     """
     file = given.out("augmented/qrels.txt")
-    original, labels = given.original_as_read, given.labels
+    original = given.original_as_read
+    found = unusable_among(given, original, str(setting_or_default(unusable, "augment", "unusable")))
+    given.unusable = found  # not those that an earlier `augment` wrote
+    original = original if found is None else found.counted(original)
+    labels = given.labels
     grade = grade_of_originals(given, original, original_grade)
     original = original if grade is None else lift_originals(original, grade=grade)
     given.original = original  # not as qrels that an earlier `augment` wrote have it
@@ -64,7 +78,9 @@ def augment(given: Given, policy: str | None, original_grade: int | None) -> Non
     shared = shared_once(given, labels)
     augmented, changes = augment_qrels(original, shared.labels, policy=policy)
     augmented, beside, design = designed(given, augmented, file.name)
+    refuse_sampled(found, list(beside))
     contents: dict[str, Any] = {file.name: trec_qrels_text(augmented), "changes.csv": changes, **beside}
+    contents |= files_of(found)
     counts = change_counts(changes)
     alike = counts_of_shared(shared)
     lost = queries_without_positive(changes)
@@ -77,6 +93,10 @@ def augment(given: Given, policy: str | None, original_grade: int | None) -> Non
     words += [f"original positives count at grade {grade} (--original-grade)"] if grade else []
     words += _describe_losses(policy, n_lowered, lost)
     parameters = {"policy": policy, **design} | ({GRADE: grade} if grade else {})
+    if found is not None:
+        parameters |= found.parameters
+        more["unusable"] = len(found.queries)
+        words.append(found.words)
     given.write(file, contents, "augment", parameters, counts | more)
     given.summarise({"policy": policy, **counts, **more}, "\n".join(words))
     if given.values["out"] is None:

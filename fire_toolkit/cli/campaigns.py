@@ -28,11 +28,11 @@ from fire_toolkit.campaign.records import (
     write_campaign,
     write_round,
 )
-from fire_toolkit.cli.common import current_workspace, n_of, say
+from fire_toolkit.cli.common import current_workspace, n_of, say, setting_or_default
 from fire_toolkit.cli.server_options import private_folder
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
-from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.annotators import ACTIVE, OWNER, PENDING, read_register
@@ -55,7 +55,7 @@ class Begun:
     @cached_property
     def guideline(self) -> Guideline:
         """The guideline that is judged by."""
-        return read_guideline(self.campaign.guideline)
+        return guideline_of_campaign(self.root, self.campaign)
 
     @property
     def shown(self) -> Guideline:
@@ -93,6 +93,29 @@ class Begun:
     def is_by_hand(self) -> bool:
         """Whether files carry the latest round."""
         return bool(self.by_hand) and self.rounds[-1] is self.by_hand[-1]
+
+
+def guideline_of_campaign(root: Path, campaign: Campaign | None) -> Guideline:
+    """Return the guideline of the campaign in the workspace `root`, else the workspace's.
+
+    One of somebody's own is the folder of its name in the workspace, or the one that fire.toml names.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    named = str(setting_or_default(None, "tasks", "guideline"))
+    if campaign is None:
+        return read_guideline(named)
+    if campaign.guideline in list_guidelines():
+        return read_guideline(campaign.guideline)
+    own = root / campaign.guideline
+    rules = read_guideline(own if own.is_dir() else named)
+    if rules.name != campaign.guideline:
+        raise UsageError(
+            f"the campaign's guideline {campaign.guideline} is not in {root}; put its folder there, or name "
+            "it in fire.toml ([tasks] guideline)"
+        )
+    return rules
 
 
 def full_pull_due(campaign: Begun) -> str:

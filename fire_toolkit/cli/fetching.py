@@ -18,14 +18,14 @@ from fire_toolkit.campaign.records import (
     read_campaign,
     read_rounds,
 )
-from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, setting_or_default, summarise
+from fire_toolkit.cli.campaigns import guideline_of_campaign
+from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, summarise
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import latest_round, reasons_of
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.server_options import connection_from
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import Folder
-from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.annotators import pseudonyms, read_register
 from fire_toolkit.labelstudio.carrier import LabelStudio
@@ -93,8 +93,7 @@ def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Seq
 
 def guideline_of(root: Path) -> Guideline:
     """Return the guideline of the workspace's campaign, else the one that its tasks are made by."""
-    campaign = read_campaign(root)
-    return read_guideline(campaign.guideline if campaign else setting_or_default(None, "tasks", "guideline"))
+    return guideline_of_campaign(root, read_campaign(root))
 
 
 def derive_judgments(

@@ -17,6 +17,7 @@ from fire_toolkit.cli.judged_files import judgments_from, known_grades, leave_ou
 from fire_toolkit.cli.own_items import OwnItemRule, choose_own_items
 from fire_toolkit.cli.printing import resampled
 from fire_toolkit.cli.run_files import open_runs, read_runs
+from fire_toolkit.cli.unusable import Unusable, unusable_of
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
@@ -133,7 +134,13 @@ class Given(Inputs):
     @cached_property
     def original(self) -> Qrels:
         """The original qrels, beside augmented ones as `augment` took them."""
-        return as_augmented(self, self.original_as_read)
+        original = as_augmented(self, self.original_as_read)
+        return original if self.unusable is None else self.unusable.counted(original)
+
+    @cached_property
+    def unusable(self) -> Unusable | None:
+        """The unusable queries of the augmented qrels; None where nobody was asked."""
+        return unusable_of(self)
 
     @cached_property
     def original_as_read(self) -> Qrels:
@@ -170,13 +177,14 @@ class Given(Inputs):
     def labels(self) -> Labels:
         """The resolved labels."""
         labels: Labels = self.own.pairs(read_labels(self.use(self.needed("labels"))), "labels")
-        return labels
+        return labels if self.unusable is None else self.unusable.counted(labels)
 
     @cached_property
     def disputes(self) -> Disputes:
         """The disputes, from disputes.csv beside the labels."""
         file = self.use(self.needed("labels").with_name("disputes.csv"))
-        return check_disputes(read_delimited(file), where=str(file))
+        disputes = check_disputes(read_delimited(file), where=str(file))
+        return disputes if self.unusable is None else self.unusable.counted(disputes)
 
     @cached_property
     def sources_if_any(self) -> PoolSources | None:
@@ -263,6 +271,8 @@ class Given(Inputs):
             if clusters is not None:
                 units = f"{n_of(int(clusters.nunique()), 'cluster')} ({clusters.name})"
             parts.append(resampled(self.draws["n_resamples"], self.draws["seed"], units))
+        if self.unusable is not None:
+            parts.append(self.unusable.words)
         return "; ".join([*parts, *self.own.in_words(), *more])
 
     def basis_of_lists(self, runs: list[Run], *, depth: int | str, ties: str = "broken") -> str:

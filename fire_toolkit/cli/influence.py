@@ -56,6 +56,7 @@ def influence(
     changes most, by change.
     """
     judgments = given.own.pairs(asked_judgments(given.judgments), "judgments")
+    judgments = judgments if given.unusable is None else given.unusable.counted(judgments)
     rule = str(setting_or_default(rule, "resolve", "rule"))
     policy = str(setting_or_default(policy, "augment", "policy"))
     options: dict[str, Any] = {"grades": given.grades, "rule": rule, "adjudicators": adjudicators}

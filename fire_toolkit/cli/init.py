@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shlex import quote
 
@@ -9,20 +10,37 @@ import click
 
 from fire_toolkit.cli.common import say
 from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.labelstudio.media_key import make_media_key
-from fire_toolkit.workspace.config import CONFIG, config_text
+from fire_toolkit.workspace.config import CONFIG, Workspace, config_text, find_workspace
 from fire_toolkit.workspace.manifests import write_files
 
 
 @click.command()
 @click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
-def init(folder: Path) -> None:
-    """Make a workspace: a folder with a fire.toml and places for collection, runs and exports."""
+@click.option("--guideline", metavar="NAME", help="The guideline that its tasks are judged by.")
+def init(folder: Path, guideline: str | None) -> None:
+    """Make a workspace: a folder with a fire.toml and places for collection, runs and exports.
+
+    With a guideline that shows captions alone, such as query-validity-v1, and inside another workspace: one
+    for a campaign on the captions of that one, whose `augment` then reads what came of it.
+    """
     path = folder / CONFIG
     if path.exists():
         raise UsageError(f"{path}: is there already; edit it, or choose another folder")
-    write_files({path: config_text().encode()})
+    rules = read_guideline(guideline) if guideline else None
+    outer = find_workspace(folder.resolve().parent) if rules and rules.is_of_queries else None
+    settings = {"tasks": {"guideline": guideline}} if guideline else {}
+    if outer is not None:
+        settings["collection"] = _shared_files(outer, folder)
+    write_files({path: config_text(settings).encode()})
+    if outer is not None:
+        (folder / "exports").mkdir(exist_ok=True)
+        make_media_key(folder / SERVER_FOLDER)
+        say(f"{path} written: the captions of {outer.root} are judged there, apart from its pairs")
+        say(f"next: cd {quote(str(folder))} && fire-toolkit tasks")
+        return
     for name in ("collection", "runs", "exports"):
         (folder / name).mkdir(exist_ok=True)
     make_media_key(folder / SERVER_FOLDER)
@@ -31,3 +49,9 @@ def init(folder: Path) -> None:
         f"runs into {folder / 'runs'}"
     )
     say(f"next: {'' if folder == Path() else f'cd {quote(str(folder))} && '}fire-toolkit status")
+
+
+def _shared_files(outer: Workspace, folder: Path) -> dict[str, str]:
+    """Return queries and qrels of another workspace as paths from `folder`."""
+    found = {name: outer.path("collection", name) for name in ("queries", "qrels")}
+    return {name: os.path.relpath(path, folder.resolve()) for name, path in found.items() if path}

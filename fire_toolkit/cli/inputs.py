@@ -36,6 +36,7 @@ _MADE = {
     "labels": "labels/labels.csv",
     "pool": "pool/pool.csv",
     "pool_sources": "pool/pool_sources.csv",
+    "validity": "validity/labels/query_labels.csv",
 }
 
 

@@ -43,7 +43,8 @@ def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
     """Return the guideline that grades the labels found: the one named, else the judgments' own, else the
     workspace's; None where there is none of these.
 
-    The judgments' own is known where all of them name one that comes with the toolkit.
+    The judgments' own is known where all of them name one that comes with the toolkit, or whose folder is in
+    the workspace.
     """
     workspace = current_workspace()
     name = guideline or (workspace.setting("tasks", "guideline") if workspace else None)
@@ -53,6 +54,8 @@ def rules_of(judgments: Judgments, guideline: str | None) -> Guideline | None:
         say(f"note: judged by {len(judged_by)} guidelines ({names}); --by guideline tells them apart")
     elif guideline is None and judged_by and judged_by[0] in list_guidelines():
         return read_guideline(judged_by[0])
+    elif guideline is None and judged_by and workspace and (workspace.root / judged_by[0]).is_dir():
+        return read_guideline(workspace.root / judged_by[0])
     rules = read_guideline(name) if name else None
     if rules and len(judged_by) == 1 and judged_by != [rules.name]:
         say(f"note: judged by guideline {judged_by[0]}, graded by {rules.name}")

@@ -19,6 +19,7 @@ _FILES = {
     "qrels": "The original qrels; their queries count.",
     "augmented": "The augmented qrels, as `augment` writes them.",
     "labels": "The labels: labels.csv, or its folder.",
+    "validity": "Which queries are usable: query_labels.csv, or its folder.",
     "judgments": "The judgments (judgments.csv).",
     "queries": "The queries: a table with query_id, text and, where they have own items, reference.",
     "items": "The items: a table with doc_id and media_url.",

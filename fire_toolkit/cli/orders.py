@@ -48,7 +48,10 @@ def orders(given: Given, labellings: tuple[str, ...], measures: tuple[str, ...],
     """
     read = _read_labellings(labellings, given)
     first, *others = read
-    original = given.own.original(read[first] if labellings else as_augmented(given, read[first]))
+    original = given.own.original(read[first])
+    if not labellings:
+        original = as_augmented(given, original)
+        original = original if given.unusable is None else given.unusable.counted(original)
     qrels = {first: original} | {name: given.own.corrected(read[name], original, name) for name in others}
     names = tuple(setting_or_default(measures, "score", "measures"))
     with Progress() as tell:

@@ -322,7 +322,7 @@ def _push(
 ) -> list[Pushed]:
     """Push the rounds that the server carries; nothing is written here or there before their media answer."""
     for entry in changed:
-        if entry.carrier == BY_SERVER:
+        if entry.carrier == BY_SERVER and not rules.is_of_queries:
             refuse_unshowable(entry.tasks)
 
     def ready(plans: Sequence[Plan]) -> None:

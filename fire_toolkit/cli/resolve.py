@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -31,6 +32,7 @@ from fire_toolkit.resolution import (
 )
 from fire_toolkit.resolution.design import rechecked_pairs, votes_in_order, with_design
 from fire_toolkit.resolution.design import without_rechecks as leave_out_rechecks
+from fire_toolkit.resolution.query_labels import query_labels, query_validity
 from fire_toolkit.tables import (
     FOURTH,
     Disputes,
@@ -40,6 +42,7 @@ from fire_toolkit.tables import (
     check_disputes,
     check_labels,
 )
+from fire_toolkit.workspace.manifests import writer_of
 
 
 @click.command()
@@ -147,11 +150,11 @@ def resolve(
     if original is not None:
         pools["rejected"] = rejected_originals(labels, original, round=next_number(table))
         counts["rejected_originals"] = len(pools["rejected"])
+    resolved.tables.update(_of_queries(given, labels, table))
     parameters: dict[str, Any] = {"rule": rule} | ({"disputes": end} if end != "unjudged" else {})
     chosen = {"count_unassigned": count_unassigned, "without_rechecks": without_rechecks}
     parameters |= {name: True for name, is_so in chosen.items() if is_so}
-    if (rules := given.judged_by) and rules.level == "ordinal":
-        parameters[GRADES] = {label: grade for label, grade in rules.grades.items() if grade is not None}
+    parameters |= _order_of_grades(given)
     parameters |= {"excluded": given.excluded} if given.excluded else {}
     parameters |= {"adjudicators": sorted(adjudicators)} if adjudicators else {}
     parameters |= {"share_judgments": sharing} if sharing else {}
@@ -159,7 +162,13 @@ def resolve(
     for name, pool in pools.items():
         given.write(folder / name, {"pool.csv": pool}, "resolve", parameters)
     given.summarise(counts, _describe(counts, rule))
-    if ask_again and len(disputes):
+    _say_next_of_resolve(given, folder, n_again=len(disputes) if ask_again else 0)
+
+
+def _say_next_of_resolve(given: Given, folder: Path, *, n_again: int) -> None:
+    if given.judged_by and given.judged_by.is_of_queries:
+        say("next: in the workspace of the pairs: fire-toolkit augment")
+    elif n_again:
         again = folder / "next_round"
         known = f"--queries {given.hint('QUERIES')} --out {again / 'tasks.json'}"
         say_next(f"tasks {again} --overlap 0", known)
@@ -183,6 +192,28 @@ def _apart(judgments: Judgments) -> tuple[Judgments, Judgments]:
     if len(fourth):
         say(f"note: {n_of(len(fourth), 'fourth vote')} kept apart: they test votes, and no label counts them")
     return Judgments(judgments[kinds != FOURTH].reset_index(drop=True)), Judgments(fourth)
+
+
+def _of_queries(given: Given, labels: Labels, judgments: Judgments) -> dict[str, pd.DataFrame]:
+    """Return what was said of captions alone as tables of queries, and say how many are unusable."""
+    rules = given.judged_by
+    if rules is None or not rules.is_of_queries:
+        return {}
+    writer = writer_of(given.needed("judgments"))
+    shown = str((writer.parameters if writer else {}).get("guideline_sha256", rules.sha256))
+    found = query_labels(labels, judgments)
+    n_unusable = int((~found["is_usable"]).sum())
+    say(f"{n_unusable:,} of {len(found):,} captions with a label are unusable")
+    validity = query_validity(judgments, guideline=rules.name, guideline_sha256=shown)
+    return {"query_labels.csv": found, "query_validity.csv": validity}
+
+
+def _order_of_grades(given: Given) -> dict[str, Any]:
+    """Return the grades of a guideline that has three or more, for the manifest."""
+    rules = given.judged_by
+    if rules is None or rules.level != "ordinal":
+        return {}
+    return {GRADES: {label: grade for label, grade in rules.grades.items() if grade is not None}}
 
 
 def _asked(judgments: Judgments) -> Judgments:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 import pandas as pd
@@ -38,6 +39,7 @@ from fire_toolkit.cli.printing import print_text
 from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.cli.search import refuse_approximate
 from fire_toolkit.cli.trust import trust_notes
+from fire_toolkit.cli.unusable import FLAG, USABLE
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import own_items_of
@@ -47,7 +49,7 @@ from fire_toolkit.qrels import POLICIES
 from fire_toolkit.scoring import Scoring, score_curves, score_runs
 from fire_toolkit.scoring.breakdown import AspectScores, score_aspects
 from fire_toolkit.scoring.drawn import drawn_scores, score_cells
-from fire_toolkit.tables import Run
+from fire_toolkit.tables import Run, Scores
 
 
 @click.command()
@@ -152,18 +154,19 @@ def score(
     _refuse({"--rates-by-band": by_band}, beside="scores as labelled (add --honest)")
     refuse_approximate(given, accept=accept_approximate)
     runs_scored = _restricted(given, groups) if groups else given.stored_runs
+    ordered: dict[str, Any] = {"ties": ties, "doc_order": _doc_order(given) if ties == "index" else None}
     scoring = score_runs(
         runs_scored,
         given.original,
         names,
         augmented=given.augmented_if_any,
         per_query=per_query or by is not None,
-        ties=ties,
-        doc_order=_doc_order(given) if ties == "index" else None,
+        **ordered,
     )
     check_settled(given, names, accept=accept_unpooled)
     divided = () if groups else names  # a group's docs are few, and its positives known
-    table = _show(scoring, by, given, divided, per_query=per_query, transpose=transpose)
+    usable = None if by else _usable_alone(given, runs_scored, names, ordered)
+    table = _show(scoring, by, given, divided, usable, per_query=per_query, transpose=transpose)
     is_usual = is_usual and not (per_query or by or groups or ties != "doc-desc")
     parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {})
     given.keep(table, "score", parameters, place="scores/scores.csv" if is_usual else None)
@@ -186,11 +189,26 @@ def _name_next(given: Given) -> None:
         say_next(" ".join(["compare", *([runs_named(runs), *words] if runs else [])]))
 
 
+def _usable_alone(
+    given: Given, runs: Sequence[Any], measures: tuple[str, ...], ordered: Mapping[str, Any]
+) -> Scores | None:
+    """Return the scores over the usable queries, under the query id `usable`; None where none is flagged."""
+    flagged, augmented = given.unusable, given.augmented_if_any
+    if flagged is None or flagged.policy != FLAG or augmented is None or not len(flagged.queries):
+        return None
+    original = flagged.usable(given.original)
+    if not len(original):
+        return None
+    found = score_runs(runs, original, measures, augmented=flagged.usable(augmented), **ordered)
+    return Scores(found.scores.assign(query_id=USABLE))
+
+
 def _show(
     scoring: Scoring,
     by: str | None,
     given: Given,
     measures: tuple[str, ...],
+    usable: Scores | None,
     *,
     per_query: bool,
     transpose: bool,
@@ -199,11 +217,15 @@ def _show(
     say_notes(scoring.notes)
     is_drawn = given.form in DRAWN and not per_query
     if by is None:
-        table: pd.DataFrame = scoring.scores
+        table: pd.DataFrame = scoring.scores if usable is None else pd.concat([scoring.scores, usable])
         text = drawn_scores(scoring.scores, given.form, transpose=transpose) if is_drawn else ""
     else:
         table = aspects = score_aspects(scoring.scores, given.queries, column=by)
         text = _drawn_aspects(aspects, by, given.form) if is_drawn else ""
+    if text and usable is not None:
+        heading = "% usable queries alone\n" if given.form == "latex" else "\nusable queries alone:\n\n"
+        alone = Scores(usable.assign(query_id="all"))
+        text += heading + drawn_scores(alone, given.form, transpose=transpose)
     text = text or formatted(table, "csv" if given.form == "table" else given.form)
     trusted = trust_notes(given, measures, scoring.scores) if measures else []
     print_text(text, given.form if is_drawn else "csv", basis=given.basis(), notes=trusted)

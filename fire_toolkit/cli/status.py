@@ -11,6 +11,7 @@ import click
 from fire_toolkit.cli.common import current_workspace, drawn, json_option, n_of, say, say_next
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.rounds import has_campaign
 from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
@@ -26,7 +27,8 @@ def status(as_json: bool) -> None:
     workspace = current_workspace()
     if workspace is None:
         raise UsageError("no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`")
-    found = stage_states(workspace, on_server=knows_server())
+    is_of_queries = read_guideline(workspace.setting("tasks", "guideline")).is_of_queries
+    found = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
     states = [_with_news(state, workspace) for state in found]
     if as_json:
         rows = [{"stage": s.stage.name, "state": s.state, "reason": s.reason} for s in states]
@@ -45,7 +47,7 @@ def status(as_json: bool) -> None:
     if following:
         say_next(following.stage.name)
     elif not waiting:
-        say("all is done")
+        say("next: in the workspace of the pairs: fire-toolkit augment" if is_of_queries else "all is done")
 
 
 def _say_progress() -> None:

@@ -21,9 +21,11 @@ LABEL, PAIR = "label", "pair_id"
 
 
 def sheet_of(tasks: Tasks, guideline: Guideline) -> bytes:
-    """Return tasks, in their order, as a CSV with empty columns label and comment."""
-    shown = {PAIR: tasks["pair_id"], CAPTION: tasks["text"], guideline.media_key: tasks["media_url"]}
-    return delimited_bytes(pd.DataFrame({**shown, LABEL: "", COMMENT: ""}))
+    """Return tasks, in their order, as a CSV to fill in: label and comment; of captions alone, flags too."""
+    shown = {PAIR: tasks["pair_id"], CAPTION: tasks["text"]}
+    shown |= {} if guideline.is_of_queries else {guideline.media_key: tasks["media_url"]}
+    asked = {LABEL: ""} | ({FLAGS: ""} if guideline.is_of_queries else {}) | {COMMENT: ""}
+    return delimited_bytes(pd.DataFrame({**shown, **asked}))
 
 
 def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[str, str]]:

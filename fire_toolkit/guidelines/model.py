@@ -22,7 +22,8 @@ RELEVANCE = "relevance"
 FLAGS = "flags"
 COMMENT = "comment"
 CAPTION = "caption"
-ITEM_KINDS = ("video", "image")
+NO_ITEM = "none"  # the kind of item of a guideline that shows captions alone
+ITEM_KINDS = ("video", "image", NO_ITEM)
 
 Grade = int | float
 Grades = dict[str, Grade | None]
@@ -77,9 +78,19 @@ class Guideline(Shown):
         return "ordinal" if n_grades > 2 else "nominal"
 
     @property
+    def is_of_queries(self) -> bool:
+        """Whether captions are shown alone: it asks about queries, and not about pairs."""
+        return self.item_kind == NO_ITEM
+
+    @property
     def media_key(self) -> str:
         """The key under which a task holds the item's address, and the name of the item on the page."""
         return self.item_kind
+
+    @property
+    def data_keys(self) -> tuple[str, ...]:
+        """The keys of a task's data that its page shows."""
+        return (CAPTION,) if self.is_of_queries else (CAPTION, self.media_key)
 
     @property
     def hotkeys(self) -> dict[str, str]:
@@ -156,8 +167,9 @@ def check_guideline(guideline: Guideline, config: LabelConfig, *, where: str = "
 
     The labels: at least two with grades, rising; names and hotkeys without white space, none twice.
     The page: the question as a heading; `$caption` in a text named caption; the item in an object (or
-    a HyperText) named after its kind; choices `relevance` (single, required) and `flags` (multiple) about
-    the item, with the labels', flags' names and hotkeys; a text area `comment`. The text: the title as its
+    a HyperText) named after its kind, unless that is `none`; choices `relevance` (single, required) and
+    `flags` (multiple) about the item, else the caption, with the labels', flags' names and hotkeys; a text
+    area `comment`. The text: the title as its
     heading, the question, a table row that starts with `hotkey` and `name` in code font for each label and
     flag, and nothing else in code font.
     """
@@ -195,10 +207,9 @@ def _config_problems(guideline: Guideline, config: LabelConfig) -> Iterator[str]
     kind = guideline.item_kind
     if guideline.question not in config.headers:
         yield f"{page} has no Header {guideline.question!r}"
-    for name, tags, value in (
-        (CAPTION, ("Text",), "$caption"),
-        (kind, (kind.title(), "HyperText"), f"${kind}"),
-    ):
+    shown = {CAPTION: ("Text",)} | ({} if guideline.is_of_queries else {kind: (kind.title(), "HyperText")})
+    for name, tags in shown.items():
+        value = f"${name}"
         if config.objects.get(name) not in [(tag, value) for tag in tags]:
             found = config.objects.get(name, "no such object")
             yield f"{page}: {name} is {found}, expected a {' or '.join(tags)} of {value}"
@@ -206,7 +217,8 @@ def _config_problems(guideline: Guideline, config: LabelConfig) -> Iterator[str]
     flags = {flag.name: flag.hotkey for flag in guideline.flags}
     for name, hotkeys in ((RELEVANCE, labels), (FLAGS, flags)):
         if hotkeys or name in config.choices:
-            expected_choices = Choices(kind, name == FLAGS, name == RELEVANCE, hotkeys)
+            about = guideline.data_keys[-1]
+            expected_choices = Choices(about, name == FLAGS, name == RELEVANCE, hotkeys)
             yield from _choices_problems(f"{page}: {name}", config.choices.get(name), expected_choices)
     if config.controls.get(COMMENT) != "TextArea":
         yield f"{page} has no TextArea named {COMMENT}"

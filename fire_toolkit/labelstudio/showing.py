@@ -45,7 +45,12 @@ def refuse_unshowable(tasks: Tasks) -> None:
 
 
 def media_to_send(plans: Iterable[Plan], guideline: Guideline) -> dict[str, str]:
-    """Return the media_url of each task that would be added or updated, with the pair of the first one."""
+    """Return the media_url of each task that would be added or updated, with the pair of the first one.
+
+    Nothing where the guideline shows captions alone.
+    """
+    if guideline.is_of_queries:
+        return {}
     tasks = (task["data"] for plan in plans for task in plan.to_send)
     return {task[guideline.media_key]: " ".join(split_pair_id(task[PAIR_ID])) for task in tasks}
 
@@ -122,6 +127,8 @@ def open_items(
     api: Api, projects: Iterable[int], guideline: Guideline, *, transport: httpx.BaseTransport | None = None
 ) -> dict[int, str]:
     """Return what is wrong with the first item of each project, opened as its page does; empty: nothing."""
+    if guideline.is_of_queries:
+        return {}
     own = (api.connection.page_origin, authorization(api.connection))
     with open_links(transport, own=own) as client:
         return {project: _open_item(api, project, guideline, client) for project in projects}

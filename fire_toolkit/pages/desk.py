@@ -68,12 +68,14 @@ def make_desk(rounds: Sequence[Round], annotator_id: str, *, campaign_key: str, 
             asked = (entry.number, str(pair))
             name = _name(campaign_key, annotator_id, *asked, text)
             task = Task(name, asked, text, kind == TRAINING)
-            own = grouped.setdefault((task.is_training, media_url), [[]])
+            # captions without an item come one by one
+            own = grouped.setdefault((task.is_training, media_url or task.id), [[]])
             if len(own[-1]) == n_captions:
                 own.append([])
             own[-1].append(task)
         order = {pair: place for place, pair in enumerate(rows["pair_id"])}
-        parts = [(url, tuple(tasks)) for (_, url), own in grouped.items() for tasks in own]
+        urls = dict(zip(rows["pair_id"], shown["media_url"], strict=True))
+        parts = [(urls[tasks[0].asked[1]], tuple(tasks)) for own in grouped.values() for tasks in own]
         parts.sort(key=lambda part: (not part[1][0].is_training, order[part[1][0].asked[1]]))
         pages += [Page(_name("page", tasks[0].id), url, tasks) for url, tasks in parts]
     return Desk(tuple(pages))

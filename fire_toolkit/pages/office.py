@@ -201,6 +201,8 @@ class Office:
         """Return the media of tasks that are neither files here nor addresses elsewhere."""
         self._refresh()
         urls = {url for entry in self._rounds for url in entry.tasks["media_url"].unique()}
+        if self.guideline.is_of_queries:
+            return []
         return sorted(url for url in urls if self._file(url) is None and not is_address(url))
 
     def people(self) -> list[str]:

@@ -53,7 +53,8 @@ def write_page(
         here=files,
     )
     write_files({folder / NAME: html.encode()})
-    return folder / NAME, [url for url in urls if url not in files and not is_address(url)]
+    shown = [] if guideline.is_of_queries else urls
+    return folder / NAME, [url for url in shown if url not in files and not is_address(url)]
 
 
 def _place(source: Path, target: Path) -> None:

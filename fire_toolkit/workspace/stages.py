@@ -44,7 +44,13 @@ STAGES = (
     Stage("import", "judgments/judgments.csv", False, ("import.exports",)),
     Stage("agree", "agreement/agreement.csv", False, ("judgments/judgments.csv",)),
     Stage("resolve", "labels", True, ("judgments/judgments.csv",)),
-    Stage("augment", "augmented/qrels.txt", False, ("collection.qrels", "labels/labels.csv")),
+    Stage(
+        "augment",
+        "augmented/qrels.txt",
+        False,
+        ("collection.qrels", "labels/labels.csv"),
+        ("validity/labels/query_labels.csv",),
+    ),
     Stage("score", "scores/scores.csv", False, ("runs.files", "collection.qrels"), ("augmented/qrels.txt",)),
     Stage("compare", "comparison/comparison.csv", False, ("runs.files",)),
 )
@@ -73,6 +79,7 @@ BEFORE_PUSH = (
 # What stands beside them, or in their place, where files carry rounds of a campaign.
 BY_HAND = Stage("import", "judgments/judgments.csv", False, ("import.exports",), ("ledger/*.parquet",))
 _POOL = "pool/pool.csv"
+_OF_PAIRS = {"pool", "augment", "score", "compare"}
 NEW, CHANGED, GONE = "is new", "has changed", "is gone"
 _SHOWN = 3
 _Hash = Callable[[Path], str]
@@ -93,13 +100,27 @@ class StageState:
     n_reasons: int = 0
 
 
-def stage_states(workspace: Workspace, *, on_server: bool = False) -> list[StageState]:
-    """Return the state of every stage; on_server: a server is known that would carry a campaign.
+def stage_states(
+    workspace: Workspace, *, on_server: bool = False, is_of_queries: bool = False
+) -> list[StageState]:
+    """Return the state of every stage.
+
+    Args:
+        workspace: the workspace.
+        on_server: a server is known that would carry a campaign.
+        is_of_queries: its guideline shows captions alone, so that it has neither pool nor qrels.
 
     `done`: written, and nothing it was made from has changed; `stale`: something has; `ready`: not
     written, and all it needs is there; `waiting`: something it needs is not there.
     """
     stages = stages_of(workspace, on_server=on_server)
+    if is_of_queries:
+        needs = ("collection.queries",)
+        stages = [
+            replace(stage, needs=needs, optional=()) if stage.name == "tasks" else stage
+            for stage in stages
+            if stage.name not in _OF_PAIRS
+        ]
     with kept_hashes(workspace.root) as hash_of:
         return [StageState(stage, *_state(stage, workspace, hash_of)) for stage in stages]
 

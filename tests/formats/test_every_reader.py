@@ -89,6 +89,7 @@ SEEDS: dict[str, bytes] = {
     "table_files.read_pool_sources": b"query_id,doc_id,run_id,rank\nq,d,m,1\n",
     "table_files.read_pooled_runs": b"query_id,doc_id,run_id,rank\nq,d,m,1\n",
     "table_files.read_query_design": b"query_id,depth,is_sampled,inclusion_probability,seed\nq,50,True,1,0\n",
+    "table_files.read_query_labels": b"query_id,label,is_usable,n_votes,n_agree\nq,usable,True,1,1\n",
     "table_files.read_queries": b"query_id\ttext\nq\ta dog\n",
     "table_runs.read_table": golden("scores.csv"),
     "tifa.read_answers": b"query_id,doc_id,question,answer\nq,d,is it?,yes\n",

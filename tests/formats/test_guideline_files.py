@@ -32,7 +32,9 @@ LABELS = {
     "caption-image-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
     "caption-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
     "graded-relevance-v1": {"mismatch": 0, "loose": 1, "close": 2, "exact": 3, "ambiguous": None},
+    "query-validity-v1": {"unusable": 0, "usable": 1, "ambiguous": None},
 }
+FLAGS = {"query-validity-v1": ["unclear", "invisible", "unspecific", "sensitive"]}
 
 
 def test_the_shipped_guidelines_are_these() -> None:
@@ -45,7 +47,8 @@ def test_every_shipped_guideline_agrees_in_its_three_files_and_bears_its_folders
     assert guideline.name == name
     assert guideline.grades == LABELS[name]
     best_first = sorted(guideline.grades, key=lambda label: -(guideline.grades[label] or 0))
-    shown = [label for label in best_first if label != "ambiguous"] + ["ambiguous", "sensitive"]
+    shown = [label for label in best_first if label != "ambiguous"] + ["ambiguous"]
+    shown += FLAGS.get(name, ["sensitive"])
     assert guideline.hotkeys == {label: str(key) for key, label in enumerate(shown, start=1)}
 
 

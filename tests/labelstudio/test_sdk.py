@@ -27,13 +27,13 @@ def interface(guideline: Guideline) -> Any:
 
 
 def answer(guideline: Guideline, control: str, *choices: str) -> dict[str, Any]:
-    result = {"from_name": control, "to_name": guideline.media_key, "type": "choices"}
+    result = {"from_name": control, "to_name": guideline.data_keys[-1], "type": "choices"}
     return {"result": [{**result, "value": {"choices": list(choices)}}]}
 
 
 def test_the_sdk_finds_the_controls_and_objects(interface: Any, guideline: Guideline) -> None:
     assert {control.name for control in interface.controls} == {"relevance", "flags", "comment"}
-    assert {item.name for item in interface.objects} == {"caption", guideline.item_kind}
+    assert {item.name for item in interface.objects} == set(guideline.data_keys)
     assert interface.is_valid
 
 
@@ -42,7 +42,7 @@ def test_the_sdk_takes_our_tasks_and_misses_what_is_taken_away(interface: Any, g
     queries = check_queries(pd.DataFrame({"query_id": ["q1", "q2"], "text": ["a dog", '"quoted", <b>é</b>']}))
     tasks = tasks_to_json(make_tasks(pool, queries, guideline=guideline), guideline)[1]
     assert [interface.validate_task(task) for task in tasks] == [True, True]
-    content = {key: value for key, value in tasks[0]["data"].items() if key != guideline.media_key}
+    content = {key: value for key, value in tasks[0]["data"].items() if key != guideline.data_keys[-1]}
     assert not interface.validate_task({"data": content})
 
 

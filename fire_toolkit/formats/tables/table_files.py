@@ -41,6 +41,7 @@ from fire_toolkit.tables import (
 )
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.columns import PAIR, pairs_once
+from fire_toolkit.tables.validity import QUERY_LABELS, QueryLabels, check_query_labels
 
 _ROUND = re.compile("[1-9][0-9]*")
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
@@ -177,6 +178,22 @@ def read_labels(path: str | Path) -> Labels:
     """
     file = Path(path) / "labels.csv" if Path(path).is_dir() else path
     return check_labels(_with_named_support(_read(file, LABELS)), where=str(file))
+
+
+def read_query_labels(path: str | Path) -> QueryLabels:
+    """Return which queries are usable: `query_labels.csv`, or the folder that holds it.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from tempfile import mkdtemp
+        >>> file = Path(mkdtemp()) / "query_labels.csv"
+        >>> _ = file.write_text("query_id,label,is_usable,n_votes,n_agree\\nq,unusable,False,2,2\\n")
+        >>> read_query_labels(file)[["query_id", "label", "is_usable"]]
+          query_id     label  is_usable
+        0        q  unusable      False
+    """
+    file = Path(path) / "query_labels.csv" if Path(path).is_dir() else path
+    return check_query_labels(_read(file, QUERY_LABELS), where=str(file))
 
 
 def read_machine_judgments(path: str | Path) -> MachineJudgments:

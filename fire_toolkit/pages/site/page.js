@@ -119,14 +119,17 @@ function load(page) {
   mark();
   const video = $("video"), image = $("image"), isVideo = state.kind === "video";
   video.hidden = !isVideo;
-  image.hidden = isVideo;
+  image.hidden = state.kind !== "image";
   shownAt = performance.now();
   clearTimeout(slow);
   slow = setTimeout(() => { if (!ready) missing(); }, SLOW_MS);
+  document.body.dataset.kind = state.kind;
+  $("report").hidden = state.kind === "none";
+  $("pause").hidden = !isVideo;
+  if (state.kind === "none") return isShown();  // the caption alone is asked about
   const item = isVideo ? video : image;
   item.removeAttribute("src");
   if (isVideo) video.load();
-  $("pause").hidden = !isVideo;
   if (!page.media) return missing();
   item.src = page.media.split("#")[0];
   preload();
