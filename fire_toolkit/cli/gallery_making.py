@@ -23,7 +23,7 @@ from fire_toolkit.cli.media import known_server
 from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of
-from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.table_files import read_query_labels
 from fire_toolkit.gallery import Beside, Shown, gallery_files, shown_pairs, votes_on
 from fire_toolkit.media.places import is_public_address, place_of
 from fire_toolkit.media.server import content_type
@@ -33,7 +33,6 @@ from fire_toolkit.workspace.manifests import MANIFEST, Manifest, write_folder
 
 STAGE = "gallery"
 _SITE = ("index.html", "gallery.css", "gallery.js")
-_UNUSABLE = "unusable"
 
 
 @dataclass(frozen=True)
@@ -144,11 +143,11 @@ class _Gallery:
 
     @property
     def _unusable(self) -> list[str]:
-        path = self.root / "validity/labels.csv"
-        if not path.is_file():
+        path = self.given.found("validity")
+        if path is None:
             return []
-        table = read_delimited(self.given.use(path), required=["query_id", "label"])
-        return table.loc[table["label"] == _UNUSABLE, "query_id"].tolist()
+        table = read_query_labels(self.given.use(path))
+        return list(table.loc[~table["is_usable"], "query_id"])
 
     @cached_property
     def _items(self) -> Items | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -25,8 +26,8 @@ from fire_toolkit.report import (
     plot_overlap,
     plot_scores,
 )
-from fire_toolkit.scoring.drawn import augmented_cell
-from fire_toolkit.tables import Qrels
+from fire_toolkit.scoring.drawn import augmented_cell, score_cells
+from fire_toolkit.tables import Qrels, Scores
 
 
 def what_was_judged(scores: pd.DataFrame, original: Qrels, augmented: Qrels) -> Section:
@@ -91,6 +92,22 @@ def of_scores(scores: pd.DataFrame, notes: Sequence[object]) -> Section:
     shown = scores[[_scale(name) == 100 for name in scores["measure"]]]
     figures = [Figure(plot_scores(shown), text, whole)] if len(shown) else []
     return Section("scores", "Scores", [f"{note}." for note in notes], tables=[table], figures=figures)
+
+
+def with_unusable(section: Section, words: str, usable: Scores | None) -> Section:
+    """Return the section on scores with how many queries are unusable, and the scores without them."""
+    paragraphs = [f"{words}.", *section.paragraphs]
+    if usable is None:
+        return replace(section, paragraphs=paragraphs)
+    rows, measures = [], list(dict.fromkeys(usable["measure"]))
+    for run_id, own in usable.groupby("run_id", sort=False):
+        values = {
+            name: dict(zip(of["qrels"], of["value"], strict=True)) for name, of in own.groupby("measure")
+        }
+        rows.append([str(run_id), *(score_cells([values[name]], name)[0] for name in measures)])
+    columns = ["run", *measures]
+    table = Table("Usable queries alone: augmented (original + gain); shares times 100", columns, rows)
+    return replace(section, paragraphs=paragraphs, tables=[*section.tables, table])
 
 
 def of_differences(differences: pd.DataFrame, notes: Sequence[object]) -> Section:

@@ -21,6 +21,7 @@ from fire_toolkit.cli.methods_facts import workspace_facts
 from fire_toolkit.cli.noise import join_with_votes
 from fire_toolkit.cli.report_against import Against
 from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.unusable import usable_alone
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import compare_orders, score_differences
 from fire_toolkit.inference.compare import compare_runs
@@ -163,8 +164,13 @@ class ReportedWorkspace:
 
     def scores(self) -> Section:
         """Return scores with what is uncertain."""
-        found = self.honest
-        return sections.of_scores(found.scores, [*found.notes, *found.corrected])
+        found, given = self.honest, self.given
+        section = sections.of_scores(found.scores, [*found.notes, *found.corrected])
+        if given.unusable is None:
+            return section
+        qrels = (given.original, given.augmented)
+        usable = usable_alone(given.unusable, given.stored_runs, *qrels, self.measures)
+        return sections.with_unusable(section, given.unusable.words, usable)
 
     def differences(self) -> Section:
         """Return which differences between runs hold."""

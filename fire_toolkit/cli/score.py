@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -39,7 +39,7 @@ from fire_toolkit.cli.printing import print_text
 from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.cli.search import refuse_approximate
 from fire_toolkit.cli.trust import trust_notes
-from fire_toolkit.cli.unusable import FLAG, USABLE
+from fire_toolkit.cli.unusable import usable_alone
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import own_items_of
@@ -165,7 +165,8 @@ def score(
     )
     check_settled(given, names, accept=accept_unpooled)
     divided = () if groups else names  # a group's docs are few, and its positives known
-    usable = None if by else _usable_alone(given, runs_scored, names, ordered)
+    qrels = (given.original, given.augmented_if_any)
+    usable = None if by else usable_alone(given.unusable, runs_scored, *qrels, names, **ordered)
     table = _show(scoring, by, given, divided, usable, per_query=per_query, transpose=transpose)
     is_usual = is_usual and not (per_query or by or groups or ties != "doc-desc")
     parameters = {"measures": list(names), "ties": ties} | ({"by": by} if by else {})
@@ -187,20 +188,6 @@ def _name_next(given: Given) -> None:
         ids = (("--query-ids", "query_ids"), ("--doc-ids", "doc_ids"))
         words = [f"{option} {given.values[key]}" for option, key in ids if given.values[key]]
         say_next(" ".join(["compare", *([runs_named(runs), *words] if runs else [])]))
-
-
-def _usable_alone(
-    given: Given, runs: Sequence[Any], measures: tuple[str, ...], ordered: Mapping[str, Any]
-) -> Scores | None:
-    """Return the scores over the usable queries, under the query id `usable`; None where none is flagged."""
-    flagged, augmented = given.unusable, given.augmented_if_any
-    if flagged is None or flagged.policy != FLAG or augmented is None or not len(flagged.queries):
-        return None
-    original = flagged.usable(given.original)
-    if not len(original):
-        return None
-    found = score_runs(runs, original, measures, augmented=flagged.usable(augmented), **ordered)
-    return Scores(found.scores.assign(query_id=USABLE))
 
 
 def _show(

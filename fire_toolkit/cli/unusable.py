@@ -11,7 +11,7 @@ from fire_toolkit.cli.common import n_of
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_query_labels
-from fire_toolkit.tables import Qrels
+from fire_toolkit.tables import Qrels, Scores
 from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.workspace.manifests import writer_of
 
@@ -91,6 +91,29 @@ def unusable_of(inputs: Inputs) -> Unusable | None:
         return None
     table = read_query_labels(inputs.use(path.with_name(FILE)))
     return Unusable(found["unusable"], table, int(found["n_queries"]), int(found["n_labelled"]))
+
+
+def usable_alone(
+    flagged: Unusable | None,
+    runs: Sequence[Any],
+    original: Qrels,
+    augmented: Qrels | None,
+    measures: Sequence[str],
+    **ordered: Any,
+) -> Scores | None:
+    """Return the scores over the usable queries, under the query id `usable`; None where none is flagged.
+
+    ordered: how docs of equal score stand, as `score_runs` takes it.
+    """
+    from fire_toolkit.scoring import score_runs
+
+    if flagged is None or flagged.policy != FLAG or augmented is None or not len(flagged.queries):
+        return None
+    left = flagged.usable(original)
+    if not len(left):
+        return None
+    found = score_runs(runs, left, measures, augmented=flagged.usable(augmented), **ordered)
+    return Scores(found.scores.assign(query_id=USABLE))
 
 
 def files_of(unusable: Unusable | None) -> dict[str, pd.DataFrame]:

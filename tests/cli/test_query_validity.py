@@ -133,6 +133,10 @@ def test_unusable_queries_are_flagged_kept_or_dropped(
     assert words in shown.stderr
     listed = table((captions.parent / "augmented/unusable.csv").read_text())
     assert [row["query_id"] for row in listed] == ["q1", "q9"]
+    fire("report", "html", "--out", "report.html", "--resamples", 5)
+    report = (captions.parent / "report.html").read_text()
+    assert words in report
+    assert "Usable queries alone" in report
     fire("augment", "--unusable", "keep")
     assert c1(fire) == pytest.approx(everything)
     assert words in fire("score", "-m", "C@1").stderr
