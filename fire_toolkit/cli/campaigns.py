@@ -37,6 +37,8 @@ from fire_toolkit.guidelines.label_config import config_sha256, parse_label_conf
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.annotators import ACTIVE, OWNER, PENDING, read_register
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
+from fire_toolkit.workspace.manifests import writer_of
+from fire_toolkit.workspace.rounds import tasks_file
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,23 @@ class Begun:
 
 
 def guideline_of_campaign(root: Path, campaign: Campaign | None) -> Guideline:
-    """Return the guideline of the campaign in the workspace `root`, else the workspace's.
+    """Return the guideline of the campaign in the workspace `root`, else the workspace's."""
+    return guideline_named(root, campaign.guideline if campaign else None)
+
+
+def guideline_of_tasks(root: Path, file: Path | None) -> Guideline:
+    """Return the guideline of the workspace's campaign, else of a file of tasks, else of the workspace.
+
+    file: as `tasks` wrote it; None: the workspace's first.
+    """
+    campaign = read_campaign(root)
+    writer = writer_of(file or tasks_file(root, 1)) if campaign is None else None
+    made_for = writer.parameters.get("guideline") if writer else None
+    return guideline_named(root, campaign.guideline if campaign else made_for)
+
+
+def guideline_named(root: Path, name: str | None) -> Guideline:
+    """Return the guideline of a name that the workspace `root` has written down; None: the one it names.
 
     One of somebody's own is the folder of its name in the workspace, or the one that fire.toml names.
 
@@ -104,16 +122,16 @@ def guideline_of_campaign(root: Path, campaign: Campaign | None) -> Guideline:
         UsageError: it is neither.
     """
     named = str(setting_or_default(None, "tasks", "guideline"))
-    if campaign is None:
+    if name is None:
         return read_guideline(named)
-    if campaign.guideline in list_guidelines():
-        return read_guideline(campaign.guideline)
-    own = root / campaign.guideline
+    if name in list_guidelines():
+        return read_guideline(name)
+    own = root / name
     rules = read_guideline(own if own.is_dir() else named)
-    if rules.name != campaign.guideline:
+    if rules.name != name:
         raise UsageError(
-            f"the campaign's guideline {campaign.guideline} is not in {root}; put its folder there, or name "
-            "it in fire.toml ([tasks] guideline)"
+            f"the guideline {name} is not in {root}; put its folder there, or name it in fire.toml ([tasks] "
+            "guideline)"
         )
     return rules
 

@@ -12,7 +12,7 @@ import pandas as pd
 from fire_toolkit.agreement import agreement_summary
 from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of
+from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of, rules_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.paper_tables.methods import STUDY, MethodFacts
@@ -27,7 +27,11 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
     judgments: the workspace's, where they were read already.
     """
     root = workspace.root
-    guideline = read_guideline(workspace.setting("tasks", "guideline"))
+    path = root / "judgments/judgments.csv"
+    if judgments is None and path.is_file():
+        judgments = judgments_from(given.use(path))
+    guideline = None if judgments is None else rules_of(judgments, None)
+    guideline = guideline or read_guideline(workspace.setting("tasks", "guideline"))
     facts: dict[str, Any] = {
         "study": {name: workspace.setting("study", name) for name in STUDY},
         "pool": _stage(root / "pool", is_folder=True),
@@ -38,10 +42,8 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
         "labels_by": _stage(root / "labels", is_folder=True),
         "augmented": _stage(root / "augmented/qrels.txt", is_folder=False),
     }
-    path = root / "judgments/judgments.csv"
-    if path.is_file():
+    if judgments is not None:
         excluded = (facts["labels_by"] or {}).get("excluded", {})
-        judgments = judgments_from(given.use(path)) if judgments is None else judgments
         facts |= _of_judgments(judgments, excluded, path.with_name("dropped.csv"), given)
     return MethodFacts(**facts)
 

@@ -25,7 +25,14 @@ from fire_toolkit.campaign.records import (
 from fire_toolkit.campaign.rounds import asked_before, first_round
 from fire_toolkit.campaign.task_files import overlap_file, read_task_files
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.campaigns import active_annotators, begin, begun_here, campaign_of, loads_of
+from fire_toolkit.cli.campaigns import (
+    active_annotators,
+    begin,
+    begun_here,
+    campaign_of,
+    guideline_of_tasks,
+    loads_of,
+)
 from fire_toolkit.cli.common import (
     json_option,
     n_of,
@@ -79,7 +86,7 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
     metavar="QRELS",
     help="Pairs whose answer is known, positive or not, mixed in for everybody.",
 )
-@click.option("--guideline", metavar="NAME", help="[default: caption-relevance-v1]")
+@click.option("--guideline", metavar="NAME", help="[default: the one that the tasks were made by]")
 @click.option("--seed", type=int, help="Seed of the queues. [default: 0]")
 @click.option(
     "--shared-project",
@@ -138,7 +145,7 @@ def push(
     """
     root = workspace_root()
     carrier = _known_carrier(carrier or BY_SERVER, root)
-    rules = read_guideline(setting_or_default(guideline, "tasks", "guideline"))
+    rules = read_guideline(guideline) if guideline else guideline_of_tasks(root, tasks)
     check_policy(root, policy)
     begun = read_rounds(root)
     campaign = campaign_of(root, rules, is_shared=is_shared)

@@ -15,7 +15,7 @@ from fire_toolkit.files import read_text
 from fire_toolkit.formats.releases import qrels_of_release, scores_of_release
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.formats.tables.delimited import delimited_bytes
-from fire_toolkit.formats.tables.guideline_files import guideline_files
+from fire_toolkit.formats.tables.guideline_files import guideline_files, list_guidelines
 from fire_toolkit.release.card import card
 from fire_toolkit.release.changes import ReleaseChanges, changelog, compare_releases
 from fire_toolkit.release.citation import citation_cff, licence_text, package_files
@@ -67,10 +67,19 @@ def release_contents(
         **package_files(facts),
         **{
             f"guideline/{name}": text
-            for name, text in guideline_files(workspace.setting("tasks", "guideline")).items()
+            for name, text in guideline_files(_judged_by(workspace, material)).items()
         },
     }
     return found | {name: text.encode() for name, text in texts.items()}
+
+
+def _judged_by(workspace: Workspace, material: Material) -> Path | str:
+    """Return the guideline that the judgments name, else the workspace's."""
+    named = material.tables["judgments"].get("guideline", pd.Series(dtype="str")).unique()
+    own = workspace.root / named[0] if len(named) == 1 and named[0] else None
+    if own is not None and (named[0] in list_guidelines() or own.is_dir()):
+        return own if own.is_dir() else str(named[0])
+    return str(workspace.setting("tasks", "guideline"))
 
 
 def hashes_of(contents: Mapping[str, bytes]) -> dict[str, str]:

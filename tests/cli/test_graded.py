@@ -7,6 +7,7 @@ import random
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import krippendorff
 import numpy as np
@@ -14,6 +15,9 @@ import pytest
 from click.testing import Result
 
 from fire_toolkit.campaign.tasks import split_pair_id
+
+if TYPE_CHECKING:
+    from fake_api import FakeServer
 
 Fire = Callable[..., Result]
 Qrels = dict[tuple[str, str], int]
@@ -97,11 +101,28 @@ def test_grades_reach_alpha_labels_qrels_and_scores(fire: Fire, graded: Path) ->
     assert qrels_in(graded) == augmented
     told = fire("score", *(word for name in MEASURES for word in ("-m", name)), "--format", "json")
     assert "original positives count at grade 3" in told.stderr
+    assert "How well does the caption describe this video?" in fire("report", "methods").stdout
     found = {(row["run_id"], row["qrels"], row["measure"]): row["value"] for row in json.loads(told.stdout)}
     for name in RUNS:
         for which, qrels in (("original", original), ("augmented", augmented)):
             expected = {(name, which, measure): value for measure, value in scores_of(qrels, name).items()}
             assert {key: found[key] for key in expected} == pytest.approx(expected)
+
+
+@pytest.mark.slow
+def test_what_follows_tasks_goes_by_their_guideline(
+    fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: "FakeServer"
+) -> None:
+    fire("init", tmp_path / "pushed")
+    monkeypatch.chdir(tmp_path / "pushed")
+    Path("pool").mkdir()
+    Path("pool/pool.csv").write_text("query_id,doc_id\nq,v\n")
+    Path("collection/queries.tsv").write_text("query_id\ttext\nq\ta dog\n")
+    Path("collection/items.tsv").write_text("doc_id\tmedia_url\nv\thttp://media.test/v1.mp4\n")
+    fire("tasks", "--guideline", "graded-relevance-v1", "--overlap", 0)
+    fire("push", "--annotator", "A02")  # fire.toml names the default guideline
+    (project,) = server.projects.values()
+    assert 'value="mismatch"' in project["label_config"]
 
 
 @pytest.mark.slow
