@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fire_toolkit import tables
 from fire_toolkit.tables.checks import Column, TableSpec
+from fire_toolkit.tables.validity import QUERY_LABELS, QUERY_VALIDITY
 
 PAGE = Path(__file__).with_name("data-model.md")
 BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
@@ -40,7 +41,8 @@ def page() -> str:
     """Return the whole page."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    specs = [value for value in vars(tables).values() if isinstance(value, TableSpec)]
+    found = (*vars(tables).values(), QUERY_VALIDITY, QUERY_LABELS)
+    specs = [value for value in found if isinstance(value, TableSpec)]
     header = "| table | columns | key | rows in the order of | file |\n|---|---|---|---|---|\n"
     return before + BEGIN + header + "".join(map(row, specs)) + END + after
 

@@ -22,8 +22,6 @@ from fire_toolkit.tables.designs import check_query_design as check_query_design
 from fire_toolkit.tables.machine import MACHINE_JUDGMENTS as MACHINE_JUDGMENTS
 from fire_toolkit.tables.machine import MachineJudgments as MachineJudgments
 from fire_toolkit.tables.machine import check_machine_judgments as check_machine_judgments
-from fire_toolkit.tables.validity import QUERY_LABELS as QUERY_LABELS
-from fire_toolkit.tables.validity import QUERY_VALIDITY as QUERY_VALIDITY
 
 Queries = NewType("Queries", pd.DataFrame)
 Items = NewType("Items", pd.DataFrame)
