@@ -304,3 +304,15 @@ def test_keys_read_at_once_are_those_read_one_by_one(
     found = split_pair_ids([*keys, *cut, *odd])
     assert all(split_pair_id(token) == ids for token, ids in found.items())
     assert split_pair_ids(keys) == dict(zip(keys, pairs, strict=True))
+
+
+def test_with_several_captions_pages_are_doubled_whole() -> None:
+    """12 captions of each of 5 items are 10 pages of 6; the share .4 doubles 4 of them, not 24 lone pairs."""
+    pool = pool_of(12, 5)
+    tasks = make_tasks(pool, queries_of(12), guideline=GUIDELINE, overlap=0.4, n_captions=10, seed=2)
+    doubled = tasks[tasks["batch"] == 2]
+    assert len(doubled) == 24
+    assert set(doubled.groupby("media_url").size()) <= {6, 12}
+    assert sorted(tasks.loc[tasks["batch"] == 1, "pair_id"]) == sorted(
+        pair_ids(list(pool["query_id"]), list(pool["doc_id"]))
+    )

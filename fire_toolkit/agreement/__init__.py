@@ -5,6 +5,7 @@ from fire_toolkit.agreement.captions import caption_disagreement
 from fire_toolkit.agreement.consistency import self_consistency
 from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.intervals import Interval, alpha_interval
+from fire_toolkit.agreement.pages import page_effects
 from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.questions import agreement_by_question
 from fire_toolkit.agreement.registry import STATISTICS
@@ -31,5 +32,6 @@ __all__ = [
     "join_columns",
     "krippendorff_alpha",
     "leave_one_out",
+    "page_effects",
     "self_consistency",
 ]

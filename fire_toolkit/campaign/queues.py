@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping
-from typing import NewType
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NewType, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,9 @@ from fire_toolkit.tables.checks import Column, TableSpec, check_table, is_id
 from fire_toolkit.tables.design import RECHECK
 
 Assignments = NewType("Assignments", pd.DataFrame)
+_T = TypeVar("_T")
 
+MOST_CAPTIONS = 10  # on one page
 TRAINING = "training"
 TASK = "task"
 OVERLAP = "overlap"
@@ -53,6 +55,7 @@ def assign_tasks(
     *,
     training: Tasks | None = None,
     controls: Tasks | None = None,
+    n_captions: int = 1,
     seed: int = 0,
 ) -> Assignments:
     """Return who judges which pair at which place: each annotator a queue of its own random order.
@@ -64,13 +67,16 @@ def assign_tasks(
             in `tasks`.
         controls: pairs whose answer is known: everybody judges them, at random places after the training.
             An annotator who has a control as task or training has it once, as that.
+        n_captions: how many pairs of one item (media_url) a page may have. With more than 1 pages are drawn
+            and not pairs: a page goes to one annotator whole, so do the doubled pairs of an item to a second
+            one, and controls stand among the pairs of their item.
         seed: 0 or more; the same seed, pairs and annotators give the same queues, whatever the order of rows.
 
     Returns:
-        One row for each annotator and pair. Loads of task and overlap together differ by at most one
-        with equal weights; else each next judgment goes where load per weight is least (Webster's
-        method), as far as two different annotators for each doubled pair allow. Who shares doubled
-        pairs with whom is random. No task: only training and controls.
+        One row for each annotator and pair. Loads of task and overlap together (in pages, where these
+        are drawn) differ by at most one with equal weights; else each next judgment goes where load per
+        weight is least (Webster's method), as far as two different annotators for each doubled pair allow.
+        Who shares doubled pairs with whom is random. No task: only training and controls.
 
     Raises:
         UsageError: no annotator, one twice, an invalid id, a weight or seed out of range; one annotator
@@ -87,6 +93,7 @@ def assign_tasks(
     """
     weights = _weights(annotators)
     rng = _generator(seed)
+    items = _items([tasks, training, controls], n_captions)
     first, doubled = _batches(tasks)
     if len(doubled) and len(weights) == 1:
         raise UsageError(
@@ -98,13 +105,15 @@ def assign_tasks(
     _refuse_overlap(trained, first)
     loads = dict.fromkeys(weights, 0)
     kinds: dict[str, dict[str, str]] = {name: dict.fromkeys(known, CONTROL) for name in weights}
-    for pair, (one, other) in zip(doubled, _two_for_each(len(doubled), weights, loads, rng), strict=True):
-        kinds[one][pair] = TASK
-        kinds[other][pair] = OVERLAP
-    single = sorted(set(first) - set(doubled))
-    for pair, name in zip(single, _shuffled(_seats(len(single), weights, loads), rng), strict=True):
-        kinds[name][pair] = TASK
-    return _queues({name: [(trained, TRAINING), *_random_order(kinds[name], rng)] for name in kinds})
+    pages = _pages(doubled, items, n_captions, rng)
+    for page, (one, other) in zip(pages, _two_for_each(len(pages), weights, loads, rng), strict=True):
+        kinds[one] |= dict.fromkeys(page, TASK)
+        kinds[other] |= dict.fromkeys(page, OVERLAP)
+    pages = _pages(sorted(set(first) - set(doubled)), items, n_captions, rng)
+    for page, name in zip(pages, _shuffled(_seats(len(pages), weights, loads), rng), strict=True):
+        kinds[name] |= dict.fromkeys(page, TASK)
+    queues = {name: [(trained, TRAINING), *_random_order(kinds[name], items, rng)] for name in kinds}
+    return _queues(queues)
 
 
 def assign_round(
@@ -113,6 +122,7 @@ def assign_round(
     *,
     seen: pd.DataFrame,
     kind: str = ADJUDICATION,
+    n_captions: int = 1,
     seed: int = 0,
 ) -> Assignments:
     """Return who is asked again: each pair goes to one annotator who has not seen it.
@@ -122,6 +132,7 @@ def assign_round(
         annotators: ids of those who can be asked.
         seen: columns annotator_id and pair_id: who answered, skipped or was given which pair before.
         kind: of the assignments.
+        n_captions: as in `assign_tasks`: pairs of one item that the same people can judge make new pages.
         seed: as in `assign_tasks`.
 
     Returns:
@@ -144,11 +155,43 @@ def assign_round(
         )
     loads = dict.fromkeys(names, 0)
     kinds: dict[str, dict[str, str]] = {name: {} for name in names}
-    for pair in sorted(_shuffled(pairs, rng), key=lambda pair: len(able[pair])):
-        name = min(able[pair], key=lambda name: (loads[name], name))
-        loads[name] += 1
-        kinds[name][pair] = kind
-    return _queues({name: _random_order(kinds[name], rng) for name in names})
+    items = _items([tasks], n_captions)
+    alike = {pair: f"{item} {' '.join(sorted(able[pair]))}" for pair, item in items.items()}
+    pages = _shuffled(_pages(pairs, alike, n_captions, rng), rng)
+    for page in sorted(pages, key=lambda page: len(able[page[0]])):
+        name = min(able[page[0]], key=lambda name: (loads[name], name))
+        loads[name] += len(page)
+        kinds[name] |= dict.fromkeys(page, kind)
+    return _queues({name: _random_order(kinds[name], items, rng) for name in names})
+
+
+def _items(tables: Iterable[Tasks | None], n_captions: int) -> dict[str, str]:
+    """Return the item of each pair, where pages have several captions; else nothing."""
+    there = [table for table in tables if table is not None and n_captions > 1]
+    return {pair: url for t in there for pair, url in zip(t["pair_id"], t["media_url"], strict=True)}
+
+
+def _pages(
+    pairs: Sequence[str], items: Mapping[str, str], n_captions: int, rng: np.random.Generator
+) -> list[tuple[str, ...]]:
+    """Return pairs as pages of one item and at most `n_captions` pairs, chosen at random, of even size."""
+    if n_captions == 1:
+        return [(pair,) for pair in pairs]
+    by_item: dict[str, list[str]] = {}
+    for pair in _shuffled(pairs, rng):
+        by_item.setdefault(items[pair], []).append(pair)
+    return [page for _, own in sorted(by_item.items()) for page in even_pages(own, n_captions)]
+
+
+def even_pages(own: Sequence[_T], n_captions: int) -> list[tuple[_T, ...]]:
+    """Return what belongs to one item in as few pages as hold it, whose sizes differ by at most one.
+
+    Examples:
+        >>> even_pages("abcdefg", 3)
+        [('a', 'b', 'c'), ('d', 'e'), ('f', 'g')]
+    """
+    n_pages = -(-len(own) // n_captions)
+    return [tuple(map(own.__getitem__, part)) for part in np.array_split(np.arange(len(own)), n_pages)]
 
 
 def _weights(annotators: Iterable[str] | Mapping[str, float]) -> dict[str, float]:
@@ -237,13 +280,20 @@ def _two_for_each(
     return list(zip(ones, others, strict=True))
 
 
-def _shuffled(values: Iterable[str], rng: np.random.Generator) -> list[str]:
+def _shuffled(values: Iterable[_T], rng: np.random.Generator) -> list[_T]:
     listed = list(values)
     return [listed[place] for place in rng.permutation(len(listed))]
 
 
-def _random_order(kinds: Mapping[str, str], rng: np.random.Generator) -> list[tuple[list[str], str]]:
-    return [([pair], kinds[pair]) for pair in _shuffled(sorted(kinds), rng)]
+def _random_order(
+    kinds: Mapping[str, str], items: Mapping[str, str], rng: np.random.Generator
+) -> list[tuple[list[str], str]]:
+    """Return pairs in random order; where pages have several captions, item by item."""
+    order = _shuffled(sorted(kinds), rng)
+    if items:
+        places = {item: place for place, item in enumerate(_shuffled(sorted({items[p] for p in order}), rng))}
+        order.sort(key=lambda pair: places[items[pair]])
+    return [([pair], kinds[pair]) for pair in order]
 
 
 def _queues(stretches: Mapping[str, list[tuple[list[str], str]]]) -> Assignments:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -59,7 +60,8 @@ class Round:
     """What a round asks of whom: each pair once in `tasks`, who has it in `assignments`; what carries it.
 
     moves: what has changed hands since the queues were drawn; `assignments` are the queues as they are now;
-    drawn: as they were then, where anything has moved.
+    drawn: as they were then, where anything has moved; n_captions: how many captions of one item a page may
+    have.
     """
 
     number: int
@@ -69,6 +71,7 @@ class Round:
     carrier: str = BY_SERVER
     moves: Moves = field(default_factory=no_moves)
     drawn: Assignments | None = None
+    n_captions: int = 1
 
     @property
     def given(self) -> pd.DataFrame:
@@ -162,7 +165,7 @@ def _read_round(root: Path, number: int) -> Round:
         check_tasks(tables["tasks"], where=where["tasks"]),
         check_assignments(tables["assignments"], where=where["assignments"]),
         check_qrels(tables["controls"], where=where["controls"]),
-        _carrier_of(folder),
+        **_carrier_of(folder),
     )
     return with_moves(root, drawn)
 
@@ -217,15 +220,20 @@ def set_away(root: Path, state: str, names: Iterable[str]) -> None:
     write_files({root / FOLDER / f"{state}.txt": text.encode()})
 
 
-def _carrier_of(folder: Path) -> str:
+def _carrier_of(folder: Path) -> dict[str, Any]:
+    """Return carrier and n_captions of a round."""
     path = folder / _CARRIER
     if not path.is_file():
-        return BY_SERVER
+        return {}
     content = parse_json(read_text(path), str(path))
-    name = content.get("carrier") if isinstance(content, dict) else None
-    if not isinstance(name, str) or not name:
-        raise FormatError(f"{path}: carrier is {name!r}, expected a name such as {BY_SERVER} or {BY_HAND}")
-    return name
+    found = content if isinstance(content, dict) else {}
+    name, n_captions = found.get("carrier"), found.get("captions", 1)
+    if not isinstance(name, str) or not name or type(n_captions) is not int or n_captions < 1:
+        raise FormatError(
+            f"{path}: carrier is {name!r} and captions {n_captions!r}, expected a name such as "
+            f"{BY_SERVER} or {BY_HAND}, and a number from 1"
+        )
+    return {"carrier": name, "n_captions": n_captions}
 
 
 def write_round(root: Path, entry: Round) -> None:
@@ -248,7 +256,9 @@ def write_round(root: Path, entry: Round) -> None:
                 write_files({tasks: contents[tasks]})
         return
     if entry.carrier != BY_SERVER:
-        contents[folder / _CARRIER] = (json.dumps({"carrier": entry.carrier}) + "\n").encode()
+        carried: dict[str, Any] = {"carrier": entry.carrier}
+        carried |= {"captions": entry.n_captions} if entry.n_captions > 1 else {}
+        contents[folder / _CARRIER] = (json.dumps(carried) + "\n").encode()
     write_files(contents)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -38,6 +39,7 @@ def first_round(
     training: Tasks | None = None,
     controls: Tasks | None = None,
     answers: Qrels | None = None,
+    n_captions: int = 1,
     seed: int = 0,
 ) -> Round:
     """Return a round of pairs that are asked for the first time: of the first pool, or of a later model.
@@ -49,19 +51,21 @@ def first_round(
         training: tasks that everybody judges first.
         controls: tasks whose answer is known, mixed in for everybody.
         answers: the known answers.
+        n_captions: how many captions of one item a page may have; more than 1: pages are drawn.
         seed: of the queues.
 
     Raises:
         UsageError, JoinError: as `assign_tasks`.
     """
     team = dict.fromkeys((SHARED, SHARED_OVERLAP), 1.0) if loads is None else loads
-    drawn = assign_tasks(asked, team, training=training, controls=controls, seed=seed)
+    drawn = assign_tasks(asked, team, training=training, controls=controls, n_captions=n_captions, seed=seed)
     contents = pd.concat([table for table in (asked, training, controls) if table is not None])
     once = contents.drop_duplicates("pair_id").sort_values("pair_id")
     once = once.assign(batch=1, position=range(1, len(once) + 1), round=number).reset_index(drop=True)
     nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
     queues = share_queues(drawn) if loads is None else drawn
-    return Round(number, Tasks(once), queues, nothing if answers is None else answers)
+    known = nothing if answers is None else answers
+    return Round(number, Tasks(once), queues, known, n_captions=n_captions)
 
 
 def asked_before(tasks: Tasks, rounds: Sequence[Round]) -> list[str]:
@@ -83,6 +87,7 @@ def assign_next_round(
     fourth: pd.DataFrame | None = None,
     number: int | None = None,
     kind: str = ADJUDICATION,
+    n_captions: int = 1,
     seed: int = 0,
 ) -> Round | None:
     """Return the next round: each pair goes to somebody who has not seen it.
@@ -96,6 +101,7 @@ def assign_next_round(
         fourth: those of `pairs` whose answers are fourth votes, which no label counts.
         number: of the round; None: the one after the last of `rounds`.
         kind: of its assignments.
+        n_captions: how many captions of one item a page may have.
         seed: of the queues.
 
     Returns:
@@ -111,14 +117,13 @@ def assign_next_round(
         return None
     number = number or rounds[-1].number + 1
     numbered = Tasks(tasks.assign(batch=1, position=range(1, len(tasks) + 1), round=number))
-    assigned = assign_round(
-        numbered, annotators, seen=seen_pairs(rounds, ledger), kind=kind, seed=seed + number
-    )
+    options: dict[str, Any] = {"kind": kind, "n_captions": n_captions, "seed": seed + number}
+    assigned = assign_round(numbered, annotators, seen=seen_pairs(rounds, ledger), **options)
     if fourth is not None:
         is_fourth = assigned["pair_id"].isin(_tasks_of(fourth, rounds)["pair_id"])
         assigned = check_assignments(assigned.assign(kind=assigned["kind"].mask(is_fourth, FOURTH)))
     nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
-    return Round(number, numbered, assigned, nothing)
+    return Round(number, numbered, assigned, nothing, n_captions=n_captions)
 
 
 def waiting_pairs(rounds: Sequence[Round], ledger: Ledger, retired: Collection[str] = ()) -> pd.DataFrame:

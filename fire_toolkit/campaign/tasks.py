@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fire_toolkit.arrays import Ints
+from fire_toolkit.campaign.queues import even_pages
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
@@ -183,6 +184,7 @@ def make_tasks(
     items: Items | None = None,
     guideline: Guideline,
     overlap: float = 0.1,
+    n_captions: int = 1,
     seed: int = 0,
 ) -> Tasks:
     """Return the tasks that have every pooled pair judged once, and a random share of them twice.
@@ -198,6 +200,8 @@ def make_tasks(
         guideline: what is asked; where it shows captions alone, media_url is empty.
         overlap: share of the pairs for a second annotator, in [0, 1]; that share of their number is
             rounded, half up. All pairs have the same chance.
+        n_captions: how many pairs of one item are judged on one page. With more than 1 the share is one of
+            pages: a page is judged twice whole or not at all, and each has the same chance.
         seed: 0 or more; the same seed and pairs give the same tasks, whatever the order of rows.
 
     Returns:
@@ -230,13 +234,26 @@ def make_tasks(
         pair_id=pd.array(pair_ids(*map(listed, (pairs["query_id"], pairs["doc_id"]))), dtype="str"),
         guideline=guideline.name,
     )
-    n_doubled = int((Decimal(str(overlap)) * len(pairs)).to_integral_value(ROUND_HALF_UP))
-    orders: list[Ints] = [rng.permutation(len(pairs)), rng.permutation(len(pairs))[:n_doubled]]
+    order = rng.permutation(len(pairs))
+    pages = _pages(pairs["media_url"], rng.permutation(len(pairs)), n_captions, rng)
+    n_doubled = int((Decimal(str(overlap)) * len(pages)).to_integral_value(ROUND_HALF_UP))
+    doubled = np.array([row for page in pages[:n_doubled] for row in page], dtype=np.int64)
     batches = [
         pairs.iloc[order].assign(batch=number, position=np.arange(1, len(order) + 1))
-        for number, order in enumerate(orders, start=1)
+        for number, order in enumerate((order, doubled), start=1)
     ]
     return check_tasks(pd.concat(batches, ignore_index=True))
+
+
+def _pages(
+    media_url: pd.Series[str], order: Ints, n_captions: int, rng: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """Return the rows in that order as pages of one item; by pages of several captions these are mixed."""
+    if n_captions == 1:
+        return [(row,) for row in order.tolist()]
+    own = media_url.iloc[order].reset_index(drop=True).groupby(media_url.iloc[order].to_numpy()).indices
+    pages = [page for rows in own.values() for page in even_pages(order[rows].tolist(), n_captions)]
+    return [pages[place] for place in rng.permutation(len(pages))]
 
 
 def _sides(

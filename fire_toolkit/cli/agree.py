@@ -24,6 +24,7 @@ from fire_toolkit.agreement import (
     first_round,
     join_columns,
     leave_one_out,
+    page_effects,
     self_consistency,
 )
 from fire_toolkit.agreement.intervals import METHODS
@@ -51,9 +52,10 @@ from fire_toolkit.tables import Dropped, Judgments, alike, check_dropped
 from fire_toolkit.tables.columns import code_pairs
 
 INCLUSION = "inclusion_probability"
-VIEWS = ("agreement", "leave-one-out", "matrix", "profiles", "consistency", "captions", "questions")
+VIEWS = ("agreement", "leave-one-out", "matrix", "profiles", "consistency", "captions", "questions", "pages")
 ON_TIMES = (*DERIVED, "profiles")
 WEIGHTED = ("agreement", "leave-one-out")
+_EFFECTS = ("mean place of positives", "neighbours both positive")
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,8 @@ class _Question:
     VIEWS,
     "Agreement; alpha without each annotator; every two annotators on the pairs they share, with a test "
     "of bias; each annotator beside peers and on --controls; how often annotators repeat their own answer; "
-    "captions by disagreement; agreement on the label, on escalating and on each flag.",
+    "captions by disagreement; agreement on the label, on escalating and on each flag; whether order or "
+    "neighbours have moved answers on pages of several captions.",
 )
 @format_option
 def agree(
@@ -154,11 +157,7 @@ def agree(
     for file in joined:
         table = _joined(table, given.use(file), by)
     _say_bad_times(table, by, show)
-    if alike(table) == "doc_id":
-        say(
-            "note: several captions of an item were judged on one page; such answers are not independent, so "
-            "intervals leave out items whole (--by page_position shows what the order did)"
-        )
+    _say_pages(table, grades)
     level = level_of(level, given.judgments, given.values["guideline"])
     if INCLUSION in table.columns and table[INCLUSION].notna().any() and show in WEIGHTED:
         say(f"note: pairs weigh the inverse of their {INCLUSION}")
@@ -182,6 +181,23 @@ def agree(
         given.keep(measured, "agree", parameters, place="agreement/agreement.csv")
     own = is_usual and current_workspace()
     say_next("resolve" if own else f"resolve {quote(str(given.needed('judgments')))} --out labels")
+
+
+def _say_pages(judgments: Judgments, grades: Grades | None) -> None:
+    """Say that answers of one page are not independent, and what order and neighbours did to them."""
+    effects = page_effects(judgments, grades=grades)
+    if effects.empty:
+        return
+    unit = UNITS[alike(judgments)]
+    words = [
+        f"{words} {row.observed:.3f}, {row.expected:.3f} by chance (p {row.p_value:.3f})"
+        for words, row in zip(_EFFECTS, effects.itertuples(index=False), strict=True)
+    ]
+    say(
+        f"note: several captions were judged on one page ({n_of(int(effects['n_pages'].iloc[0]), 'page')}); "
+        f"such answers are not independent, so intervals leave out {unit} whole; {'; '.join(words)} "
+        "(--show pages)"
+    )
 
 
 def _named(statistics: tuple[str, ...]) -> tuple[str, ...]:
@@ -246,6 +262,8 @@ def _seen(
         return leave_one_out(judgments, grades=grades, level=question.level, all_rounds=True)
     if view == "consistency":
         return self_consistency(judgments, _repeats(given), grades=grades)
+    if view == "pages":
+        return page_effects(judgments, grades=grades)
     if view == "captions":
         return caption_disagreement(judgments, grades=grades, all_rounds=True)
     if view == "questions":

@@ -162,11 +162,11 @@ def warn_of_unshown(made: Tasks) -> None:
         )
 
 
-def by_hand(made: Tasks, loads: Mapping[str, float], seed: int) -> Round:
+def by_hand(made: Tasks, loads: Mapping[str, float], n_captions: int, seed: int) -> Round:
     """Return the round of tasks that files carry, in the queues that `push` would give."""
     refuse_file_names(loads)
     number = int(made["round"].max()) if len(made) else 1
-    return replace(first_round(number, made, loads, seed=seed), carrier=BY_HAND)
+    return replace(first_round(number, made, loads, n_captions=n_captions, seed=seed), carrier=BY_HAND)
 
 
 def kept(file: Path, texts: Mapping[str, bytes]) -> dict[str, bytes]:

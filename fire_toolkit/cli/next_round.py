@@ -310,6 +310,7 @@ def _given_out(
     options: dict[str, Any] = {"retired": campaign.retired, "number": number, "kind": kind, "seed": seed}
     is_fourth = pairs["stratum"] == FOURTH_VOTE if "stratum" in pairs else pd.Series(False, pairs.index)
     options["fourth"] = pairs[is_fourth] if is_fourth.any() else None
+    options["n_captions"] = campaign.rounds[-1].n_captions
     entry = assign_next_round(pairs, campaign.rounds, campaign.ledger, names, **options)
     return replace(entry, carrier=carrier) if entry else None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.cli.given import Given
 from fire_toolkit.matching.own_items import RULES
 
@@ -64,6 +65,16 @@ def _option(name: str, text: str | None) -> Callable[[Command], Command]:
         return _pool_sources_option(text or "Which run pooled which pair: pool_sources.csv, or its folder.")
     metavar = "NAME" if name == "guideline" else "FILE"
     return click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=text or _FILES[name])
+
+
+def captions_option(command: Command) -> Command:
+    """Add --captions: how many captions of one item are judged on a page of our own."""
+    text = (
+        "Captions of one item on a page: the doubled pairs, queues and controls are drawn by page (our own "
+    )
+    text += "page shows these; 1: by pair). [default: 1, or what `tasks` was told]"
+    option = click.option("--captions", type=click.IntRange(1, MOST_CAPTIONS), help=text)
+    return option(command)
 
 
 def run_arguments(command: Command) -> Command:

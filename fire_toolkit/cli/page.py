@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fire_toolkit.campaign.queues import MOST_CAPTIONS
 from fire_toolkit.campaign.records import BY_PAGE, read_pass_mark, read_rounds
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import FireGroup, n_of, named_file, say, say_next
@@ -17,7 +18,6 @@ from fire_toolkit.cli.media_links import media_base, naming_here
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.pages.carrier import journal_file
-from fire_toolkit.pages.desk import MOST_CAPTIONS
 from fire_toolkit.pages.links import PLACE, end_links, make_links, read_links
 from fire_toolkit.workspace.locks import hold_lock
 
@@ -37,9 +37,7 @@ anything to its end. Ask whoever runs this before you begin if you have question
 _captions = click.option(
     "--captions",
     type=click.IntRange(1, MOST_CAPTIONS),
-    default=1,
-    show_default=True,
-    help="How many captions of one item an annotator may get on one page.",
+    help="How many captions of one item a page may have. [default: what the queues were drawn for]",
 )
 _consent = click.option(
     "--consent",
@@ -86,7 +84,7 @@ def _begun() -> Begun:
 @_consent
 @click.option("--new-links", is_flag=True, help="Make a new link for everybody; those that they had end.")
 def serve(
-    port: int, host: str, public_url: str, captions: int, consent: Path | None, new_links: bool
+    port: int, host: str, public_url: str, captions: int | None, consent: Path | None, new_links: bool
 ) -> None:
     """Serve the page until Ctrl-C; print a link for each annotator who has none yet.
 
@@ -135,7 +133,7 @@ def serve(
     help="Where the pages go; each annotator has a folder of her own.",
 )
 @writes_workspace
-def write(names: tuple[str, ...], captions: int, consent: Path | None, out: Path) -> None:
+def write(names: tuple[str, ...], captions: int | None, consent: Path | None, out: Path) -> None:
     """Write the page as a file for each annotator (or those named), for people who reach no server.
 
     FOLDER/A01 holds judge.html and the files of its items: hand the folder out whole. The page keeps answers

@@ -10,6 +10,7 @@ import click
 
 from fire_toolkit.campaign.carrier import GivenOut
 from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_PAGE,
@@ -48,6 +49,7 @@ from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.meter import Meter, workspace_root
+from fire_toolkit.cli.options import captions_option
 from fire_toolkit.cli.push_media import look_after, look_before, renewed_rounds
 from fire_toolkit.cli.push_words import say_loads, say_pushed, say_repaired
 from fire_toolkit.cli.server_options import connection_from, connection_options
@@ -100,6 +102,7 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
     help="What carries a round that begins now: the server (labelstudio), our own page (page), or the "
     "carrier of a plug-in. [default: labelstudio]",
 )
+@captions_option
 @policy_option
 @click.option(
     "--check-media",
@@ -126,6 +129,7 @@ def push(
     seed: int | None,
     is_shared: bool,
     carrier: str | None,
+    captions: int | None,
     policy: str | None,
     sample: int | None,
     repair: bool,
@@ -155,12 +159,24 @@ def push(
     entries = [
         replace(
             _new_round(
-                root, rules, file, begun, annotators, training, controls, seed, campaign.is_shared, inputs
+                root,
+                rules,
+                file,
+                begun,
+                annotators,
+                training,
+                controls,
+                _captions_of(file, captions, carrier),
+                seed,
+                campaign.is_shared,
+                inputs,
             ),
             carrier=carrier,
         )
         for file in _files_to_begin(root, begun, tasks, names_inputs=names_inputs)
     ]
+    for entry in entries:
+        _say_lone_controls(entry)
     drawn = [with_moves(root, entry) for entry in entries]
     changed = [*renewed_rounds(root, begun, rules, inputs), *drawn]
     rounds = sorted({entry.number: entry for entry in (*begun, *changed)}.values(), key=lambda e: e.number)
@@ -208,6 +224,7 @@ def _new_round(
     annotators: Sequence[str],
     training: Path | None,
     controls: Path | None,
+    n_captions: int,
     seed: int | None,
     is_shared: bool,
     inputs: Inputs,
@@ -235,8 +252,37 @@ def _new_round(
         training=taught,
         controls=known,
         answers=answers,
+        n_captions=n_captions,
         seed=int(setting_or_default(seed, "tasks", "seed")),
     )
+
+
+def _say_lone_controls(entry: Round) -> None:
+    """Say how many controls stand on pages of their own, where most pages have several captions."""
+    rows = entry.assignments.merge(entry.tasks[["pair_id", "media_url"]], on="pair_id")
+    rows = rows[rows["kind"] != TRAINING]
+    n_on_page = rows.groupby(["annotator_id", "media_url"])["pair_id"].transform("size")
+    n_lone = int(((rows["kind"] == CONTROL) & (n_on_page == 1)).sum())
+    if entry.n_captions > 1 and n_lone and n_on_page.median() > 1:
+        say(
+            f"note: {n_of(n_lone, 'control')} would stand alone on a page, where most pages have several "
+            "captions; choose controls of items that are judged, or several of an item"
+        )
+
+
+def _captions_of(file: Path, given: int | None, carrier: str) -> int:
+    """Return how many captions of an item a page has: as named, else as `tasks` drew them.
+
+    Raises:
+        UsageError: several are named for a carrier whose pages show one.
+    """
+    if carrier != BY_PAGE:
+        if given and given > 1:
+            raise UsageError("pages of several captions are our own page's: give --carrier page")
+        return 1
+    at = manifest_path(file, is_folder=False)
+    drawn = read_manifest(at).parameters.get("captions") if at.is_file() else None
+    return given or int(drawn or setting_or_default(None, "tasks", "captions"))
 
 
 def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrels]:

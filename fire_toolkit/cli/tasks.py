@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,7 +19,7 @@ from fire_toolkit.cli.designs import check_policy, policy_option, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
-from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.options import captions_option, reads
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.folder.carrier import queue_files
 from fire_toolkit.guidelines.model import Guideline
@@ -35,6 +36,7 @@ from fire_toolkit.tables import Pool, Queries
 @click.option(
     "--overlap", type=click.FloatRange(0, 1), help="Share of pairs that get a second judgment. [default: 0.1]"
 )
+@captions_option
 @click.option("--seed", type=int, help="Seed of the order and of the doubled pairs. [default: 0]")
 @click.option(
     "--annotators",
@@ -51,7 +53,9 @@ from fire_toolkit.tables import Pool, Queries
 )
 @json_option
 @writes_workspace
-def tasks(given: Given, overlap: float | None, annotators: str | None, policy: str | None) -> None:
+def tasks(
+    given: Given, overlap: float | None, captions: int | None, annotators: str | None, policy: str | None
+) -> None:
     """Turn a pool (folder or pool.csv) into blind Label Studio tasks.
 
     Annotators see caption and item only. The order is shuffled with the seed. Pairs drawn for a
@@ -69,14 +73,16 @@ def tasks(given: Given, overlap: float | None, annotators: str | None, policy: s
         check_policy(workspace.root, policy)
     asked = what_to_ask(given)
     file, rules = asked.file, given.guideline
-    captions, items = given.queries, given.items_if_any
+    queries, items = given.queries, given.items_if_any
     share = float(setting_or_default(overlap, "tasks", "overlap"))
     seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
-    pairs = _without_own_items(asked.pairs, captions)
+    pairs = _without_own_items(asked.pairs, queries)
     if not annotators:  # who watches files by hand finds them by their paths
-        captions = with_addresses(captions, set(pairs["query_id"]))
+        queries = with_addresses(queries, set(pairs["query_id"]))
         items = with_addresses(items, set(pairs["doc_id"])) if items is not None else None
-    made = make_tasks(pairs, captions, items=items, guideline=rules, overlap=share, seed=seed)
+    size = int(setting_or_default(captions, "tasks", "captions"))
+    options: dict[str, Any] = {"overlap": share, "n_captions": size, "seed": seed}
+    made = make_tasks(pairs, queries, items=items, guideline=rules, **options)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
     if not counts["tasks"] and asked.n_left:
         given.summarise(counts, f"nothing to ask: {_left_out(asked.n_left)}")
@@ -84,11 +90,11 @@ def tasks(given: Given, overlap: float | None, annotators: str | None, policy: s
     stem = file.name.removesuffix(".json")
     names = {1: file.name, 2: f"{stem}.overlap.json"}
     texts = {names[batch]: lines for batch, lines in task_lines(made, rules).items()}
-    entry = by_hand(made, loads_of(annotators.split(",")), seed) if annotators else None
+    entry = by_hand(made, loads_of(annotators.split(",")), size, seed) if annotators else None
     own = queue_files(entry, rules, stem=stem) if entry else {}
     for files in own.values():
         texts |= files
-    parameters = {**rules.record, "overlap": share, "seed": seed}
+    parameters = {**rules.record, "overlap": share, "seed": seed} | ({"captions": size} if size > 1 else {})
     texts = texts if given.values["out"] else kept(file, texts)
     begins = None if given.values["out"] else _campaign_for(entry, rules)
     given.write(file, texts, "tasks", parameters, counts)

@@ -8,11 +8,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from fire_toolkit.campaign.queues import TRAINING
+from fire_toolkit.campaign.queues import TRAINING, even_pages
 from fire_toolkit.campaign.records import Round
 from fire_toolkit.pages.answers import Asked
 
-MOST_CAPTIONS = 10
 _PART = re.compile(r"t=(?:npt:)?([0-9.]*)(?:,([0-9.]+))?")
 
 
@@ -47,35 +46,37 @@ class Desk:
         return tuple(task for page in self.pages for task in page.tasks)
 
 
-def make_desk(rounds: Sequence[Round], annotator_id: str, *, campaign_key: str, n_captions: int = 1) -> Desk:
+def make_desk(
+    rounds: Sequence[Round], annotator_id: str, *, campaign_key: str, n_captions: int | None = None
+) -> Desk:
     """Return what an annotator is asked in the rounds, the training of each round first.
 
     Args:
         rounds: those that the page carries.
         annotator_id: whose queues.
         campaign_key: makes the ids of tasks and pages.
-        n_captions: how many captions a page may have. Those of one item come together, as early as the first
-            of them, in the order of the queue, which is random.
+        n_captions: how many captions a page may have; None: what each round was drawn for. Those of one item
+            come together, as early as the first of them, in the order of the queue, which is random.
     """
     pages: list[Page] = []
     for entry in rounds:
         rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id].sort_values("position")
         shown = entry.tasks.drop_duplicates("pair_id").set_index("pair_id")[["text", "media_url"]]
         shown = shown.loc[rows["pair_id"]]
-        grouped: dict[tuple[bool, str], list[list[Task]]] = {}
+        grouped: dict[tuple[bool, str], list[Task]] = {}
         columns = (rows["pair_id"], rows["kind"], shown["text"], shown["media_url"])
         for pair, kind, text, media_url in zip(*columns, strict=True):
             asked = (entry.number, str(pair))
             name = _name(campaign_key, annotator_id, *asked, text)
             task = Task(name, asked, text, kind == TRAINING)
             # captions without an item come one by one
-            own = grouped.setdefault((task.is_training, media_url or task.id), [[]])
-            if len(own[-1]) == n_captions:
-                own.append([])
-            own[-1].append(task)
+            grouped.setdefault((task.is_training, media_url or task.id), []).append(task)
         order = {pair: place for place, pair in enumerate(rows["pair_id"])}
         urls = dict(zip(rows["pair_id"], shown["media_url"], strict=True))
-        parts = [(urls[tasks[0].asked[1]], tuple(tasks)) for own in grouped.values() for tasks in own]
+        wanted = n_captions or entry.n_captions
+        parts = [
+            (urls[page[0].asked[1]], page) for own in grouped.values() for page in even_pages(own, wanted)
+        ]
         parts.sort(key=lambda part: (not part[1][0].is_training, order[part[1][0].asked[1]]))
         pages += [Page(_name("page", tasks[0].id), url, tasks) for url, tasks in parts]
     return Desk(tuple(pages))

@@ -32,7 +32,7 @@ def has_passed(
 
 
 def desks_now(
-    root: Path, rounds: Sequence[Round], ledger: Ledger, guideline: Guideline, *, n_captions: int
+    root: Path, rounds: Sequence[Round], ledger: Ledger, guideline: Guideline, *, n_captions: int | None
 ) -> dict[str, Desk]:
     """Return what everybody is asked now who is neither retired nor paused, by name.
 

@@ -60,7 +60,7 @@ class Refused(FireError):
 class Setting:
     """How the page is served: most captions on a page, what people agree to, the file of each media_url."""
 
-    n_captions: int
+    n_captions: int | None
     consent: str
     files: Mapping[str, Path]
 

@@ -39,7 +39,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "judge_once": [],
     },
     "media": {"url": ""},
-    "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "seed": 0},
+    "tasks": {"guideline": "caption-relevance-v1", "overlap": 0.1, "captions": 1, "seed": 0},
     "import": {"exports": ["exports/*.json", "exports/*.csv", "exports/*.jsonl"]},
     "agree": {"level": BY_GUIDELINE},
     "resolve": {"rule": "fire"},

@@ -207,3 +207,57 @@ def test_a_round_of_unseen_pairs_is_even(n_pairs: int, annotators: list[str], se
 def test_a_pair_that_everybody_has_seen_is_refused() -> None:
     with pytest.raises(UsageError, match=r"1 of 2 pairs have been seen by every annotator \(p0\)"):
         assign_round(tasks_of(2), ["a", "b"], seen=seen_of({"p0": "ab"}), seed=0)
+
+
+def of_items(n_items: int, n_each: int, doubled: set[str] = frozenset()) -> Tasks:  # type: ignore[assignment]
+    """Return tasks of `n_each` captions for each item; the doubled items are judged twice."""
+    rows = []
+    for item in range(n_items):
+        for number in range(n_each):
+            for batch in (1, 2) if f"m{item}" in doubled else (1,):
+                row = {"pair_id": f"p{item}-{number}", "query_id": f"q{number}", "doc_id": f"d{item}"}
+                row |= {"text": "t", "media_url": f"m{item}", "guideline": "g", "batch": batch}
+                rows.append(row | {"position": len(rows) + 1})
+    return check_tasks(pd.DataFrame(rows))
+
+
+def pages_of(assigned: pd.DataFrame) -> pd.Series:
+    """Return for each annotator and item how many pairs she has of it."""
+    item = assigned["pair_id"].str.split("-").str[0]
+    return assigned.groupby([assigned["annotator_id"], item]).size()
+
+
+def test_with_several_captions_pages_go_to_people_whole() -> None:
+    """6 items of 12 captions are 12 pages of 6 at up to 10 a page; two of the items are judged twice."""
+    tasks = of_items(6, 12, {"m0", "m1"})
+    assigned = assign_tasks(tasks, ["ann", "bob", "eve"], n_captions=10, seed=1)
+    assert set(pages_of(assigned)) <= {6, 12}
+    twice = assigned[assigned["pair_id"].str.startswith(("p0", "p1"))]
+    assert (twice.groupby("pair_id")["annotator_id"].nunique() == 2).all()
+    assert assigned[assigned["kind"] == OVERLAP].groupby("annotator_id").size().isin([6, 12, 18, 24]).all()
+    loads = assigned.groupby("annotator_id").size() // 6
+    assert loads.max() - loads.min() <= 1
+    for _, own in assigned.sort_values("position").groupby("annotator_id"):
+        items = own["pair_id"].str.split("-").str[0]
+        assert (items != items.shift()).sum() == items.nunique()  # the pairs of an item come together
+        assert list(items.unique()) != sorted(items.unique())
+
+
+def test_controls_stand_among_the_captions_of_their_item() -> None:
+    tasks, known = of_items(4, 5), of_items(1, 7).iloc[5:]
+    controls = check_tasks(known.assign(position=[1, 2]))
+    assigned = assign_tasks(tasks, ["ann"], controls=controls, n_captions=10, seed=3)
+    own = assigned[assigned["pair_id"].str.startswith("p0")].sort_values("position")
+    assert len(own) == 7
+    assert own["position"].max() - own["position"].min() == 6
+    assert not own["kind"].iloc[:2].eq(CONTROL).all()
+
+
+def test_pairs_asked_again_make_new_pages_of_who_can_judge_them() -> None:
+    """Ann has seen half of the item's pairs; bob and eve can take all, and ann the other half."""
+    tasks = of_items(2, 8)
+    seen = pd.DataFrame({"annotator_id": "ann", "pair_id": [f"p0-{n}" for n in range(4)]})
+    assigned = assign_round(tasks, ["ann", "bob", "eve"], seen=seen, n_captions=4)
+    assert len(assigned) == 16
+    assert not assigned.merge(seen).shape[0]
+    assert set(pages_of(assigned)) <= {4, 8}

@@ -30,7 +30,7 @@ def run(*arguments: str, code: int = 0) -> Result:
     return result
 
 
-def make_workspace(root: Path, *, clip: bytes = b"a clip", overlap: str = "0.5") -> None:
+def make_workspace(root: Path, *, clip: bytes = b"a clip", overlap: str = "0.5", captions: str = "1") -> None:
     """Make a workspace in the current folder `root`: 8 pairs on 2 clips, two controls, for A01 and A02."""
     run("init", ".")
     for folder in ("media", "pool"):
@@ -46,7 +46,7 @@ def make_workspace(root: Path, *, clip: bytes = b"a clip", overlap: str = "0.5")
         "doc_id\tmedia_url\nv0\tmedia/v0.webm\nv1\tmedia/v1.webm\n"
     )
     (root / "controls.txt").write_text("q8 0 v0 1\nq9 0 v1 0\n")
-    run("tasks", "pool/pool.csv", "--overlap", overlap)
+    run("tasks", "pool/pool.csv", "--overlap", overlap, "--captions", captions)
     run(
         "push",
         "--carrier",

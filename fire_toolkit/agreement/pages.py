@@ -1,0 +1,96 @@
+"""Whether the order on pages of several captions, or the caption before, has moved the answers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from fire_toolkit.agreement.votes import Grades
+from fire_toolkit.guidelines.model import usual_grades
+from fire_toolkit.tables import Judgments
+
+ORDER, CONTRAST = "order", "contrast"
+_PAGE = ["annotator_id", "page"]
+
+
+def page_effects(judgments: Judgments, *, grades: Grades | None = None) -> pd.DataFrame:
+    """Return whether positive answers come early or late on their page, and whether they follow each other.
+
+    Captions stand on a page in random order. So if neither order nor neighbours matter, every order of a
+    page's answers was equally likely, and what to expect is known without any model, page by page.
+
+    Args:
+        judgments: with columns page (empty for those of one caption) and page_position; answers that are no
+            vote are left out, and the others keep their order.
+        grades: as in `krippendorff_alpha`; positive are those from grade 1.
+
+    Returns:
+        Columns effect, n_pages (with two votes or more), n_answers (on them), observed, expected, z, p_value
+        (two-sided, normal), and two rows. `order`: the mean place of positive answers, 0 the first of their
+        page, 1 the last; expected is .5. `contrast`: the share of neighbouring answers that are both
+        positive; below what is expected, a positive answer makes the next one less likely. Only pages with
+        both kinds of answers tell anything; where there are none, z and p_value are nan. No pages, no rows.
+
+    Source:
+        The rank sum and the number of runs of one kind in a random order (Wald and Wolfowitz, 1940), added
+        up over pages.
+
+    Examples:
+        >>> rows = {"query_id": list("abcd"), "doc_id": "v", "annotator_id": "u", "label": list("1100"),
+        ...         "page": "p", "page_position": ["1", "2", "3", "4"]}
+        >>> page_effects(pd.DataFrame(rows))[["effect", "n_answers", "observed", "expected"]]
+             effect  n_answers  observed  expected
+        0     order          4  0.166667  0.500000
+        1  contrast          4  0.333333  0.166667
+    """
+    votes = _votes(judgments, grades)
+    pages = votes.groupby(_PAGE, sort=True)
+    n, k = (pages["is_positive"].agg(how).to_numpy(dtype=np.float64) for how in ("size", "sum"))
+    if not len(n):
+        return _table([])
+    place = pages.cumcount().to_numpy(dtype=np.float64) / (pages["is_positive"].transform("size") - 1)
+    previous = pages["is_positive"].shift(fill_value=False)
+    n_both = float((previous & votes["is_positive"]).sum())
+    order_variance = k * (n - k) * (n + 1) / (12 * (n - 1) ** 2)
+    run_variance = k * (k - 1) * (n - k + 1) * (n - k) / (n**2 * (n - 1))
+    sums = [
+        (ORDER, float(place[votes["is_positive"]].sum()), k / 2, order_variance, k.sum()),
+        (CONTRAST, n_both, k * (k - 1) / n, run_variance, (n - 1).sum()),
+    ]
+    return _table(
+        [
+            (effect, len(n), int(n.sum()), *_row(found, float(expected.sum()), float(variance.sum()), over))
+            for effect, found, expected, variance, over in sums
+        ]
+    )
+
+
+def _votes(judgments: Judgments, grades: Grades | None) -> pd.DataFrame:
+    """Return page, annotator and whether it is positive of each vote on a page of several, in their order."""
+    if "page" not in judgments.columns:
+        return pd.DataFrame({"annotator_id": [], "page": [], "is_positive": []})
+    found = usual_grades(judgments["label"]) if grades is None else grades
+    votes = judgments.assign(
+        grade=judgments["label"].map(found or {}).astype("float64"),
+        place=pd.to_numeric(judgments["page_position"], errors="coerce"),
+    )
+    votes = votes[(votes["page"] != "") & votes["grade"].notna() & votes["place"].notna()]
+    votes = votes[votes.groupby(_PAGE)["page"].transform("size") > 1]
+    votes = votes.sort_values([*_PAGE, "place"], kind="stable", ignore_index=True)
+    return votes[_PAGE].assign(is_positive=votes["grade"] >= 1)
+
+
+def _row(found: float, expected: float, variance: float, over: float) -> tuple[float, float, float, float]:
+    """Return observed and expected per what they are over, z and its two-sided p-value."""
+    share = (found / over, expected / over) if over else (math.nan, math.nan)
+    if variance <= 0:
+        return *share, math.nan, math.nan
+    z = (found - expected) / math.sqrt(variance)
+    return *share, z, math.erfc(abs(z) / math.sqrt(2))
+
+
+def _table(rows: list[tuple[str, int, int, float, float, float, float]]) -> pd.DataFrame:
+    columns = ["effect", "n_pages", "n_answers", "observed", "expected", "z", "p_value"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,70 @@
+"""A campaign whose pages have several captions, from the tasks to a further round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from page_site import make_workspace, run
+from test_answer_files import answer, content_of, save
+
+from fire_toolkit.campaign.records import read_rounds
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """8 pairs on 2 clips and a control on each; one of the two pages of tasks is judged twice."""
+    monkeypatch.chdir(tmp_path)
+    make_workspace(tmp_path, captions="10")
+    return tmp_path
+
+
+def judge(root: Path, name: str, label: str) -> None:
+    """Give everything on an annotator's written page one label, a second each, and import it."""
+    run("page", "write", name)
+    content = content_of(root, name)
+    rows = [
+        (caption["task"], page["id"], place)
+        for page in content["pages"]
+        for place, caption in enumerate(page["captions"], start=1)
+    ]
+    records = [
+        answer(n, task, label, page=page, position=place, seconds=2.0)
+        for n, (task, page, place) in enumerate(rows, start=1)
+    ]
+    run("import", save(root / "exports" / f"{name}-{len(rows)}.jsonl", content["head"], records))
+
+
+@pytest.mark.slow
+def test_pages_stay_together_through_a_campaign_and_make_new_ones(root: Path) -> None:
+    (entry,) = read_rounds(root)
+    assert entry.n_captions == 10
+    held = entry.assignments.merge(entry.tasks[["pair_id", "media_url"]], on="pair_id")
+    votes = held[held["kind"] != "control"]
+    assert sorted(votes.groupby(["annotator_id", "media_url"]).size()) == [4, 4, 4]
+    assert (votes.groupby(["media_url", "pair_id"]).size().groupby("media_url").nunique() == 1).all()
+    judge(root, "A01", "relevant")
+    judge(root, "A02", "irrelevant")
+    judgments = pd.read_csv(root / "judgments" / "judgments.csv")
+    assert len(judgments) == 12
+    assert (judgments["page_s"] == 10).all()  # four tasks and a control, 2 s each
+    assert (judgments["duration_s"] == 2).all()
+    said = run("agree").stderr
+    assert "several captions were judged on one page (3 pages); such answers are not independent" in said
+    assert "intervals leave out items whole; mean place of positives 0.500, 0.500 by chance (p nan)" in said
+    shown = run("agree", "--show", "pages", "--format", "csv").stdout.splitlines()
+    assert shown[0] == "effect,n_pages,n_answers,observed,expected,z,p_value"
+    assert [row.split(",")[:3] for row in shown[1:]] == [["order", "3", "12"], ["contrast", "3", "12"]]
+    run("resolve")
+    run("next-round", "--annotator", "A03")
+    later = read_rounds(root)[1]
+    assert later.n_captions == 10
+    run("page", "write", "A03")
+    (page,) = content_of(root, "A03")["pages"]
+    assert len(page["captions"]) == 4  # the four disputed pairs of the doubled item
+
+
+def test_pages_of_several_captions_need_our_own_page(root: Path) -> None:
+    told = run("push", "--carrier", "labelstudio", "--captions", "5", "pool/pool.csv", code=1).stderr
+    assert "pages of several captions are our own page's" in told
