@@ -11,10 +11,11 @@ import pandas as pd
 
 from fire_toolkit.agreement.coverage import CAPTIONS, Drawn, caution_of, coverage_of
 from fire_toolkit.agreement.intervals import Interval, Resampling, interval_of
+from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.agreement.sample import measure
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
-from fire_toolkit.tables import Judgments, alike, first_round
+from fire_toolkit.tables import Judgments, first_round
 
 RESAMPLING = Resampling(n_resamples=2000)
 LEAST_AGREEMENT = 0.7

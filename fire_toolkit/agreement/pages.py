@@ -15,6 +15,20 @@ ORDER, CONTRAST = "order", "contrast"
 _PAGE = ["annotator_id", "page"]
 
 
+def alike(judgments: Judgments) -> str:
+    """Return the column whose values are drawn whole in intervals, for judgments of one value are alike.
+
+    query_id; doc_id where judgments were given on pages of several captions of one item (a column page
+    that is not empty): all pages of an item are then drawn together. Where the captions are the items, a
+    page shows one query, and query_id it is.
+    """
+    if "page" not in judgments.columns or not (judgments["page"] != "").any():
+        return "query_id"
+    pages = judgments[judgments["page"] != ""].groupby(["annotator_id", "page"])
+    n_queries, n_docs = (pages[name].nunique().sum() for name in ("query_id", "doc_id"))
+    return "doc_id" if n_docs <= n_queries else "query_id"
+
+
 def page_effects(judgments: Judgments, *, grades: Grades | None = None) -> pd.DataFrame:
     """Return whether positive answers come early or late on their page, and whether they follow each other.
 

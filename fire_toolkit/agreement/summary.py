@@ -10,11 +10,12 @@ import pandas as pd
 
 from fire_toolkit.agreement.coverage import Drawn
 from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.registry import DEFAULTS
 from fire_toolkit.agreement.table import INCLUSION, interval_rows, usable_inclusion
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
 from fire_toolkit.results import Result
-from fire_toolkit.tables import Judgments, alike, first_round
+from fire_toolkit.tables import Judgments, first_round
 
 METHOD = Resampling("jackknife")
 UNITS = {"query_id": "captions", "doc_id": "items", "": "pairs"}  # what is drawn, by its column

@@ -168,7 +168,7 @@ def assign_round(
 def _items(tables: Iterable[Tasks | None], n_captions: int) -> dict[str, str]:
     """Return the item of each pair, where pages have several captions; else nothing."""
     there = [table for table in tables if table is not None and n_captions > 1]
-    return {pair: url for t in there for pair, url in zip(t["pair_id"], t["media_url"], strict=True)}
+    return {pair: url or pair for t in there for pair, url in zip(t["pair_id"], t["media_url"], strict=True)}
 
 
 def _pages(

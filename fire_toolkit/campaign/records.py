@@ -278,14 +278,14 @@ def refuse_other_round(root: Path, entry: Round) -> None:
 
 def _asks_the_same(folder: Path, entry: Round) -> bool:
     """Whether a round on disk has the same pairs, and at most other captions and addresses."""
-    rest = [name for name in TASKS.names if name not in ("text", "media_url")]
     there = check_tasks(read_delimited(folder / "tasks.csv"))
+    rest = [name for name in there.columns if name not in ("text", "media_url", "reference_url")]
     return delimited_text(there[rest]) == delimited_text(entry.tasks[rest])
 
 
 def _contents(folder: Path, entry: Round) -> dict[Path, bytes]:
     tables: Mapping[str, tuple[pd.DataFrame, tuple[str, ...]]] = {
-        "tasks": (entry.tasks, TASKS.names),
+        "tasks": (entry.tasks, tuple(name for name in TASKS.names if name in entry.tasks.columns)),
         "assignments": (entry.assignments if entry.drawn is None else entry.drawn, ASSIGNMENTS.names),
         "controls": (entry.controls, ("query_id", "doc_id", "relevance")),
     }

@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
-from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.campaign.tasks import REFERENCE_URL, split_pair_id
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text
-from fire_toolkit.guidelines.model import CAPTION, Guideline
+from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Tasks, check_tasks
 
@@ -62,7 +62,8 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
         for batch, file in enumerate(files, start=1)
         for place, entry in enumerate(_entries(file), start=1)
     ]
-    tasks = check_tasks(pd.DataFrame(rows, columns=list(TASKS.names), dtype=object), where=str(path))
+    names = [name for name in TASKS.names if name != REFERENCE_URL or guideline.shows_reference]
+    tasks = check_tasks(pd.DataFrame(rows, columns=names, dtype=object), where=str(path))
     if tasks["round"].nunique() > 1:
         numbers = ", ".join(map(str, sorted(tasks["round"].unique())))
         raise FormatError(f"{path}: tasks of rounds {numbers}; expected those of one round")
@@ -103,6 +104,7 @@ def _row(entry: object, place: str, guideline: Guideline) -> dict[str, object]:
         "doc_id": doc_id,
         "text": caption,
         "media_url": media_url,
+        REFERENCE_URL: content.get(REFERENCE),
         "guideline": guideline.name,
         "round": number,
     }

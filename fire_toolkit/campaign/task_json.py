@@ -10,9 +10,10 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import compute
 
+from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import JoinError
 from fire_toolkit.formats.tables.columns_text import Texts, changed, data_of, field_texts, joined_lines
-from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.guidelines.model import CAPTION, REFERENCE, Guideline
 from fire_toolkit.tables import Tasks
 
 PAIR_ID = "pair_id"
@@ -43,7 +44,8 @@ def _lines(tasks: pd.DataFrame, guideline: Guideline) -> bytes:
 
 def _columns(guideline: Guideline) -> dict[str, str]:
     """Return the column of tasks behind each key of a task's data."""
-    return {**dict(zip(guideline.data_keys, ("text", "media_url"), strict=False)), PAIR_ID: "pair_id"}
+    columns = {CAPTION: "text", REFERENCE: REFERENCE_URL, guideline.media_key: "media_url"}
+    return {key: columns[key] for key in guideline.data_keys} | {PAIR_ID: "pair_id"}
 
 
 def _later(number: int) -> str:
@@ -81,7 +83,8 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
 
     Returns:
         For each batch number, rising, `{"data": {caption, <video or image>, pair_id}}` of each task; without
-        an item where the guideline shows captions alone.
+        an item where the guideline shows captions alone, with reference where its page shows that of a
+        composed query.
         Every key of `data` can be seen by annotators, so there is no other. Batch 1 is always there. A task
         of a later round also has `"meta": {"round": 2}`, which comes back with its answers.
 

@@ -15,10 +15,12 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.campaign.queues import even_pages
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
 from fire_toolkit.tables.checks import ordered
 from fire_toolkit.tables.columns import listed
 
+REFERENCE_URL = "reference_url"  # a column of tasks whose page shows the query's own item
 _SEPARATOR = "\x1f"
 _READABLE = "|"
 _CHECK_BYTES = 6
@@ -209,7 +211,8 @@ def make_tasks(
         random order. An empty pool gives an empty table.
 
     Raises:
-        JoinError: a pooled query or doc that is not in `queries` or `items`, or has no caption.
+        JoinError: a pooled query or doc that is not in `queries` or `items`, or has no caption; a query
+            without reference, or whose reference is not in `items`, where the guideline's page shows it.
         UsageError: overlap or seed out of range.
 
     Examples:
@@ -234,7 +237,10 @@ def make_tasks(
         pair_id=pd.array(pair_ids(*map(listed, (pairs["query_id"], pairs["doc_id"]))), dtype="str"),
         guideline=guideline.name,
     )
+    if guideline.shows_reference:
+        pairs = pairs.assign(**{REFERENCE_URL: _references(pairs["query_id"], queries, items)})
     order = rng.permutation(len(pairs))
+    n_captions = 1 if guideline.is_of_queries else n_captions
     pages = _pages(pairs["media_url"], rng.permutation(len(pairs)), n_captions, rng)
     n_doubled = int((Decimal(str(overlap)) * len(pages)).to_integral_value(ROUND_HALF_UP))
     doubled = np.array([row for page in pages[:n_doubled] for row in page], dtype=np.int64)
@@ -278,6 +284,19 @@ def _sides(
             f"({', '.join(empty[:3])}); an annotator needs the caption"
         )
     return text, media_url
+
+
+def _references(query_ids: pd.Series[str], queries: Queries, items: Items | None) -> pd.Series[str]:
+    """Return where each query's own item is to be seen."""
+    own = own_items_of(queries)
+    lost = [query for query in query_ids.unique() if query not in own]
+    if lost:
+        raise JoinError(
+            f"queries: {len(lost)} pooled queries have no reference ({', '.join(lost[:3])}), which the "
+            "guideline's page shows; give queries with a column reference, or another guideline"
+        )
+    named = query_ids.map(dict(own))
+    return named if items is None else _looked_up(named, _clips(items), "items")
 
 
 def _clips(items: Items) -> pd.Series[str]:

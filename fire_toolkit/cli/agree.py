@@ -28,6 +28,7 @@ from fire_toolkit.agreement import (
     self_consistency,
 )
 from fire_toolkit.agreement.intervals import METHODS
+from fire_toolkit.agreement.pages import alike
 from fire_toolkit.agreement.registry import DEFAULTS
 from fire_toolkit.agreement.summary import METHOD, UNITS
 from fire_toolkit.agreement.times import DERIVED
@@ -48,7 +49,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats, typed_judgments
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.judgments import SUPERSEDED, describe_bad_time, unreadable_times
-from fire_toolkit.tables import Dropped, Judgments, alike, check_dropped
+from fire_toolkit.tables import Dropped, Judgments, check_dropped
 from fire_toolkit.tables.columns import code_pairs
 
 INCLUSION = "inclusion_probability"

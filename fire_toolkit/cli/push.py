@@ -62,6 +62,7 @@ from fire_toolkit.labelstudio.carrier import LabelStudio
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.push import Plan, Pushed
 from fire_toolkit.labelstudio.showing import refuse_unshowable
+from fire_toolkit.matching.own_items import own_items_of
 from fire_toolkit.tables import Qrels, Tasks, check_pool, check_qrels
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
 from fire_toolkit.workspace.rounds import handed_out, tasks_file
@@ -292,10 +293,11 @@ def _controls(inputs: Inputs, path: Path, rules: Guideline) -> tuple[Tasks, Qrel
     items = named_file("items")
     queries = read_queries(inputs.use(named_file("queries") or "collection/queries.tsv"))
     shown = read_items(inputs.use(items)) if items else None
+    own = own_items_of(queries).values() if rules.shows_reference else ()
     made = make_tasks(
         check_pool(answers[["query_id", "doc_id"]]),
         with_addresses(queries, set(answers["query_id"])),
-        items=with_addresses(shown, set(answers["doc_id"])) if shown is not None else None,
+        items=with_addresses(shown, {*answers["doc_id"], *own}) if shown is not None else None,
         guideline=rules,
         overlap=0,
     )

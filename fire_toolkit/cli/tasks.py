@@ -79,7 +79,8 @@ def tasks(
     pairs = _without_own_items(asked.pairs, queries)
     if not annotators:  # who watches files by hand finds them by their paths
         queries = with_addresses(queries, set(pairs["query_id"]))
-        items = with_addresses(items, set(pairs["doc_id"])) if items is not None else None
+        shown = {*pairs["doc_id"], *(own_items_of(queries).values() if rules.shows_reference else ())}
+        items = with_addresses(items, shown) if items is not None else None
     size = int(setting_or_default(captions, "tasks", "captions"))
     options: dict[str, Any] = {"overlap": share, "n_captions": size, "seed": seed}
     made = make_tasks(pairs, queries, items=items, guideline=rules, **options)

@@ -10,10 +10,10 @@ import pandas as pd
 
 from fire_toolkit.campaign.ledger import ANSWERED
 from fire_toolkit.campaign.ledger_rows import answer_text
-from fire_toolkit.campaign.tasks import pair_id, split_pair_id
+from fire_toolkit.campaign.tasks import REFERENCE_URL, pair_id, split_pair_id
 from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.formats.tables.delimited import delimited_bytes, read_delimited
-from fire_toolkit.guidelines.model import CAPTION, COMMENT, FLAGS, RELEVANCE, Guideline
+from fire_toolkit.guidelines.model import CAPTION, COMMENT, FLAGS, REFERENCE, RELEVANCE, Guideline
 from fire_toolkit.judgments import utc_time
 from fire_toolkit.tables import Tasks
 
@@ -23,6 +23,7 @@ LABEL, PAIR = "label", "pair_id"
 def sheet_of(tasks: Tasks, guideline: Guideline) -> bytes:
     """Return tasks, in their order, as a CSV to fill in: label and comment; of captions alone, flags too."""
     shown = {PAIR: tasks["pair_id"], CAPTION: tasks["text"]}
+    shown |= {REFERENCE: tasks[REFERENCE_URL]} if guideline.shows_reference else {}
     shown |= {} if guideline.is_of_queries else {guideline.media_key: tasks["media_url"]}
     asked = {LABEL: ""} | ({FLAGS: ""} if guideline.is_of_queries else {}) | {COMMENT: ""}
     return delimited_bytes(pd.DataFrame({**shown, **asked}))

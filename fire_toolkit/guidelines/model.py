@@ -22,6 +22,7 @@ RELEVANCE = "relevance"
 FLAGS = "flags"
 COMMENT = "comment"
 CAPTION = "caption"
+REFERENCE = "reference"
 NO_ITEM = "none"  # the kind of item of a guideline that shows captions alone
 ITEM_KINDS = ("video", "image", NO_ITEM)
 
@@ -88,9 +89,15 @@ class Guideline(Shown):
         return self.item_kind
 
     @property
+    def shows_reference(self) -> bool:
+        """Whether the query's own item (the reference of a composed query) is shown beside the item."""
+        return f"${REFERENCE}" in self.label_config
+
+    @property
     def data_keys(self) -> tuple[str, ...]:
         """The keys of a task's data that its page shows."""
-        return (CAPTION,) if self.is_of_queries else (CAPTION, self.media_key)
+        reference = (REFERENCE,) if self.shows_reference else ()
+        return (CAPTION,) if self.is_of_queries else (CAPTION, *reference, self.media_key)
 
     @property
     def hotkeys(self) -> dict[str, str]:

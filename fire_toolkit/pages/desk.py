@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from fire_toolkit.campaign.queues import TRAINING, even_pages
 from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.pages.answers import Asked
 
 _PART = re.compile(r"t=(?:npt:)?([0-9.]*)(?:,([0-9.]+))?")
@@ -27,11 +28,20 @@ class Task:
 
 @dataclass(frozen=True)
 class Page:
-    """An item with the captions that are judged with it; media_url as the tasks have it."""
+    """An item with the captions that are judged with it; media_url as the tasks have it.
+
+    reference_url: of the item that a composed query starts from; empty for other queries.
+    """
 
     id: str
     media_url: str
     tasks: tuple[Task, ...]
+    reference_url: str = ""
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """What the page shows."""
+        return (self.media_url, self.reference_url) if self.reference_url else (self.media_url,)
 
 
 @dataclass(frozen=True)
@@ -61,24 +71,28 @@ def make_desk(
     pages: list[Page] = []
     for entry in rounds:
         rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id].sort_values("position")
-        shown = entry.tasks.drop_duplicates("pair_id").set_index("pair_id")[["text", "media_url"]]
-        shown = shown.loc[rows["pair_id"]]
-        grouped: dict[tuple[bool, str], list[Task]] = {}
-        columns = (rows["pair_id"], rows["kind"], shown["text"], shown["media_url"])
-        for pair, kind, text, media_url in zip(*columns, strict=True):
+        shown = entry.tasks.drop_duplicates("pair_id").set_index("pair_id").loc[rows["pair_id"]]
+        references = shown[REFERENCE_URL] if REFERENCE_URL in shown.columns else [""] * len(shown)
+        grouped: dict[tuple[bool, str, str], list[Task]] = {}
+        columns = (rows["pair_id"], rows["kind"], shown["text"], shown["media_url"], references)
+        for pair, kind, text, media_url, reference_url in zip(*columns, strict=True):
             asked = (entry.number, str(pair))
             name = _name(campaign_key, annotator_id, *asked, text)
             task = Task(name, asked, text, kind == TRAINING)
             # captions without an item come one by one
-            grouped.setdefault((task.is_training, media_url or task.id), []).append(task)
+            item = (task.is_training, media_url or task.id, reference_url)
+            grouped.setdefault(item, []).append(task)
         order = {pair: place for place, pair in enumerate(rows["pair_id"])}
         urls = dict(zip(rows["pair_id"], shown["media_url"], strict=True))
         wanted = n_captions or entry.n_captions
         parts = [
-            (urls[page[0].asked[1]], page) for own in grouped.values() for page in even_pages(own, wanted)
+            Page(_name("page", tasks[0].id), urls[tasks[0].asked[1]], tasks, reference_url)
+            for (_, _, reference_url), own in grouped.items()
+            for tasks in even_pages(own, wanted)
         ]
-        parts.sort(key=lambda part: (not part[1][0].is_training, order[part[1][0].asked[1]]))
-        pages += [Page(_name("page", tasks[0].id), url, tasks) for url, tasks in parts]
+        pages += sorted(
+            parts, key=lambda page: (not page.tasks[0].is_training, order[page.tasks[0].asked[1]])
+        )
     return Desk(tuple(pages))
 
 
@@ -143,6 +157,7 @@ def shown_page(page: Page, labels: Mapping[Asked, str], address: Callable[[str],
         "id": page.id,
         "media": address(page.media_url),
         "part": part_of(page.media_url),
+        "reference": address(page.reference_url) if page.reference_url else None,
         "captions": [
             {"task": task.id, "text": task.caption, "label": labels.get(task.asked)} for task in page.tasks
         ],

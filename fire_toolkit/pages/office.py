@@ -20,6 +20,7 @@ from fire_toolkit.campaign.records import (
     away,
     read_rounds,
 )
+from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError, FormatError, UsageError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.pages.answers import (
@@ -184,8 +185,8 @@ class Office:
         """
         self._refuse_without_consent(name)
         for page in self._desk(name).pages:
-            if media_name(self._campaign.key, name, page.media_url) == wanted:
-                found = self._file(page.media_url)
+            for url in page.urls:
+                found = self._file(url) if media_name(self._campaign.key, name, url) == wanted else None
                 if found is not None and found.is_file():
                     return found
         raise Refused(404, "no such file")
@@ -193,17 +194,19 @@ class Office:
     def origins(self) -> set[str]:
         """Return the origins of media that are not served from here."""
         self._refresh()
-        urls = {url for entry in self._rounds for url in entry.tasks["media_url"].unique()}
-        away_from_here = [url for url in urls if self._file(url) is None and is_address(url)]
+        away_from_here = [url for url in self._urls() if self._file(url) is None and is_address(url)]
         return {"/".join(url.split("/")[:3]) for url in away_from_here}
 
     def missing(self) -> list[str]:
         """Return the media of tasks that are neither files here nor addresses elsewhere."""
         self._refresh()
-        urls = {url for entry in self._rounds for url in entry.tasks["media_url"].unique()}
         if self.guideline.is_of_queries:
             return []
-        return sorted(url for url in urls if self._file(url) is None and not is_address(url))
+        return sorted(url for url in self._urls() if self._file(url) is None and not is_address(url))
+
+    def _urls(self) -> set[str]:
+        shown = [entry.tasks.filter(["media_url", REFERENCE_URL]) for entry in self._rounds]
+        return {url for table in shown for url in table.to_numpy().ravel()}
 
     def people(self) -> list[str]:
         """Return everybody who is asked something on this page, sorted."""

@@ -40,7 +40,7 @@ def write_page(
     Raises:
         FireError: the folder cannot be written.
     """
-    urls = list(dict.fromkeys(page.media_url.partition("#")[0] for page in desk.pages))
+    urls = list(dict.fromkeys(url.partition("#")[0] for page in desk.pages for url in page.urls))
     for url in urls:
         if url in files:
             _place(files[url], folder / "media" / media_name(campaign_key, annotator_id, url))

@@ -109,6 +109,7 @@ TASKS = TableSpec(
         *_ids("query_id", "doc_id"),
         Column("text", "text"),
         Column("media_url", "text"),
+        Column("reference_url", "text", rare=True),
         Column("guideline", "id"),
         Column("batch", "int", minimum=1),
         Column("position", "int", minimum=1),
@@ -294,20 +295,6 @@ def asked_judgments(judgments: Judgments) -> Judgments:
     if "kind" not in judgments.columns:
         return judgments
     return Judgments(judgments[~judgments["kind"].isin([UNASSIGNED, FOURTH])].reset_index(drop=True))
-
-
-def alike(judgments: Judgments) -> str:
-    """Return the column whose values are drawn whole in intervals, for judgments of one value are alike.
-
-    query_id; doc_id where judgments were given on pages of several captions of one item (a column page
-    that is not empty): all pages of an item are then drawn together. Where the captions are the items, a
-    page shows one query, and query_id it is.
-    """
-    if "page" not in judgments.columns or not (judgments["page"] != "").any():
-        return "query_id"
-    pages = judgments[judgments["page"] != ""].groupby(["annotator_id", "page"])
-    n_queries, n_docs = (pages[name].nunique().sum() for name in ("query_id", "doc_id"))
-    return "doc_id" if n_docs <= n_queries else "query_id"
 
 
 def first_round(judgments: Judgments) -> Judgments:

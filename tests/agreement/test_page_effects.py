@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.agreement import page_effects
-from fire_toolkit.tables import alike
+from fire_toolkit.agreement.pages import alike
 
 
 def on_pages(pages: Sequence[str]) -> pd.DataFrame:

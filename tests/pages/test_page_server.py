@@ -125,7 +125,7 @@ def test_consent_comes_first(page: Open) -> None:
 
 def test_the_browser_learns_caption_and_item_and_nothing_else(page: Open, person: Person) -> None:
     state = person.state()
-    assert set(state["page"]) == {"id", "media", "part", "captions"}
+    assert set(state["page"]) == {"id", "media", "part", "reference", "captions"}
     assert set(state["page"]["captions"][0]) == {"task", "text", "label"}
     pairs = pd.read_csv(page.root / "campaign/round-1/assignments.csv")["pair_id"]
     seen = ""

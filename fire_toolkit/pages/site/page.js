@@ -5,7 +5,7 @@ const $ = id => document.getElementById(id);
 const GUARD_MS = 250;     // on a new page: a second press must not answer it
 const SLOW_MS = 8000;     // then the page says that the item may be missing
 let state = null, row = 0, ready = false, busy = false, shownAt = 0, since = 0, slow = 0;
-let ahead = null;
+let ahead = [], awaited = new Set();
 
 const wait = ms => new Promise(done => setTimeout(done, ms));
 const note = text => { $("note").textContent = text; };
@@ -75,9 +75,9 @@ function show(next) {
   $("caption").textContent = several ? "" : page.captions[0].text;
   $("caption").scrollTop = 0;
   $("rows").hidden = !several;
+  $("stage").className = several ? "several" : "";
   $("rows").replaceChildren(...(several ? page.captions.map(shownRow) : []));
-  const now = document.querySelector("#rows .now");
-  if (now) now.scrollIntoView({block: "nearest"});
+  keepNowSeen();
   $("question").textContent = state.question;
   buttons("answers", state.labels, label => answer(label.name));
   buttons("flags", state.flags, flag => toggle(flag.name));
@@ -88,6 +88,12 @@ function show(next) {
   if (before && before.id === page.id && before.media === page.media && ready) return mark();
   load(page);
 }
+
+function keepNowSeen() {
+  const now = document.querySelector("#rows .now");
+  if (now) now.scrollIntoView({block: "nearest"});
+}
+addEventListener("resize", keepNowSeen);
 
 function shownRow(caption, place) {
   const line = document.createElement("li"), text = document.createElement("span"), label = document.createElement("b");
@@ -130,20 +136,30 @@ function load(page) {
   const item = isVideo ? video : image;
   item.removeAttribute("src");
   if (isVideo) video.load();
-  if (!page.media) return missing();
+  const hasReference = page.reference !== null && page.reference !== undefined;
+  $("before").hidden = $("candidate").hidden = !hasReference;
+  $("reference").removeAttribute("src");
+  if (!page.media || page.reference === "") return missing();
+  awaited = new Set(hasReference ? [item.id, "reference"] : [item.id]);
   item.src = page.media.split("#")[0];
+  if (hasReference) $("reference").src = page.reference;
   preload();
 }
 
 function preload() {
-  ahead = null;
-  if (!state.next || !state.next.media) return;
-  ahead = state.kind === "video" ? document.createElement("video") : new Image();
-  if (state.kind === "video") { ahead.preload = "auto"; ahead.muted = true; }
-  ahead.src = state.next.media.split("#")[0];
+  const next = state.next || {}, isVideo = state.kind === "video";
+  ahead = [next.media, next.reference].filter(Boolean).map((url, place) => {
+    const item = isVideo && place === 0 ? document.createElement("video") : new Image();
+    if (isVideo && place === 0) { item.preload = "auto"; item.muted = true; }
+    item.src = url.split("#")[0];
+    return item;
+  });
 }
 
-function isShown() {
+// What is judged is shown when all of it is: of a composed query the reference too.
+function isShown(id) {
+  awaited.delete(id);
+  if (awaited.size) return;
   note("");
   clearTimeout(slow);
   ready = true;
@@ -176,13 +192,15 @@ function keepPart() {
 
 $("video").onloadeddata = () => {
   if (!$("video").videoWidth) return missing();
-  isShown();
+  isShown("video");
   keepPart();
 };
 $("video").ontimeupdate = keepPart;
 $("video").onerror = () => { if (state && state.page && $("video").hasAttribute("src")) missing(); };
-$("image").onload = isShown;
-$("image").onerror = () => { if (state && state.page) missing(); };
+for (const image of [$("image"), $("reference")]) {
+  image.onload = () => isShown(image.id);
+  image.onerror = () => { if (state && state.page) missing(); };
+}
 
 function flags() {
   return [...document.querySelectorAll("#flags [aria-pressed=true]")].map(button => button.dataset.name);
