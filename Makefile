@@ -45,6 +45,12 @@ site: $(VENV)/.docs
 live: $(VENV)/.dev site
 	FIRE_LIVE=1 $(BIN)/pytest tests/live
 
+# The pictures of the pages that annotators see, in docs/images; look at them before they are committed.
+.PHONY: pictures
+pictures: $(VENV)/.dev
+	FIRE_LIVE=1 FIRE_PICTURES=docs/images $(BIN)/pytest tests/live/test_live_pictures.py \
+	  tests/live/test_live_media.py -k "pictures or readme"
+
 # A release read by the programs that others have (mlcroissant, datasets, the loaders of mteb and BEIR, ranx,
 # ir_measures, ir_datasets) in an environment of its own, made on first use (1.2 GB).
 loaders: $(VENV)/.dev

@@ -45,6 +45,7 @@ FIRST_PAGE = """<View>
   <Choices name="flags" toName="video" choice="multiple" showInline="true"><Choice value="sensitive" hotkey="4"/></Choices>
   <TextArea name="comment" toName="video" rows="1" maxSubmissions="1" editable="true"/>
 </View>"""  # noqa: E501
+N_PAIRS = 36  # on two clips, for two people: with ten captions on a page nine and a control
 SUBMIT = "[data-testid='bottombar-submit-button']"
 STATE = f"""
 let submit = document.querySelector("{SUBMIT}"), video = document.querySelector('video');
@@ -149,7 +150,7 @@ def label_studio(n_tasks: int, clip: bytes) -> Iterator[tuple[LiveServer, dict[s
 
 
 def report(name: str, n_judgments: int, n_keys: int, seconds: list[float]) -> None:
-    print(f"{name:32} {n_keys / n_judgments:5.2f} keys  {statistics.median(seconds):5.2f} s", flush=True)
+    print(f"{name:40} {n_keys / n_judgments:5.2f} keys  {statistics.median(seconds):5.2f} s", flush=True)
 
 
 def main() -> None:
@@ -173,19 +174,26 @@ def main() -> None:
                 played = ", not played" if name == "first page" else ", playing by itself"
                 report(f"Label Studio, {name}{played}", n_tasks, n_keys, seconds)
     for n_captions in (1, 10):
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-            make_workspace(Path(folder), clip=clip)
-            with (
-                serving(Path(folder), "--captions", str(n_captions)) as served,
-                open_browser(Path(folder)) as browser,
-            ):
-                browser.resize(1366, 625)
-                browser.open(served.links["A01"])
-                browser.wait_for_element("#agree:not([hidden])")
-                browser.click("#agree")
-                n_keys, seconds = judge_on_own_page(browser)
-            run("pull")
-            report(f"our own page, {n_captions} on a page", len(seconds) + 1, n_keys, seconds)
+        for is_served in (True, False):
+            measure_own_page(clip, n_captions, is_served=is_served)
+
+
+def measure_own_page(clip: bytes, n_captions: int, *, is_served: bool) -> None:
+    """Judge a queue on our own page, served or from a file, and print its keys and seconds."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        root = Path(folder)
+        make_workspace(root, clip=clip, overlap="0", captions=str(n_captions), n_pairs=N_PAIRS)
+        run("page", "write")
+        with contextlib.ExitStack() as stack:
+            browser = stack.enter_context(open_browser(root))
+            browser.resize(1366, 625)
+            link = (root / "pages" / "A01" / "judge.html").as_uri()
+            browser.open(stack.enter_context(serving(root)).links["A01"] if is_served else link)
+            browser.wait_for_element("#agree:not([hidden])")
+            browser.click("#agree")
+            n_keys, seconds = judge_on_own_page(browser)
+        how = "served" if is_served else "from a file"
+        report(f"our own page, {n_captions} on a page, {how}", len(seconds) + 1, n_keys, seconds)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,11 @@ ORDER, CONTRAST = "order", "contrast"
 _PAGE = ["annotator_id", "page"]
 
 
+def has_pages(judgments: Judgments) -> bool:
+    """Whether any judgment was given on a page of several captions."""
+    return "page" in judgments.columns and bool((judgments["page"] != "").any())
+
+
 def alike(judgments: Judgments) -> str:
     """Return the column whose values are drawn whole in intervals, for judgments of one value are alike.
 
@@ -22,7 +27,7 @@ def alike(judgments: Judgments) -> str:
     that is not empty): all pages of an item are then drawn together. Where the captions are the items, a
     page shows one query, and query_id it is.
     """
-    if "page" not in judgments.columns or not (judgments["page"] != "").any():
+    if not has_pages(judgments):
         return "query_id"
     pages = judgments[judgments["page"] != ""].groupby(["annotator_id", "page"])
     n_queries, n_docs = (pages[name].nunique().sum() for name in ("query_id", "doc_id"))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from fire_toolkit.agreement.coverage import Drawn
 from fire_toolkit.agreement.intervals import Resampling, interval_of
-from fire_toolkit.agreement.pages import alike
+from fire_toolkit.agreement.pages import alike, has_pages
 from fire_toolkit.agreement.registry import DEFAULTS
 from fire_toolkit.agreement.table import INCLUSION, interval_rows, usable_inclusion
 from fire_toolkit.agreement.votes import Grades, Votes, code_votes
@@ -55,8 +55,8 @@ def agreement_summary(
 
     Returns:
         An `AgreementSummary`. Intervals are by the jackknife: captions (query_id) are left out whole where
-        they have two pairs or more on average, since pairs of a caption are alike, else pairs. Judgments
-        of pages of several captions are drawn by item in the same way.
+        they have two pairs or more on average, since pairs of a caption are alike, else pairs. Where there
+        are pages of several captions, what a page shows is left out whole in any case.
 
     Raises:
         UsageError, TableError: as `agreement`.
@@ -83,7 +83,7 @@ def agreement_summary(
     cluster = alike(judgments)
     votes = code_votes(judgments, grades=grades, level=level, inclusion=inclusion, cluster=cluster)
     n_clusters = judgments[cluster].nunique()
-    is_clustered = len(votes.units) >= 2 * max(n_clusters, 1)
+    is_clustered = has_pages(judgments) or len(votes.units) >= 2 * max(n_clusters, 1)
     drawn = Drawn.of(len(votes.units), n_clusters, by_cluster=is_clustered)
     table = interval_rows(
         [("all", name, votes) for name in DEFAULTS],

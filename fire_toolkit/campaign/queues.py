@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NewType, TypeVar
 
@@ -105,11 +106,12 @@ def assign_tasks(
     _refuse_overlap(trained, first)
     loads = dict.fromkeys(weights, 0)
     kinds: dict[str, dict[str, str]] = {name: dict.fromkeys(known, CONTROL) for name in weights}
-    pages = _pages(doubled, items, n_captions, rng)
+    rooms = {item: max(1, n_captions - n) for item, n in Counter(items.get(p, "") for p in known).items()}
+    pages = _pages(doubled, items, n_captions, rng, rooms)
     for page, (one, other) in zip(pages, _two_for_each(len(pages), weights, loads, rng), strict=True):
         kinds[one] |= dict.fromkeys(page, TASK)
         kinds[other] |= dict.fromkeys(page, OVERLAP)
-    pages = _pages(sorted(set(first) - set(doubled)), items, n_captions, rng)
+    pages = _pages(sorted(set(first) - set(doubled)), items, n_captions, rng, rooms)
     for page, name in zip(pages, _shuffled(_seats(len(pages), weights, loads), rng), strict=True):
         kinds[name] |= dict.fromkeys(page, TASK)
     queues = {name: [(trained, TRAINING), *_random_order(kinds[name], items, rng)] for name in kinds}
@@ -172,15 +174,23 @@ def _items(tables: Iterable[Tasks | None], n_captions: int) -> dict[str, str]:
 
 
 def _pages(
-    pairs: Sequence[str], items: Mapping[str, str], n_captions: int, rng: np.random.Generator
+    pairs: Sequence[str],
+    items: Mapping[str, str],
+    n_captions: int,
+    rng: np.random.Generator,
+    rooms: Mapping[str, int] | None = None,
 ) -> list[tuple[str, ...]]:
-    """Return pairs as pages of one item and at most `n_captions` pairs, chosen at random, of even size."""
+    """Return pairs as pages of one item and at most `n_captions` pairs, chosen at random, of even size.
+
+    rooms: how many pairs of an item fit on a page where controls come onto it.
+    """
     if n_captions == 1:
         return [(pair,) for pair in pairs]
     by_item: dict[str, list[str]] = {}
     for pair in _shuffled(pairs, rng):
         by_item.setdefault(items[pair], []).append(pair)
-    return [page for _, own in sorted(by_item.items()) for page in even_pages(own, n_captions)]
+    most = dict.fromkeys(by_item, n_captions) | dict(rooms or {})
+    return [page for item, own in sorted(by_item.items()) for page in even_pages(own, most[item])]
 
 
 def even_pages(own: Sequence[_T], n_captions: int) -> list[tuple[_T, ...]]:

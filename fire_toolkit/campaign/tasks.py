@@ -14,8 +14,7 @@ import pandas as pd
 from fire_toolkit.arrays import Ints
 from fire_toolkit.campaign.queues import even_pages
 from fire_toolkit.errors import FormatError, JoinError, TableError, UsageError
-from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.matching.own_items import own_items_of
+from fire_toolkit.guidelines.model import REFERENCE, Guideline
 from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_tasks
 from fire_toolkit.tables.checks import ordered
 from fire_toolkit.tables.columns import listed
@@ -288,14 +287,14 @@ def _sides(
 
 def _references(query_ids: pd.Series[str], queries: Queries, items: Items | None) -> pd.Series[str]:
     """Return where each query's own item is to be seen."""
-    own = own_items_of(queries)
-    lost = [query for query in query_ids.unique() if query not in own]
+    own = queries.set_index("query_id").get(REFERENCE, pd.Series(dtype="str"))
+    named = query_ids.map(own).fillna("").astype("str")
+    lost = query_ids[(named == "").to_numpy()].unique()
     if lost:
         raise JoinError(
             f"queries: {len(lost)} pooled queries have no reference ({', '.join(lost[:3])}), which the "
             "guideline's page shows; give queries with a column reference, or another guideline"
         )
-    named = query_ids.map(dict(own))
     return named if items is None else _looked_up(named, _clips(items), "items")
 
 

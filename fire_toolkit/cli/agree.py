@@ -184,6 +184,10 @@ def agree(
     say_next("resolve" if own else f"resolve {quote(str(given.needed('judgments')))} --out labels")
 
 
+def _p_words(p_value: float) -> str:
+    return "p < .001" if p_value < 0.001 else f"p {p_value:.3f}"
+
+
 def _say_pages(judgments: Judgments, grades: Grades | None) -> None:
     """Say that answers of one page are not independent, and what order and neighbours did to them."""
     effects = page_effects(judgments, grades=grades)
@@ -191,8 +195,10 @@ def _say_pages(judgments: Judgments, grades: Grades | None) -> None:
         return
     unit = UNITS[alike(judgments)]
     words = [
-        f"{words} {row.observed:.3f}, {row.expected:.3f} by chance (p {row.p_value:.3f})"
-        for words, row in zip(_EFFECTS, effects.itertuples(index=False), strict=True)
+        f"{words} {observed:.3f}, {expected:.3f} by chance ({_p_words(p_value)})"
+        for words, observed, expected, p_value in zip(
+            _EFFECTS, *(effects[name].tolist() for name in ("observed", "expected", "p_value")), strict=True
+        )
     ]
     say(
         f"note: several captions were judged on one page ({n_of(int(effects['n_pages'].iloc[0]), 'page')}); "

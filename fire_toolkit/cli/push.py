@@ -158,21 +158,8 @@ def push(
     inputs = Inputs()
     names_inputs = bool(annotators or training or controls)
     entries = [
-        replace(
-            _new_round(
-                root,
-                rules,
-                file,
-                begun,
-                annotators,
-                training,
-                controls,
-                _captions_of(file, captions, carrier),
-                seed,
-                campaign.is_shared,
-                inputs,
-            ),
-            carrier=carrier,
+        _new_round(
+            rules, file, begun, annotators, training, controls, captions, carrier, seed, campaign, inputs
         )
         for file in _files_to_begin(root, begun, tasks, names_inputs=names_inputs)
     ]
@@ -218,19 +205,20 @@ def _files_to_begin(
 
 
 def _new_round(
-    root: Path,
     rules: Guideline,
     tasks: Path,
     begun: Sequence[Round],
     annotators: Sequence[str],
     training: Path | None,
     controls: Path | None,
-    n_captions: int,
+    captions: int | None,
+    carrier: str,
     seed: int | None,
-    is_shared: bool,
+    campaign: Campaign,
     inputs: Inputs,
 ) -> Round:
     """Return the round of a file of tasks as the inputs make it."""
+    n_captions = _captions_of(tasks, captions, carrier)
     file = inputs.use(tasks)
     asked = read_task_files(file, rules)
     overlap = overlap_file(file)
@@ -245,8 +233,9 @@ def _new_round(
         )
     taught = read_task_files(inputs.use(training), rules, with_overlap=False) if training else None
     known, answers = _controls(inputs, controls, rules) if controls else (None, None)
+    is_shared = campaign.is_shared
     loads = loads_of(annotators) if annotators else None if is_shared else active_annotators(begun_here())
-    return first_round(
+    drawn = first_round(
         number,
         asked,
         None if is_shared else loads,
@@ -256,6 +245,7 @@ def _new_round(
         n_captions=n_captions,
         seed=int(setting_or_default(seed, "tasks", "seed")),
     )
+    return replace(drawn, carrier=carrier)
 
 
 def _say_lone_controls(entry: Round) -> None:

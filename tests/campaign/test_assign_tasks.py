@@ -253,6 +253,15 @@ def test_controls_stand_among_the_captions_of_their_item() -> None:
     assert not own["kind"].iloc[:2].eq(CONTROL).all()
 
 
+def test_controls_find_room_on_a_page_of_tasks() -> None:
+    """Ten tasks and a control of an item are two pages of six and five, drawn as such: five tasks each."""
+    tasks, known = of_items(1, 10), of_items(1, 11).iloc[10:]
+    assigned = assign_tasks(
+        tasks, ["ann", "bob"], controls=check_tasks(known.assign(position=1)), n_captions=10, seed=3
+    )
+    assert list(assigned.groupby("annotator_id").size()) == [6, 6]
+
+
 def test_pairs_asked_again_make_new_pages_of_who_can_judge_them() -> None:
     """Ann has seen half of the item's pairs; bob and eve can take all, and ann the other half."""
     tasks = of_items(2, 8)

@@ -57,6 +57,12 @@ def artefacts() -> Path:
 
 
 @pytest.fixture(scope="session")
+def pictures(artefacts: Path) -> Path:
+    """Where the pictures of the docs go: FIRE_PICTURES, or beside the other screenshots."""
+    return Path(os.environ.get("FIRE_PICTURES", artefacts)).absolute()
+
+
+@pytest.fixture(scope="session")
 def live_program() -> Path:
     """The installed `label-studio` program."""
     started = time.monotonic()

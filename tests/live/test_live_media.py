@@ -57,7 +57,7 @@ def write_benchmark(root: Path) -> None:
 
 
 def test_readme_followed_by_hand_shows_the_video_under_an_address_that_says_nothing(
-    chromium: None, live_program: Path, artefacts: Path, tmp_path: Path
+    chromium: None, live_program: Path, pictures: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin" / "fire-toolkit"
@@ -94,7 +94,7 @@ def test_readme_followed_by_hand_shows_the_video_under_an_address_that_says_noth
             browser.wait_for(
                 "the video's data", lambda: (browser.run(VIDEO, "readyState") or 0) >= 3, seconds=90
             )
-            browser.screenshot(artefacts / "readme.png")
+            browser.screenshot(pictures / "annotator-page.png")
             address = str(browser.run(VIDEO, "currentSrc"))
             page = str(browser.run("return document.documentElement.outerHTML + document.title"))
         assert re.fullmatch(r"http://127\.0\.0\.1:8790/m/[0-9a-f]{32}\.webm", address)

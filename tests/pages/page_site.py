@@ -30,22 +30,24 @@ def run(*arguments: str, code: int = 0) -> Result:
     return result
 
 
-def make_workspace(root: Path, *, clip: bytes = b"a clip", overlap: str = "0.5", captions: str = "1") -> None:
+def make_workspace(
+    root: Path, *, clip: bytes = b"a clip", overlap: str = "0.5", captions: str = "1", n_pairs: int = N_PAIRS
+) -> None:
     """Make a workspace in the current folder `root`: 8 pairs on 2 clips, two controls, for A01 and A02."""
     run("init", ".")
     for folder in ("media", "pool"):
         (root / folder).mkdir()
     for number in range(2):
         (root / "media" / f"v{number}.webm").write_bytes(clip)
-    pairs = "".join(f"q{n},v{n % 2}\n" for n in range(N_PAIRS))
+    pairs = "".join(f"q{n},v{n % 2}\n" for n in range(n_pairs))
     (root / "pool" / "pool.csv").write_text("query_id,doc_id\n" + pairs)
-    queries = "".join(f"q{n}\tcaption {n}\n" for n in range(1, N_PAIRS + 2))
+    queries = "".join(f"q{n}\tcaption {n}\n" for n in range(1, n_pairs + 2))
     hostile = HOSTILE.replace("\r\n", " ")
     (root / "collection" / "queries.tsv").write_text(f"query_id\ttext\nq0\t{hostile}\n{queries}")
     (root / "collection" / "items.tsv").write_text(
         "doc_id\tmedia_url\nv0\tmedia/v0.webm\nv1\tmedia/v1.webm\n"
     )
-    (root / "controls.txt").write_text("q8 0 v0 1\nq9 0 v1 0\n")
+    (root / "controls.txt").write_text(f"q{n_pairs} 0 v0 1\nq{n_pairs + 1} 0 v1 0\n")
     run("tasks", "pool/pool.csv", "--overlap", overlap, "--captions", captions)
     run(
         "push",
