@@ -9,10 +9,12 @@ import pandas as pd
 
 from fire_toolkit.cli.common import n_of, say, workspace_path
 from fire_toolkit.cli.given import Given
+from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.inference.corrected import LabelErrors, corrected_scores, label_errors, why_uncorrected
 from fire_toolkit.inference.design_votes import NO_DESIGN, SETTLED, Votes, votes_by_design, with_best_ranks
 from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
+from fire_toolkit.inference.machine_estimates import pairs_of_sample
 from fire_toolkit.measures import parse_measures
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
@@ -60,6 +62,7 @@ def join_with_votes(given: Given, names: Sequence[str], *others: pd.DataFrame) -
     is_corrected = any(not why_uncorrected(measure) for measure in parse_measures(names))
     if is_corrected and set(DESIGN) <= set(given.labels.columns) and not _are_settled(given):
         others = (*others, *(disputes.assign(relevance=0) for disputes in _disputes(given)))
+    others = (*others, *pairs_of_sample(design_if_any(given)))
     return join_runs(given.stored_runs, given.original, given.labels, *others)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pandas as pd
 
+from fire_toolkit.cli.circular import MACHINE_SAMPLE, say_circular
 from fire_toolkit.cli.common import (
     current_workspace,
     file_in,
@@ -29,13 +30,14 @@ from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.judged_once import FILE as JUDGED_ONCE
 from fire_toolkit.cli.judged_once import pooled_once
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.machine_scores import scores_of_judge
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.own_items import queries_own_items
+from fire_toolkit.cli.pace import time_of
 from fire_toolkit.cli.run_files import stem_of
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import judged_file
-from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import (
     read_judged_pairs,
     read_labels,
@@ -61,6 +63,7 @@ _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
     "runs",
     qrels="Original qrels: their queries are pooled, their positives marked.",
     labels="What `resolve` wrote, for a strategy that reads labels. [default: the workspace's]",
+    machine="What machine judges said (machine.csv), for strategy machine. [default: the workspace's]",
     queries="The queries: their own items (column reference) are not pooled.",
 )
 @click.option("--depth", type=click.IntRange(min=0), help="Docs taken from each run and query. [default: 10]")
@@ -68,8 +71,8 @@ _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
     "--strategy",
     metavar="NAME",
     help="Which of these are pooled: all (depth), or the first in the order of 'rrf(k=60)', 'rbp(p=.95)' or "
-    "combmnz, a sample ('strata(1:10:1,11:50:.1)'), or in rounds (move-to-front, 'settle(C@10)'); see "
-    "docs/pools.md. [default: depth]",
+    "combmnz, a sample ('strata(1:10:1,11:50:.1)'), or in rounds (move-to-front, 'settle(C@10)'), or in a "
+    "machine judge's order ('machine(judge=NAME)'); see docs/pools.md. [default: depth]",
 )
 @click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs in all.")
 @click.option("--per-query", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs a query.")
@@ -149,9 +152,11 @@ def write_pool(
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
     tables |= {} if result.design is None else {"query_design.csv": result.design}
     tables |= {} if result.alike is None else {JUDGED_ONCE: result.alike}
+    tables |= {} if result.sample is None else {MACHINE_SAMPLE: result.sample}
     tables |= {"undrawn.csv": result.undrawn} if len(result.undrawn) else {}
     given.write(folder, tables, "pool", parameters | _settled(given, parameters, result), result.counts)
     given.summarise(result.counts, _words(result.counts, parameters))
+    say_circular(given, parameters["strategy"], result.sources)
     for line in told:
         say(line)
     _say_next(folder, result.counts)
@@ -181,12 +186,14 @@ def pool_given(
     qrels = given.path("qrels")
     originals = read_qrels(given.use(qrels)) if qrels else None
     earlier = earlier or _read_earlier(given, judged, previous)
+    chosen = parse_strategy(parameters["strategy"])
     options = {name: value for name, value in parameters.items() if name != "judge_once"}
     result = pool_runs(
         runs,
         **{**options, **{name: parameters[name] or None for name in _OPTIONAL}},
         originals=originals,
-        labels=_labels_so_far(given) if parse_strategy(parameters["strategy"]).reads_labels else None,
+        labels=_labels_so_far(given) if chosen.reads_labels else None,
+        machine=scores_of_judge(given, chosen.parameters["judge"]) if chosen.reads_machine else None,
         judged=earlier.judged,
         previous=earlier.pool,
         round_number=earlier.next_round,
@@ -241,23 +248,6 @@ def _in_words(changed: Mapping[str, str]) -> str:
         if found:
             said.append(words.format("s" * (len(found) > 1), ", ".join(found)))
     return ", ".join(said)
-
-
-def time_of(n_pairs: int) -> str:
-    """Return how long people need for the judgments of so many new pairs, in words; empty if unknown.
-
-    By the median time of the workspace's judgments and the share of pairs that are judged twice.
-    """
-    path = made_file("judgments/judgments.csv")
-    table = read_delimited(path, only=["duration_s"]) if path else None
-    if table is None or "duration_s" not in table.columns:
-        return ""
-    seconds = pd.to_numeric(table["duration_s"], errors="coerce").median()
-    minutes = n_pairs * (1 + float(setting_or_default(None, "tasks", "overlap"))) * seconds / 60
-    if not minutes > 0:
-        return ""
-    duration = f"{max(1, round(minutes))} minutes" if minutes < 90 else f"{minutes / 60:,.0f} hours"
-    return f", about {duration} at the pace so far"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from fire_toolkit.cli.circular import MACHINE_SAMPLE
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import UsageError
@@ -40,6 +41,9 @@ def designed(given: Given, qrels: Qrels, name: str) -> tuple[Qrels, dict[str, An
         if n_open := settled.open_queries:
             say(f"note: {n_of(n_open, 'query')} not settled yet for {settled.measure}: pool again")
     parameters = {} if settled is None else settled.parameters
+    if (sample := path.with_name(MACHINE_SAMPLE)).is_file():  # apart, as other labels stand beside it
+        given.use(sample)
+        return qrels, {MACHINE_SAMPLE: read_bytes(sample)}, parameters
     if not has_columns(path, "stratum", "inclusion_probability"):
         return qrels, {}, parameters
     left = path.with_name(UNDRAWN_FILE)

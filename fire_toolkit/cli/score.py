@@ -90,6 +90,11 @@ from fire_toolkit.tables import Run, Scores
     help="For --honest: correct for errors of votes by rates of their own for best ranks 1, 2 to 3, 4 and "
     "more, where errors hang on ranks.",
 )
+@click.option(
+    "--allow-circular",
+    is_flag=True,
+    help="For --honest: also estimate runs that may share a backbone with the machine judge.",
+)
 @resampling_options
 @format_option
 @transpose_option

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fire_toolkit.cli.circular import MACHINE_SAMPLE, shared_runs
 from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.runs.read import run_id_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_query_design
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.designs import check_machine_sample
 
 _OF_PAIRS = ("stratum", "inclusion_probability")
 _LONGEST = 10_000  # bytes of a header
@@ -18,6 +21,8 @@ _LONGEST = 10_000  # bytes of a header
 def design_if_any(given: Given) -> Design | None:
     """Return the design beside the augmented qrels, else beside the pool sources; None without one."""
     for files in _files(given):
+        if (sample := files[0].with_name(MACHINE_SAMPLE)).is_file():
+            return _design_of_judge(given, sample)
         pairs = next((path for path in files if _is_design(path)), None)
         queries = files[0].with_name("query_design.csv")
         if queries.is_file() and pairs is None:
@@ -31,6 +36,14 @@ def design_if_any(given: Given) -> Design | None:
             found = read_query_design(given.use(queries)) if queries.is_file() else None
             return Design(table[[*PAIR, *_OF_PAIRS]], found)
     return None
+
+
+def _design_of_judge(given: Given, path: Path) -> Design:
+    """Return a machine judge's sample, with the runs that may share its backbone."""
+    sample = check_machine_sample(read_delimited(given.use(path)), where=str(path))
+    judge = str(sample["judge_id"].iloc[0])
+    shared = shared_runs(given, judge, map(run_id_of, given.stored_runs))
+    return Design(sample, None, sample, shared, bool(given.values.get("allow_circular")))
 
 
 def _files(given: Given) -> list[list[Path]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ DIFFERENCE_ESTIMATE = {name: ESTIMATE_COLUMNS[name] for name in list(ESTIMATE_CO
 AS_LABELLED = "as labelled"
 TWO_PHASE = "two-phase difference"
 HORVITZ = "Horvitz–Thompson"
-_MOST_UNJUDGED = 0.05  # of what a design has judged of a run
+MOST_UNJUDGED = 0.05  # of what a design has judged of a run
 _BOUNDS_ONLY = "the first positive decides it, of which a sample gives bounds only"
 
 
@@ -52,11 +53,15 @@ class Design(NamedTuple):
     pairs: query_id, doc_id, stratum (`shallow`: judged for every query; `deep`: judged because the query
     was drawn; `from:to:rate`, `original`: of pairs drawn in strata; empty: judged for another reason, which
     no estimate uses) and inclusion_probability. queries: which of them were judged deep; None where pairs
-    were drawn.
+    were drawn. sample: of a machine judge, see `check_machine_sample`; then no other is read. shared: runs
+    that may share its backbone, with the reason; allow_circular: whether they are estimated all the same.
     """
 
     pairs: pd.DataFrame
     queries: QueryDesign | None
+    sample: pd.DataFrame | None = None
+    shared: Mapping[str, str] = MappingProxyType({})
+    allow_circular: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +137,7 @@ def estimate_differences(
             else:
                 estimate, _, low, high = found.difference(a, b)
                 limits = (estimate, low, high)
-            cell = _cell(TWO_PHASE, len(given.drawn.sample), *limits, refused)
+            cell = estimate_cell(TWO_PHASE, len(given.drawn.sample), *limits, refused)
             cells[measure.name, run_a, run_b] = {name: cell[name] for name in DIFFERENCE_ESTIMATE}
     return cells
 
@@ -221,8 +226,8 @@ def _from_queries(given: _Given, measures: Sequence[Measure]) -> Estimated:
     for measure, found, of_run in _two_phase(given, measures):
         of_positives = missing if measure.definition.over_positives else None
         for place, (run_id, refused) in enumerate(zip(joined.places, of_run, strict=True)):
-            cell = _cell(TWO_PHASE, n, *_limits(found, place, refused), refused)
-            cells[run_id, measure.name] = cell | _missing_cell(of_positives)
+            cell = estimate_cell(TWO_PHASE, n, *_limits(found, place, refused), refused)
+            cells[run_id, measure.name] = cell | missing_cell(of_positives)
     basis = f"of the depth-{drawn.depths[1]} union; {n:,} of {n_queries:,} queries judged deep"
     return Estimated(cells, missing, basis, ())
 
@@ -251,7 +256,9 @@ def _limits(found: TwoPhase | None, place: int, refused: str) -> tuple[float, fl
     return float(found.estimate[place]), float(found.low[place]), float(found.high[place])
 
 
-def _cell(method: str, n: int, estimate: float, low: float, high: float, refused: str) -> dict[str, Any]:
+def estimate_cell(
+    method: str, n: int, estimate: float, low: float, high: float, refused: str
+) -> dict[str, Any]:
     """Return the columns of one estimate; a reason takes the place of the method."""
     if refused:
         method = refused if refused == AS_LABELLED else f"refused: {refused}"
@@ -259,7 +266,8 @@ def _cell(method: str, n: int, estimate: float, low: float, high: float, refused
     return values | {"estimate_method": method, "estimate_n": n}
 
 
-def _missing_cell(missing: Missing | None) -> dict[str, float]:
+def missing_cell(missing: Missing | None) -> dict[str, float]:
+    """Return the columns of the share of positives that was never pooled; nan where it is not known."""
     share, low, high = (np.nan,) * 3 if missing is None else missing[:3]
     return {"missing": share, "missing_low": low, "missing_high": high}
 
@@ -268,7 +276,7 @@ def _why_not_of_run(shallow: JudgedRanking, deep: JudgedRanking, *, drawn: _Draw
     """Return why nothing is estimated of a run; empty where what it ranks high was judged as designed."""
     above, below = drawn.depths
     judged = _judged_share(deep, drawn.sample, below)
-    if judged < 1 - _MOST_UNJUDGED:
+    if judged < 1 - MOST_UNJUDGED:
         return (
             f"{1 - judged:.0%} of its top {below} is not judged for the queries judged deep; judge and "
             "resolve these pairs first"
@@ -276,7 +284,7 @@ def _why_not_of_run(shallow: JudgedRanking, deep: JudgedRanking, *, drawn: _Draw
     everywhere, of_sample = (
         _judged_share(shallow, queries, above) for queries in (np.arange(deep.n_queries), drawn.sample)
     )
-    if abs(everywhere - of_sample) > _MOST_UNJUDGED:
+    if abs(everywhere - of_sample) > MOST_UNJUDGED:
         return (
             f"{everywhere:.0%} of its top {above} is judged for all queries, and {of_sample:.0%} for those "
             "judged deep; expected the same"
@@ -312,26 +320,26 @@ def _from_pairs(given: _Given, measures: Sequence[Measure]) -> Estimated:
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     notes = []
     joined, drawn, confidence = given.joined, given.drawn, given.confidence
-    ranks = {run_id: _ranks(joined, run_id) for run_id in joined.places}
+    ranks = {run_id: ranks_of(joined, run_id) for run_id in joined.places}
     n_by_chance = int(((drawn.probability < 1) & (given.after.relevance >= 0)).sum())
     for measure in measures:
         pairs = _pairs_at(given, measure.level)
         n_drawn = int((pairs.after & (pairs.probability < 1)).sum()) / pairs.n_queries
-        refused = _why_not_by_pairs(measure, drawn.depths[1], n_drawn)
+        refused = why_not_by_pairs(measure, drawn.depths[1], n_drawn)
         k = measure.depth or 0
         for run_id, rank in ranks.items():
             found = Sampled(np.nan, np.nan, np.nan, np.nan, refused)
             if not refused:
                 found = sampled_precision(pairs, rank <= k, k=k, confidence=confidence)
-            cell = _cell(HORVITZ, n_by_chance, found.estimate, found.low, found.high, found.refused)
-            cells[run_id, measure.name] = cell | _missing_cell(None)
+            cell = estimate_cell(HORVITZ, n_by_chance, found.estimate, found.low, found.high, found.refused)
+            cells[run_id, measure.name] = cell | missing_cell(None)
         is_total = measure.definition.key in ESTIMATED_BY_TOTALS and not measure.condensed
         if is_total and k <= drawn.depths[1]:
             totals = {
                 run_id: micro_recall(pairs, rank <= k, confidence=confidence)
                 for run_id, rank in ranks.items()
             }
-            notes.append(_describe_totals(measure, totals))
+            notes.append(describe_totals(measure, totals))
     basis = f"of the depth-{drawn.depths[1]} union; {n_by_chance:,} judged pairs drawn by chance"
     return Estimated(cells, None, basis, tuple(notes))
 
@@ -347,7 +355,7 @@ def _pairs_at(given: _Given, level: int) -> SampledPairs:
     )
 
 
-def _ranks(joined: JudgedPairs, run_id: str) -> Floats:
+def ranks_of(joined: JudgedPairs, run_id: str) -> Floats:
     """Return the rank of each pair of the join in a run, infinite where the run does not have it."""
     run = joined.places[run_id]
     rank = np.full(len(joined.pairs), np.inf)
@@ -355,7 +363,7 @@ def _ranks(joined: JudgedPairs, run_id: str) -> Floats:
     return rank
 
 
-def _why_not_by_pairs(measure: Measure, deepest: int, n_drawn: float) -> str:
+def why_not_by_pairs(measure: Measure, deepest: int, n_drawn: float) -> str:
     """Return why a measure is not estimated from pairs drawn in strata; empty where it is.
 
     n_drawn: positives that the draw brought, a query.
@@ -378,7 +386,8 @@ def _why_not_by_pairs(measure: Measure, deepest: int, n_drawn: float) -> str:
     return "no estimator of it was found sound"
 
 
-def _describe_totals(measure: Measure, found: Mapping[str, Sampled]) -> str:
+def describe_totals(measure: Measure, found: Mapping[str, Sampled]) -> str:
+    """Return R@k of each run as a ratio of totals, in words."""
     parts = [
         f"{run_id} " + (each.refused or f"{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]")
         for run_id, each in found.items()

@@ -15,7 +15,6 @@ from fire_toolkit.inference.estimates import (
     ESTIMATE_COLUMNS,
     Design,
     Estimated,
-    estimate_scores,
 )
 from fire_toolkit.inference.intervals import (
     are_medians,
@@ -28,6 +27,7 @@ from fire_toolkit.inference.intervals import (
     terms_of,
 )
 from fire_toolkit.inference.judged_pairs import PooledPairs, Runs, Tell, join_runs, silent, values_of
+from fire_toolkit.inference.machine_estimates import estimate_by_design, pairs_of_sample
 from fire_toolkit.inference.trust import describe_estimates, describe_trust, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
@@ -146,7 +146,7 @@ def scores_with_uncertainty(
     parsed = parse_measures(measures)
     if not policies:
         raise UsageError("no policy given; expected some of union, override, drop")
-    joined = join_runs(runs, original, labels)
+    joined = join_runs(runs, original, labels, *pairs_of_sample(design))
     codes = code_clusters(joined.queries, clusters)
     before = joined.label(original)
     pools = None if sources is None else PooledPairs.of(joined, sources)
@@ -178,11 +178,11 @@ def scores_with_uncertainty(
                     row |= _exact(values[measure.name]["augmented"], confidence)
                 rows.append(row)
         if design is not None:
-            estimated[policy] = estimate_scores(joined, before, after, design, parsed, confidence=confidence)
+            draws = (confidence, codes, n_resamples, seed)
+            estimated[policy] = estimate_by_design(joined, before, after, design, parsed, *draws)
     tell(f"{n_resamples:,} resamples of {len(joined.places)} runs")
     drawn = _limits(terms, parsed, codes, confidence, n_resamples, seed)
-    rows = [limits | row for limits, row in zip(drawn, rows, strict=True)]
-    table = _with_estimates(rows, estimated)
+    table = _with_estimates([limits | row for limits, row in zip(drawn, rows, strict=True)], estimated)
     trusted = _trust(table, estimated, parsed, n_queries=len(joined.queries))
     unverified = () if design is None else note_unverified(labels, design)
     noted = (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *unverified)

@@ -84,6 +84,7 @@ def powered_precision(
     confidence: float = 0.95,
     n_resamples: int = 0,
     seed: int = 0,
+    clusters: Ints | None = None,
 ) -> Sampled:
     """Return P@k of a run, its mean over queries, from labels of a sample and a judge's scores of all pairs.
 
@@ -99,6 +100,7 @@ def powered_precision(
         confidence: of the interval, strictly between 0 and 1.
         n_resamples, seed: of the bootstrap over queries, for claims beyond these queries; 0: the interval
             (Student's t, Satterthwaite's degrees of freedom) is for these queries.
+        clusters: (n_queries,) codes, where whole clusters of queries are drawn.
 
     Returns:
         The estimate with its interval; refused where fewer than ten positives of the top k were drawn and
@@ -125,7 +127,7 @@ def powered_precision(
     estimate = float(total.values.sum()) / size
     if not n_resamples:
         return _with_limits(estimate, se, total.freedom, confidence)
-    drawn = bootstrap_means(means, n_resamples=n_resamples, seed=seed)
+    drawn = bootstrap_means(means, n_resamples=n_resamples, seed=seed, clusters=clusters)
     return _with_percentiles(estimate, se, drawn[:, 0], confidence)
 
 
@@ -137,6 +139,7 @@ def powered_micro_recall(
     confidence: float = 0.95,
     n_resamples: int = 0,
     seed: int = 0,
+    clusters: Ints | None = None,
 ) -> Sampled:
     """Return the share of all positives of all queries that stand in a run's top: a ratio of two totals.
 
@@ -144,7 +147,7 @@ def powered_micro_recall(
     as often as it has positives.
 
     Args:
-        pairs, is_in_top, trust, confidence, n_resamples, seed: as in `powered_precision`.
+        pairs, is_in_top, trust, confidence, n_resamples, seed, clusters: as in `powered_precision`.
 
     Returns:
         The ratio, its interval by linearisation, or by the bootstrap over queries; refused as there, or where
@@ -166,7 +169,7 @@ def powered_micro_recall(
     se = linear.variance**0.5 / sums[1]
     if not n_resamples:
         return _with_limits(ratio, se, linear.freedom, confidence)
-    means = bootstrap_means(np.column_stack(values), n_resamples=n_resamples, seed=seed)
+    means = bootstrap_means(np.column_stack(values), n_resamples=n_resamples, seed=seed, clusters=clusters)
     return _with_percentiles(ratio, se, means[:, 0] / means[:, 1], confidence)
 
 

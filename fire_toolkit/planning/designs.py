@@ -53,7 +53,8 @@ class Design:
         if self.settles and self.deep_share:
             raise UsageError("queries judged deep go with a whole pool, not with a settled one")
         if self.settles is None and self.strategy != "depth":
-            if parse_strategy(self.strategy).reads_labels:
+            chosen = parse_strategy(self.strategy)
+            if chosen.reads_labels or chosen.reads_machine:
                 raise UsageError(
                     f"strategy {self.strategy} waits for answers, and plan has none; leave it out"
                 )

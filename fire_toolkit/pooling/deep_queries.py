@@ -108,8 +108,11 @@ def known_whole(pairs: pd.DataFrame, design: QueryDesign | None, seed: int) -> p
     """Return the pairs of a sample with the originals that were added to it, which no draw decided on."""
     if "stratum" not in pairs:
         return pairs
-    part = ORIGINAL if design is None else SHALLOW
-    return pairs.fillna({"stratum": part, "inclusion_probability": 1.0, "seed": seed})
+    added = pairs["stratum"].isna()
+    known = {"stratum": ORIGINAL if design is None else SHALLOW, "inclusion_probability": 1.0, "seed": seed}
+    return pairs.assign(
+        **{name: pairs[name].mask(added, value) for name, value in known.items() if name in pairs}
+    )
 
 
 def refuse_other_seed(pairs: pd.DataFrame, previous: Pool | None) -> None:

@@ -6,6 +6,7 @@ scores can be estimated from it; what the order alone brought has none.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
 from fire_toolkit.pooling.draws import draw_pairs
 from fire_toolkit.pooling.orders import best_by, stops_of, sum_by_rank
 from fire_toolkit.tables.columns import listed
+from fire_toolkit.tables.designs import check_machine_sample
 
 EVEN, BEST = "even", "best"
 N_STRATA = 10
@@ -67,6 +69,30 @@ def machine(
     if drawn is None:
         return ordered
     return ordered._replace(columns=_columns(candidates, drawn, ordered.pairs), population=drawn.population)
+
+
+def with_scores(candidates: Candidates, machine: pd.DataFrame | None) -> Candidates:
+    """Return candidates with a judge's scores, nan where it has none; as they are where no judge is given."""
+    if machine is None:
+        return candidates
+    score = np.full(len(candidates.starts), np.nan)
+    places = candidates.places_of(machine)
+    score[places[places >= 0]] = machine["score"].to_numpy(dtype=np.float64)[places >= 0]
+    return replace(candidates, machine_score=score)
+
+
+def sample_of(candidates: Candidates, choice: Choice) -> pd.DataFrame | None:
+    """Return the pairs that a judge's sample could draw, as `check_machine_sample` has them; None without."""
+    if choice.population is None:
+        return None
+    pairs, columns = choice.population.pairs, choice.population.columns
+    ids = {
+        "query_id": candidates.query_ids[candidates.query[pairs]],
+        "doc_id": candidates.doc_ids[candidates.doc[pairs]],
+        "best_rank": candidates.best_rank[pairs],
+        "seed": candidates.seed,
+    }
+    return check_machine_sample(pd.DataFrame({**ids, **columns}))
 
 
 def _ordered(key: Floats, candidates: Candidates, budget: Budget, first: Ints, share: str) -> Choice:
@@ -162,6 +188,7 @@ def _draw(candidates: Candidates, score: Floats, judge: str, n: int) -> Choice:
         "stratum": np.array([f"{judge}:{k + 1}" for k in range(len(size))], dtype=object)[stratum],
         "inclusion_probability": (wanted / size)[stratum],
         "is_drawn": is_drawn,
+        "judge_id": np.full(len(could), judge, dtype=object),
         "score": score[could],
     }
     return Choice(could[is_drawn], population=Choice(could, columns))

@@ -23,6 +23,7 @@ from fire_toolkit.pooling.deep_queries import (
     mark_deep,
     refuse_other_seed,
 )
+from fire_toolkit.pooling.machine import sample_of, with_scores
 from fire_toolkit.pooling.registry import Chosen, choose, counts_of_stops, parse_strategy
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
@@ -51,6 +52,7 @@ class _PoolingResult(NamedTuple):
     stops: pd.DataFrame
     again: pd.DataFrame
     undrawn: pd.DataFrame
+    sample: pd.DataFrame | None
     design: QueryDesign | None
     alike: pd.DataFrame | None = None
 
@@ -64,7 +66,8 @@ class PoolingResult(_PoolingResult, Result):
     again: judged pairs (query_id, doc_id) that need one more vote before the strategy can go on. undrawn: the
     pairs of sampled strata that were not drawn (query_id, doc_id, best_rank, stratum, inclusion_probability).
     design: which queries were drawn to be judged deep; None where none were. alike: the pairs that are judged
-    once (see `judge_once`); None where each is judged for itself.
+    once (see `judge_once`); None where each is judged for itself. sample: the pairs that a machine judge's
+    sample could draw (see `check_machine_sample`); None where none was drawn.
     """
 
     __slots__ = ()
@@ -83,6 +86,7 @@ def pool_runs(
     originals: Qrels | None = None,
     include_originals: bool = False,
     labels: Labels | None = None,
+    machine: pd.DataFrame | None = None,
     judged: pd.DataFrame | None = None,
     previous: Pool | None = None,
     round_number: int | None = None,
@@ -111,6 +115,7 @@ def pool_runs(
         include_originals: also pool the original positives that are not chosen, beyond the budget; those
             that no run found have best_rank missing and n_runs 0.
         labels: the labels so far, for a strategy that reads them.
+        machine: query_id, doc_id and score of the judge that strategy `machine` names.
         judged: pairs judged before (query_id, doc_id, and round, 1 where there is no such column); where
             any are given the pool has a column `is_judged`.
         previous: a pool that was asked before.
@@ -150,8 +155,6 @@ def pool_runs(
     _check_strategy(chosen, labels, judged, deep_queries)
     by_id = split_runs(runs)
     own_items = None if own_items is None else own_items_of(own_items)
-    if not by_id:
-        raise UsageError("no run given, expected at least one")
     queries = {run_id: set(listed(run["query_id"].cat.categories)) for run_id, run in by_id.items()}
     universe = None if originals is None else set(listed(originals["query_id"]))
     _check_same_queries(queries, universe)
@@ -167,7 +170,7 @@ def pool_runs(
     if chosen.name != "depth":  # which needs to know nothing
         answers = labels if chosen.reads_labels else None
         known = known_of(candidates, positives=positives, asked=asked, judged=judged, labels=answers)
-        candidates = replace(candidates, known=known, seed=seed, depth_asked=depth)
+        candidates = with_scores(replace(candidates, known=known, seed=seed, depth_asked=depth), machine)
     limits = Budget(*(None if number is None else min(number, _NEVER) for number in (budget, per_query)))
     choice = choose(candidates, limits, chosen) if depth else Choice(NO_PAIRS)
     pooled, pairs = _chosen(candidates, choice, positives if include_originals else None)
@@ -188,8 +191,8 @@ def pool_runs(
 
 def _told(
     candidates: Candidates, choice: Choice, counts: dict[str, int]
-) -> tuple[dict[str, int], pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return counts and stops, the pairs to ask again, and those that a draw left out."""
+) -> tuple[dict[str, int], pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
+    """Return counts and stops, pairs to ask again, those that a draw left out, and a judge's sample."""
     stops = _stops(candidates, choice)
     counts = counts | {f"stopped_{reason}": n for reason, n in counts_of_stops(stops["reason"]).items()}
     again = _pairs_at(candidates, choice.again)
@@ -197,7 +200,8 @@ def _told(
     left = Choice(NO_PAIRS) if choice.undrawn is None else choice.undrawn
     columns: dict[str, Any] = {name: left.columns.get(name, []) for name in SAMPLE}
     columns = {"best_rank": candidates.best_rank[left.pairs]} | columns
-    return counts, stops, again, _pairs_at(candidates, left.pairs).assign(**columns)
+    undrawn = _pairs_at(candidates, left.pairs).assign(**columns)
+    return counts, stops, again, undrawn, sample_of(candidates, choice)
 
 
 def _check_numbers(**numbers: int | None) -> None:
@@ -209,7 +213,7 @@ def _check_numbers(**numbers: int | None) -> None:
 def _check_strategy(
     chosen: Chosen, labels: Labels | None, judged: pd.DataFrame | None, deep_queries: float | None
 ) -> None:
-    if deep_queries is not None and chosen.name in ("settle", "strata"):
+    if deep_queries is not None and chosen.name in ("settle", "strata", "machine"):
         raise UsageError(f"strategy {chosen.name} has a design of its own; leave out the deep queries")
     if chosen.reads_labels and labels is None and judged is not None and len(judged):
         raise UsageError(
@@ -321,6 +325,8 @@ def _count_own(candidates: Candidates, own_items: OwnItems) -> int:
 
 def _check_same_queries(queries: dict[str, set[str]], universe: set[str] | None) -> None:
     """Raise JoinError for a run none of whose queries is among the qrels', or among another run's."""
+    if not queries:
+        raise UsageError("no run given, expected at least one")
     for run_id, own in queries.items():
         if universe is not None and own.isdisjoint(universe):
             raise JoinError(

@@ -18,6 +18,7 @@ from fire_toolkit.plugins import Registry
 from fire_toolkit.pooling.candidates import Budget, Candidates, Choice, Strategy
 from fire_toolkit.pooling.combmnz import combmnz
 from fire_toolkit.pooling.depth import depth
+from fire_toolkit.pooling.machine import machine
 from fire_toolkit.pooling.move_to_front import move_to_front
 from fire_toolkit.pooling.rbp import rbp
 from fire_toolkit.pooling.rrf import rrf
@@ -33,6 +34,7 @@ for _name, _strategy in {
     "move-to-front": Strategy(move_to_front, reads_labels=True),
     "strata": Strategy(draw_strata),
     "settle": Strategy(settle, reads_labels=True),
+    "machine": Strategy(machine, reads_machine=True),
 }.items():
     STRATEGIES.add(_name, _strategy)
 

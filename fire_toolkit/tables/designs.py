@@ -58,6 +58,38 @@ JUDGED_ONCE = TableSpec(
     ("query_id", "doc_id"),
 )
 
+# The pairs of the runs' tops that a machine judge's sample could draw, and what the judge said before.
+MACHINE_SAMPLE = TableSpec(
+    "machine sample",
+    (
+        Column("query_id", "id"),
+        Column("doc_id", "id"),
+        Column("best_rank", "int", minimum=1),
+        Column("judge_id", "text"),
+        Column("score", "float", missing=True),
+        Column("stratum", "text"),
+        Column("inclusion_probability", "probability"),
+        Column("is_drawn", "bool"),
+        Column("seed", "int", minimum=0),
+    ),
+    ("query_id", "doc_id"),
+)
+
+
+def check_machine_sample(table: pd.DataFrame, *, where: str = "") -> pd.DataFrame:
+    """Return a machine judge's sample, or raise `TableError` with what is wrong with it.
+
+    score: of the judge that judge_id names, from 0 to 1, missing where it gave none; stratum: of scores near
+    one another; is_drawn: whether the pair is in the sample, of which inclusion_probability is the chance.
+    best_rank: over the runs. One judge, one seed, one chance in each stratum.
+    """
+    checked = check_table(MACHINE_SAMPLE, table, where=where)
+    where = where or MACHINE_SAMPLE.name
+    _refuse_several(checked["judge_id"], "judge_id", where)
+    if not checked["score"].dropna().between(0, 1).all():
+        raise TableError(f"{where}: a score is not between 0 and 1, expected a judge's probability")
+    return check_one_design(checked, where=where)
+
 
 def check_query_design(table: pd.DataFrame, *, where: str = "") -> QueryDesign:
     """Return `table` as QueryDesign, or raise `TableError` with all that is wrong with it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +59,22 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "licences": dict.fromkeys(("qrels", "captions", "media"), ""),
 }
 
+# Sections of one run or machine judge each, [runs.NAME] and [machines.NAME], with their keys.
+NAMED: dict[str, dict[str, Any]] = {"runs": {"backbone": ""}, "machines": {"backbone": ""}}
+
 MAY_LACK = {("collection", "items")}
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder, and the settings of its `fire.toml` over the defaults."""
+    """A folder, and the settings of its `fire.toml` over the defaults.
+
+    named: of `NAMED` sections, section → name → key → value.
+    """
 
     root: Path
     settings: Mapping[str, Mapping[str, Any]]
+    named: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
 
     def setting(self, section: str, key: str) -> Any:
         """Return one setting."""
@@ -127,14 +134,29 @@ def read_workspace(root: Path) -> Workspace:
     path = root / CONFIG
     written = parse_toml(_text(path), str(path))
     settings = {section: dict(defaults) for section, defaults in SETTINGS.items()}
+    named: dict[str, dict[str, dict[str, Any]]] = {section: {} for section in NAMED}
     for section, values in written.items():
-        _known(path, "section", section, settings)
+        _known(path, "section", section, {**settings, **NAMED})
         if not isinstance(values, dict):
             raise FormatError(f"{path}: {section} = …, expected a section [{section}]")
         for key, value in values.items():
-            _known(path, f"key in [{section}]", key, settings[section])
-            settings[section][key] = _typed(path, section, key, value)
-    return Workspace(root, settings)
+            if section in NAMED and isinstance(value, dict):
+                named[section][key] = _own_settings(path, section, key, value)
+            elif section not in settings:
+                raise FormatError(f"{path}: [{section}] {key} = …, expected a section [{section}.NAME]")
+            else:
+                _known(path, f"key in [{section}]", key, settings[section])
+                settings[section][key] = _typed(path, f"[{section}] {key}", SETTINGS[section][key], value)
+    return Workspace(root, settings, named)
+
+
+def _own_settings(path: Path, section: str, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of one run or machine judge."""
+    own = dict(NAMED[section])
+    for key, value in values.items():
+        _known(path, f"key in [{section}.{name}]", key, own)
+        own[key] = _typed(path, f"[{section}.{name}] {key}", own[key], value)
+    return own
 
 
 def _text(path: Path) -> str:
@@ -149,13 +171,12 @@ def _known(path: Path, what: str, name: str, known: Mapping[str, Any]) -> None:
         raise FormatError(f"{path}: no {what} is called {name!r}; {hint}")
 
 
-def _typed(path: Path, section: str, key: str, value: Any) -> Any:
-    default = SETTINGS[section][key]
+def _typed(path: Path, where: str, default: Any, value: Any) -> Any:
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     is_text_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
     if type(value) is not type(default) or (isinstance(default, list) and not is_text_list):
-        raise FormatError(f"{path}: [{section}] {key} = {value!r}, expected a value like {default!r}")
+        raise FormatError(f"{path}: {where} = {value!r}, expected a value like {default!r}")
     return value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -76,3 +77,24 @@ def test_an_order_takes_the_first_of_each_query_by_its_score(
     result = pool_runs(runs, depth=50, strategy=strategy, per_query=10)
     pd.testing.assert_frame_equal(expected, result.pool[PAIR], check_dtype=False)
     assert result.counts["stopped_per_query"] == 1_332
+
+
+def test_a_judge_with_fusion_finds_twice_the_positives_of_fusion(runs: list[Run], truth: Qrels) -> None:
+    """At 6 pairs a query; a calibrated judge of AUC .924, simulated."""
+    whole = pool_runs(runs, depth=50).pool[PAIR]
+    positive = whole.merge(truth[truth["relevance"] >= 1][PAIR].assign(is_positive=1.0), how="left")
+    y = positive["is_positive"].fillna(0).to_numpy()
+    gap, share = 1.4325 * 2**0.5, y.mean()
+    shown = np.random.default_rng(18).normal(size=len(y)) + gap * y
+    score = 1 / (1 + np.exp(gap**2 / 2 - gap * shown - np.log(share / (1 - share))))
+    found = {}
+    for strategy in ("rrf", "machine(judge=j)", "machine(judge=j,fusion=0)", "machine(judge=j,share=best)"):
+        budget = {"budget": 6 * 1332} if "best" in strategy else {"per_query": 6}
+        pool = pool_runs(runs, depth=50, strategy=strategy, machine=whole.assign(score=score), **budget).pool
+        assert len(pool) == 6 * 1332
+        found[strategy] = int(pool.merge(truth[truth["relevance"] >= 1]).shape[0])
+    assert found["rrf"] == 2606
+    # even shares: as many pairs of each query; `best`: 6 a query on average
+    assert found["machine(judge=j,fusion=0)"] == pytest.approx(4400, rel=0.02)
+    assert found["machine(judge=j)"] == pytest.approx(4950, rel=0.02)
+    assert found["machine(judge=j,share=best)"] == pytest.approx(5280, rel=0.03)

@@ -1,0 +1,55 @@
+"""What a machine judge said of each pair as one number, for orders and samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from fire_toolkit.cli.common import setting_or_default, workspace_path
+from fire_toolkit.cli.given import Given
+from fire_toolkit.errors import UsageError
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.formats.tables.table_files import read_machine_judgments
+from fire_toolkit.tables import MachineJudgments
+from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.machine import one_answer_per_pair
+
+
+def answers_of_judge(given: Given, judge: str) -> MachineJudgments:
+    """Return what a judge said, from `--machine`, else from the workspace.
+
+    Raises:
+        UsageError: there is no such judge.
+    """
+    named = given.values.get("machine")
+    path = Path(named) if named else workspace_path(f"machine/{judge}")
+    file = path / "machine.csv" if path and path.is_dir() else path
+    if file is None or not file.is_file():
+        where = f"no {file}" if file else "no workspace here"
+        raise UsageError(
+            f"judge {judge!r}: {where}; run `machine run` or `machine import`, or give --machine FILE"
+        )
+    found = read_machine_judgments(given.use(file))
+    own = MachineJudgments(found[found["judge_id"] == judge].reset_index(drop=True))
+    if not len(own):
+        others = ", ".join(map(repr, found["judge_id"].unique()[:5])) or "none"
+        raise UsageError(f"{file}: no answer of a judge {judge!r}, found {others}")
+    return own
+
+
+def scores_of_judge(given: Given, judge: str) -> pd.DataFrame:
+    """Return query_id, doc_id and score; a label alone is 1 where its grade is positive, else 0."""
+    answers = one_answer_per_pair(answers_of_judge(given, judge))
+    is_label = answers["score"].isna()
+    if is_label.any():
+        grades = read_guideline(str(setting_or_default(None, "tasks", "guideline"))).grades
+        unknown = sorted(set(answers.loc[is_label, "label"]) - {"", *grades})
+        if unknown:
+            raise UsageError(
+                f"judge {judge!r}: label {unknown[0]!r} is not in the guideline ({', '.join(grades)}); "
+                "name its guideline in [tasks] of fire.toml, or give scores"
+            )
+        grade = answers.loc[is_label, "label"].map(grades).astype("float64")
+        answers.loc[is_label, "score"] = (grade >= 1).astype("float64").where(grade.notna())
+    return answers[[*PAIR, "score"]]

@@ -1,0 +1,121 @@
+"""Scores by a machine judge's sample: against a few lines of numpy, what is not read, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.inference.estimates import Design
+from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.pooling import pool_runs
+from fire_toolkit.tables import check_labels, check_qrels
+
+N = 60
+RNG = np.random.default_rng(7)
+PAIRS = pd.DataFrame(
+    [(f"q{q:02}", f"d{d}") for q in range(N) for d in range(8)], columns=["query_id", "doc_id"]
+)
+POSITIVE = RNG.random(len(PAIRS)) < 0.4
+SCORE = np.clip(POSITIVE * 0.4 + 0.3 + RNG.normal(size=len(PAIRS)) * 0.15, 0, 1).round(3)
+RUNS = [rank_run(PAIRS.assign(run_id=name, score=RNG.random(len(PAIRS)))) for name in ("a", "b")]
+ORIGINAL = check_qrels(PAIRS[PAIRS["doc_id"] == "d0"].assign(relevance=1))
+
+
+def sample() -> pd.DataFrame:
+    machine = PAIRS.assign(score=SCORE)
+    strategy = "machine(judge=j, random=140)"
+    found = pool_runs(RUNS, depth=5, strategy=strategy, originals=ORIGINAL, machine=machine).sample
+    assert found is not None
+    return found
+
+
+def labels_of(pairs: pd.DataFrame, truth: np.ndarray = POSITIVE) -> pd.DataFrame:
+    known = PAIRS.assign(relevance=truth.astype(int), label="x")
+    return pairs[["query_id", "doc_id"]].merge(known)
+
+
+def honest(design: Design, labels: pd.DataFrame, measures: list[str], n_resamples: int = 200) -> Honest:
+    draws = {"n_resamples": n_resamples, "seed": 1}
+    return scores_with_uncertainty(RUNS, ORIGINAL, check_labels(labels), measures, design=design, **draws)
+
+
+def test_an_estimate_equals_that_of_a_few_lines_of_numpy() -> None:
+    drawn = sample()
+    found = honest(Design(drawn, None, drawn), labels_of(drawn[drawn["is_drawn"]]), ["P@5"]).scores
+    for run in RUNS:
+        name = run["run_id"].iloc[0]
+        top = run[run["rank"] <= 5][["query_id", "doc_id"]].astype(str).assign(z=1.0)
+        top = top.merge(drawn, how="right")
+        table = top.fillna({"z": 0.0}).merge(PAIRS.assign(y=POSITIVE.astype(float)))
+        parts = [(own, own[own["is_drawn"]]) for _, own in table.groupby("stratum")]
+        weights = [len(own) ** 2 * (1 / len(s) - 1 / len(own)) for own, s in parts]
+        covs = [np.cov(s["z"] * s["y"], s["z"] * s["score"]) for _, s in parts]
+        trust = np.clip(
+            sum(w * c[0, 1] for w, c in zip(weights, covs, strict=True))
+            / sum(w * c[1, 1] for w, c in zip(weights, covs, strict=True)),
+            0,
+            1,
+        )
+        total = sum(
+            trust * (own["z"] * own["score"]).sum()
+            + len(own) * (s["z"] * (s["y"] - trust * s["score"])).mean()
+            for own, s in parts
+        )
+        in_top = run[(run["rank"] <= 5) & (run["doc_id"] == "d0")]  # originals are positives without a draw
+        row = found[found["run_id"] == name].iloc[0]
+        assert row["estimate"] == pytest.approx((total + len(in_top)) / 5 / N)
+        assert row["estimate_low"] < row["estimate"] < row["estimate_high"]
+        assert row["estimate_method"] == "prediction-powered, judge j"
+        assert row["estimate_n"] == drawn["is_drawn"].sum()
+
+
+def test_labels_that_came_in_the_judges_order_are_not_read() -> None:
+    drawn = sample()
+    design = Design(drawn, None, drawn)
+    some = labels_of(drawn[drawn["is_drawn"]])
+    others = drawn[~drawn["is_drawn"]].nlargest(80, "score")
+    more = pd.concat([some, labels_of(others, np.ones(len(PAIRS), dtype=bool))])
+    columns = ["estimate", "estimate_low", "estimate_high", "estimate_n"]
+    alone, both = (honest(design, each, ["P@5"]).scores for each in (some, more))
+    assert alone[columns].equals(both[columns])
+    assert (alone["augmented"] < both["augmented"]).all()
+
+
+def test_a_run_of_the_judges_backbone_is_refused_unless_it_is_allowed() -> None:
+    drawn = sample()
+    labels = labels_of(drawn[drawn["is_drawn"]])
+    shared = {"a": "judge j and run a share the backbone x"}
+    refused = honest(Design(drawn, None, drawn, shared), labels, ["P@5", "R@5"])
+    methods = refused.scores.set_index(["run_id", "measure"])["estimate_method"]
+    assert methods["a", "P@5"].startswith("refused: judge j and run a share the backbone x")
+    assert methods["b", "P@5"] == "prediction-powered, judge j"
+    assert any("(micro, no mean over queries): a judge j and run a share" in note for note in refused.notes)
+    allowed = honest(Design(drawn, None, drawn, shared, allow_circular=True), labels, ["P@5"])
+    assert allowed.scores["estimate"].notna().all()
+    said = [note for note in allowed.notes if "by labels alone, a change of" in note]
+    assert len(said) == 1
+    assert said[0].startswith("P@5 of a: ")
+
+
+def test_what_a_sample_cannot_say() -> None:
+    drawn = sample()
+    design = Design(drawn, None, drawn)
+    labels = labels_of(drawn[drawn["is_drawn"]])
+    found = honest(design, labels, ["C@5", "AP", "P@8"]).scores.set_index(["run_id", "measure"])[
+        "estimate_method"
+    ]
+    assert found["a", "C@5"] == "refused: the first positive decides it, of which a sample gives bounds only"
+    assert "biased where few of its pairs are drawn" in found["a", "AP"]
+    assert found["a", "P@8"] == "refused: it reads to rank 8, and the strata end at 5"
+    half = honest(design, labels.iloc[::2], ["P@5"]).scores["estimate_method"]
+    assert half.str.endswith("pairs drawn have no label; judge these first").all()
+    new = PAIRS.assign(doc_id="x" + PAIRS["doc_id"], score=2.0)
+    late = rank_run(pd.concat([new, PAIRS.assign(score=1.0)]).assign(run_id="late"))
+    other = scores_with_uncertainty(
+        late, ORIGINAL, check_labels(labels), ["P@5"], design=design, n_resamples=9
+    )
+    assert other.scores["estimate_method"].tolist() == [
+        "refused: 100% of its top 5 could not be drawn; pool it with the others"
+    ]
