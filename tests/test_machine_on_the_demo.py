@@ -1,0 +1,63 @@
+"""What the pages say of machine judges holds of a real one that sees the demo's pixels."""
+
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fire_toolkit.demo.judge import answer, look
+from fire_toolkit.demo.render import render_clip
+from fire_toolkit.demo.scene import Clip, Thing
+
+EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "machine_on_the_demo.py"
+
+
+def sight_of(**changed: Any) -> Any:
+    facts = {"shape": "circle", "hue": 0.0, "radius": 20.0, "tilt": 0.0, "heading": 180.0, "travel": 60.0}
+    thing = Thing(**{**facts, "wobble": 0.0, "x": 80.0, "y": 60.0, **changed})
+    return look(render_clip(Clip("clip-001", (thing,), lightness=0.1, blotches=0, grain=2, seed=1)))
+
+
+def test_it_sees_colour_form_size_way_and_wall() -> None:
+    sight = sight_of()
+    true = ("a red circle", "a large thing moves left", "something red in the dark", "a red disc slides left")
+    false = ("a blue circle", "a large thing moves right", "a red square", "something on a pale background")
+    assert min(answer(text, sight) for text in true) > 0.5
+    assert max(answer(text, sight) for text in false) < 0.2
+
+
+def test_it_is_wrong_in_the_ways_that_it_names() -> None:
+    straight = sight_of(heading=0.0)
+    assert answer("a red circle zigzags", straight) > 0.5  # two frames show no zigzag
+    star = sight_of(shape="star", radius=22.0)
+    assert answer("a cross", star) > 0.1 * answer("a star", star)
+
+
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    spec = util.spec_from_file_location("machine_on_the_demo_example", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+def test_its_claims_are_held_against_the_truth(example: ModuleType) -> None:
+    demo = example.make_demo()
+    by_score = example.answers(demo)
+    assert 0.85 < by_score.attrs["AUC"] < 0.95
+    middle = by_score.iloc[1:4]
+    assert (middle["judge"] > middle["truth"]).all()  # it says yes too often there
+    found = example.found_by_order(demo)
+    assert found["machine(judge=two-frames)"] > 1.1 * found["rrf"]
+    covers = []
+    for seed in range(2):
+        table = example.estimates(demo, 300, seed)
+        covers.append((table["estimate_low"] <= table["truth"]) & (table["truth"] <= table["estimate_high"]))
+        assert (table["original"] < table["estimate_low"]).all()
+    assert np.mean(covers) >= 0.85
