@@ -17,6 +17,7 @@ from fire_toolkit.tables.designs import DEEP, ORIGINAL, SAMPLE, SHALLOW
 from fire_toolkit.tables.validity import refuse_alone
 
 POLICIES = ("union", "override", "drop")
+MACHINE = "machine"  # source machine:JUDGE: a label of no person
 SOURCES = ("original", "confirmed", "rejected", "new", "irrelevant")
 SHARED = "shared"
 
@@ -127,6 +128,46 @@ def lift_originals(original: Qrels, *, grade: int) -> Qrels:
         )
     relevance = original["relevance"]
     return Qrels(original.assign(relevance=relevance.where(relevance < 1, grade)))
+
+
+def include_machine(
+    augmented: Augmented, answers: pd.DataFrame, *, judge: str, left_out: pd.DataFrame | None = None
+) -> Augmented:
+    """Return augmented qrels with a machine judge's labels where there are no people's.
+
+    They stand apart from labels by their source, `machine:JUDGE`. A pair that either qrels hold, or of a
+    query that the original qrels do not have, stays as it is.
+
+    Args:
+        answers: query_id, doc_id and relevance, 1 or 0.
+        judge: its name.
+        left_out: pairs that people have not settled (disputes); None: none.
+
+    Raises:
+        JoinError: the qrels have strata; a machine's labels are no sample.
+
+    Examples:
+        >>> from fire_toolkit.tables import check_labels
+        >>> original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["a"], "relevance": 1}))
+        >>> labels = check_labels(pd.DataFrame(
+        ...     {"query_id": "q", "doc_id": ["b"], "label": "x", "relevance": [0]}))
+        >>> answers = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b", "c"], "relevance": [0, 1, 1]})
+        >>> include_machine(augment_qrels(original, labels), answers, judge="vlm")[0]
+          query_id doc_id  relevance       source
+        0        q      a          1     original
+        1        q      b          0   irrelevant
+        2        q      c          1  machine:vlm
+    """
+    qrels, changes = augmented
+    if "stratum" in qrels:
+        raise JoinError("the qrels have strata; a machine's labels are no sample, leave them out")
+    is_new = (pair_rows(answers, changes) < 0) & answers["query_id"].isin(qrels["query_id"]).to_numpy()
+    if left_out is not None and len(left_out):
+        is_new &= pair_rows(answers, left_out) < 0
+    added = answers.loc[is_new, [*PAIR, "relevance"]].assign(source=f"{MACHINE}:{judge}")
+    unknown = added.assign(original_relevance=np.nan, label_relevance=np.nan)
+    both = pd.concat([qrels, added], ignore_index=True)
+    return Augmented(check_qrels(both), check_changes(pd.concat([changes, unknown], ignore_index=True)))
 
 
 def mark_sample(qrels: Qrels, pool: Pool, undrawn: pd.DataFrame | None = None) -> Qrels:

@@ -14,6 +14,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.judged_once import counts_of_shared, shared_once, words_of_shared
 from fire_toolkit.cli.locking import writes_workspace
+from fire_toolkit.cli.machine_labels import with_machine
 from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_alarm, words_of_errors
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.sampled_qrels import designed
@@ -22,12 +23,14 @@ from fire_toolkit.cli.unusable import files_of, refuse_sampled, unusable_among
 from fire_toolkit.formats.runs.trec import trec_qrels_text
 from fire_toolkit.qrels import (
     POLICIES,
+    Augmented,
     augment_qrels,
     change_counts,
     count_lowered,
     lift_originals,
     queries_without_positive,
 )
+from fire_toolkit.tables.machine import words_of_machine
 
 SHOWN = 5
 
@@ -56,10 +59,21 @@ SHOWN = 5
     help="Queries that annotators found unusable: counted, with scores given with and without them (flag), "
     "counted alone (keep), or out of the qrels (drop). [default: flag]",
 )
+@click.option(
+    "--include-machine",
+    metavar="JUDGE",
+    help="Also take a machine judge's labels where there are no people's; they are marked wherever they go.",
+)
 @click.option("--out", metavar="FILE", help="The augmented qrels (TREC); changes.csv is written beside it.")
 @json_option
 @writes_workspace
-def augment(given: Given, policy: str | None, original_grade: int | None, unusable: str | None) -> None:
+def augment(
+    given: Given,
+    policy: str | None,
+    original_grade: int | None,
+    unusable: str | None,
+    include_machine: str | None,
+) -> None:
     """Join labels to the original qrels, and count confirmed, new and rejected pairs.
 
     Labels keep their grades. Original positives, of which a benchmark's qrels say no more than that they are
@@ -77,16 +91,24 @@ def augment(given: Given, policy: str | None, original_grade: int | None, unusab
     policy = str(setting_or_default(policy, "augment", "policy"))
     shared = shared_once(given, labels)
     augmented, changes = augment_qrels(original, shared.labels, policy=policy)
+    by_machine: dict[str, Any] = {}
+    if include_machine:
+        both, by_machine = with_machine(given, Augmented(augmented, changes), include_machine)
+        augmented, changes = both
+        by_machine["include_machine"] = include_machine
     augmented, beside, design = designed(given, augmented, file.name)
     refuse_sampled(found, list(beside))
+    if include_machine:
+        beside[f"{file.stem}.csv"] = augmented
     contents: dict[str, Any] = {file.name: trec_qrels_text(augmented), "changes.csv": changes, **beside}
     contents |= files_of(found)
     counts = change_counts(changes)
     alike = counts_of_shared(shared)
     lost = queries_without_positive(changes)
     n_lowered = count_lowered(changes)
-    more: dict[str, Any] = {"lowered": n_lowered, "queries_without_positive": lost, **alike}
+    more: dict[str, Any] = {"lowered": n_lowered, "queries_without_positive": lost, **alike, **by_machine}
     words = [f"policy {policy}: {numbers_of(counts)}", *words_of_shared(counts | alike)]
+    words += words_of_machine(by_machine)
     if (errors := errors_given(given)) is not None:
         more["label_errors"] = numbers_of_errors(errors)
         words += [words_of_errors(more["label_errors"]), *words_of_alarm(errors)]

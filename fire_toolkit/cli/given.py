@@ -45,6 +45,7 @@ from fire_toolkit.tables import (
     check_disputes,
 )
 from fire_toolkit.tables.columns import Coded
+from fire_toolkit.workspace.machine_labels import machine_labels_in
 
 
 class Given(Inputs):
@@ -255,6 +256,7 @@ class Given(Inputs):
             parts.append(f"{n_of(len(self.original) - self.own.n_added, 'pair')} in the original qrels")
         if read.get("augmented_if_any") is not None:
             parts.append(f"{len(self.augmented) - self.own.n_added:,} in the augmented")
+            parts += machine_labels_in(self.needed("augmented"))
         if "labels" in read:
             methods = self.labels.get("method")
             rules = "" if methods is None else ", ".join(map(str, methods.dropna().unique()))

@@ -42,14 +42,37 @@ def scores_of_judge(given: Given, judge: str) -> pd.DataFrame:
     """Return query_id, doc_id and score; a label alone is 1 where its grade is positive, else 0."""
     answers = one_answer_per_pair(answers_of_judge(given, judge))
     is_label = answers["score"].isna()
-    if is_label.any():
-        grades = read_guideline(str(setting_or_default(None, "tasks", "guideline"))).grades
-        unknown = sorted(set(answers.loc[is_label, "label"]) - {"", *grades})
-        if unknown:
-            raise UsageError(
-                f"judge {judge!r}: label {unknown[0]!r} is not in the guideline ({', '.join(grades)}); "
-                "name its guideline in [tasks] of fire.toml, or give scores"
-            )
-        grade = answers.loc[is_label, "label"].map(grades).astype("float64")
-        answers.loc[is_label, "score"] = (grade >= 1).astype("float64").where(grade.notna())
+    grade = _grades(answers.loc[is_label, "label"], judge)
+    answers.loc[is_label, "score"] = (grade >= 1).astype("float64").where(grade.notna())
     return answers[[*PAIR, "score"]]
+
+
+def labels_of_judge(given: Given, judge: str) -> pd.DataFrame:
+    """Return query_id, doc_id and relevance: the grade of the label, else 1 for a score from .5 on, or 0.
+
+    Raises:
+        UsageError: a score without label is no probability.
+    """
+    answers = one_answer_per_pair(answers_of_judge(given, judge))
+    scores = answers.loc[answers["label"] == "", "score"].dropna()
+    if not scores.between(0, 1).all():
+        raise UsageError(
+            f"judge {judge!r}: scores lie between {scores.min():g} and {scores.max():g}, expected labels, or "
+            "probabilities from 0 to 1"
+        )
+    relevance = _grades(answers["label"], judge).fillna((answers["score"] >= 0.5).astype("float64"))
+    return answers[PAIR].assign(relevance=relevance.astype("int64"))
+
+
+def _grades(labels: pd.Series, judge: str) -> pd.Series:
+    """Return the grade of each label by the guideline; nan without a label, or for one that is no vote."""
+    if (labels == "").all():
+        return pd.Series(float("nan"), index=labels.index)
+    grades = read_guideline(str(setting_or_default(None, "tasks", "guideline"))).grades
+    unknown = sorted(set(labels) - {"", *grades})
+    if unknown:
+        raise UsageError(
+            f"judge {judge!r}: label {unknown[0]!r} is not in the guideline ({', '.join(grades)}); name its "
+            "guideline in [tasks] of fire.toml, or give scores"
+        )
+    return labels.map(grades).astype("float64")

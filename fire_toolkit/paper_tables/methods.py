@@ -9,6 +9,7 @@ from typing import Any
 from fire_toolkit.agreement.coverage import describe_coverage
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.summary import UNITS, AgreementSummary
+from fire_toolkit.tables.machine import words_of_machine
 
 # What no file can know: the keys of [study] in fire.toml, and what a checklist asks under that name.
 STUDY = {
@@ -250,5 +251,6 @@ def _labels(facts: MethodFacts) -> Iterator[str]:
         f"Joined to the original qrels under policy {n['policy']}, {n['new']:,} pairs are new positives, "
         f"{n['confirmed']:,} original positives are confirmed and {n['rejected']:,} rejected."
     )
+    yield from (f"{words[0].upper()}{words[1:]}." for words in words_of_machine(n))
     if n.get("queries_without_positive"):
         yield f"{len(n['queries_without_positive']):,} queries lost their only positive."

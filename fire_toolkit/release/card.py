@@ -56,6 +56,7 @@ def _yaml(text: str) -> str:
 
 def _body(facts: ReleaseFacts, tables: Collection[str]) -> list[str]:
     told, answers = facts.paragraphs, facts.answers
+    limits = {**answers, "machine_made": facts.machine_made}
     return [
         f"\n# {facts.title}\n",
         f"Version {facts.version}, {facts.date}. {facts.summary}\n",
@@ -76,7 +77,7 @@ def _body(facts: ReleaseFacts, tables: Collection[str]) -> list[str]:
         *(f"**{title}.** {told[title]}\n" for title in ("Agreement", "Labels")),
         "## Uses and limits\n",
         f"{sentence(answers['uses'])}\n",
-        *(f"**{title}.** {sentence(answers[key])}\n" for title, key in _LIMITS.items()),
+        *(f"**{title}.** {sentence(limits[key])}\n" for title, key in _LIMITS.items()),
         *([f"{facts.rejected}\n"] if facts.rejected else []),
         "Pairs that no pooled model ranked near the top were not judged. Under a new model they count as not "
         "relevant unless you say otherwise: report Judged@k beside its scores.\n",

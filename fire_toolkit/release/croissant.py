@@ -111,7 +111,7 @@ def _responsible(facts: ReleaseFacts) -> dict[str, Any]:
         "rai:annotatorDemographics": sentence(facts.methods.study["recruitment"]),
     }
     if facts.is_synthetic:
-        found["rai:machineAnnotationTools"] = sentence(answers["machine_made"])
+        found["rai:machineAnnotationTools"] = facts.machine_made
     days = (facts.methods.judgments or {}).get("days")
     if days:
         found["rai:dataCollectionTimeFrame"] = list(days)

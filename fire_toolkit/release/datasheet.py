@@ -73,7 +73,7 @@ def _collection(facts: ReleaseFacts) -> Answers:
         "Can they be recognised?": "Their pseudonyms are drawn anew for each version, and only the "
         "creators can tell who is who. The answers of one person in two versions can still be matched by the "
         "pairs judged.",
-        "Did a machine make any of it?": sentence(facts.answers["machine_made"]),
+        "Did a machine make any of it?": facts.machine_made,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from fire_toolkit.paper_tables.methods import MethodFacts, blank, methods_paragraphs
 from fire_toolkit.release.answers import spoken_name
+from fire_toolkit.tables.machine import words_of_machine
 
 ANONYMOUS = "Anonymous authors"
 
@@ -75,7 +76,20 @@ class ReleaseFacts:
     @property
     def is_synthetic(self) -> bool:
         """Whether a machine made any of what is in it."""
-        return self.answers["machine_made"].strip().rstrip(".").lower() not in ("none", "no", "nothing")
+        return bool(words_of_machine(self.methods.augmented or {})) or not self._is_said_to_be_by_people
+
+    @property
+    def _is_said_to_be_by_people(self) -> bool:
+        return self.answers["machine_made"].strip().rstrip(".").lower() in ("none", "no", "nothing")
+
+    @property
+    def machine_made(self) -> str:
+        """What a machine made: its labels in the qrels, and what fire.toml says."""
+        by_judge = [sentence(words) for words in words_of_machine(self.methods.augmented or {})]
+        stated = (
+            [] if by_judge and self._is_said_to_be_by_people else [sentence(self.answers["machine_made"])]
+        )
+        return " ".join(by_judge + stated)
 
     @property
     def summary(self) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NewType
+from collections.abc import Mapping
+from typing import Any, NewType
 
 import numpy as np
 import pandas as pd
@@ -105,3 +106,17 @@ def one_answer_per_pair(machine: MachineJudgments) -> pd.DataFrame:
     most = votes[votes == votes.groupby(keys).transform("max")].reset_index("label")["label"]
     label = most[~most.index.duplicated(keep=False)].reindex(found.index).fillna("")
     return found.assign(label=label.astype("str")).reset_index()[[*keys, "score", "label", "n_samples"]]
+
+
+def words_of_machine(facts: Mapping[str, Any]) -> list[str]:
+    """Return what no person labelled, by the parameters and counts of `augment`; nothing without.
+
+    Examples:
+        >>> words_of_machine({"include_machine": "vlm", "machine_positive": 2, "machine_irrelevant": 5})
+        ['7 pairs labelled by the machine judge vlm and by no person, 2 of them positive']
+    """
+    if not facts.get("include_machine"):
+        return []
+    n, n_positive = (facts.get(f"machine_{name}", 0) for name in ("irrelevant", "positive"))
+    named = f"the machine judge {facts['include_machine']}"
+    return [f"{n + n_positive:,} pairs labelled by {named} and by no person, {n_positive:,} of them positive"]

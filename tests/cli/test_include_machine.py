@@ -1,0 +1,68 @@
+"""`augment --include-machine`: a judge's labels are marked wherever they go, and are nowhere without it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import Result
+
+Fire = Callable[..., Result]
+
+
+@pytest.fixture
+def judged(fire: Fire, folder: Path) -> Path:
+    """Return a workspace of one query: a is its original, people said no to b and differ on c."""
+    fire("init", ".")
+    for place in ("collection", "runs", "labels", "machine/vlm"):
+        (folder / place).mkdir(parents=True, exist_ok=True)
+    (folder / "collection/queries.tsv").write_text("query_id\ttext\nq\ta cat\n")
+    (folder / "collection/qrels.txt").write_text("q 0 a 1\n")
+    (folder / "runs/m.run").write_text("".join(f"q Q0 {doc} 1 {9 - n} m\n" for n, doc in enumerate("dbcea")))
+    (folder / "labels/labels.csv").write_text("query_id,doc_id,label,relevance\nq,b,x,0\n")
+    (folder / "labels/disputes.csv").write_text("query_id,doc_id,reason\nq,c,tie\n")
+    answers = {
+        "judge_id": "vlm",
+        "query_id": "q",
+        "doc_id": list("abcde"),
+        "score": [0.1, 0.9, 0.9, 0.8, 0.2],
+    }
+    pd.DataFrame(answers).to_csv(folder / "machine/vlm/machine.csv", index=False)
+    return folder
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "augmented").iterdir())}
+
+
+def test_without_it_a_judge_changes_no_byte(fire: Fire, judged: Path) -> None:
+    fire("augment")
+    with_judge = written(judged)
+    (judged / "machine/vlm/machine.csv").unlink()
+    fire("augment")
+    assert with_judge == written(judged)
+    assert (judged / "augmented/qrels.txt").read_text() == "q 0 a 1\nq 0 b 0\n"
+
+
+def test_its_labels_stand_where_people_said_nothing_and_are_marked(fire: Fire, judged: Path) -> None:
+    said = fire("augment", "--include-machine", "vlm")
+    words = "2 pairs labelled by the machine judge vlm and by no person, 1 of them positive"
+    assert words in said.output
+    # a is an original, b people's, c in dispute between people
+    assert (judged / "augmented/qrels.txt").read_text() == "q 0 a 1\nq 0 b 0\nq 0 d 1\nq 0 e 0\n"
+    for name in ("qrels.csv", "changes.csv"):
+        sources = pd.read_csv(judged / "augmented" / name).set_index("doc_id")["source"].to_dict()
+        assert sources == {"a": "original", "b": "irrelevant", "d": "machine:vlm", "e": "machine:vlm"}
+    assert words in fire("score", "-m", "P@1").stderr
+    methods = fire("report", "methods").stdout
+    assert words in " ".join(methods.split())
+    manifest = json.loads((judged / "augmented/qrels.txt.manifest.json").read_text())
+    assert manifest["counts"]["include_machine"] == "vlm"
+
+
+def test_scores_that_are_no_probabilities_make_no_labels(fire: Fire, judged: Path) -> None:
+    path = judged / "machine/vlm/machine.csv"
+    path.write_text(path.read_text().replace("0.9", "3.5"))
+    found = fire("augment", "--include-machine", "vlm", code=1)
+    assert "scores lie between 0.1 and 3.5, expected labels, or probabilities from 0 to 1" in found.stderr
