@@ -41,6 +41,7 @@ def difference(given: Given, measures: tuple[str, ...], family: Literal["measure
     also estimated from it, with an interval (est. a - b).
     """
     names = tuple(setting_or_default(measures, "score", "measures"))
+    design = None if given.augmented_if_any is None else design_if_any(given)
     with Progress() as tell:
         table, notes = score_differences(
             given.stored_runs,
@@ -49,7 +50,7 @@ def difference(given: Given, measures: tuple[str, ...], family: Literal["measure
             augmented=given.augmented_if_any,
             sources=given.sources_if_any,
             family=family,
-            design=None if given.augmented_if_any is None else design_if_any(given),
+            design=None if design is None or design.sample is not None else design,  # a judge's says none
             **given.draws,
             tell=tell,
         )

@@ -10,6 +10,7 @@ import click
 from fire_toolkit.cli.common import FireGroup, n_of, say, say_next, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.machine_check import check
+from fire_toolkit.cli.machine_doubts import doubts
 from fire_toolkit.cli.machine_run import NO_BACKBONE, run
 from fire_toolkit.cli.options import reads
 from fire_toolkit.errors import UsageError
@@ -32,6 +33,7 @@ def machine() -> None:
 
 machine.add_command(run)
 machine.add_command(check)
+machine.add_command(doubts)
 
 
 @machine.command("import")

@@ -105,7 +105,7 @@ def test_positives_of_deep_pairs_with_one_vote_are_counted() -> None:
 
 
 def test_a_design_for_other_queries_is_refused() -> None:
-    pairs, queries = design()
+    pairs, queries = design()[:2]
     assert queries is not None
     others = check_query_design(queries.replace({"query_id": {"q00": "elsewhere"}}))
     with pytest.raises(JoinError, match="79 of its 80 queries are among the 80 of the qrels"):
@@ -113,7 +113,7 @@ def test_a_design_for_other_queries_is_refused() -> None:
 
 
 def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> None:
-    pairs, _ = design()
+    pairs, _ = design()[:2]
     drawn = pairs.assign(
         stratum=np.where(pairs["doc_id"] == "a", "1:1:1", "2:2:0.5"),
         inclusion_probability=np.where(pairs["doc_id"] == "a", 1.0, 0.5),
