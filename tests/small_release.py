@@ -42,11 +42,13 @@ Run = Callable[..., object]
 
 
 def set_in(root: Path, **values: Any) -> None:
-    """Set keys of fire.toml, each of which stands in one section."""
+    """Set keys of fire.toml, each of which stands in one section with a value of that type."""
     path = root / "fire.toml"
     text = path.read_text()
     for name, value in values.items():
-        text = re.sub(rf"(?m)^{name} = .*$", lambda _, n=name, v=value: f"{n} = {json.dumps(v)}", text)
+        new = json.dumps(value)
+        begins = '["]' if isinstance(value, str) else r"\[" if isinstance(value, list) else r"[\d.]"
+        text = re.sub(rf"(?m)^{name} = {begins}.*$", lambda _, n=name, v=new: f"{n} = {v}", text)
     path.write_text(text)
 
 

@@ -83,7 +83,7 @@ def test_ids_inside_the_file_are_taken_to_the_letter(file: str) -> None:
 def test_vectors_give_their_products(similarity: str | None) -> None:
     request = Request(similarity=similarity)
     if similarity is None:  # the text vectors are not of length 1: dot and cosine differ
-        with pytest.raises(UsageError, match="give --similarity cosine or --similarity dot"):
+        with pytest.raises(UsageError, match="give --similarity cosine, dot or l2"):
             ingest(GOLDEN / "vectors.npz", request)
         return
     run = ingest(GOLDEN / "vectors.npz", request).run
