@@ -288,9 +288,9 @@ def _sides(
 def _references(query_ids: pd.Series[str], queries: Queries, items: Items | None) -> pd.Series[str]:
     """Return where each query's own item is to be seen."""
     own = queries.set_index("query_id").get(REFERENCE, pd.Series(dtype="str"))
-    named = query_ids.map(own).fillna("").astype("str")
+    named = query_ids.map(own).astype("str").fillna("")
     lost = query_ids[(named == "").to_numpy()].unique()
-    if lost:
+    if len(lost):
         raise JoinError(
             f"queries: {len(lost)} pooled queries have no reference ({', '.join(lost[:3])}), which the "
             "guideline's page shows; give queries with a column reference, or another guideline"

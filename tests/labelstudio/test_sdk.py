@@ -40,6 +40,7 @@ def test_the_sdk_finds_the_controls_and_objects(interface: Any, guideline: Guide
 def test_the_sdk_takes_our_tasks_and_misses_what_is_taken_away(interface: Any, guideline: Guideline) -> None:
     pool = check_pool(pd.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["v1", "v1"]}))
     queries = check_queries(pd.DataFrame({"query_id": ["q1", "q2"], "text": ["a dog", '"quoted", <b>é</b>']}))
+    queries["reference"] = "v2"  # composed queries start from an item
     tasks = tasks_to_json(make_tasks(pool, queries, guideline=guideline), guideline)[1]
     assert [interface.validate_task(task) for task in tasks] == [True, True]
     content = {key: value for key, value in tasks[0]["data"].items() if key != guideline.data_keys[-1]}

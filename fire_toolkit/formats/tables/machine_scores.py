@@ -40,10 +40,10 @@ def read_machine_scores(path: str | Path, judge_id: str, **given: str) -> Machin
         >>> from tempfile import mkdtemp
         >>> file = Path(mkdtemp()) / "scores.csv"
         >>> _ = file.write_text("qid,video,p_yes\\nq,a,.75\\nq,b,nan\\n")
-        >>> read_machine_scores(file, "j")[["doc_id", "score", "status", "reason"]]
-          doc_id  score  status                       reason
-        0      a   0.75      ok
-        1      b    NaN  failed  neither a score nor a label
+        >>> read_machine_scores(file, "j")[["doc_id", "reason", "status", "score"]]
+          doc_id                       reason  status  score
+        0      a                                   ok   0.75
+        1      b  neither a score nor a label  failed    NaN
     """
     table = read_delimited(path)
     names = [str(name) for name in table.columns]
