@@ -8,6 +8,7 @@ import pandas as pd
 from fire_toolkit.agreement.coverage import COLUMNS, describe_coverage, is_as_said
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.cli.common import drawn, say, say_notes
+from fire_toolkit.cli.progress_line import wipe_progress
 
 # What is one number for all rows stands in the words below the table.
 _SAID_BELOW = ("level", "n_units", "n_pairable", "n_annotators", "n_resampled")
@@ -46,6 +47,7 @@ def _say_notes_of(measured: pd.DataFrame, output_format: str) -> pd.DataFrame:
 
 def _say(notes: list[str], output_format: str) -> None:
     if output_format == "latex":
+        wipe_progress()
         click.echo("".join(f"% note: {note}\n" for note in notes), nl=False)
     else:
         say_notes(notes)

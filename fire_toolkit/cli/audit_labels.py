@@ -21,6 +21,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.options import measure_option, reads
+from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.folder.sheets import sheet_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
@@ -129,12 +130,14 @@ def _correct(
         joined, given.original, labels, measures, kinds=kinds, n_resamples=RESAMPLES, seed=seed
     )
     if given.as_json:
+        wipe_progress()
         click.echo(found.to_json(orient="records"))
     else:
         rows = [
             [name, measure, f"{value:.3f}", f"{low:.3f} to {high:.3f}", reason]
             for name, measure, value, low, high, _, reason in found.itertuples(index=False)
         ]
+        wipe_progress()
         click.echo(drawn(rows, ["run", "measure", "corrected", "95%", "note"], "table"), nl=False)
     for line in _rates_in_words(labels, kinds):
         say(line)

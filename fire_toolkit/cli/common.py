@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit.cli.hints import meanings
+from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.cli.spellings import respelled
 from fire_toolkit.cli.streams import in_own_names
 from fire_toolkit.errors import FileNote, FireError
@@ -61,7 +62,10 @@ class FireGroup(click.Group):
             with warnings.catch_warnings():
                 warnings.simplefilter("always", FileNote)
                 warnings.showwarning = _say_once(warnings.showwarning)
-                return super().invoke(ctx)
+                try:
+                    return super().invoke(ctx)
+                finally:
+                    wipe_progress()
         except FireError as error:
             _end(str(error), error.exit_code)
         except BrokenPipeError:
@@ -80,17 +84,13 @@ def _end(message: str, code: int) -> None:
     click.get_current_context().exit(code)
 
 
-PROGRESS = f"{__name__}.progress"  # where the context keeps what wipes the line of progress
-
-
 def say(line: str) -> None:
     """Print a line for a person, on stderr; a note that was said already is not said again.
 
     A line of progress that stands there is wiped first.
     """
     context = click.get_current_context(silent=True)
-    if context and (wipe := context.find_root().meta.get(PROGRESS)):
-        wipe()
+    wipe_progress()
     if context and line.startswith("note: "):
         noted = context.find_root().meta.setdefault(f"{__name__}.notes", set())
         if line in noted:
@@ -188,6 +188,7 @@ def relative_path(path: Path) -> Path:
 
 def summarise(counts: Mapping[str, Any], words: str, *, as_json: bool) -> None:
     """Print what a command counted: words on stderr, or with `--format json` one object on stdout."""
+    wipe_progress()
     if as_json:
         click.echo(json.dumps(counts, ensure_ascii=False))
     else:

@@ -8,7 +8,7 @@ from fire_toolkit.cli.common import format_option, n_of
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, reads
 from fire_toolkit.cli.printing import print_table
-from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.inference import contributions as count
 
 

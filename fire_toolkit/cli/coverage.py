@@ -9,8 +9,8 @@ from fire_toolkit.cli.common import format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import accept_unpooled_option, measure_option, reads
 from fire_toolkit.cli.printing import print_table
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.sampled_qrels import check_settled
-from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_judgments
 from fire_toolkit.inference import coverage as cover

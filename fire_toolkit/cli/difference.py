@@ -12,8 +12,8 @@ from fire_toolkit.cli.common import format_option, say_notes, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, measure_option, out_option, reads, resampling_options
 from fire_toolkit.cli.printing import drawn_cells, print_table
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.score_design import design_if_any
-from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import score_differences
 from fire_toolkit.inference.differences import Family
 from fire_toolkit.measures import parse_measure

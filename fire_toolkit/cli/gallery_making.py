@@ -20,7 +20,7 @@ from fire_toolkit.cli.common import n_of, relative_path, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, number_annotators
 from fire_toolkit.cli.media import known_server
-from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import sha256_of
 from fire_toolkit.formats.tables.table_files import read_query_labels

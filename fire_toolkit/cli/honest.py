@@ -12,8 +12,8 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_once import shared_once, words_of_shared
 from fire_toolkit.cli.noise import corrected_rows, join_with_votes
 from fire_toolkit.cli.printing import drawn_cells, print_table
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.score_design import design_if_any
-from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.trust import describe_trust

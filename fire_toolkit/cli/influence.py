@@ -15,7 +15,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of
 from fire_toolkit.cli.options import choice_option, exclude_options, measure_option, reads
 from fire_toolkit.cli.printing import print_table
-from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.inference import score_changes
 from fire_toolkit.measures.defaults import COVERAGE
 from fire_toolkit.qrels import POLICIES, augment_qrels

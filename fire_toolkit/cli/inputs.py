@@ -19,6 +19,7 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 from fire_toolkit.cli.hints import named
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.streams import as_file, own_name
 from fire_toolkit.errors import UsageError
 from fire_toolkit.files import STDIN
@@ -40,6 +41,9 @@ _MADE = {
 }
 
 
+_LARGE_BYTES = 4 << 20  # of a file that takes long enough to be named while a command works on it
+
+
 class Inputs:
     """What a command reads: the files that its options name, else the workspace's, and their sha256.
 
@@ -56,6 +60,7 @@ class Inputs:
         self.run_hashes: dict[str, str] = {}
         self.approximate: dict[str, str] = {}
         self.orders_docs = False
+        self._line = Progress()
 
     def path(self, name: str) -> Path | None:
         """Return the file given, else the workspace's, whether or not it exists; None without a workspace."""
@@ -101,6 +106,8 @@ class Inputs:
             self.hashes[STDIN] = "read from standard input"
             return path
         file = as_file(path)
+        if file.is_file() and file.stat().st_size >= _LARGE_BYTES:
+            self._line(f"working on {path} …")
         is_own = path == file and path.is_file()
         self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
         return file

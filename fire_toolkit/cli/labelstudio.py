@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit.cli.common import FireGroup, current_workspace, json_option, say, say_next
-from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.labelstudio.install import cache_folder, install
 from fire_toolkit.labelstudio.local_state import read_log, read_state

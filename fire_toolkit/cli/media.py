@@ -30,7 +30,8 @@ from fire_toolkit.cli.common import (
     workspace_path,
 )
 from fire_toolkit.cli.inputs import Inputs
-from fire_toolkit.cli.server_options import Progress, stored_connection
+from fire_toolkit.cli.progress_line import Progress
+from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries

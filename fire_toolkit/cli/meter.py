@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from fire_toolkit.cli.server_options import Progress, private_folder
+from fire_toolkit.cli.progress_line import Progress
+from fire_toolkit.cli.server_options import private_folder
 
 
 def workspace_root() -> Path:

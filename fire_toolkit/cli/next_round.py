@@ -23,6 +23,7 @@ from fire_toolkit.cli.judged_files import next_number
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.new_pairs import pool_by
 from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
@@ -333,12 +334,14 @@ def _show(
         counts: dict[str, Any] = {"round": number, "pairs": len(planned.pool), "waiting": n_waiting}
         counts |= {"kept": planned.kept, "unused": planned.unused}
         plan = json.loads(formatted(planned.strata, "json"))
+        wipe_progress()
         click.echo(json.dumps({**counts, "annotators": loads, "plan": plan}, ensure_ascii=False))
         return
     rows = [
         [name, f"{n:,}", f"{asked:,}", f"{chance:.4g}", f"{changes:,.1f}", note]
         for name, n, asked, chance, changes, note in planned.strata.itertuples(index=False)
     ]
+    wipe_progress()
     click.echo(drawn(rows, list(planned.strata.columns), "table"), nl=False)
     _say_cost(planned, number)
     if loads:

@@ -18,7 +18,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, measure_option, reads, resampling_options
 from fire_toolkit.cli.printing import print_table
-from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.inference import compare_orders

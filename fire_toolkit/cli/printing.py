@@ -10,6 +10,7 @@ import click
 import pandas as pd
 
 from fire_toolkit.cli.common import DRAWN, drawn, formatted, n_of, say
+from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.formats.tables.table_text import table_text
 
 Columns = Mapping[str, tuple[str, str]]
@@ -49,6 +50,7 @@ def drawn_cells(rows: Sequence[Mapping[str, str]], output_format: str) -> str:
 
 def print_text(text: str, output_format: str, *, basis: str, notes: Sequence[str] = ()) -> None:
     """Print a table's text, what it rests on and notes: for LaTeX and Markdown below it, else on stderr."""
+    wipe_progress()
     click.echo(text, nl=False)
     lines = ([f"rests on: {basis}"] if basis else []) + [f"note: {note}" for note in notes]
     for line in lines:

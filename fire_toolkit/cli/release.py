@@ -21,7 +21,7 @@ from fire_toolkit.cli.common import (
     say,
 )
 from fire_toolkit.cli.locking import workspace_lock
-from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.errors import FireError, UsageError
 
 

@@ -15,9 +15,9 @@ from fire_toolkit.cli.common import relative_path, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.cli.methods_facts import workspace_facts
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.release_files import Material, hashes_of, release_contents
 from fire_toolkit.cli.release_people import refuse_people, release_key
-from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import STAGE, release_version

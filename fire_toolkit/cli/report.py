@@ -22,10 +22,10 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, measure_option, reads
 from fire_toolkit.cli.printing import Draw, print_table, resampled, shown_as
+from fire_toolkit.cli.progress_line import Progress, wipe_progress
 from fire_toolkit.cli.report_html import html
 from fire_toolkit.cli.report_plot import plot
 from fire_toolkit.cli.score import score
-from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.errors import UsageError
@@ -74,6 +74,7 @@ def methods(format: str) -> None:  # noqa: A002
     if workspace is None:
         raise UsageError("no fire.toml in this folder or above it, so nothing is known of the study")
     paragraphs = methods_paragraphs(workspace_facts(workspace, Given({})))
+    wipe_progress()
     click.echo("\n\n".join(drawn_paragraph(title, text, format) for title, text in paragraphs))
     blanks = blanks_of(paragraphs)
     if blanks:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from fire_toolkit.cli.common import n_of, relative_path, say
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.report_workspace import ReportedWorkspace, workspace_to_report
-from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.report import render_page
 
 

@@ -9,8 +9,8 @@ import click
 
 from fire_toolkit.cli.common import relative_path, say
 from fire_toolkit.cli.options import measure_option
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.report_workspace import ReportedWorkspace, workspace_to_report
-from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.report import Section
 from fire_toolkit.report.save import check_kind, plot_bytes

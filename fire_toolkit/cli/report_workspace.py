@@ -19,8 +19,8 @@ from fire_toolkit.cli.honest import HonestRows, honest_rows
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, number_annotators
 from fire_toolkit.cli.methods_facts import workspace_facts
 from fire_toolkit.cli.noise import join_with_votes
+from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.report_against import Against
-from fire_toolkit.cli.server_options import Progress
 from fire_toolkit.cli.unusable import usable_alone
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference import compare_orders, score_differences

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.common import PROGRESS, current_workspace
+from fire_toolkit.cli.common import current_workspace
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
     SERVER_FOLDER,
@@ -72,36 +71,3 @@ def private_folder() -> Path:
             "no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`"
         )
     return workspace.root / SERVER_FOLDER
-
-
-class Progress:
-    """One line on a terminal's stderr that each report overwrites; nothing elsewhere.
-
-    words: the first report.
-    """
-
-    def __init__(self, words: str = "") -> None:
-        self._width = 0
-        self._words = words
-
-    def __call__(self, words: str) -> None:
-        """Show these words."""
-        if sys.stderr.isatty():
-            if context := click.get_current_context(silent=True):
-                context.find_root().meta[PROGRESS] = self.clear
-            click.echo("\r" + words.ljust(self._width), nl=False, err=True)
-            self._width = len(words)
-
-    def clear(self) -> None:
-        """Wipe the line."""
-        if self._width:
-            click.echo("\r" + " " * self._width + "\r", nl=False, err=True)
-            self._width = 0
-
-    def __enter__(self) -> Progress:
-        if self._words:
-            self(self._words)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.clear()

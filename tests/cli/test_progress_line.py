@@ -2,13 +2,15 @@
 
 import io
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
 from fire_toolkit.cli import main
 from fire_toolkit.cli.common import say
-from fire_toolkit.cli.server_options import Progress
+from fire_toolkit.cli.inputs import Inputs
+from fire_toolkit.cli.progress_line import Progress
 
 
 class _Terminal(io.StringIO):
@@ -29,3 +31,22 @@ def test_nothing_is_shown_where_nobody_looks(capsys: pytest.CaptureFixture[str])
     with click.Context(main), Progress("reading"):
         say("note: a column is left out")
     assert capsys.readouterr().err == "note: a column is left out\n"
+
+
+def test_a_large_file_is_named_while_a_command_works_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    for name, n_bytes in (("small.csv", 100), ("large.csv", 5 << 20)):
+        (tmp_path / name).write_bytes(b"x" * n_bytes)
+    with click.Context(main):
+        inputs = Inputs()
+        inputs.use(tmp_path / "small.csv")
+        assert terminal.getvalue() == ""
+        inputs.use(tmp_path / "large.csv")
+        words = f"working on {tmp_path / 'large.csv'} …"
+        with Progress("resampling"):
+            assert terminal.getvalue() == f"\r{words}\r{' ' * len(words)}\r\rresampling"
+        say("done")
+    assert terminal.getvalue().endswith("\rresampling\r          \rdone\n")
