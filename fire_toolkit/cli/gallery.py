@@ -37,20 +37,40 @@ _PORT = 8794
     show_default=True,
     help="Of --serve; 0: any free one.",
 )
-def gallery(out: Path | None, depth: int, is_public: bool, copy_media: bool, serve: bool, port: int) -> None:
+@click.option(
+    "--recheck",
+    "marked",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Ask again about the pairs marked there, as `next-round --recheck FILE` does; writes no gallery.",
+)
+@click.pass_context
+def gallery(
+    context: click.Context,
+    out: Path | None,
+    depth: int,
+    is_public: bool,
+    copy_media: bool,
+    serve: bool,
+    port: int,
+    marked: Path | None,
+) -> None:
     """Write a gallery: each caption with the top docs of each run, playing, and their labels.
 
     A static folder: open its index.html in a browser, from the disk or from any server; it asks for nothing
     from elsewhere but items that are addresses. Filters find captions with new positives, split votes,
     another winner, rejected originals or unusable captions; a list names the most convincing false negatives
-    and labels to look at again. Pairs that you mark there are downloaded as recheck.csv, which
-    `next-round --recheck` asks again.
+    and labels to look at again. Pairs that you mark there are downloaded as recheck.csv, which --recheck asks
+    again.
 
     Annotators stand in it by numbers, the busiest first. It shows models, ranks and labels: keep it away from
     people who judge.
     """
     from fire_toolkit.cli.gallery_making import Wanted, make_gallery
 
+    if marked is not None:
+        context.invoke(_command("next-round", context), marked=marked)
+        return
     workspace = current_workspace()
     if workspace is None:
         raise UsageError("no fire.toml in this folder or above it: a gallery is made of a workspace")
@@ -67,3 +87,10 @@ def gallery(out: Path | None, depth: int, is_public: bool, copy_media: bool, ser
         say("for browsers of this machine alone; Ctrl-C stops")
         wait_to_be_stopped(stopped)
     say("stopped")
+
+
+def _command(name: str, context: click.Context) -> click.Command:
+    """Return another command of the program."""
+    program = context.find_root().command
+    assert isinstance(program, click.Group)
+    return program.commands[name]
