@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.cli.common import FireGroup, n_of, say, say_next, workspace_path
+from fire_toolkit.cli.common import FireGroup, json_option, n_of, say, say_next, workspace_path
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.machine_check import check
 from fire_toolkit.cli.machine_doubts import doubts
@@ -48,14 +48,7 @@ machine.add_command(doubts)
 )
 @reads(pool="The pairs that were to be judged, to count those without an answer.")
 @click.option("--out", metavar="FILE", help="[default: machine/NAME/machine.csv]")
-@click.option(
-    "--format",
-    "as_json",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    callback=lambda ctx, option, value: value == "json",
-    help="json: print the counts as JSON on stdout.",
-)
+@json_option
 def import_(
     given: Given, scores: str, judge_id: str | None, model: str, revision: str, backbone: str
 ) -> None:
