@@ -147,8 +147,8 @@ def add_run(
         own = Inputs(given.values)
         own.hashes.update(given.hashes)
         result = _ingested(request, path, other, own)
-        if candidates:
-            result.report["index"] = search.describe(path, other, own)
+        if result.places is not None:
+            result.report["index"] = search.describe(path, result.places, own)
         for file in filter(None, (path, other)):
             own.note(file, result.hashes.get(file))
         reports.append(_write(folder, result, own, request))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.cli.common import say
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.arrays.arrays import choose_matrix
-from fire_toolkit.formats.runs.candidates import read_candidates
 from fire_toolkit.formats.runs.matrix import Matrix
 from fire_toolkit.formats.runs.readers import recognise
 from fire_toolkit.formats.runs.recall import Recall, measure_recall
@@ -62,7 +62,7 @@ class Search:
         if any(checked) and not all(checked):
             raise click.UsageError("--check-recall N, --queries-emb FILE and --items-emb FILE go together")
 
-    def describe(self, path: Path, other: Path | None, inputs: Inputs) -> dict[str, Any]:
+    def describe(self, path: Path, places: Ints, inputs: Inputs) -> dict[str, Any]:
         """Return the index for a manifest, with its recall where that was measured.
 
         Raises:
@@ -72,7 +72,7 @@ class Search:
         if self.queries is None or self.docs is None or self.n_checked is None:
             return about
         recall = measure_recall(
-            read_candidates(path, other).places,
+            places,
             _vectors(inputs.use(Path(self.queries))),
             _vectors(inputs.use(Path(self.docs))),
             depth=_SHOWN_DEPTH,

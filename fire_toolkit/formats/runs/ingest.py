@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.runs.axis_ids import axis_ids
@@ -66,13 +67,17 @@ class Request:
 
 @dataclass
 class Ingested:
-    """A run, a report for its manifest, notes, hashes known from reading, and how its positives rank."""
+    """A run, a report for its manifest, notes, hashes known from reading, and how its positives rank.
+
+    places: queries × K, of the docs in candidates as they were read, -1 for padding; None for other files.
+    """
 
     run: Run
     report: dict[str, Any]
     notes: list[str]
     hashes: dict[Path, str] = field(default_factory=dict)
     sense: Sense | None = None
+    places: Ints | None = None
 
 
 def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingested:
@@ -165,10 +170,11 @@ def _ingest_candidates(
     notes = refuse_anomalies(ranked.anomalies, queries, docs, allow=request.allow, where=found.where)
     run = run_of_ranked(ranked, request.run_id or _stem_of(path), queries, docs, where=found.where)
     about |= {"scores": kind, "candidates": found.places.shape[1], **ranking.counts}
-    return _ingested(
-        path, run, request, about, ranked.anomalies, [*notes, *ranking.notes], n_docs=len(docs),
-        positives_outside=n_outside,
-    )  # fmt: skip
+    notes += ranking.notes
+    result = _ingested(
+        path, run, request, about, ranked.anomalies, notes, n_docs=len(docs), positives_outside=n_outside
+    )
+    return replace(result, places=found.places)
 
 
 def _ingested(
