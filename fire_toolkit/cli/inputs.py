@@ -21,7 +21,7 @@ from fire_toolkit.cli.common import (
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.streams import as_file, own_name
-from fire_toolkit.errors import UsageError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN
 
 if TYPE_CHECKING:
@@ -85,8 +85,15 @@ class Inputs:
         return path if path and (self.values.get(name) or path.is_file()) else None
 
     def needed(self, name: str) -> Path:
-        """Return the file given, else the workspace's; a usage error where there is neither."""
-        return chosen_path(self.path(name), None, _spelling(name))
+        """Return the file given, else the workspace's; a usage error where there is neither.
+
+        Raises:
+            FormatError: the workspace's was not made yet.
+        """
+        path = chosen_path(self.path(name), None, _spelling(name))
+        if name in _MADE and not self.values.get(name) and not path.is_file():
+            raise FormatError(f"{path}: not made yet; `fire-toolkit status` says what to run next")
+        return path
 
     def out(self, place: str | None) -> Path:
         """Return what `--out` names, else `place` in the workspace; a usage error where there is neither."""

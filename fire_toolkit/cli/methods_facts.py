@@ -13,6 +13,7 @@ from fire_toolkit.agreement import agreement_summary
 from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of, rules_of
+from fire_toolkit.cli.unusable import unusable_of
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.paper_tables.methods import STUDY, MethodFacts
@@ -41,7 +42,11 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
         "asked": _asked(root),
         "labels_by": _stage(root / "labels", is_folder=True),
         "augmented": _stage(root / "augmented/qrels.txt", is_folder=False),
+        "shows_item": not guideline.is_of_queries,
     }
+    unusable = unusable_of(given)
+    if unusable is not None:
+        facts["unusable"] = {"n": len(unusable.queries), **unusable.parameters}
     if judgments is not None:
         excluded = (facts["labels_by"] or {}).get("excluded", {})
         facts |= _of_judgments(judgments, excluded, path.with_name("dropped.csv"), given)

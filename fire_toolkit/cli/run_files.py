@@ -12,6 +12,8 @@ import click
 from fire_toolkit.cli.common import named_files, relative_path, say
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.own_items import OwnItemRule
+from fire_toolkit.errors import FormatError
+from fire_toolkit.files import STDIN
 from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
 from fire_toolkit.formats.runs.native import NativeRunFile
@@ -76,8 +78,8 @@ def refuse_unused(ids: Sequence[IdFile | None]) -> None:
 def _runs(
     files: Sequence[str], inputs: Inputs, read: Callable[..., _AnyRun], ids: tuple[IdFile | None, ...]
 ) -> list[_AnyRun]:
-    own = map(str, named_files("runs", "files"))
-    named = [_split_name(file) for file in files] or [(None, path) for path in own]
+    own = [str(path) for path in named_files("runs", "files")]
+    named = [_split_name(file, own) for file in files] or [(None, path) for path in own]
     if not named:
         raise click.UsageError("Missing argument 'RUN...': no run given, and no workspace names any.")
     axes = dict(zip(("query_ids", "doc_ids"), ids, strict=True))
@@ -90,9 +92,18 @@ def _runs(
     return runs
 
 
-def _split_name(file: str) -> tuple[str | None, str]:
+def _split_name(file: str, own: Sequence[str]) -> tuple[str | None, str]:
+    """Return name and path of what was given: `PATH`, `NAME=PATH`, or what a workspace's run is called."""
+    if file == STDIN or Path(file).exists():
+        return None, file
     name, equals, path = file.partition("=")
-    return (name, path) if equals and name and "/" not in name and not Path(file).exists() else (None, file)
+    if equals and name and "/" not in name:
+        return name, path
+    called = [path for path in own if stem_of(path) == file]
+    if own and not called and "/" not in file:
+        names = ", ".join(sorted(map(stem_of, own)))
+        raise FormatError(f"{file}: no such file, and the workspace's runs are {names}")
+    return None, called[0] if len(called) == 1 else file
 
 
 def stem_of(path: str) -> str:

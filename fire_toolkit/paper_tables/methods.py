@@ -28,8 +28,9 @@ class MethodFacts:
     study: the texts of [study]; pool: counts and parameters of the pool's manifest; question, answers: of the
     guideline; judgments: counts of judgments, pairs, annotators, the days, seconds (quartiles) and hours;
     dropped: answers left out, by reason; n_later: answers of later rounds or unasked for; asked: tasks in
-    queues by kind; agreement: of the first answers; labels_by, augmented: counts and parameters of `resolve`
-    and `augment`.
+    queues by kind; shows_item: annotators saw the item, and not the caption alone; agreement: of the first
+    answers; labels_by, augmented: counts and parameters of `resolve` and `augment`; unusable: how many of
+    n_queries captions were found unusable (n), of how many that is known (n_labelled), and the policy.
     """
 
     study: Mapping[str, str] = field(default_factory=dict)
@@ -41,9 +42,11 @@ class MethodFacts:
     dropped: Mapping[str, int] | None = None
     n_later: int = 0
     asked: Mapping[str, int] | None = None
+    shows_item: bool = True
     agreement: AgreementSummary | None = None
     labels_by: Mapping[str, Any] | None = None
     augmented: Mapping[str, Any] | None = None
+    unusable: Mapping[str, Any] | None = None
 
 
 def blank(name: str) -> str:
@@ -163,7 +166,10 @@ def _procedure(facts: MethodFacts) -> Iterator[str]:
     else:
         yield blank("guideline")
     if facts.asked:
-        yield "They saw the caption and the item, and neither models, ranks nor which item is the original."
+        if facts.shows_item:
+            yield "They saw the caption and the item, but no model or rank, nor which item is the original."
+        else:
+            yield "They saw the caption alone."
         n = facts.asked
         yield (
             f"{n.get('overlap', 0):,} pairs were assigned to a second annotator by design, "
@@ -251,6 +257,34 @@ def _labels(facts: MethodFacts) -> Iterator[str]:
         f"Joined to the original qrels under policy {n['policy']}, {n['new']:,} pairs are new positives, "
         f"{n['confirmed']:,} original positives are confirmed and {n['rejected']:,} rejected."
     )
-    yield from (f"{words[0].upper()}{words[1:]}." for words in words_of_machine(n))
+    yield from _labels_nobody_gave(n)
+    yield from _unusable(facts.unusable)
     if n.get("queries_without_positive"):
         yield f"{len(n['queries_without_positive']):,} queries lost their only positive."
+
+
+def _labels_nobody_gave(augmented: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{words[0].upper()}{words[1:]}." for words in words_of_machine(augmented))
+    if augmented.get("shared"):
+        yield (
+            f"{augmented['shared']:,} pairs that nobody judged have the label of a pair whose caption and "
+            f"item are near-duplicates of theirs; {augmented['shared_positive']:,} of them are positive."
+        )
+
+
+_BECAME = {
+    "flag": "stay in the qrels, and scores are also given without them",
+    "keep": "stay in the qrels",
+    "drop": "were dropped from the qrels",
+}
+
+
+def _unusable(found: Mapping[str, Any] | None) -> Iterator[str]:
+    if found is None:
+        return
+    n_open = found["n_queries"] - found["n_labelled"]
+    unknown = f"; {n_open:,} without a label count as usable" if n_open else ""
+    yield (
+        f"Annotators found {found['n']:,} of {found['n_queries']:,} captions unusable as queries, which "
+        f"{_BECAME[found['unusable']]}{unknown}."
+    )

@@ -133,6 +133,7 @@ def test_unusable_queries_are_flagged_kept_or_dropped(
     assert words in shown.stderr
     listed = table((captions.parent / "augmented/unusable.csv").read_text())
     assert [row["query_id"] for row in listed] == ["q1", "q9"]
+    assert "found 2 of 11 captions unusable as queries, which stay" in fire("report", "methods").stdout
     fire("report", "html", "--out", "report.html", "--resamples", 5)
     report = (captions.parent / "report.html").read_text()
     assert words in report

@@ -53,6 +53,20 @@ def test_the_loop_needs_no_arguments(fire: Fire, workspace: Path) -> None:
     assert "all is done" in fire("status").stderr
 
 
+def test_what_was_not_made_yet_is_said_with_what_tells_the_next_command(fire: Fire, workspace: Path) -> None:
+    for command, file in (("agree", "judgments/judgments.csv"), ("augment", "labels/labels.csv")):
+        line = fire(command, code=1).stderr
+        assert line == f"error: {file}: not made yet; `fire-toolkit status` says what to run next\n"
+
+
+def test_a_run_may_be_given_by_what_it_is_called(fire: Fire, workspace: Path) -> None:
+    by_file = fire("compare", "runs/ssb.run", "runs/clip.run", "--format", "json").stdout
+    assert fire("compare", "ssb", "clip", "--format", "json").stdout == by_file
+    line = fire("compare", "ssb", "blip", code=1).stderr
+    assert line == "error: blip: no such file, and the workspace's runs are clip, ssb\n"
+    assert "other.run: no such file" in fire("compare", "ssb", "other=other.run", code=1).stderr
+
+
 def test_the_next_command_is_that_of_the_way_the_workspace_goes(
     fire: Fire, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,3 +75,30 @@ def test_special_characters_are_escaped_for_latex() -> None:
         r"\paragraph{Pay} 5\% \& \$3\_a \{b\} \#1 a\textbackslash{}b \textasciitilde{} "
         r"\textasciicircum{} \textless{}x\textgreater{} ``q''"
     )
+
+
+def test_labels_that_nobody_gave_and_unusable_captions_are_said() -> None:
+    counts = {
+        "policy": "union",
+        "new": 9,
+        "confirmed": 8,
+        "rejected": 2,
+        "shared": 118,
+        "shared_positive": 52,
+    }
+    unusable = {"n": 58, "n_queries": 1332, "n_labelled": 1320, "unusable": "drop"}
+    text = dict(methods_paragraphs(MethodFacts(augmented=counts, unusable=unusable)))["Labels"]
+    assert "118 pairs that nobody judged have the label of a pair whose caption and item are" in text
+    assert "near-duplicates of theirs; 52 of them are positive." in text
+    assert text.endswith(
+        "found 58 of 1,332 captions unusable as queries, which were dropped from the qrels; "
+        "12 without a label count as usable."
+    )
+
+
+def test_annotators_of_captions_saw_no_item() -> None:
+    asked = {"overlap": 3}
+    seen = dict(methods_paragraphs(MethodFacts(asked=asked)))["Procedure"]
+    assert "They saw the caption and the item, but no model or rank" in seen
+    alone = dict(methods_paragraphs(MethodFacts(asked=asked, shows_item=False)))["Procedure"]
+    assert "They saw the caption alone." in alone
