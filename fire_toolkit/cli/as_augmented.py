@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fire_toolkit.cli.common import say
+from fire_toolkit.cli.common import say, setting_or_default
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.qrels import highest_grade, lift_originals
 from fire_toolkit.tables import Qrels
@@ -26,10 +26,15 @@ def original_grade(inputs: Inputs, original: Qrels, wanted: int | None = None) -
     return max(grades.values()) if grades else None
 
 
+def policy_of(inputs: Inputs) -> str:
+    """Return the policy on rejected originals that made the augmented qrels, else that of `fire.toml`."""
+    made_by = _of_augmented(inputs).get("policy")
+    return str(made_by or setting_or_default(None, "augment", "policy"))
+
+
 def as_augmented(inputs: Inputs, original: Qrels) -> Qrels:
     """Return the original qrels with their positives at the grade that the augmented qrels give them."""
-    is_its_own = not inputs.values.get("qrels") or inputs.values.get("augmented")
-    grade = _parameters(inputs.found("augmented") if is_its_own else None).get(GRADE)
+    grade = _of_augmented(inputs).get(GRADE)
     if grade is None and inputs.values.get("labels"):  # `score --honest` joins them itself
         grade = original_grade(inputs, original)
     if grade in (None, 1):
@@ -39,6 +44,11 @@ def as_augmented(inputs: Inputs, original: Qrels) -> Qrels:
         f"count docs from grade 1 (C@k:rel={grade}: those of grade {grade} alone)"
     )
     return lift_originals(original, grade=int(grade))
+
+
+def _of_augmented(inputs: Inputs) -> dict[str, Any]:
+    is_its_own = not inputs.values.get("qrels") or inputs.values.get("augmented")
+    return _parameters(inputs.found("augmented") if is_its_own else None)
 
 
 def _parameters(path: Path | None) -> dict[str, Any]:

@@ -29,6 +29,8 @@ from fire_toolkit.report import (
 from fire_toolkit.scoring.drawn import augmented_cell, score_cells
 from fire_toolkit.tables import Qrels, Scores
 
+_REJECTED = {"union": "count as positives", "override": "do not count", "drop": "left the qrels"}
+
 
 def what_was_judged(scores: pd.DataFrame, original: Qrels, augmented: Qrels) -> Section:
     """Return how many pairs there are, and what became of the original positives."""
@@ -39,8 +41,8 @@ def what_was_judged(scores: pd.DataFrame, original: Qrels, augmented: Qrels) -> 
     )
     outcome = (
         f"Of the original positives {first['confirmed']:,} were confirmed, {first['rejected']:,} rejected, "
-        f"{first['never_judged']:,} never judged; {first['new']:,} new positives were found. Scores count "
-        "the original positives and the new ones (policy union)."
+        f"{first['never_judged']:,} never judged; {first['new']:,} new positives were found. Rejected ones "
+        f"{_REJECTED[first['policy']]} (policy {first['policy']})."
     )
     before, after = (_positives_by_query(qrels) for qrels in (original, augmented))
     more = f"Positives per query: {before:.2f} in the original qrels, {after:.2f} in the augmented."

@@ -13,6 +13,7 @@ import pandas as pd
 
 from fire_toolkit.agreement import annotator_profiles
 from fire_toolkit.cli import report_sections as sections
+from fire_toolkit.cli.as_augmented import policy_of
 from fire_toolkit.cli.common import current_workspace, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.honest import HonestRows, honest_rows
@@ -69,7 +70,7 @@ class ReportedWorkspace:
         measures: Sequence[str] = (),
     ) -> None:
         self.workspace, self.root, self.old = workspace, workspace.root, old
-        self.given = Given({**draws, "clusters": None, "own_item": None, "qrels": None})
+        self.given = Given({**draws, "clusters": None, "own_item": None, "qrels": None, "pool_sources": None})
         self.is_chosen = bool(measures)
         self.measures = tuple(measures or setting_or_default((), "score", "measures"))
         self.compared = [name for name in self.measures if parse_measure(name).definition.is_score]
@@ -151,7 +152,8 @@ class ReportedWorkspace:
     @cached_property
     def honest(self) -> HonestRows:
         """The honest rows of all measures."""
-        return honest_rows(self.given, self.measures, self.joined, tell=self.tell)
+        policies = (policy_of(self.given),)
+        return honest_rows(self.given, self.measures, self.joined, tell=self.tell, policies=policies)
 
     def agreement(self) -> Section:
         """Return agreement, and each annotator beside the others."""

@@ -8,6 +8,7 @@ from typing import Any
 import click
 import pandas as pd
 
+from fire_toolkit.cli.as_augmented import policy_of
 from fire_toolkit.cli.common import (
     DRAWN,
     drawn,
@@ -81,7 +82,7 @@ from fire_toolkit.tables import Run, Scores
     "policies",
     type=click.Choice(POLICIES),
     multiple=True,
-    help="For --honest: what becomes of rejected originals (may be repeated). [default: union]",
+    help="For --honest: what becomes of rejected originals (may be repeated). [default: as in `augment`]",
 )
 @click.option(
     "--rates-by-band",
@@ -149,7 +150,7 @@ def score(
     if honest:
         others = {"--ties": ties != "doc-desc", "--groups": bool(groups), "--by": bool(by)}
         _refuse(others | {"--curves": bool(curves)}, beside="--honest")
-        policies = policies or (str(setting_or_default(None, "augment", "policy")),)
+        policies = policies or (policy_of(given),)
         refuse_approximate(given, accept=accept_approximate)
         check_settled(given, names, accept=accept_unpooled)
         place = "scores/honest.csv" if is_usual else None

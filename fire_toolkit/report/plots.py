@@ -282,9 +282,8 @@ def plot_annotators(profiles: pd.DataFrame) -> Plot:
     """
     names = ["annotator_id", "n_votes", "positive_rate", "peer_agreement", "duration_s_q50"]
     kept = profiles.dropna(subset=["positive_rate", "peer_agreement"])[names]
-    near = {"scale": {"zero": False, "padding": 10}}
-    x = _number("positive_rate", "share of positive votes") | near
-    y = _number("peer_agreement", "agreement with others") | near
+    x = _number("positive_rate", "share of positive votes") | _near(kept["positive_rate"])
+    y = _number("peer_agreement", "agreement with others") | _near(kept["peer_agreement"])
     size = {"field": "n_votes", "type": "quantitative", "title": "votes"}
     tooltip = [_tip(name) for name in names]
     text = {"mark": {"type": "text", "dy": -14}, "encoding": {"text": {"field": "annotator_id"}}}
@@ -298,6 +297,15 @@ def plot_annotators(profiles: pd.DataFrame) -> Plot:
         {"encoding": {"x": x, "y": y}, "layer": [point, text]},
         height=240,
     )
+
+
+def _near(shares: pd.Series) -> dict[str, Any]:
+    """Return a scale around some shares that is never so narrow that chance looks like a difference."""
+    if shares.empty:
+        return {"scale": {"domain": [0, 1]}}
+    low, high = float(shares.min()), float(shares.max())
+    room = max(0.02, (high - low) / 10, 0.05 - (high - low) / 2)
+    return {"scale": {"domain": [round(max(0.0, low - room), 3), round(min(1.0, high + room), 3)]}}
 
 
 def _of_measures(table: pd.DataFrame, measures: Sequence[str]) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -129,3 +129,53 @@ def test_a_plot_that_cannot_be_made_is_refused_at_once(
     told = CliRunner().invoke(main, ["report", "plot", "overlap"])
     assert told.exit_code == 1
     assert "pictures need vl-convert-python" in told.output
+
+
+def _c1_by_command(fire: Fire, root: Path) -> tuple[list[str], list[str], list[str]]:
+    """Return C@1 of each run by `score`, by `score --honest` and in the report, as printed."""
+    rows = json.loads(fire("score", "-m", "C@1", "--format", "json").stdout)
+    plain = [f"{100 * row['value']:.1f}" for row in rows if row["qrels"] == "augmented"]
+    rows = json.loads(fire("score", "-m", "C@1", "--honest", "--resamples", 2, "--format", "json").stdout)
+    honest = [f"{100 * row['augmented']:.1f}" for row in rows]
+    fire("report", "html", "--resamples", 2)
+    table = (root / "report.html").read_text(encoding="utf-8").partition("shares times 100</caption>")[2]
+    shown = re.findall(r"<tr>\s*<th[^>]*>[^<]*</th>\s*<td[^>]*>([\d.]+) \(", table.partition("</table>")[0])
+    return plain, honest, shown
+
+
+@pytest.mark.parametrize("policy", ["union", "override", "drop"])
+def test_score_and_the_report_go_by_the_policy_of_the_augmented_qrels(
+    fire: Fire, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    root = shutil.copytree(workspace, tmp_path / "study")
+    monkeypatch.chdir(root)
+    fire("augment", "--policy", policy)
+    plain, honest, shown = _c1_by_command(fire, root)
+    assert len(plain) == 5
+    assert honest == shown == plain
+    assert f"(policy {policy})" in (root / "report.html").read_text(encoding="utf-8")
+
+
+def test_labels_of_pairs_judged_once_count_in_the_report(
+    fire: Fire, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = shutil.copytree(workspace, tmp_path / "study")
+    monkeypatch.chdir(root)
+    with (root / "pool/pool.csv").open(newline="") as stream:
+        docs = list(dict.fromkeys(row["doc_id"] for row in csv.DictReader(stream)))
+    links = "".join(f"{a},{b},1.0\n" for a, b in zip(docs[::2], docs[1::2], strict=False))
+    (root / "alike.csv").write_text("doc_id,other_id,similarity\n" + links)
+    for known in ("judgments", "labels"):  # pairs that were judged are always asked
+        (root / known).rename(tmp_path / known)
+    fire("pool", "--judge-once", "alike.csv")
+    for known in ("judgments", "labels"):
+        (tmp_path / known).rename(root / known)
+    pooled = {tuple(line.split(",")[:2]) for line in (root / "pool/pool.csv").read_text().splitlines()}
+    labels = root / "labels/labels.csv"
+    lines = labels.read_text().splitlines(keepends=True)
+    labels.write_text("".join(line for line in lines if tuple(line.split(",")[:2]) in pooled))
+    fire("augment")
+    counts = json.loads((root / "augmented/qrels.txt.manifest.json").read_text())["counts"]
+    assert counts["shared_positive"] > 9
+    plain, honest, shown = _c1_by_command(fire, root)
+    assert honest == shown == plain
