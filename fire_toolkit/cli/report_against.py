@@ -24,8 +24,8 @@ from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_queries
 from fire_toolkit.guidelines.model import Guideline, choose_grades
 from fire_toolkit.inference import compare_orders
+from fire_toolkit.inference.changes import score_changes
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell
-from fire_toolkit.measures import parse_measures
 from fire_toolkit.release.sides import LabelChanges, Side, compare_labels, contradicted, pair_runs
 from fire_toolkit.report import Section
 from fire_toolkit.tables import Judgments, first_round
@@ -61,7 +61,8 @@ class Against:
         notes = [*self.changes.notes, *reasons]
         scores = pd.DataFrame()
         if self.changes.are_all:
-            scores = self._scores(joined, same, measures)
+            sides = (self.old.corrected, self.given.augmented)
+            scores = score_changes(joined, *sides, measures, run_ids=same, **self.given.draws, tell=tell)
             wrong = contradicted(self.old, scores.rename(columns={"before": "value"}))
             notes += [
                 f"{run_id}: {self.old.name} gives it other scores than its own labels give that file here, "
@@ -81,17 +82,6 @@ class Against:
             labellings = {self.old.name: self.old.corrected, self.new.name: self.given.augmented}
             orders = compare_orders(of_same, labellings, measures, **self.given.draws, tell=tell)
             yield sections.of_orders(orders, anchor="since-order", names=(self.old.name, self.new.name))
-
-    def _scores(self, joined: JudgedPairs, same: Sequence[str], names: Sequence[str]) -> pd.DataFrame:
-        """Return run_id, measure, before and after: both made here, of the same files and queries."""
-        measures = parse_measures(names)
-        labellings = [joined.label(qrels) for qrels in (self.old.corrected, self.given.augmented)]
-        rows = []
-        for run_id in same:
-            early, late = (joined.values(run_id, labelling, measures).T for labelling in labellings)
-            for measure, one, other in zip(measures, early, late, strict=True):
-                rows.append((run_id, measure.name, measure.aggregate(one), measure.aggregate(other)))
-        return pd.DataFrame(rows, columns=["run_id", "measure", "before", "after"])
 
     def _agreement(self) -> AgreementSummary | None:
         judgments = self.old.judgments

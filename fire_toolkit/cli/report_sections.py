@@ -157,7 +157,7 @@ def of_changes(
     """Return two states of the labels side by side, what changed, and what cannot be compared.
 
     Args:
-        labels: change, n_pairs; scores: run_id, measure, before, after; each empty where nothing is compared.
+        labels: change, n_pairs; scores: what `score_changes` returns; each empty where nothing is compared.
     """
     tables = [_both_sides(old, new)]
     if len(labels):
@@ -192,7 +192,8 @@ def _not_compared(old: Side, scores: pd.DataFrame) -> Table:
     """Return the scores of the old side as they stand there."""
     cells = scores[["run_id", "measure", "value"]].to_numpy().tolist()
     rows = [[run_id, name, f"{_scale(name) * value:.1f}"] for run_id, name, value in cells]
-    return Table(f"Scores in {old.name}, which are not compared", ["run", "measure", old.name], rows)
+    title = f"Scores as they stand in {old.name}: not compared, and without an interval, which needs each "
+    return Table(f"{title}query's value of a run that is here too", ["run", "measure", old.name], rows)
 
 
 def _n_annotators(side: Side) -> str:
@@ -202,11 +203,21 @@ def _n_annotators(side: Side) -> str:
 def _before_and_after(old: Side, new: Side, scores: pd.DataFrame) -> Table:
     rows = []
     for row in scores.to_dict("records"):
-        before, after = (_scale(row["measure"]) * row[name] for name in ("before", "after"))
-        change = "0.0" if round(after - before, 1) == 0 else f"{after - before:+.1f}"
-        rows.append([row["run_id"], row["measure"], f"{before:.1f}", f"{after:.1f}", change])
-    title = "Scores of the same files on the same queries, by the corrected labels of each; shares times 100"
-    return Table(title, ["run", "measure", old.name, new.name, "difference"], rows)
+        scale = _scale(row["measure"])
+        before, after, change, low, high = (
+            scale * row[name] for name in ("before", "after", "change", "low", "high")
+        )
+        cells = [f"{before:.1f}", f"{after:.1f}", _signed(change), f"{_signed(low)} to {_signed(high)}"]
+        rows.append([row["run_id"], row["measure"], *cells])
+    title = (
+        "Scores of the same files on the same queries, by the corrected labels of each; shares times 100. "
+        "The interval is of the difference, with both labels on the same resampled queries"
+    )
+    return Table(title, ["run", "measure", old.name, new.name, "difference", "95%"], rows)
+
+
+def _signed(value: float) -> str:
+    return "0.0" if round(value, 1) == 0 else f"{value:+.1f}"
 
 
 def _agreement_of_both(

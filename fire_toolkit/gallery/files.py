@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -53,13 +54,16 @@ def gallery_files(
         size: queries in a shard, 1 or more.
 
     Yields:
-        `data/index.js`, then `data/0000.js` and so on, each with `size` queries.
+        `data/index.js`, then `data/0000.js` and so on, each with `size` queries and the index's hash: a page
+        that is open while the gallery is written anew takes no shard of another index.
     """
-    yield "data/index.js", _script("index", _index(shown, votes, title, subtitle, is_public, size))
+    index = _index(shown, votes, title, subtitle, is_public, size)
+    made = sha256(msgspec.json.encode(index)).hexdigest()[:16]
+    yield "data/index.js", _script("index", index | {"made": made})
     for number, start in enumerate(range(0, len(shown.queries), size)):
         stop = min(start + size, len(shown.queries))
         shard = _shard(shown, votes, beside, start, stop, is_public)
-        yield f"data/{number:04}.js", _script("shard", number, shard)
+        yield f"data/{number:04}.js", _script("shard", number, made, shard)
 
 
 def _index(

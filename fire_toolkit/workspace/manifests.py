@@ -22,11 +22,13 @@ from typing import Any
 from fire_toolkit.errors import FireError, FormatError, StaleError
 from fire_toolkit.files import read_text, sha256_of
 from fire_toolkit.syntax import parse_json
+from fire_toolkit.workspace.exchange import exchange
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
 _SUFFIX = ".manifest.json"
 _RECORD = ".fire-commit-"
+_MOVED = ".moved"
 _LONGEST_NAME = 255  # bytes
 
 
@@ -106,7 +108,11 @@ def _write_one(path: Path, content: bytes) -> None:
 def write_folder(
     out: Path, contents: Mapping[str, bytes] | Iterable[tuple[str, bytes | Path]], *, replaces: str = ""
 ) -> None:
-    """Write a folder as one change: after a kill it is there whole, the old or the new, or not at all.
+    """Write a folder as one change: after a kill it is there whole, the old or the new.
+
+    The new folder and the old change names in one step. Where the system cannot do that (Windows, some
+    network file systems), a kill between two renames leaves the old one under a hidden name, and the next
+    writer puts it back.
 
     Args:
         out: the folder, which must not be there.
@@ -118,13 +124,13 @@ def write_folder(
         FireError: it is there already, holds what no such stage wrote, or cannot be written; nothing is left
             behind.
     """
-    if out.exists():
-        _refuse_others(out, replaces)
     part = out.with_name(f".{out.name}-{os.getpid()}.tmp")
-    before = out.with_name(f".{out.name}-before-{os.getpid()}.tmp")
+    before = out.with_name(f".{out.name}-{os.getpid()}{_MOVED}.tmp")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        _remove_killed(out.parent)
+        _clear_up(out.parent)
+        if out.exists():
+            _refuse_others(out, replaces)
         folders = {part}
         for name, content in contents.items() if isinstance(contents, Mapping) else contents:
             path = part / name
@@ -133,15 +139,17 @@ def write_folder(
             _write_through(path, content)
         for folder in folders:
             _flush_folder(folder)
-        if out.exists():
-            out.rename(before)
-        part.rename(out)
+        if not (out.exists() and exchange(part, out)):
+            if out.exists():
+                out.rename(before)
+            part.rename(out)
         _flush_folder(out.parent)
-        shutil.rmtree(before, ignore_errors=True)
+        for old in (part, before):
+            shutil.rmtree(old, ignore_errors=True)
     except BaseException as error:
-        shutil.rmtree(part, ignore_errors=True)
         if before.exists() and not out.exists():
             before.rename(out)
+        shutil.rmtree(part, ignore_errors=True)
         if isinstance(error, OSError):
             raise FireError(f"{error.filename or out}: cannot be written: {error.strerror}") from None
         raise
@@ -164,10 +172,15 @@ def _refuse_others(out: Path, stage: str) -> None:
         )
 
 
-def _remove_killed(parent: Path) -> None:
-    """Remove the parts of folders whose writers were killed."""
+def _clear_up(parent: Path) -> None:
+    """Remove the parts of folders whose writers were killed; what they had moved away gets its name again."""
     for part in parent.glob(".*.tmp"):
-        if part.is_dir() and not _is_alive(part.name.split(".")[-2].rpartition("-")[2]):
+        name, _, process = part.name[1:].removesuffix(".tmp").removesuffix(_MOVED).rpartition("-")
+        if not part.is_dir() or _is_alive(process):
+            continue
+        if part.name.endswith(f"{_MOVED}.tmp") and not (parent / name).exists():
+            part.rename(parent / name)
+        else:
             shutil.rmtree(part, ignore_errors=True)
 
 
@@ -195,7 +208,7 @@ def finish_interrupted(folder: Path) -> None:
     for record in sorted(folder.glob(f"{_RECORD}*.json")):
         _carry_out(record)
     for part in folder.glob(".*.tmp"):
-        if not _is_alive(part.name.split(".")[-2].rpartition("-")[2]):
+        if not part.is_dir() and not _is_alive(part.name.split(".")[-2].rpartition("-")[2]):
             part.unlink(missing_ok=True)
 
 

@@ -158,8 +158,8 @@ def test_shards_hold_every_list_and_label(make_world: Callable[..., World], seed
     originals = set(map(tuple, world.original[["query_id", "doc_id"]].to_numpy()))
     found = {}
     for n, query in enumerate(index["ids"]):
-        number, shard = read(files[f"data/{n // size:04}.js"])
-        assert number == n // size
+        number, made, shard = read(files[f"data/{n // size:04}.js"])
+        assert (number, made) == (n // size, index["made"])
         local = n % size
         for (r, run), rank in product(enumerate(index["runs"]), range(4)):
             pair = shard["lists"][(local * len(index["runs"]) + r) * 4 + rank]
@@ -219,3 +219,15 @@ def test_nothing_judged_is_shown_as_such() -> None:
     assert shown.texts == [""]
     assert not doubtful_labels(shown, votes_on(shown, None, grades={}, numbers={}))
     assert np.array_equal(shown.lists[0, 0], [*shown.docs.get_indexer(["n", "b"]), -1, -1, -1])
+
+
+def test_shards_of_another_index_are_told_apart(make_world: Callable[..., World]) -> None:
+    world = make_world(0)
+    queries = check_queries(pd.DataFrame({"query_id": sorted(world.original["query_id"])}).assign(text="t"))
+    made = set()
+    for depth in (2, 3):
+        shown = shown_pairs([world.runs], world.original, queries, labels=world.labels, depth=depth)
+        votes = votes_on(shown, None, grades={}, numbers={})
+        files = dict(gallery_files(shown, votes, Beside(), title="t"))
+        made.add(read(files["data/index.js"])[0]["made"])
+    assert len(made) == 2

@@ -27,7 +27,8 @@ const gallery = (() => {
     follow();
     list();
   }
-  function shard(number, data) {
+  function shard(number, made, data) {
+    if (made !== all.made) { waiting.delete(number); stop("The gallery was written anew while this page was open: load the page again."); return; }
     shards.set(number, data);
     for (const old of [...shards.keys()].slice(0, -KEPT)) shards.delete(old);
     for (const then of waiting.get(number) || []) then();
@@ -41,9 +42,10 @@ const gallery = (() => {
     script.charset = "utf-8";
     script.src = `data/${String(number).padStart(4, "0")}.js`;
     script.onload = () => script.remove();
-    script.onerror = () => { waiting.delete(number); $("main").replaceChildren(make("p", "", `${script.src} cannot be read: the gallery's folder is not whole.`)); };
+    script.onerror = () => { waiting.delete(number); stop(`${script.src} cannot be read: the gallery's folder is not whole.`); };
     document.head.append(script);
   }
+  const stop = (words) => $("main").replaceChildren(make("p", "", words));
 
   // ---- what is listed
   function makeFilters() {

@@ -1,0 +1,72 @@
+"""Changes of scores from one labelling to another, with paired intervals."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fire_toolkit.inference.changes import score_changes
+from fire_toolkit.inference.judged_pairs import join_runs
+from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.tables import check_qrels
+
+RNG = np.random.default_rng(5)
+QUERIES = [f"q{n:03}" for n in range(200)]
+DOCS = ["a", "b", "c"]
+SCORES = RNG.random((200, 3))
+BEFORE = RNG.random((200, 3)) < 0.3
+BEFORE[:, 0] = True
+AFTER = BEFORE | (RNG.random((200, 3)) < 0.3)
+
+
+def qrels(relevant: np.ndarray) -> pd.DataFrame:
+    rows = [(q, d, 1) for n, q in enumerate(QUERIES) for m, d in enumerate(DOCS) if relevant[n, m]]
+    return check_qrels(pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]))
+
+
+RUN = rank_run(
+    pd.DataFrame(
+        [("clip", q, d, SCORES[n, m]) for n, q in enumerate(QUERIES) for m, d in enumerate(DOCS)],
+        columns=["run_id", "query_id", "doc_id", "score"],
+    )
+)
+
+
+def changes(**options: object) -> pd.DataFrame:
+    before, after = qrels(BEFORE), qrels(AFTER)
+    joined = join_runs(RUN, before, after)
+    return score_changes(joined, before, after, ["C@1", "R@2"], run_ids=["clip"], **options)  # type: ignore[arg-type]
+
+
+def by_hand(labels: np.ndarray) -> np.ndarray:
+    """C@1 and R@2 of each query, from the matrices alone."""
+    order = np.argsort(-SCORES, axis=1)
+    ranked = np.take_along_axis(labels, order, axis=1)
+    return np.column_stack([ranked[:, 0], ranked[:, :2].sum(axis=1) / labels.sum(axis=1)])
+
+
+def test_the_change_and_its_interval_are_those_of_the_queries_own_changes() -> None:
+    found = changes(n_resamples=20_000)
+    of_queries = by_hand(AFTER) - by_hand(BEFORE)
+    assert found["change"].to_numpy() == pytest.approx(of_queries.mean(axis=0), abs=1e-12)
+    # a mean of 200 values: the normal interval is near the bootstrap's
+    half = 1.96 * of_queries.std(axis=0) / np.sqrt(200)
+    assert found["low"].to_numpy() == pytest.approx(of_queries.mean(axis=0) - half, abs=0.006)
+    assert found["high"].to_numpy() == pytest.approx(of_queries.mean(axis=0) + half, abs=0.006)
+    # the interval of two unpaired samples of queries would be wider
+    unpaired = np.sqrt(by_hand(AFTER).var(axis=0) + by_hand(BEFORE).var(axis=0)) * 1.96 / np.sqrt(200)
+    assert (found["high"] - found["low"] < 2 * 0.9 * unpaired).all()
+
+
+def test_queries_drawn_in_clusters_change_together() -> None:
+    clusters = pd.Series([n // 50 for n in range(200)], index=QUERIES)
+    of_queries = by_hand(AFTER)[:, 0] - by_hand(BEFORE)[:, 0]
+    means = of_queries.reshape(4, 50).mean(axis=1)
+    found = changes(clusters=clusters).iloc[0]
+    assert means.min() <= found["low"] <= found["high"] <= means.max()
+
+
+def test_no_run_gives_an_empty_table() -> None:
+    before = qrels(BEFORE)
+    found = score_changes(join_runs(RUN, before), before, before, ["C@1"], run_ids=[])
+    assert list(found.columns) == ["run_id", "measure", "before", "after", "change", "low", "high"]
+    assert len(found) == 0
