@@ -144,7 +144,8 @@ def include_machine(
         left_out: pairs that people have not settled (disputes); None: none.
 
     Raises:
-        JoinError: the qrels have strata; a machine's labels are no sample.
+        JoinError: the qrels have strata; a machine's labels are no sample. The answers are about captions
+            that it saw alone.
 
     Examples:
         >>> from fire_toolkit.tables import check_labels
@@ -159,6 +160,7 @@ def include_machine(
         2        q      c          1  machine:vlm
     """
     qrels, changes = augmented
+    refuse_alone(answers["doc_id"], f"judge {judge!r}")
     if "stratum" in qrels:
         raise JoinError("the qrels have strata; a machine's labels are no sample, leave them out")
     is_new = (pair_rows(answers, changes) < 0) & answers["query_id"].isin(qrels["query_id"]).to_numpy()

@@ -76,12 +76,21 @@ def what_to_ask(given: Given) -> Asked:
 
 
 def _queries_to_ask(given: Given) -> Asked:
-    """Return each query of the original qrels, else of the queries, without an item, that nobody was asked.
+    """Return each query without an item that nobody was asked."""
+    workspace, out, pooled = current_workspace(), given.values["out"], queries_alone(given)
+    pairs = _never_asked(pooled, workspace.root) if workspace and not out else pooled
+    asked = Asked(pairs, Path(out or ""), len(pooled) - len(pairs))
+    place = relative_path(tasks_file(workspace.root, asked.round)) if workspace else None
+    return Asked(pairs, chosen_path(out, place, "--out"), asked.n_left)
+
+
+def queries_alone(given: Given) -> Pool:
+    """Return each query of the original qrels, else of the queries, without an item.
 
     Raises:
         UsageError: this is no workspace for captions alone: their answers would stand among those of pairs.
     """
-    workspace, rules, out = current_workspace(), given.guideline, given.values["out"]
+    workspace, rules = current_workspace(), given.guideline
     own = read_guideline(workspace.setting("tasks", "guideline")).name if workspace else rules.name
     if given.values["pool"] or (workspace and own != rules.name):
         raise UsageError(
@@ -91,11 +100,7 @@ def _queries_to_ask(given: Given) -> Asked:
     found = given.queries["query_id"]
     if (original := given.original_if_any) is not None:
         found = found[found.isin(original["query_id"])]
-    pooled = check_pool(pd.DataFrame({"query_id": found, "doc_id": ALONE}))
-    pairs = _never_asked(pooled, workspace.root) if workspace and not out else pooled
-    asked = Asked(pairs, Path(out or ""), len(pooled) - len(pairs))
-    place = relative_path(tasks_file(workspace.root, asked.round)) if workspace else None
-    return Asked(pairs, chosen_path(out, place, "--out"), asked.n_left)
+    return check_pool(pd.DataFrame({"query_id": found, "doc_id": ALONE}))
 
 
 def _never_asked(pooled: Pool, root: Path) -> Pool:

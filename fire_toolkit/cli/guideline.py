@@ -16,6 +16,7 @@ from fire_toolkit.formats.tables.guideline_files import (
     read_guideline,
 )
 from fire_toolkit.guidelines.model import DEFAULT_NAME
+from fire_toolkit.machines.prompt_files import prompt_problems
 from fire_toolkit.workspace.manifests import write_files
 
 
@@ -83,8 +84,11 @@ def new(folder: Path, like: str) -> None:
 @click.argument("name")
 @click.pass_context
 def check(ctx: click.Context, name: str) -> None:
-    """Say whether the three files of a guideline agree: one line for each mistake, exit 1 if there is one."""
-    problems = guideline_problems(name)
+    """Say whether the three files of a guideline agree: one line for each mistake, exit 1 if there is one.
+
+    A machine.toml beside them has to be written for the guideline as it is.
+    """
+    problems = [*guideline_problems(name), *prompt_problems(name)]
     for problem in problems:
         click.echo(f"error: {name}: {problem}", err=True)
     if problems:

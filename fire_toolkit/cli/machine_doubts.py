@@ -10,6 +10,7 @@ from fire_toolkit.cli.machine_scores import scores_of_judge
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.machines.doubts import doubtful_labels, doubtful_queries
+from fire_toolkit.tables.validity import ALONE
 
 
 @click.command()
@@ -33,11 +34,14 @@ def doubts(given: Given, judge: str, least: float, most: int | None, of_queries:
 
     These are suggestions. `next-round --recheck FILE` asks people again about them; their answers are of
     kind recheck and enter no rate of errors, since the judge, not chance, chose them. With --queries it
-    prints queries of which the judge finds no original positive right: read their captions.
+    prints queries of which the judge finds no original positive right, or whose captions, where it saw them
+    alone, it finds unusable: read their captions.
     """
     scores = scores_of_judge(given, judge)
     if of_queries:
-        found = doubtful_queries(given.original, scores, most=round(1 - least, 9))
+        are_alone = (scores["doc_id"] == ALONE).all()
+        original = None if are_alone else given.original
+        found = doubtful_queries(original, scores, most=round(1 - least, 9))
     else:
         found = doubtful_labels(given.labels, scores, least=least)
     n_all = len(found)

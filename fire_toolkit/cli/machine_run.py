@@ -12,13 +12,14 @@ from typing import Any
 import click
 
 from fire_toolkit.campaign.tasks import make_tasks
+from fire_toolkit.cli.asking import queries_alone
 from fire_toolkit.cli.common import json_option, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media import media_root
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.printing import print_table, shown_as
-from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, Endpoint, checked_endpoint
@@ -33,11 +34,11 @@ from fire_toolkit.machines.injections import (
     opposite,
 )
 from fire_toolkit.machines.judge import Judge, Request
-from fire_toolkit.machines.pictures import Album, media_hashes
+from fire_toolkit.machines.pictures import Album, Pictures
 from fire_toolkit.machines.prompt_files import read_prompt
 from fire_toolkit.machines.prompts import Prompt, messages
 from fire_toolkit.machines.run import Budget, Price, Spent, Tally, ask_all, asking
-from fire_toolkit.machines.table import machine_table, requests_of
+from fire_toolkit.machines.table import machine_table, media_of, requests_of
 from fire_toolkit.tables import MachineJudgments
 from fire_toolkit.tables.machine import OK
 
@@ -214,14 +215,10 @@ def _prepare(given: Given, options: dict[str, Any]) -> _Work:
         options["frame_px"],
     )
     judge_id = options["judge_id"] or _ODD.sub("-", options["model"]).strip("-")
-    pool = read_pool(given.use(given.needed("pool")))
+    pool = queries_alone(given) if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
     tasks = make_tasks(pool, given.queries, items=given.items_if_any, guideline=rules, overlap=0)
     root = media_root(options["root"])
-    hashes, broken = media_hashes(sorted(tasks["media_url"].unique()), root)
-    columns = (tasks[column] for column in ("query_id", "doc_id", "media_url"))
-    faults = {(query, doc): broken[url] for query, doc, url in zip(*columns, strict=True) if url in broken}
-    if len(faults) == len(tasks) and faults:
-        raise FireError(next(iter(faults.values())))
+    hashes, faults = media_of(tasks, root, are_alone=rules.is_of_queries)
     return _Work(
         endpoint,
         prompt,
@@ -282,8 +279,9 @@ def _asked(
 ) -> tuple[Tally, Spent]:
     def content(request: Request) -> tuple[list[dict[str, Any]], str, str]:
         album, caption = shown(request)
-        pictures = album.pictures(request.media_url)
-        return messages(work.prompt, caption, pictures.shown), pictures.frames, pictures.sha256
+        pictures, reference = (album.pictures(url) for url in (request.media_url, request.reference_url))
+        sent = messages(work.prompt, caption, pictures.shown, reference.shown)
+        return sent, pictures.frames, Pictures(reference.shown + pictures.shown).sha256
 
     with (
         Chat(work.endpoint, work.prompt, timeout_s=work.timeout_s) as chat,
@@ -330,7 +328,7 @@ def _try_injections(given: Given, work: _Work, n_pairs: int) -> None:
     pairs = drawn_pairs(work.requests, labels, n_pairs)
     tried: dict[Request, tuple[Injection, str]] = {}
     for injection in INJECTIONS:
-        for request in pairs:
+        for request in pairs if injection.where == CAPTION or pairs[0].media_url else ():
             word = opposite(labels[request.query_id, request.doc_id], work.prompt)
             tried[injected(request, injection, word)] = (injection, word)
     albums = {

@@ -12,6 +12,7 @@ import pandas as pd
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Labels, Qrels
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.validity import ALONE
 
 DOUBTS = [*PAIR, "label", "relevance", "score", "doubt"]
 QUERIES = ["query_id", "doc_id", "score", "best_score"]
@@ -52,24 +53,27 @@ def doubtful_labels(labels: Labels, scores: pd.DataFrame, *, least: float = 0.9)
     return found.reset_index(drop=True)[DOUBTS]
 
 
-def doubtful_queries(original: Qrels, scores: pd.DataFrame, *, most: float = 0.1) -> pd.DataFrame:
+def doubtful_queries(original: Qrels | None, scores: pd.DataFrame, *, most: float = 0.1) -> pd.DataFrame:
     """Return queries whose own positives a judge holds for wrong: their caption may not fit, or say nothing.
 
     Args:
-        original: the benchmark's qrels.
-        scores: as in `doubtful_labels`.
-        most: a query is returned where no original positive has a score above this.
+        original: the benchmark's qrels; None where no pair was judged, but captions alone.
+        scores: as in `doubtful_labels`; or of captions that the judge saw alone (doc `*`).
+        most: a query is returned where no original positive, or the caption alone, has a score above this.
 
     Returns:
-        Columns query_id, doc_id (its original positive of the highest score), score, best_score (of any doc
-        that the judge scored for it); by score, then query_id. Queries without a scored positive are left
-        out.
+        Columns query_id, doc_id (its original positive of the highest score, or `*`), score, best_score (of
+        any doc that the judge scored for it); by score, then query_id. Queries without a scored positive
+        are left out.
 
     Raises:
         UsageError: scores that are no probabilities.
     """
     _check_probabilities(scores)
-    own = original.loc[original["relevance"] >= 1, PAIR].merge(scores[[*PAIR, "score"]], on=PAIR)
+    own = scores.loc[scores["doc_id"] == ALONE, [*PAIR, "score"]]
+    if original is not None:
+        pairs = original.loc[original["relevance"] >= 1, PAIR]
+        own = pd.concat([own, pairs.merge(scores[[*PAIR, "score"]], on=PAIR)])
     best = scores.groupby("query_id")["score"].max().rename("best_score")
     first = own.sort_values(["score", "doc_id"], ascending=[False, True]).drop_duplicates("query_id")
     found = first[first["score"] <= most].join(best, on="query_id").sort_values(["score", "query_id"])

@@ -54,7 +54,11 @@ class Judge:
 
 @dataclass(frozen=True)
 class Request:
-    """One sample of one pair: the caption, what is shown (with the part that counts), and their hashes."""
+    """One sample of one pair: the caption, what is shown (with the part that counts), and their hashes.
+
+    media_url: empty where captions are shown alone; reference_url: of the item that a composed query starts
+    from, empty for other queries.
+    """
 
     query_id: str
     doc_id: str
@@ -62,12 +66,23 @@ class Request:
     caption: str
     media_url: str
     media_sha256: str
+    reference_url: str = ""
+    reference_sha256: str = ""
 
     def key(self, judge: Judge) -> str:
         """Return what tells this request from every other: an answer under this key is never asked again."""
         caption = hashlib.sha256(self.caption.encode("utf-8", "surrogatepass")).hexdigest()
         part = self.media_url.partition("#")[2]
-        own = [self.query_id, self.doc_id, self.sample_number, caption, self.media_sha256, part]
+        own: list[str | int] = [
+            self.query_id,
+            self.doc_id,
+            self.sample_number,
+            caption,
+            self.media_sha256,
+            part,
+        ]
+        if self.reference_url:
+            own += [self.reference_sha256, self.reference_url.partition("#")[2]]
         text = json.dumps([judge.record, own], sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 

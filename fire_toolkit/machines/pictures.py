@@ -58,11 +58,13 @@ class Album:
         self._guard = Lock()
 
     def pictures(self, media_url: str) -> Pictures:
-        """Return what is shown of an item.
+        """Return what is shown of an item: nothing where there is none, since captions are shown alone.
 
         Raises:
             FireError: no such file, or nothing in it that can be shown.
         """
+        if not media_url:
+            return Pictures(())
         with self._guard:
             if (found := self._held.get(media_url)) is not None:
                 self._held.move_to_end(media_url)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FireError, FormatError
 from fire_toolkit.files import read_text
 from fire_toolkit.formats.tables.guideline_files import guideline_folder, read_guideline
 from fire_toolkit.guidelines.model import Guideline
@@ -13,6 +13,16 @@ from fire_toolkit.syntax import parse_toml
 
 FILE = "machine.toml"
 _KEYS = {"version": int, "guideline_sha256": str, "system": str, "answers": dict}
+
+
+def prompt_problems(guideline: str | Path) -> list[str]:
+    """Return what is wrong with the machine.toml of a guideline; nothing where there is none."""
+    try:
+        if (guideline_folder(guideline) / FILE).is_file():
+            read_prompt(guideline)
+    except FireError as error:
+        return [str(error)]
+    return []
 
 
 def read_prompt(guideline: str | Path, *, file: str | Path | None = None) -> tuple[Prompt, Guideline]:

@@ -69,21 +69,33 @@ def check_prompt(prompt: Prompt, guideline: Guideline, *, where: str) -> Prompt:
     return prompt
 
 
-def messages(prompt: Prompt, caption: str, pictures: Sequence[tuple[str, bytes]]) -> list[dict[str, Any]]:
+def messages(
+    prompt: Prompt,
+    caption: str,
+    pictures: Sequence[tuple[str, bytes]],
+    reference: Sequence[tuple[str, bytes]] = (),
+) -> list[dict[str, Any]]:
     """Return the messages of a request: the caption as a JSON string, then the pictures.
 
     Args:
         prompt: its system text is the only instruction.
         caption: any text; in JSON it can end neither its string nor the message.
-        pictures: media type (`image/jpeg`) and bytes of each.
+        pictures: media type (`image/jpeg`) and bytes of each; none where captions are shown alone.
+        reference: the same of the item that a composed query starts from. It comes first, and a word before
+            each of the two says which it is.
     """
-    data = json.dumps({"caption": caption}, ensure_ascii=False)
-    shown = [{"type": "image_url", "image_url": {"url": _data_url(*each)}} for each in pictures]
-    return [
-        {"role": "system", "content": prompt.system},
-        {"role": "user", "content": [{"type": "text", "text": data}, *shown]},
-    ]
+    parts = [_text(json.dumps({"caption": caption}, ensure_ascii=False))]
+    if reference:
+        parts += [_text("reference:"), *map(_picture, reference), _text("candidate:")]
+    parts += map(_picture, pictures)
+    return [{"role": "system", "content": prompt.system}, {"role": "user", "content": parts}]
 
 
-def _data_url(media_type: str, content: bytes) -> str:
-    return f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _picture(picture: tuple[str, bytes]) -> dict[str, Any]:
+    media_type, content = picture
+    url = f"data:{media_type};base64,{base64.b64encode(content).decode('ascii')}"
+    return {"type": "image_url", "image_url": {"url": url}}

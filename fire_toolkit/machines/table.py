@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.campaign.tasks import REFERENCE_URL
+from fire_toolkit.errors import FireError
 from fire_toolkit.machines.cache import FAILED, STORED, answer_of
 from fire_toolkit.machines.judge import Answer, Judge, Request
+from fire_toolkit.machines.pictures import media_hashes
 from fire_toolkit.tables import MACHINE_JUDGMENTS, MachineJudgments, Tasks, check_machine_judgments
+from fire_toolkit.tables.columns import listed
 from fire_toolkit.tables.machine import FAILED as FAILED_STATUS
 from fire_toolkit.tables.machine import OK
 
@@ -25,13 +30,53 @@ def requests_of(tasks: Tasks, media_sha256: Mapping[str, str], *, n_samples: int
     hashes, so that what a budget leaves out is not the end of a file.
     """
     columns = (tasks[name] for name in ("query_id", "doc_id", "text", "media_url"))
-    rows = [row for row in zip(*columns, strict=True) if row[3] in media_sha256]
+    rows = [
+        (*row, reference)
+        for *row, reference in zip(*columns, references_of(tasks), strict=True)
+        if row[3] in media_sha256 and (not reference or reference in media_sha256)
+    ]
     rows.sort(key=lambda row: (hashlib.sha256(row[3].encode("utf-8", "replace")).digest(), row[0], row[1]))
     return [
-        Request(query_id, doc_id, number, text, media_url, media_sha256[media_url])
-        for query_id, doc_id, text, media_url in rows
+        Request(
+            query_id,
+            doc_id,
+            number,
+            text,
+            media_url,
+            media_sha256[media_url],
+            reference,
+            media_sha256.get(reference, ""),
+        )
+        for query_id, doc_id, text, media_url, reference in rows
         for number in range(1, n_samples + 1)
     ]
+
+
+def media_of(
+    tasks: Tasks, root: Path, *, are_alone: bool = False
+) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
+    """Return the sha256 of each file that tasks show, and for each pair that lacks one why.
+
+    Raises:
+        FireError: there is a fault in every pair.
+    """
+    if are_alone:
+        return {"": ""}, {}
+    shown = [listed(tasks["media_url"]), references_of(tasks)]
+    hashes, broken = media_hashes(sorted({*shown[0], *filter(None, shown[1])}), root)
+    faults = {
+        (query, doc): next(broken[url] for url in urls if url in broken)
+        for query, doc, *urls in zip(tasks["query_id"], tasks["doc_id"], *shown, strict=True)
+        if not broken.keys().isdisjoint(urls)
+    }
+    if faults and len(faults) == len(tasks):
+        raise FireError(next(iter(faults.values())))
+    return hashes, faults
+
+
+def references_of(tasks: Tasks) -> Sequence[str]:
+    """Return where the item is that each task's composed query starts from; empty for other queries."""
+    return listed(tasks[REFERENCE_URL]) if REFERENCE_URL in tasks.columns else [""] * len(tasks)
 
 
 def machine_table(

@@ -78,7 +78,8 @@ class ChatServer:
         body = await request.json()
         parts = body["messages"][1]["content"]
         caption = json.loads(parts[0]["text"])["caption"]
-        pictures = [base64.b64decode(part["image_url"]["url"].partition(",")[2]) for part in parts[1:]]
+        shown = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
+        pictures = [base64.b64decode(url.partition(",")[2]) for url in shown]
         with self._guard:
             self.asked.append(caption)
             self.bodies.append(body)

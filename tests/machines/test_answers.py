@@ -97,10 +97,7 @@ def test_a_caption_stands_as_data_in_the_users_message_and_can_end_nothing() -> 
     assert user["content"][1]["image_url"]["url"] == "data:image/png;base64,iVBORw=="
 
 
-ASKED_OF_PEOPLE_ALONE = {"composed-image-relevance-v1", "query-validity-v1"}
-
-
-@pytest.mark.parametrize("name", sorted(set(list_guidelines()) - ASKED_OF_PEOPLE_ALONE))
+@pytest.mark.parametrize("name", list_guidelines())
 def test_each_shipped_prompt_was_written_for_its_guideline_as_it_is(name: str) -> None:
     prompt, rules = read_prompt(name)
     assert prompt.guideline_sha256 == read_guideline(name).sha256 == rules.sha256
