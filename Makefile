@@ -56,11 +56,21 @@ pictures: $(VENV)/.dev
 loaders: $(VENV)/.dev
 	$(BIN)/python tests/check_loaders.py .venv-loaders
 
+# Objects of a store, read from a server that speaks S3, in an environment of its own (moto brings some 50 packages).
+.PHONY: stores
+stores: .venv-stores/.ready
+	.venv-stores/bin/pytest -n 0 tests/test_stores.py
+
+.venv-stores/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-stores
+	.venv-stores/bin/pip --quiet install -c constraints.txt -e '.[stores]' 'moto[server]' hypothesis pytest pytest-xdist
+	touch $@
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) .venv-loaders $(DEMO) dist build site
+	rm -rf $(VENV) .venv-loaders .venv-stores $(DEMO) dist build site
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else f"Python 3.11 or newer is needed, found {sys.version.split()[0]}: make PYTHON=python3.12 ...")'

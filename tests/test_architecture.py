@@ -125,7 +125,17 @@ def test_what_people_are_shown_and_say_knows_no_machine(path: Path) -> None:
 
 
 def test_every_room_has_its_place() -> None:
-    edges = {"files", "syntax", "formats", "workspace", "labelstudio", "media", "campaign", "serving"}
+    edges = {
+        "files",
+        "stores",
+        "syntax",
+        "formats",
+        "workspace",
+        "labelstudio",
+        "media",
+        "campaign",
+        "serving",
+    }
     edges |= {"folder", "machines", "pages", "report", "elsewhere"}
     placed = BASE | set(STAGES) | edges | {"arguments", "cli", "demo", "__init__", "__main__"}
     assert {room(path) for path in MODULES} <= placed

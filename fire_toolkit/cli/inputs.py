@@ -20,9 +20,10 @@ from fire_toolkit.cli.common import (
 )
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.progress_line import Progress
-from fire_toolkit.cli.streams import as_file, own_name
+from fire_toolkit.cli.streams import as_file, in_own_names, own_name
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import STDIN
+from fire_toolkit.stores import is_address
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +115,7 @@ class Inputs:
             return path
         file = as_file(path)
         if file.is_file() and file.stat().st_size >= _LARGE_BYTES:
-            self._line(f"working on {path} …")
+            self._line(f"working on {own_name(path)} …")
         is_own = path == file and path.is_file()
         self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
         return file
@@ -128,10 +129,11 @@ class Inputs:
         from fire_toolkit.files import sha256_of
 
         name = own_name(path)
-        if name == str(path) and sha256 is None:
+        if (name == str(path) or is_address(name)) and sha256 is None:
             self.use(path)
         else:
-            self.hashes[_name_in_manifest(Path(name))] = sha256 or sha256_of(path)
+            named = path if is_address(name) else Path(name)
+            self.hashes[_name_in_manifest(named)] = sha256 or sha256_of(path)
 
     def write(
         self,
@@ -155,7 +157,8 @@ class Inputs:
             raise UsageError(f"{out}: is a file, expected a folder to write {', '.join(contents)} into")
         if not is_folder and out.is_dir():
             raise UsageError(f"{out}: is a folder, expected the name of a file")
-        manifest = Manifest(stage, __version__, dict(parameters), self.hashes, counts=dict(counts or {}))
+        told = {name: _as_typed(value) for name, value in parameters.items()}
+        manifest = Manifest(stage, __version__, told, self.hashes, counts=dict(counts or {}))
         files = {folder / name: _as_text(name, content) for name, content in contents.items()}
         write_stage(files, manifest, at=manifest_path(out, is_folder=is_folder))
         if workspace := current_workspace():
@@ -186,11 +189,20 @@ def _spelling(name: str) -> str:
 
 def _name_in_manifest(path: Path) -> str:
     """Return `path` from the workspace's folder when it lies in one, else as it was given."""
+    if is_address(name := own_name(path)):
+        return name
     workspace = current_workspace()
     absolute = Path.cwd() / path
     if workspace and absolute.is_relative_to(workspace.root):
         return absolute.relative_to(workspace.root).as_posix()
     return path.as_posix()
+
+
+def _as_typed(value: Any) -> Any:
+    """Return a parameter in which the copy of a pipe or of a store's object has the name that was typed."""
+    if isinstance(value, list | tuple):
+        return [_as_typed(each) for each in value]
+    return in_own_names(value) if isinstance(value, str) else value
 
 
 def _as_text(name: str, content: pd.DataFrame | str | bytes) -> str | bytes:

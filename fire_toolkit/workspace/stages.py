@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from fire_toolkit.errors import FireError
+from fire_toolkit.stores import is_address
 from fire_toolkit.workspace.config import BY_GUIDELINE, Workspace
 from fire_toolkit.workspace.hashes import kept_hashes
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
@@ -278,7 +279,7 @@ def _changed_inputs(
     found = {name: NEW for name in now if name not in manifest.inputs}
     for name, wanted in manifest.inputs.items():
         path = workspace.root / name
-        if name in stage.recalls:
+        if name in stage.recalls or is_address(name):
             continue
         if not path.is_file():
             found[name] = GONE
@@ -305,4 +306,6 @@ def _awaited_labels(manifest: Manifest, workspace: Workspace, hash_of: _Hash) ->
 
 
 def _counts(manifest: Manifest) -> str:
-    return ", ".join(f"{name} {n:,}" for name, n in manifest.counts.items() if isinstance(n, int))
+    counts = ", ".join(f"{name} {n:,}" for name, n in manifest.counts.items() if isinstance(n, int))
+    away = [name for name in manifest.inputs if is_address(name)]
+    return f"{counts}; {_in_words(away)}: in a store, not looked at again" if away else counts
