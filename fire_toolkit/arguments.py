@@ -19,6 +19,7 @@ import pandas as pd
 from fire_toolkit import tables
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.results import Result, made_in_words, show_basis
 from fire_toolkit.tables.checks import TableSpec, check_table
 from fire_toolkit.tables.columns import are_in_order
 
@@ -60,10 +61,22 @@ def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             raise TypeError(f"{name}: {error}") from None
         for parameter, value in given.arguments.items():
             given.arguments[parameter] = _argument(value, takes[parameter], f"{name}: {parameter}")
-        return function(*given.args, **given.kwargs)
+        found = function(*given.args, **given.kwargs)
+        _show_bases(found, name, given.arguments)
+        return found
 
     with_checks.__module__, with_checks.__qualname__ = "fire_toolkit", name
     return with_checks
+
+
+def _show_bases(found: Any, name: str, given: Mapping[str, Any]) -> None:
+    """Have notebooks show what each table of a result rests on; tables that were given stay as they are."""
+    parts = tuple(found) if isinstance(found, Result) and isinstance(found, tuple) else (found,)
+    tables_found = [part for part in parts if isinstance(part, pd.DataFrame)]
+    inputs = {id(value) for value in given.values()}
+    for table in tables_found:
+        if id(table) not in inputs:
+            show_basis(table, made_in_words(name, given))
 
 
 def _argument(value: Any, takes: str, where: str) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, cast
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 DRAWN = {"table": "simple", "latex": "latex_booktabs", "markdown": "pipe", "html": "html"}
 _BOLD = {"latex": ("\\textbf{", "}"), "markdown": ("**", "**"), "html": ("<b>", "</b>")}
 _MOST_ROWS = 60
+_LONGEST_WORDS = 60  # characters of an argument that are shown
 _BEGIN, _END = "\ue000", "\ue001"  # stand for the marks of bold text while a table is drawn
 
 
@@ -98,13 +101,67 @@ def _part_in_words(name: str, part: object) -> str:
     table = cast("pd.DataFrame", part)
     counted = {key: what for key, what in _COUNTED.items() if key in table.columns and len(table)}
     counts = ", ".join(f"{table[key].nunique():,} {what}" for key, what in counted.items())
-    return f"{name}: {len(table):,} rows" + (f" ({counts})" if counts else "")
+    return f"{name}: {_rows(table)}" + (f" ({counts})" if counts else "")
 
 
 def shown_html(table: str, notes: Sequence[object]) -> str:
     """Return a table's HTML and the notes below it, whose text is escaped."""
     items = "".join(f"<li>{html.escape(str(note))}</li>" for note in notes)
     return table + (f"<ul>{items}</ul>" if items else "")
+
+
+def show_basis(table: pd.DataFrame, made: str) -> None:
+    """Have a notebook say below a table what it rests on: how it was made, and what it holds.
+
+    The table stays a plain frame: only this object shows it. What is filtered, copied, merged or unpickled
+    from it is another table, of which the words might be wrong, and is shown as pandas does.
+    """
+    itself = weakref.ref(table)  # the frame must not hold itself in memory
+
+    def shown() -> str:
+        own = itself()
+        if own is None:
+            return ""
+        basis = f"rests on: {made}; {_part_in_words('table', own)}"
+        of_pandas: Any = type(own)
+        return shown_html(of_pandas._repr_html_(own) or "", [basis])
+
+    object.__setattr__(table, "_repr_html_", shown)
+
+
+def made_in_words(name: str, given: Mapping[str, object]) -> str:
+    """Return how a function was called: the tables it was given by their sizes, files by their names.
+
+    Examples:
+        >>> made_in_words("read_qrels", {"path": PurePath("collection/qrels.txt"), "grades": {"yes": 1}})
+        'read_qrels (path qrels.txt, grades of 1)'
+    """
+    words = [told for each, value in given.items() if (told := _given_in_words(each, value))]
+    return f"{name} ({', '.join(words)})" if words else name
+
+
+def _given_in_words(name: str, value: object) -> str:
+    """Return an argument in a few words; empty for what says nothing."""
+    if isinstance(value, bool | int | float):
+        return f"{name} {value}"
+    if isinstance(value, str | PurePath):
+        return f"{name} {_short(PurePath(value).name if isinstance(value, PurePath) else value)}"
+    if hasattr(value, "columns"):
+        return f"{name} of {_rows(cast('pd.DataFrame', value))}"
+    parts = value.values() if isinstance(value, Mapping) else value
+    if not isinstance(parts, Collection) or not len(parts):
+        return ""
+    if all(isinstance(each, str) for each in parts):
+        return f"{name} {_short(', '.join(map(str, parts)))}"
+    return f"{name} of {len(parts):,}"
+
+
+def _rows(table: pd.DataFrame) -> str:
+    return f"{len(table):,} row{'' if len(table) == 1 else 's'}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_WORDS else f"{text[:_LONGEST_WORDS]} …"
 
 
 def drawn_table(table: pd.DataFrame, form: str, digits: int) -> str:

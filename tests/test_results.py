@@ -1,6 +1,10 @@
 """Results of several parts have one shape: names, an order, a main table, notes; and a form for papers."""
 
+import copy
+import gc
 import html
+import pickle
+import weakref
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -64,7 +68,7 @@ def test_every_result_has_a_table_notes_and_a_form_for_papers(name: str) -> None
     assert page.startswith("<table>")
     assert page.count("<li>") >= len(result.notes) + 1
     assert f"<li>rests on: {html.escape(result.basis)}</li>" in page
-    assert f"{result._fields[0]}: {len(first):,} rows" in result.basis
+    assert f"{result._fields[0]}: {len(first):,} row" in result.basis
 
 
 def test_a_notebook_says_what_a_result_rests_on() -> None:
@@ -181,3 +185,77 @@ def test_runs_can_be_rows(command: tuple[str, ...]) -> None:
 def test_an_old_name_works_and_says_the_new_one() -> None:
     with pytest.warns(DeprecationWarning, match="honest_scores is now called scores_with_uncertainty"):
         assert fire.honest_scores is fire.scores_with_uncertainty
+
+
+JUDGMENTS = fire.read_judgments(SAMPLE / "judgments.csv").judgments
+
+
+def tables() -> dict[str, pd.DataFrame]:
+    """A table of each public function that returns one plain."""
+    guideline = fire.read_guideline("caption-relevance-v1")
+    labels = fire.resolve(JUDGMENTS, grades=guideline.grades).labels
+    return {
+        "agreement_table": fire.agreement_table(JUDGMENTS),
+        "annotator_matrix": fire.annotator_matrix(JUDGMENTS),
+        "annotator_profiles": fire.annotator_profiles(JUDGMENTS, grades=guideline.grades),
+        "leave_one_out": fire.leave_one_out(JUDGMENTS),
+        "read_qrels": fire.read_qrels(str(SAMPLE / "qrels.txt")),
+        "read_run": fire.read_run(SAMPLE / "runs/fused.run"),
+        "run_from_matrix": RUNS[0],
+        "resolve": labels,
+        "pool_runs": fire.pool_runs(RUNS, depth=2).sources,
+        "score_curves": fire.score_curves(RUNS, QRELS),
+    }
+
+
+@pytest.mark.parametrize(("name", "table"), tables().items(), ids=lambda value: str(value)[:20])
+def test_a_notebook_says_what_a_table_rests_on(name: str, table: pd.DataFrame) -> None:
+    page = table._repr_html_()
+    assert page.startswith(pd.DataFrame(table)._repr_html_())
+    assert f"<li>rests on: {name} (" in page
+    assert f"; table: {len(table):,} row" in page
+
+
+def test_the_words_say_what_was_given_and_no_folder() -> None:
+    made = [
+        fire.agreement_table(JUDGMENTS),
+        fire.read_qrels(SAMPLE / "qrels.txt"),
+        fire.run_from_matrix([[1.0]], ["1"], ["a"], "<script>"),
+    ]
+    shown, read, hostile = (table._repr_html_() for table in made)  # type: ignore[operator]
+    assert f"rests on: agreement_table (judgments of {len(JUDGMENTS):,} rows" in shown
+    assert "rests on: read_qrels (path qrels.txt); table: 100 rows (100 queries" in read
+    assert "run_id &lt;script&gt;" in hostile
+    assert "<script>" not in hostile
+
+
+def test_a_table_stays_a_plain_frame_and_what_is_made_of_it_says_nothing() -> None:
+    table = fire.read_qrels(SAMPLE / "qrels.txt")
+    assert type(table) is pd.DataFrame
+    plain = pd.read_csv(SAMPLE / "qrels.txt", sep=" ", header=None, dtype=str)
+    same = pd.DataFrame({"query_id": plain[0], "doc_id": plain[2]})
+    for left, right in ((table[["query_id", "doc_id"]], same), (same, table[["query_id", "doc_id"]])):
+        pd.testing.assert_frame_equal(left, right, check_dtype=False)
+    made = [table.copy(), table[:3], copy.deepcopy(table), pickle.loads(pickle.dumps(table))]
+    assert ["rests on" in each._repr_html_() for each in made] == [False] * 4
+    pd.testing.assert_frame_equal(made[-1], table)
+    assert table.attrs == {}
+
+
+def test_a_table_is_let_go_when_nobody_holds_it() -> None:
+    table = fire.run_from_matrix([[1.0]], ["1"], ["a"], "one")
+    gone = weakref.ref(table)
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        del table
+        assert gone() is None
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def test_a_table_that_was_given_is_not_changed() -> None:
+    given = check_qrels(pd.DataFrame({"query_id": ["1"], "doc_id": ["a"], "relevance": 1}))
+    fire.augment_qrels(given, LABELS[:0])
+    assert "_repr_html_" not in vars(given)
