@@ -6,7 +6,6 @@ import html
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -133,7 +132,8 @@ def made_in_words(name: str, given: Mapping[str, object]) -> str:
     """Return how a function was called: the tables it was given by their sizes, files by their names.
 
     Examples:
-        >>> made_in_words("read_qrels", {"path": PurePath("collection/qrels.txt"), "grades": {"yes": 1}})
+        >>> from pathlib import Path
+        >>> made_in_words("read_qrels", {"path": Path("collection/qrels.txt"), "grades": {"yes": 1}})
         'read_qrels (path qrels.txt, grades of 1)'
     """
     words = [told for each, value in given.items() if (told := _given_in_words(each, value))]
@@ -144,8 +144,8 @@ def _given_in_words(name: str, value: object) -> str:
     """Return an argument in a few words; empty for what says nothing."""
     if isinstance(value, bool | int | float):
         return f"{name} {value}"
-    if isinstance(value, str | PurePath):
-        return f"{name} {_short(PurePath(value).name if isinstance(value, PurePath) else value)}"
+    if isinstance(value, str) or hasattr(value, "__fspath__"):
+        return f"{name} {_short(str(getattr(value, 'name', value)))}"
     if hasattr(value, "columns"):
         return f"{name} of {_rows(cast('pd.DataFrame', value))}"
     parts = value.values() if isinstance(value, Mapping) else value
