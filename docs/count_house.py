@@ -10,6 +10,7 @@ import io
 import tokenize
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -30,18 +31,25 @@ def room(path: Path) -> str:
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
-def imports(path: Path) -> set[str]:
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return the nodes of a module's syntax tree."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Return the dotted names that a module imports anywhere, also inside functions."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+    return frozenset(found)
 
 
-def rooms_of(names: set[str]) -> set[str]:
+def rooms_of(names: frozenset[str]) -> set[str]:
     """Return the rooms of this package among imported names."""
     rooms = {name.split(".")[1] for name in names if name.startswith(f"{PACKAGE.name}.")}
     return {name for name in rooms if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()}
@@ -59,7 +67,7 @@ def rooms_below() -> dict[str, set[str]]:
 def modules_below() -> dict[str, set[str]]:
     """Return the modules that each module imports."""
     known = modules()
-    return {name: (imports(path) & known.keys()) - {name} for name, path in known.items()}
+    return {name: {*(imports(path) & known.keys())} - {name} for name, path in known.items()}
 
 
 def floors_of(below: Mapping[str, set[str]]) -> dict[str, int]:
@@ -75,7 +83,7 @@ def floors_of(below: Mapping[str, set[str]]) -> dict[str, int]:
 def definitions() -> Iterator[tuple[Path, Definition]]:
     """Yield every function, method and class with the path of its module."""
     for path in modules().values():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, Definition):
                 yield path, node
 
@@ -92,7 +100,7 @@ def count_lines(path: Path) -> tuple[int, int]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     held = [token for token in tokens if token.string.strip() and token.type != tokenize.COMMENT]
     code = {line for token in held for line in range(token.start[0], token.end[0] + 1)}
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(path):
         if isinstance(node, ast.Module | Definition) and ast.get_docstring(node) is not None:
             code -= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     return text.count("\n"), len(code)

@@ -102,6 +102,7 @@ def shared_once(given: Given, labels: Labels) -> SharedOnce:
         return SharedOnce(labels)
     file = path.with_name(FILE)
     pairs = check_table(JUDGED_ONCE, read_delimited(given.use(file)), where=str(file))
+    pairs = pairs if given.unusable is None else given.unusable.counted(pairs)
     beside = given.needed("labels").with_name("disputes.csv")
     disputed = given.disputes if beside.is_file() else check_disputes(pairs[PAIR].head(0).assign(reason=""))
     return share_among_alike(labels, pairs, disputed=disputed)

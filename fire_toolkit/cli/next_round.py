@@ -140,10 +140,10 @@ def next_round(
         _ask_marked(given, marked, annotators) if marked else _ask_by(given, str(strategy), annotators)
         return
     asked = _asked(ask, budget, random_share, low_posterior)
-    given.needed("judgments"), given.needed("labels")
     campaign = begun_here()
     if annotators and campaign is None:
         raise click.UsageError("--annotator is for a campaign, and none has begun here; push tasks first")
+    given.needed("judgments"), given.needed("labels")
     design = _design(campaign, policy, is_kept=not dry_run)
     table = given.judgments
     number = next_number(table)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from count_house import nodes
 
 import fire_toolkit
 from fire_toolkit.errors import PluginError, UsageError
@@ -62,7 +63,7 @@ def test_no_file_outside_measures_knows_one_by_name() -> None:
         text = path.read_text(encoding="utf-8")
         if path.is_relative_to(PACKAGE / "measures") or "\nSETTINGS: dict" in text:
             continue
-        words = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
+        words = {node.value for node in nodes(path) if isinstance(node, ast.Constant)}
         names = {word for word in words if isinstance(word, str) and names_a_measure(word)} - OTHER_WORDS
         if names:
             found[path.name] = names
