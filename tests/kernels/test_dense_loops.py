@@ -150,6 +150,16 @@ def test_a_matrix_of_any_kind_is_ranked_alike(
     same(*both_ways(work))
 
 
+def test_a_zero_without_its_sign_is_the_same_score(both_ways: Any) -> None:
+    """Scores that underflow are 0.0 or -0.0, and the loops may keep either."""
+    values = np.array([[0.0, -0.0, 0.0]], dtype=np.float32)
+    for shown in both_ways(
+        lambda: rank_matrix(held("m", values), orientation=QUERIES_COLUMNS, n_queries=3, docs=["d"], depth=1)
+    ):
+        assert shown.anomalies.duplicates == 2
+        assert not np.signbit(shown.score).any()
+
+
 def test_a_small_matrix_does_not_load_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden() -> bool:
         raise AssertionError("loaded")

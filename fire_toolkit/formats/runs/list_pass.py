@@ -65,7 +65,7 @@ def rank_lists(
     is_positive = is_positive[~flooded]
     _count_ties(run, anomalies, is_positive, depth)
     query, doc = (np.asarray(run[name].cat.codes, dtype=np.int64) for name in ("query_id", "doc_id"))
-    ranked = Ranked(query, doc, run["rank"].to_numpy(), run["score"].to_numpy(), anomalies)
+    ranked = Ranked(query, doc, run["rank"].to_numpy(), run["score"].to_numpy() + 0.0, anomalies)
     count_duplicates(ranked, depth)
     kept = (run["rank"].to_numpy() <= depth + spare) | is_positive | are_among(run, others)
     return check_run(run[kept], where=str(path)), anomalies

@@ -148,7 +148,8 @@ def ranked_of(parts: list[tuple[Array, ...]], anomalies: ScoreAnomalies, depth: 
     pieces = [list(column) for column in zip(*parts, strict=True)]
     parts.clear()
     query, doc, rank = (np.concatenate(pieces.pop(0), dtype=np.int64) for _ in range(3))
-    ranked = Ranked(query, doc, rank, np.concatenate(pieces.pop(), dtype=np.float64), anomalies)
+    score = np.concatenate(pieces.pop(), dtype=np.float64) + 0.0  # -0.0 is 0.0, whichever was kept
+    ranked = Ranked(query, doc, rank, score, anomalies)
     count_duplicates(ranked, depth)
     return ranked
 
