@@ -683,6 +683,7 @@ def after_a_full_disk_at_each_write(
         yield folder
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_any_write_of_a_push_doubles_and_misses_nothing(
     server: FakeServer, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,6 +164,7 @@ def test_tasks_of_other_pairs_are_not_sent_in_the_name_of_a_round(
     assert "note: tasks/tasks.json has other pairs than round 1, which has begun; it is not sent" in words
 
 
+@pytest.mark.slow
 def test_killed_at_any_request_of_an_update_the_next_push_goes_on(
     fire: Fire, site: Path, server: FakeServer
 ) -> None:

@@ -105,6 +105,7 @@ def test_near_duplicates_leave_equal_captions_out() -> None:
     assert (near.is_exact, near.n_compared, near.n_unchecked) == (True, 3, 0)
 
 
+@pytest.mark.slow
 def test_near_duplicates_by_min_hashing_are_those_of_all_pairs() -> None:
     texts = {
         f"q{n}": f"item {n * 7919 % 1000:03d} stands on shelf {n * 104729 % 997} alone" for n in range(90)

@@ -208,6 +208,7 @@ def test_headers_of_arrays(folder: Path, header: bytes, said: str) -> None:
     assert said in refuse(folder / "m.npy")
 
 
+@pytest.mark.slow
 def test_zip_bombs(folder: Path) -> None:
     n_bytes = 300 << 20  # of zeros, which pack to a thousandth
     with (

@@ -139,6 +139,7 @@ def test_what_no_run_has_is_refused(tmp_path: Path, columns: dict[str, list[obje
         list(open_native_run(path).blocks())
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_is_noticed_or_changes_nothing(tmp_path: Path) -> None:
     path = stored(tmp_path, make_run(6))
     raw, expected = path.read_bytes(), read_run(path)

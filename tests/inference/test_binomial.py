@@ -47,6 +47,7 @@ def test_mcnemar_is_the_two_sided_binomial_test() -> None:
     assert mcnemar(3, 11) == mcnemar(11, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [0.2, 0.55, 0.9])
 def test_exact_limits_cover_what_they_say(p: float) -> None:
     """Exact sums over all outcomes, no simulation: 1,000 queries; Wilson's lie at 95% on average."""

@@ -68,6 +68,7 @@ def test_clusters_are_flipped_together() -> None:
     assert sign_flip_p(d, clusters=clusters, n_resamples=20_000)[0] == pytest.approx(2 / 16, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["continuous", "discrete"])
 def test_a_true_null_is_rejected_in_4_to_6_percent(kind: str) -> None:
     rng = np.random.default_rng(5)

@@ -161,6 +161,7 @@ def test_similarity_is_compared_between_solved_and_unsolved(make_world: MakeWorl
         by_similarity(world.runs, world.original, augmented, similarity.iloc[1:])
 
 
+@pytest.mark.slow
 def test_a_permutation_p_is_uniform_without_a_difference() -> None:
     rng = np.random.default_rng(0)
     p = [

@@ -319,6 +319,7 @@ def answered(pool: pd.DataFrame, truth: set[Pair]) -> Any:
     return pairs.assign(relevance=[int(pair in truth) for pair in pairs.itertuples(index=False, name=None)])
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(worlds, truths)
 def test_move_to_front_one_answer_at_a_time_is_the_published_method(lists: Lists, truth: set[Pair]) -> None:
@@ -336,6 +337,7 @@ def test_move_to_front_one_answer_at_a_time_is_the_published_method(lists: Lists
         labels = answered(pool, truth)
 
 
+@pytest.mark.slow
 @settings(max_examples=8)
 @given(worlds, truths, st.integers(2, 3), st.integers(4, 9))
 def test_move_to_front_in_batches_ends_at_the_budget_and_never_loses_a_pair(
