@@ -25,6 +25,7 @@ from fire_toolkit.inference.horvitz import Sampled
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.prediction_powered import (
     KNOWN,
+    Interval,
     ScoredPairs,
     powered_micro_recall,
     powered_precision,
@@ -50,8 +51,7 @@ def estimate_by_design(
     parts = (joined, before, after, design, measures)
     if design.sample is None:
         return estimate_scores(*parts, confidence=confidence)
-    draws: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed, "clusters": clusters}
-    return estimate_with_judge(*parts, confidence=confidence, **draws)
+    return estimate_with_judge(*parts, Interval(confidence, n_resamples, seed, clusters))
 
 
 def estimate_with_judge(
@@ -60,7 +60,7 @@ def estimate_with_judge(
     after: CodedQrels,
     design: Design,
     measures: Sequence[Measure],
-    **options: Any,
+    interval: Interval,
 ) -> Estimated:
     """Return for each run and measure what it is estimated to be by labels of all pairs that could be drawn.
 
@@ -70,7 +70,7 @@ def estimate_with_judge(
         design: with a machine judge's sample. Labels of pairs that it did not draw, such as those that came
             in the judge's order, are not read; original positives are known.
         measures: any; those for which no estimate is sound are refused with the reason.
-        options: confidence, n_resamples, seed and clusters, as in `powered_precision`.
+        interval: for these queries, or beyond.
 
     Returns:
         P@k by `powered_precision`, and R@k as a ratio of totals in a note. A run that may share a backbone
@@ -98,7 +98,7 @@ def estimate_with_judge(
             for run_id, top in tops.items()
         }
         of_measure = why_not_by_pairs(measure, deepest, 0.0)
-        size: dict[str, Any] = {"k": measure.depth or 1} | options
+        size: dict[str, Any] = {"k": measure.depth or 1, "interval": interval}
         for run_id, top in tops.items():
             why = of_measure or why_not[run_id]
             found = _refused(why) if why else powered_precision(pairs, top, **size)
@@ -107,7 +107,7 @@ def estimate_with_judge(
             if not why and run_id in design.shared:
                 alone = powered_precision(pairs.without_judge(), top, **size)
                 notes.append(_with_and_without(measure, run_id, judge, found, alone, design.shared[run_id]))
-        notes += _totals(measure, pairs, tops, why_not, deepest, options)
+        notes += _totals(measure, pairs, tops, why_not, deepest, interval)
     n_strata = sample["stratum"].nunique()
     basis = (
         f"of the depth-{deepest} union; {n_labels:,} labels of pairs drawn at random in {n_strata} strata by "
@@ -172,14 +172,16 @@ def _totals(
     tops: Mapping[str, Bools],
     why_not: Mapping[str, str],
     deepest: int,
-    options: Mapping[str, Any],
+    interval: Interval,
 ) -> Iterator[str]:
     """Yield R@k as a ratio of totals, in words."""
     is_total = measure.definition.key in ESTIMATED_BY_TOTALS and not measure.condensed
     if not is_total or (measure.depth or 0) > deepest:
         return
     found = {
-        run_id: _refused(why_not[run_id]) if why_not[run_id] else powered_micro_recall(pairs, top, **options)
+        run_id: _refused(why)
+        if (why := why_not[run_id])
+        else powered_micro_recall(pairs, top, interval=interval)
         for run_id, top in tops.items()
     }
     yield describe_totals(measure, found)

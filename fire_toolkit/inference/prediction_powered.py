@@ -6,6 +6,7 @@ how well it separates. C@k is no sum over pairs: it is not estimated here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -15,11 +16,12 @@ from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import TableError
 from fire_toolkit.inference.binomial import check_confidence
 from fire_toolkit.inference.horvitz import LEAST_DRAWN, Sampled
-from fire_toolkit.inference.intervals import bootstrap_means, percentiles
-from fire_toolkit.inference.student import t_quantile
+from fire_toolkit.inference.intervals import bootstrap_means
+from fire_toolkit.inference.student import share_limits
+from fire_toolkit.tables.designs import SUREST
 
 KNOWN = -1  # the stratum of pairs whose relevance is known without a draw
-_MOST_FREEDOM = 1000.0  # from where on Student's t is the normal distribution
+_MOST_BY_CHANCE = 3  # misses that a sample without any leaves possible: the rule of three
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +68,49 @@ class ScoredPairs:
 class Powered(NamedTuple):
     """The estimate of a total: what it is of each query, its variance, and the weight λ of the judge.
 
-    freedom: degrees of freedom of the variance, by Satterthwaite.
+    wide: the variance that intervals are made of, see `_widened`; freedom: its degrees of freedom.
     """
 
     values: Floats
     variance: float
+    wide: float
     freedom: float
     trust: float
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """Which interval an estimate gets.
+
+    confidence: strictly between 0 and 1. n_resamples, seed: of the bootstrap over queries, for claims beyond
+    these queries; 0: the interval is for these queries. clusters: (n_queries,) codes, where whole clusters of
+    queries are drawn.
+    """
+
+    confidence: float = 0.95
+    n_resamples: int = 0
+    seed: int = 0
+    clusters: Ints | None = None
+
+    def around(self, estimate: float, total: Powered, size: float, parts: Sequence[Floats]) -> Sampled:
+        """Return an estimate with its interval.
+
+        Args:
+            total: whose variance over size² is the estimate's, over draws.
+            parts: (n_queries,) one, whose mean is the estimate, or two, whose means' ratio is.
+        """
+        check_confidence(self.confidence)
+        variance, freedom = total.wide / size**2, total.freedom
+        if self.n_resamples:
+            means = bootstrap_means(
+                np.column_stack(parts), n_resamples=self.n_resamples, seed=self.seed, clusters=self.clusters
+            )
+            drawn = means[:, 0] if len(parts) == 1 else means[:, 0] / means[:, 1]
+            both = float(drawn.var()) + (total.wide - total.variance) / size**2
+            freedom = freedom * (both / variance) ** 2 if variance else np.inf
+            variance = both
+        low, high = share_limits(estimate, variance**0.5, freedom, self.confidence)
+        return Sampled(estimate, low, high, total.variance**0.5 / size)
 
 
 def powered_precision(
@@ -81,10 +119,7 @@ def powered_precision(
     *,
     k: int,
     trust: float | None = None,
-    confidence: float = 0.95,
-    n_resamples: int = 0,
-    seed: int = 0,
-    clusters: Ints | None = None,
+    interval: Interval = Interval(),
 ) -> Sampled:
     """Return P@k of a run, its mean over queries, from labels of a sample and a judge's scores of all pairs.
 
@@ -97,14 +132,12 @@ def powered_precision(
         is_in_top: which of them stand in the run's top k; what else stands there counts as not relevant.
         k: the cutoff.
         trust: λ, from 0 (labels alone) to 1; None: the best one.
-        confidence: of the interval, strictly between 0 and 1.
-        n_resamples, seed: of the bootstrap over queries, for claims beyond these queries; 0: the interval
-            (Student's t, Satterthwaite's degrees of freedom) is for these queries.
-        clusters: (n_queries,) codes, where whole clusters of queries are drawn.
+        interval: for these queries, or beyond.
 
     Returns:
-        The estimate with its interval; refused where fewer than ten positives of the top k were drawn and
-        some pair there was not, or a stratum has fewer than two labels. se: for these queries.
+        The estimate with its interval (`share_limits`, by the variance that `_widened` gives); refused where
+        fewer than ten positives of the top k were drawn and some pair there was not, or a stratum has fewer
+        than two labels. se: over draws, as it is: estimate ± 1.96 se is the plain interval.
 
     Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, arXiv 2311.01453), with the factor 1 − n/N of a finite
     population; Särndal, Swensson and Wretman 1992, 6.3; Cochran 1977, 5.4.
@@ -115,20 +148,14 @@ def powered_precision(
         >>> label = np.where(np.arange(40) < 30, truth, np.nan)
         >>> pairs = ScoredPairs(np.full(40, 0.5), label, stratum, np.arange(40), 40)
         >>> [round(value, 4) for value in powered_precision(pairs, np.ones(40, dtype=bool), k=1)[:4]]
-        [0.5, 0.4051, 0.5949, 0.0464]
+        [0.5, 0.406, 0.594, 0.0464]
     """
     refused = _why_not(pairs, is_in_top)
     if refused:
         return _refused(refused)
     total = powered_total(pairs, is_in_top.astype(np.float64), trust=trust)
     size = k * pairs.n_queries
-    means = total.values[:, None] / k
-    se = total.variance**0.5 / size
-    estimate = float(total.values.sum()) / size
-    if not n_resamples:
-        return _with_limits(estimate, se, total.freedom, confidence)
-    drawn = bootstrap_means(means, n_resamples=n_resamples, seed=seed, clusters=clusters)
-    return _with_percentiles(estimate, se, drawn[:, 0], confidence)
+    return interval.around(float(total.values.sum()) / size, total, size, [total.values / k])
 
 
 def powered_micro_recall(
@@ -136,10 +163,7 @@ def powered_micro_recall(
     is_in_top: Bools,
     *,
     trust: float | None = None,
-    confidence: float = 0.95,
-    n_resamples: int = 0,
-    seed: int = 0,
-    clusters: Ints | None = None,
+    interval: Interval = Interval(),
 ) -> Sampled:
     """Return the share of all positives of all queries that stand in a run's top: a ratio of two totals.
 
@@ -147,11 +171,10 @@ def powered_micro_recall(
     as often as it has positives.
 
     Args:
-        pairs, is_in_top, trust, confidence, n_resamples, seed, clusters: as in `powered_precision`.
+        pairs, is_in_top, trust, interval: as in `powered_precision`.
 
     Returns:
-        The ratio, its interval by linearisation, or by the bootstrap over queries; refused as there, or where
-        there is no positive at all.
+        The ratio with its interval, by linearisation; refused as there, or where there is no positive at all.
     """
     everywhere = np.ones(len(is_in_top), dtype=bool)
     refused = _why_not(pairs, everywhere)
@@ -166,11 +189,7 @@ def powered_micro_recall(
     sums = [float(each.sum()) for each in values]
     ratio = sums[0] / sums[1]
     linear = powered_total(pairs, weights[0] - ratio, trust=best)
-    se = linear.variance**0.5 / sums[1]
-    if not n_resamples:
-        return _with_limits(ratio, se, linear.freedom, confidence)
-    means = bootstrap_means(np.column_stack(values), n_resamples=n_resamples, seed=seed, clusters=clusters)
-    return _with_percentiles(ratio, se, means[:, 0] / means[:, 1], confidence)
+    return interval.around(ratio, linear, sums[1], values)
 
 
 def powered_total(pairs: ScoredPairs, weight: Floats, *, trust: float | None = None) -> Powered:
@@ -183,6 +202,7 @@ def powered_total(pairs: ScoredPairs, weight: Floats, *, trust: float | None = N
     Returns:
         values: (n_queries,) whose sum is the estimate, and whose spread over queries holds the error of the
         draw too, so that a bootstrap over queries does; variance: over draws, these queries given.
+        wide, freedom: of it as intervals take it.
     """
     drawn = np.flatnonzero(pairs.is_drawn)
     n_all, n_drawn = pairs.sizes
@@ -205,10 +225,34 @@ def powered_total(pairs: ScoredPairs, weight: Floats, *, trust: float | None = N
         (drawn, centred * (n_all / np.maximum(n_drawn, 1))[own]),
     )
     values = sum(np.bincount(pairs.query[place], each, minlength=pairs.n_queries) for place, each in parts)
-    variance = np.bincount(own, weights=factor[own] * centred**2, minlength=len(n_all))
-    squares = float((variance**2 / np.maximum(n_drawn - 1, 1)).sum())
-    freedom = float(variance.sum()) ** 2 / squares if squares else np.inf
-    return Powered(np.asarray(values), float(variance.sum()), freedom, trust)
+    variance = float((factor[own] * centred**2).sum())
+    of_weights = np.bincount(pairs.stratum[could], weight[could] ** 2, minlength=len(n_all))
+    wide, freedom = _widened(centred, own, pairs.sizes, of_weights / np.maximum(n_all, 1))
+    return Powered(np.asarray(values), variance, wide, freedom, trust)
+
+
+def _widened(centred: Floats, stratum: Ints, sizes: tuple[Ints, Ints], weight: Floats) -> tuple[float, float]:
+    """Return the variance of a total as intervals take it, and its degrees of freedom.
+
+    A few labels of a stratum in which misses are rare show none, or make its variance seem known. So no
+    stratum's variance counts as less than that of misses in one of 200 pairs, unless its labels exclude as
+    many; and the degrees of freedom are those of the fourth moments, never more than Satterthwaite's.
+
+    Args:
+        centred: of each label; stratum: of each label; weight: the mean squared weight of a stratum's pairs.
+
+    Source: Satterthwaite 1946, with the variance of s² as it is beyond the normal distribution.
+    """
+    n_all, n_drawn = sizes
+    n = np.maximum(n_drawn, 1)
+    factor = n_all * (n_all - n_drawn) / n
+    moments = [np.bincount(stratum, centred**power, minlength=len(n)) / n for power in (2, 4)]
+    plain = moments[0] * n / np.maximum(n - 1, 1)
+    least = weight * np.minimum(SUREST * (1 - SUREST), _MOST_BY_CHANCE / n)
+    wide = float((factor * np.maximum(plain, least)).sum())
+    normal, found = 2 * plain**2 / np.maximum(n - 1, 1), (moments[1] - moments[0] ** 2) / n
+    spread = float((factor**2 * np.maximum(normal, found)).sum())
+    return wide, 2 * wide**2 / spread if spread else np.inf
 
 
 def _centred(values: Floats, stratum: Ints, n_drawn: Ints) -> Floats:
@@ -232,14 +276,3 @@ def _why_not(pairs: ScoredPairs, is_in_top: Bools) -> str:
 
 def _refused(why: str) -> Sampled:
     return Sampled(np.nan, np.nan, np.nan, np.nan, why)
-
-
-def _with_limits(estimate: float, se: float, freedom: float, confidence: float) -> Sampled:
-    check_confidence(confidence)
-    reach = t_quantile((1 + confidence) / 2, min(freedom, _MOST_FREEDOM)) * se
-    return Sampled(estimate, max(estimate - reach, 0.0), min(estimate + reach, 1.0), se)
-
-
-def _with_percentiles(estimate: float, se: float, draws: Floats, confidence: float) -> Sampled:
-    low, high = percentiles(draws[:, None], confidence=confidence)
-    return Sampled(estimate, max(float(low[0]), 0.0), min(float(high[0]), 1.0), se)

@@ -19,12 +19,11 @@ from fire_toolkit.pooling.candidates import Budget, Candidates, Choice
 from fire_toolkit.pooling.draws import draw_pairs
 from fire_toolkit.pooling.orders import best_by, stops_of, sum_by_rank
 from fire_toolkit.tables.columns import listed
-from fire_toolkit.tables.designs import check_machine_sample
+from fire_toolkit.tables.designs import SUREST, check_machine_sample
 
-EVEN, BEST = "even", "best"
+AUTO, EVEN, BEST = "auto", "even", "best"
 N_STRATA = 10
 _LEAST = 5  # pairs drawn of a stratum: its own variance is estimated from them
-_SUREST = 0.005  # a mean score nearer to 0 or 1 counts as this, so that a judge sure of itself is checked too
 _RRF = 60
 
 
@@ -35,7 +34,7 @@ def machine(
     judge: str,
     random: int = 0,
     fusion: float = 0.5,
-    share: str = EVEN,
+    share: str = AUTO,
 ) -> Choice:
     """Pool the best pairs by a judge's score and reciprocal rank fusion, and pairs drawn at random.
 
@@ -44,7 +43,8 @@ def machine(
         random: so many pairs are drawn at random over all queries, in strata by the judge's score, and pooled
             first; original positives are known and not drawn. What is left of the budget goes by the order.
         fusion: what the runs count beside the judge, see `fuse_orders`; 0: not at all.
-        share: `even`: each query gets as many pairs; `best`: the best pairs of all queries are taken.
+        share: `even`: each query gets as many pairs; `best`: the best pairs of all queries are taken; `auto`:
+            the best under a budget in all, as many of each under one a query.
 
     Returns:
         The pairs; with `random` columns stratum, inclusion_probability and seed (stratum and probability are
@@ -58,6 +58,8 @@ def machine(
     if not len(score) or np.isnan(score).all():
         raise UsageError(f"judge {judge!r} scored none of these pairs; run `machine run` or `machine import`")
     _check(budget, random, fusion, share)
+    if share == AUTO:
+        share = EVEN if budget.in_all is None else BEST
     drawn = _draw(candidates, score, judge, random) if random else None
     first = np.empty(0, dtype=np.int64) if drawn is None else drawn.pairs
     if budget == Budget():
@@ -152,7 +154,7 @@ def allocate(score: Floats, stratum: Ints, n: int) -> Ints:
     """
     size = np.bincount(stratum)
     total = np.bincount(stratum, weights=np.nan_to_num(score, nan=0.5))
-    mean = np.clip(total / size, _SUREST, 1 - _SUREST)
+    mean = np.clip(total / size, SUREST, 1 - SUREST)
     least = np.minimum(size, _LEAST)
     weight = size * np.sqrt(mean * (1 - mean))
     low, high = 0.0, float((size / weight).max())  # of the scale at which n pairs are drawn
@@ -210,8 +212,8 @@ def _check(budget: Budget, random: int, fusion: float, share: str) -> None:
     """Raise UsageError for parameters that are out of range or do not go together."""
     if random < 0 or fusion < 0 or not np.isfinite(fusion):
         raise UsageError(f"random is {random}, fusion {fusion:g}; expected numbers of 0 or more")
-    if share not in (EVEN, BEST):
-        raise UsageError(f"share is {share!r}, expected {EVEN} or {BEST}")
+    if share not in (AUTO, EVEN, BEST):
+        raise UsageError(f"share is {share!r}, expected {AUTO}, {EVEN} or {BEST}")
     if budget == Budget() and not random:
         raise UsageError(
             "puts the pairs in an order and needs a budget to stop at: --per-query N or --budget N; or "

@@ -12,6 +12,9 @@ from fire_toolkit.tables.checks import Column, TableSpec, check_table
 QueryDesign = NewType("QueryDesign", pd.DataFrame)
 
 SHALLOW, DEEP, ORIGINAL = "shallow", "deep", "original"
+SUREST = (
+    0.005  # no judge is taken for surer: samples are drawn, and intervals made, as if 1 of 200 were a miss
+)
 
 # Of each judged pair: the part of the pool that it belongs to, the chance with which it was drawn, the draw.
 SAMPLED = (

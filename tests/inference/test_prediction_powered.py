@@ -8,6 +8,7 @@ import pytest
 from fire_toolkit.errors import TableError
 from fire_toolkit.inference.prediction_powered import (
     KNOWN,
+    Interval,
     ScoredPairs,
     powered_micro_recall,
     powered_precision,
@@ -71,7 +72,7 @@ def test_one_stratum_is_ppi(trust: float, estimate: float, low: float, high: flo
     # theirs has no finite population, divides by n, and adds the spread of the scores of all
     variance = found.se**2 / (1 - 100 / 300) * 99 / 100 + (trust * score).var() / 300
     assert 1.9599640 * variance**0.5 == pytest.approx((high - low) / 2, abs=1e-7)
-    beyond = powered_precision(pairs, everywhere, k=1, trust=trust, n_resamples=4000)
+    beyond = powered_precision(pairs, everywhere, k=1, trust=trust, interval=Interval(n_resamples=4000))
     assert (beyond.low, beyond.high) == pytest.approx((low, high), abs=0.012)
 
 
@@ -125,3 +126,39 @@ def test_what_is_refused() -> None:
     )
     with pytest.raises(TableError, match="a judge's score is 3, expected a probability from 0 to 1"):
         ScoredPairs(score * 0 + 3, label, one, one, 1)
+
+
+def test_an_interval_covers_where_a_few_labels_show_no_miss() -> None:
+    rng = np.random.default_rng(47)
+    stratum = np.repeat([0, 1], [2000, 200])
+    truth = np.concatenate([np.arange(2000) < 12, rng.random(200) < 0.5]).astype(float)
+    score = np.where(stratum == 0, 0.001, 0.5)
+    hits = {"plain": 0, "interval": 0, "beyond": 0}
+    for seed in range(400):
+        drawn = [*rng.choice(2000, 40, replace=False), *(2000 + rng.choice(200, 60, replace=False))]
+        label = np.full(2200, np.nan)
+        label[drawn] = truth[drawn]
+        pairs = ScoredPairs(score, label, stratum, np.arange(2200) // 10, 220)
+        everywhere = np.ones(2200, dtype=bool)
+        found = powered_precision(pairs, everywhere, k=10)
+        beyond = powered_precision(pairs, everywhere, k=10, interval=Interval(n_resamples=100, seed=seed))
+        limits = {"interval": found[1:3], "beyond": beyond[1:3]}
+        limits["plain"] = (found.estimate - 1.96 * found.se, found.estimate + 1.96 * found.se)
+        for name, (low, high) in limits.items():
+            hits[name] += low <= truth.mean() <= high
+        assert 0 < found.low < found.estimate < found.high < 1
+    assert hits["plain"] < 0.9 * 400
+    assert hits["interval"] >= 0.93 * 400
+    assert hits["beyond"] >= 0.93 * 400
+
+
+def test_many_labels_without_a_miss_are_believed() -> None:
+    truth = np.concatenate([np.zeros(9000), np.ones(1000)])
+    label = np.where(np.arange(10_000) % 3 == 0, truth, np.nan)
+    stratum = truth.astype(np.int64)
+    pairs = ScoredPairs(truth, label, stratum, np.arange(10_000) // 10, 1000)
+    total = powered_total(pairs, np.ones(10_000))
+    assert total.variance == 0
+    assert total.wide == pytest.approx(
+        9000 * 6000 / 3000 * 3 / 3000 + 1000 * 667 / 333 * 0.005 * 0.995, rel=0.01
+    )

@@ -130,7 +130,7 @@ def test_strata_keep_equal_scores_together_and_neyman_asks_where_the_judge_is_un
         ("machine(judge=j, random=9)", {"per_query": 3}, "the budget is one in all: --budget N"),
         ("machine(judge=j, share=best)", {"per_query": 3}, "the budget is one in all: --budget N"),
         ("machine(judge=j, random=99)", {"budget": 50}, "a budget of 50 is less than the 99 random pairs"),
-        ("machine(judge=j, share=all)", {"budget": 50}, "share is 'all', expected even or best"),
+        ("machine(judge=j, share=all)", {"budget": 50}, "share is 'all', expected auto, even or best"),
         ("machine(judge=j, fusion=-1)", {"budget": 50}, "expected numbers of 0 or more"),
         ("machine", {"budget": 50}, "judge is missing, expected machine(judge=…)"),
         ("machine(judge=j)", {"deep_queries": 0.5, "budget": 50}, "has a design of its own"),
