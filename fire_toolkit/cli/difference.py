@@ -38,7 +38,7 @@ def difference(given: Given, measures: tuple[str, ...], family: Literal["measure
     reads the runs to different depths.
 
     Where a sample of queries was judged deep (pool --deep-queries), the difference of AP, nDCG and R@k is
-    also estimated from it, with an interval (est. a - b).
+    also estimated from it, with an interval (est. a - b); where pairs were drawn in strata, that of P@k.
     """
     names = tuple(setting_or_default(measures, "score", "measures"))
     design = None if given.augmented_if_any is None else design_if_any(given)

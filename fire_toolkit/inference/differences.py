@@ -12,7 +12,13 @@ import pandas as pd
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.binomial import mcnemar
-from fire_toolkit.inference.estimates import DIFFERENCE_ESTIMATE, Design, estimate_differences
+from fire_toolkit.inference.estimates import (
+    DIFFERENCE_ESTIMATE,
+    HORVITZ,
+    TWO_PHASE,
+    Design,
+    estimate_differences,
+)
 from fire_toolkit.inference.intervals import (
     are_medians,
     bootstrap_means,
@@ -189,8 +195,9 @@ def _with_estimates(table: pd.DataFrame, cells: Mapping[Any, Mapping[str, Any]])
 
 
 def _notes_of_estimates(table: pd.DataFrame) -> Iterator[str]:
-    if table["estimate"].notna().any():
-        yield "est. a - b: from the queries judged deep; tests and effects are of the labels as they are"
+    of_what = {TWO_PHASE: "from the queries judged deep", HORVITZ: "from the pairs drawn, of these queries"}
+    for method in table.loc[table["estimate"].notna(), "estimate_method"].unique():
+        yield f"est. a - b: {of_what[method]}; tests and effects are of the labels as they are"
     refused = table[table["estimate_method"].str.startswith("refused: ")]
     for (measure, method), own in refused.groupby(["measure", "estimate_method"], sort=False):
         pairs = ", ".join(f"{row.run_a} & {row.run_b}" for row in own.itertuples())

@@ -14,19 +14,20 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Floats, Ints
 from fire_toolkit.errors import JoinError
-from fire_toolkit.inference.horvitz import Sampled, SampledPairs, micro_recall, sampled_precision
+from fire_toolkit.inference.by_pairs import BOUNDS_ONLY, describe_totals, why_not_by_pairs
+from fire_toolkit.inference.horvitz import (
+    Sampled,
+    SampledPairs,
+    micro_recall,
+    sampled_difference,
+    sampled_precision,
+)
 from fire_toolkit.inference.judged_pairs import JudgedPairs, values_of
 from fire_toolkit.inference.missing import Missing, missing_share
 from fire_toolkit.inference.two_phase import TwoPhase, two_phase_difference
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import JudgedRanking, Measure
-from fire_toolkit.measures.defaults import (
-    ESTIMATED_BY_PAIRS,
-    ESTIMATED_BY_QUERIES,
-    ESTIMATED_BY_TOTALS,
-    ESTIMATES,
-    LEAST_DRAWN,
-)
+from fire_toolkit.measures.defaults import ESTIMATED_BY_QUERIES, ESTIMATED_BY_TOTALS
 from fire_toolkit.tables import QueryDesign
 
 ESTIMATE_COLUMNS = {
@@ -44,7 +45,6 @@ AS_LABELLED = "as labelled"
 TWO_PHASE = "two-phase difference"
 HORVITZ = "Horvitz–Thompson"
 MOST_UNJUDGED = 0.05  # of what a design has judged of a run
-_BOUNDS_ONLY = "the first positive decides it, of which a sample gives bounds only"
 
 
 class Design(NamedTuple):
@@ -118,18 +118,20 @@ def estimate_differences(
     *,
     confidence: float = 0.95,
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
-    """Return what the difference of every two runs is estimated to be, where queries were judged deep.
+    """Return what the difference of every two runs is estimated to be by the design.
 
     Args, errors: as of `estimate_scores`, and so what is refused; runs share the errors of the sample, so
     that the interval of a difference is narrower than those of its runs say.
 
     Returns:
         measure, run_a, run_b → estimate, estimate_low, estimate_high and estimate_method, a − b in the order
-        of the runs; where pairs were drawn in strata all is refused.
+        of the runs.
     """
     given = _Given(joined, before, after, _Drawn.of(joined, design), confidence)
+    if design.queries is None:
+        return {key: cell for measure in measures for key, cell in _differences_from_pairs(given, measure)}
     cells = {}
-    for measure, found, of_run in _two_phase(given, measures) if design.queries is not None else ():
+    for measure, found, of_run in _two_phase(given, measures):
         for (a, run_a), (b, run_b) in combinations(enumerate(joined.places), 2):
             refused = of_run[a] or of_run[b]
             if found is None or refused:
@@ -214,6 +216,16 @@ class _Given:
         kept = (self.drawn.is_shallow, self.drawn.is_of_design)
         shallow, deep = (self.after.reverted(self.before, ~each) for each in kept)
         return shallow, deep
+
+    @cached_property
+    def ranks(self) -> dict[str, Floats]:
+        """The rank of each pair of the join in each run."""
+        return {run_id: ranks_of(self.joined, run_id) for run_id in self.joined.places}
+
+    @property
+    def n_by_chance(self) -> int:
+        """How many judged pairs were drawn by chance."""
+        return int(((self.drawn.probability < 1) & (self.after.relevance >= 0)).sum())
 
 
 def _from_queries(given: _Given, measures: Sequence[Measure]) -> Estimated:
@@ -309,7 +321,7 @@ def _why_not_by_queries(measure: Measure, shallow_depth: int) -> str:
     if not definition.over_positives and reads is not None and reads <= shallow_depth:
         return AS_LABELLED
     if definition.by_first_positive or definition.is_binary:
-        return _BOUNDS_ONLY
+        return BOUNDS_ONLY
     if definition.key not in ESTIMATED_BY_QUERIES:
         return "no estimator of it was found sound"
     return ""
@@ -319,13 +331,10 @@ def _from_pairs(given: _Given, measures: Sequence[Measure]) -> Estimated:
     """Return P@k from pairs drawn in strata, and why other measures are refused."""
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     notes = []
-    joined, drawn, confidence = given.joined, given.drawn, given.confidence
-    ranks = {run_id: ranks_of(joined, run_id) for run_id in joined.places}
-    n_by_chance = int(((drawn.probability < 1) & (given.after.relevance >= 0)).sum())
+    drawn, confidence = given.drawn, given.confidence
+    ranks, n_by_chance = given.ranks, given.n_by_chance
     for measure in measures:
-        pairs = _pairs_at(given, measure.level)
-        n_drawn = int((pairs.after & (pairs.probability < 1)).sum()) / pairs.n_queries
-        refused = why_not_by_pairs(measure, drawn.depths[1], n_drawn)
+        pairs, refused = _pairs_at(given, measure)
         k = measure.depth or 0
         for run_id, rank in ranks.items():
             found = Sampled(np.nan, np.nan, np.nan, np.nan, refused)
@@ -344,15 +353,27 @@ def _from_pairs(given: _Given, measures: Sequence[Measure]) -> Estimated:
     return Estimated(cells, None, basis, tuple(notes))
 
 
-def _pairs_at(given: _Given, level: int) -> SampledPairs:
-    before, joined, drawn = given.before, given.joined, given.drawn
-    return SampledPairs(
-        before.relevance >= level,
-        given.sides[1].relevance >= level,
-        drawn.probability,
-        joined.query,
-        len(joined.queries),
-    )
+def _differences_from_pairs(
+    given: _Given, measure: Measure
+) -> Iterator[tuple[tuple[str, str, str], dict[str, Any]]]:
+    """Yield the difference of every two runs in P@k by pairs drawn in strata, or why it is refused."""
+    pairs, refused = _pairs_at(given, measure)
+    k = measure.depth or 0
+    for (run_a, a), (run_b, b) in combinations(given.ranks.items(), 2):
+        found = Sampled(np.nan, np.nan, np.nan, np.nan, refused)
+        if not refused:
+            found = sampled_difference(pairs, a <= k, b <= k, k=k, confidence=given.confidence)
+        cell = estimate_cell(HORVITZ, given.n_by_chance, found.estimate, found.low, found.high, found.refused)
+        yield (measure.name, run_a, run_b), {name: cell[name] for name in DIFFERENCE_ESTIMATE}
+
+
+def _pairs_at(given: _Given, measure: Measure) -> tuple[SampledPairs, str]:
+    """Return the pairs at a measure's level, and why they do not give it; empty where they do."""
+    level, joined, drawn = measure.level, given.joined, given.drawn
+    before, after = (each.relevance >= level for each in (given.before, given.sides[1]))
+    pairs = SampledPairs(before, after, drawn.probability, joined.query, len(joined.queries))
+    n_drawn = int((pairs.after & (pairs.probability < 1)).sum()) / pairs.n_queries
+    return pairs, why_not_by_pairs(measure, drawn.depths[1], n_drawn)
 
 
 def ranks_of(joined: JudgedPairs, run_id: str) -> Floats:
@@ -361,36 +382,3 @@ def ranks_of(joined: JudgedPairs, run_id: str) -> Floats:
     rank = np.full(len(joined.pairs), np.inf)
     rank[run.relevance] = run.rank
     return rank
-
-
-def why_not_by_pairs(measure: Measure, deepest: int, n_drawn: float) -> str:
-    """Return why a measure is not estimated from pairs drawn in strata; empty where it is.
-
-    n_drawn: positives that the draw brought, a query.
-    """
-    definition = measure.definition
-    if definition.key in ESTIMATED_BY_PAIRS and not measure.condensed:
-        reads = measure.depth or 0
-        return "" if reads <= deepest else f"it reads to rank {reads}, and the strata end at {deepest}"
-    if definition.key in ESTIMATES:
-        if n_drawn < LEAST_DRAWN:
-            return (
-                f"the strata hold {n_drawn:.1f} positives drawn a query, and with fewer than "
-                f"{LEAST_DRAWN} it is biased"
-            )
-        return "it is an estimate itself, where the qrels have strata"
-    if definition.by_first_positive or definition.is_binary:
-        return _BOUNDS_ONLY
-    if definition.over_positives:
-        return "ratios of single queries are biased where few of its pairs are drawn (R@k by .07 to .22)"
-    return "no estimator of it was found sound"
-
-
-def describe_totals(measure: Measure, found: Mapping[str, Sampled]) -> str:
-    """Return R@k of each run as a ratio of totals, in words."""
-    parts = [
-        f"{run_id} " + (each.refused or f"{each.estimate:.3f} [{each.low:.3f}, {each.high:.3f}]")
-        for run_id, each in found.items()
-    ]
-    listed = ", ".join(parts)
-    return f"{measure.name} as a ratio of totals over all queries (micro, no mean over queries): {listed}"

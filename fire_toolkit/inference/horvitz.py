@@ -98,6 +98,41 @@ def sampled_precision(pairs: SampledPairs, is_in_top: Bools, *, k: int, confiden
     return _with_limits(chosen.total(np.ones_like(chosen.after)) / size, se, chosen, confidence)
 
 
+def sampled_difference(
+    pairs: SampledPairs, in_a: Bools, in_b: Bools, *, k: int, confidence: float = 0.95
+) -> Sampled:
+    """Return what two runs differ by in P@k, a − b, from pairs that were drawn.
+
+    Pairs in both tops cancel, and so do their errors: the estimate is that of `sampled_precision` for the
+    pairs in a's top alone, less that for those in b's.
+
+    Args:
+        pairs: as in `sampled_precision`.
+        in_a, in_b: which of them stand in the top k of each run.
+        k: the cutoff.
+        confidence: of the interval, strictly between 0 and 1.
+
+    Returns:
+        The difference with its interval (normal), within −1 to 1; refused as there, by the positives that
+        came by chance in one top alone. Two runs with the same tops differ by 0, surely.
+
+    Source: Horvitz and Thompson, JASA 1952.
+
+    Examples:
+        >>> none, all_of = np.zeros(20, dtype=bool), np.ones(20, dtype=bool)
+        >>> pairs = SampledPairs(none, all_of, np.full(20, 0.5), np.arange(20), 40)
+        >>> in_b = np.arange(20) < 8
+        >>> [round(value, 4) for value in sampled_difference(pairs, all_of, in_b, k=2)[:3]]
+        [0.3, 0.18, 0.42]
+    """
+    side = in_a.astype(np.int64) - in_b
+    chosen, side = pairs.take(side != 0), side[side != 0]
+    size = k * pairs.n_queries
+    se = chosen.variance(chosen.change) ** 0.5 / size
+    difference = float((side * (chosen.before + chosen.change)).sum()) / size
+    return _with_limits(difference, se, chosen, confidence, least=-1.0)
+
+
 def micro_recall(pairs: SampledPairs, is_in_top: Bools, *, confidence: float = 0.95) -> Sampled:
     """Return the share of all positives of all queries that stand in a run's top: a ratio of totals.
 
@@ -123,7 +158,9 @@ def micro_recall(pairs: SampledPairs, is_in_top: Bools, *, confidence: float = 0
     return _with_limits(ratio, se, pairs, confidence)
 
 
-def _with_limits(estimate: float, se: float, pairs: SampledPairs, confidence: float) -> Sampled:
+def _with_limits(
+    estimate: float, se: float, pairs: SampledPairs, confidence: float, least: float = 0.0
+) -> Sampled:
     check_confidence(confidence)
     is_by_chance = pairs.probability < 1
     n_changed = int((is_by_chance & (pairs.after != pairs.before)).sum())
@@ -131,4 +168,4 @@ def _with_limits(estimate: float, se: float, pairs: SampledPairs, confidence: fl
         why = f"the draw brought {n_changed} positives, fewer than the {LEAST_DRAWN} that an interval needs"
         return Sampled(np.nan, np.nan, np.nan, np.nan, why)
     reach = NormalDist().inv_cdf((1 + confidence) / 2) * se
-    return Sampled(estimate, max(estimate - reach, 0.0), min(estimate + reach, 1.0), se)
+    return Sampled(estimate, max(estimate - reach, least), min(estimate + reach, 1.0), se)

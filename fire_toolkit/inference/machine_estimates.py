@@ -10,16 +10,15 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Ints
 from fire_toolkit.errors import JoinError
+from fire_toolkit.inference.by_pairs import describe_totals, why_not_by_pairs
 from fire_toolkit.inference.estimates import (
     MOST_UNJUDGED,
     Design,
     Estimated,
-    describe_totals,
     estimate_cell,
     estimate_scores,
     missing_cell,
     ranks_of,
-    why_not_by_pairs,
 )
 from fire_toolkit.inference.horvitz import Sampled
 from fire_toolkit.inference.judged_pairs import JudgedPairs

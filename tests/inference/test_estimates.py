@@ -10,7 +10,7 @@ from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
-from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_precision
+from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_difference, sampled_precision
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
@@ -173,3 +173,68 @@ def test_a_difference_of_runs_is_estimated_with_the_errors_that_they_share_taken
     assert set(others["estimate_method"]) == {""}
     assert any(note.startswith("C@2: no estimate: the first positive decides it") for note in found.notes)
     assert any(note.startswith("est. a - b: from the queries judged deep") for note in found.notes)
+
+
+def test_a_difference_in_p_at_k_is_estimated_from_pairs_drawn_in_strata() -> None:
+    """Two runs share rank 1; a stands second in one of them, b in the other."""
+    docs = ("c", "a"), ("c", "b")
+    runs = [
+        rank_run(
+            pd.concat([pairs_of(doc, range(N), score=2.0 - place) for place, doc in enumerate(each)]).assign(
+                run_id=name
+            )
+        )
+        for name, each in zip("mn", docs, strict=True)
+    ]
+    a_drawn, b_drawn = np.arange(0, N, 2), np.arange(0, N, 4)  # at one half, and at one quarter
+    drawn = pd.concat(
+        [
+            pairs_of("a", a_drawn, stratum="2:2:0.5", inclusion_probability=0.5),
+            pairs_of("b", b_drawn, stratum="2:2:0.25", inclusion_probability=0.25),
+        ]
+    )
+    a, b = A_IS_POSITIVE[a_drawn], B_IS_POSITIVE[b_drawn]
+    labels = [
+        pairs_of(doc, at, relevance=is_one.astype(int), label="x")
+        for doc, at, is_one in (("a", a_drawn, a), ("b", b_drawn, b))
+    ]
+    original = check_qrels(pairs_of("c", range(N), relevance=1))
+    augmented = augment_qrels(original, check_labels(pd.concat(labels))).qrels
+    found = score_differences(runs, original, ["P@2", "AP", "C@2", "P@3"], augmented=augmented,
+                              design=Design(drawn, None), n_resamples=20)  # fmt: skip
+    rows = found.table[found.table["qrels"] == "augmented"].set_index("measure")
+    estimate = (a.sum() / 0.5 - b.sum() / 0.25) / (2 * N)
+    se = np.sqrt(a.sum() * 0.5 / 0.5**2 + b.sum() * 0.75 / 0.25**2) / (2 * N)
+    assert rows.loc["P@2", "estimate"] == pytest.approx(estimate)
+    assert rows.loc["P@2", "estimate_high"] - estimate == pytest.approx(1.959964 * se)
+    assert rows.loc["P@2", "estimate_method"] == "Horvitz–Thompson"
+    assert any(note.startswith("est. a - b: from the pairs drawn, of these queries") for note in found.notes)
+    for measure, reason in {"AP": "ratios of single", "C@2": "bounds only", "P@3": "end at 2"}.items():
+        assert np.isnan(rows.loc[measure, "estimate"])
+        assert any(note.startswith(f"{measure}: no estimate: ") and reason in note for note in found.notes)
+
+
+def test_an_estimated_difference_has_no_bias_and_its_interval_covers() -> None:
+    rng = np.random.default_rng(5)
+    n = 600  # pairs of 60 queries, of which each run has some in its top 10
+    positive, probability = rng.random(n) < 0.3, np.where(np.arange(n) % 3, 0.4, 1.0)
+    in_a, in_b = rng.random(n) < 0.6, rng.random(n) < 0.5
+    true = (positive & in_a).sum() - (positive & in_b).sum()
+    found = []
+    for _ in range(1000):
+        drawn = rng.random(n) < probability
+        parts = np.zeros(n, dtype=bool)[drawn], positive[drawn], probability[drawn], np.zeros(n, int)[drawn]
+        found.append(
+            sampled_difference(SampledPairs(*parts, n_queries=60), in_a[drawn], in_b[drawn], k=10)[:3]
+        )
+    estimate, low, high = np.array(found).T
+    assert estimate.mean() == pytest.approx(true / 600, abs=4 * estimate.std() / np.sqrt(1000))
+    assert 0.92 < ((low <= true / 600) & (true / 600 <= high)).mean() < 0.975
+
+
+def test_a_difference_of_which_the_draw_says_nothing() -> None:
+    some, everything = np.arange(20) < 9, np.ones(20, dtype=bool)
+    pairs = SampledPairs(~everything, some, np.full(20, 0.5), np.arange(20), 20)
+    same = sampled_difference(pairs, everything, everything, k=1)
+    assert same == (0.0, 0.0, 0.0, 0.0, "")  # whatever was drawn
+    assert "the draw brought 9 positives" in sampled_difference(pairs, everything, ~everything, k=1).refused
