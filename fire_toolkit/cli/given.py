@@ -20,6 +20,7 @@ from fire_toolkit.cli.run_files import open_runs, read_runs
 from fire_toolkit.cli.unusable import Unusable, unusable_of
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.releases import machine_labels_in
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
 from fire_toolkit.formats.runs.native import NativeRunFile
 from fire_toolkit.formats.runs.read import run_id_of
@@ -45,7 +46,6 @@ from fire_toolkit.tables import (
     check_disputes,
 )
 from fire_toolkit.tables.columns import Coded
-from fire_toolkit.workspace.machine_labels import machine_labels_in
 
 
 class Given(Inputs):
@@ -256,7 +256,7 @@ class Given(Inputs):
             parts.append(f"{n_of(len(self.original) - self.own.n_added, 'pair')} in the original qrels")
         if read.get("augmented_if_any") is not None:
             parts.append(f"{len(self.augmented) - self.own.n_added:,} in the augmented")
-            parts += machine_labels_in(self.needed("augmented"))
+        parts += dict.fromkeys(words for path in self.used for words in machine_labels_in(path))
         if "labels" in read:
             methods = self.labels.get("method")
             rules = "" if methods is None else ", ".join(map(str, methods.dropna().unique()))

@@ -57,6 +57,7 @@ class Inputs:
     def __init__(self, values: Mapping[str, Any] | None = None) -> None:
         self.values = dict(values or {})
         self.hashes: dict[str, str] = {}
+        self.used: list[Path] = []
         self._began_ns = time.time_ns()
         self.run_hashes: dict[str, str] = {}
         self.approximate: dict[str, str] = {}
@@ -116,6 +117,7 @@ class Inputs:
         file = as_file(path)
         if file.is_file() and file.stat().st_size >= _LARGE_BYTES:
             self._line(f"working on {own_name(path)} …")
+        self.used.append(file)
         is_own = path == file and path.is_file()
         self.hashes[_name_in_manifest(path)] = verify(path) if is_own else sha256_of(file)
         return file

@@ -256,6 +256,8 @@ def _write(wanted: Wanted, contents: dict[str, bytes], given: Given, facts: Rele
         name if not Path(name).is_absolute() else Path(name).name: sha for name, sha in given.hashes.items()
     }
     parameters = {"version": wanted.version, "date": wanted.date, "name": facts.name}
-    manifest = Manifest(STAGE, __version__, parameters, inputs, hashes_of(contents), dict(facts.counts))
+    manifest = Manifest(
+        STAGE, __version__, parameters, inputs, hashes_of(contents), {**facts.counts, **facts.by_machine}
+    )
     text = json.dumps(asdict(manifest), indent=1, ensure_ascii=False) + "\n"
     write_folder(wanted.out, {**contents, MANIFEST: text.encode()})

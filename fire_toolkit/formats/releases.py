@@ -14,7 +14,8 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.tables import Qrels
-from fire_toolkit.workspace.manifests import MANIFEST, read_manifest
+from fire_toolkit.tables.machine import words_of_machine
+from fire_toolkit.workspace.manifests import MANIFEST, manifest_path, read_manifest
 
 STAGE = "release"
 # What a release written here is as a collection: BEIR's files.
@@ -31,6 +32,16 @@ def is_release(folder: Path) -> bool:
 def collection_files(folder: Path) -> list[Path]:
     """Return the files of a release that make a collection."""
     return [folder / name for name in _COLLECTION]
+
+
+def machine_labels_in(file: Path) -> list[str]:
+    """Return what no person labelled of a file of qrels, in words, by its manifest or that of its release."""
+    at = manifest_path(file, is_folder=False)
+    released = next((folder for folder in list(file.parents)[:2] if is_release(folder)), None)
+    if not at.is_file() and released is None:
+        return []
+    manifest = read_manifest(at if at.is_file() or released is None else released / MANIFEST)
+    return words_of_machine({**manifest.parameters, **manifest.counts})
 
 
 def release_version(folder: Path) -> str:

@@ -79,6 +79,11 @@ class ReleaseFacts:
         return bool(words_of_machine(self.methods.augmented or {})) or not self._is_said_to_be_by_people
 
     @property
+    def by_machine(self) -> dict[str, Any]:
+        """What `augment` counted of a machine judge's labels, for the manifest; empty without any."""
+        return {key: value for key, value in (self.methods.augmented or {}).items() if "machine" in key}
+
+    @property
     def _is_said_to_be_by_people(self) -> bool:
         return self.answers["machine_made"].strip().rstrip(".").lower() in ("none", "no", "nothing")
 

@@ -6,9 +6,18 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
+from small_release import make_workspace
+
+from fire_toolkit.cli import main
 
 Fire = Callable[..., Result]
+
+
+def run(*arguments: object) -> Result:
+    found = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert found.exit_code == 0, found.output
+    return found
 
 
 @pytest.fixture
@@ -66,3 +75,68 @@ def test_scores_that_are_no_probabilities_make_no_labels(fire: Fire, judged: Pat
     path.write_text(path.read_text().replace("0.9", "3.5"))
     found = fire("augment", "--include-machine", "vlm", code=1)
     assert "scores lie between 0.1 and 3.5, expected labels, or probabilities from 0 to 1" in found.stderr
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with its release, whose qrels hold two labels of a judge."""
+    root = tmp_path_factory.mktemp("released")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        make_workspace(root, run)
+        (root / "said.csv").write_text("query_id,doc_id,score\n1,unpooled,0.9\n2,c,0.2\n")
+        run("machine", "import", "said.csv", "--judge", "vlm")
+        run("augment", "--include-machine", "vlm")
+        run("score")
+        run("release", "--version", "1.0", "--date", "2026-11-22")
+    return root
+
+
+MARK = "2 pairs labelled by the machine judge vlm and by no person, 1 of them positive"
+IN_WORKSPACE = (
+    "score",
+    "difference",
+    "orders",
+    "coverage",
+    "reusability",
+    "report summary",
+    "report methods",
+)
+OF_FILES = (
+    "score runs/clip.run --qrels augmented/qrels.txt",
+    "score runs/clip.run --qrels releases/1.0",
+    "score runs/clip.run --qrels releases/1.0/qrels/test.tsv",
+    "orders --qrels a=collection/qrels.txt --qrels b=releases/1.0/qrels.txt",
+)
+
+
+@pytest.mark.parametrize("words", [*IN_WORKSPACE, *(f"report table{n}" for n in (1, 4)), *OF_FILES])
+def test_every_table_of_such_qrels_says_so(
+    words: str, released: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(released)
+    assert MARK in " ".join(run(*words.split()).output.split())
+
+
+def test_so_do_a_report_in_html_and_all_texts_of_a_release(
+    released: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(released)
+    run("report", "html", "--out", tmp_path / "report.html")
+    folder = released / "releases/1.0"
+    for path in (tmp_path / "report.html", folder / "README.md", folder / "DATASHEET.md"):
+        assert MARK in " ".join(path.read_text().split()), path
+    croissant = json.loads((folder / "croissant.json").read_text())
+    assert croissant["rai:hasSyntheticData"] is True
+    assert croissant["rai:machineAnnotationTools"] == f"{MARK}."
+    sources = pd.read_csv(folder / "changes.csv").query("source == 'machine:vlm'")
+    assert sources[["query_id", "doc_id"]].values.tolist() == [[1, "unpooled"], [2, "c"]]
+    assert "vlm" not in (folder / "labels.csv").read_text() + (folder / "judgments.csv").read_text()
+
+
+def test_a_release_of_people_alone_is_not_synthetic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_workspace(tmp_path, run)
+    run("release", "--version", "1.0", "--date", "2026-11-22")
+    assert json.loads(Path("releases/1.0/croissant.json").read_text())["rai:hasSyntheticData"] is False
+    assert "machine judge" not in run("score").output + run("score", "--qrels", "releases/1.0").output
