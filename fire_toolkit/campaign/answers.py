@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
+from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import split_pair_id, split_pair_ids
 from fire_toolkit.errors import FireError, FormatError
@@ -99,7 +100,7 @@ def read_answers(export: object, *, where: str) -> list[Answer]:
 
 def answers_of_tasks(tasks: Iterable[tuple[int, object]], *, where: str) -> Iterator[tuple[int, Answer]]:
     """Yield the answers of parsed tasks, each with its task's number; errors are those of `read_answers`."""
-    numbered = list(tasks)
+    numbered = [(number, part) for number, task in tasks for part in split_pages([task])]
     known = _known_pairs([task for _, task in numbered])
     for number, task in numbered:
         try:

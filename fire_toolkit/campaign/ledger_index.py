@@ -18,6 +18,7 @@ from fire_toolkit.campaign.ledger import (
     read_ledger,
 )
 from fire_toolkit.campaign.ledger_rows import with_states
+from fire_toolkit.campaign.page_json import whole_key
 
 TaskKey = tuple[str, str]
 
@@ -126,16 +127,20 @@ class LedgerIndex:
         return dict(zip(rows["project"], rows["queue"], strict=True))
 
     def answer_times(self, source: str) -> dict[str, list[str]]:
-        """Return for each project of a source the updated_at of its answers, skips too, that are there."""
+        """Return for each project of a source the updated_at of its answers, skips too, that are there.
+
+        A page of several captions is one answer there.
+        """
         there: dict[str, set[str]] = {}
         for (found, project, *_), own in self._places.items():
             if found == source:
                 there.setdefault(project, set()).update(own)
-        states = {project: [self._states[each] for each in own] for project, own in there.items()}
-        return {
-            project: [updated_at for updated_at, state in own if state != DELETED]
-            for project, own in states.items()
-        }
+        times: dict[str, list[str]] = {}
+        for project, own in there.items():
+            states = ((whole_key(each), *self._states[each]) for each in own)
+            whole = sorted((key, updated_at) for key, updated_at, state in states if state != DELETED)
+            times[project] = list(dict(whole).values())
+        return times
 
     def missing(
         self,

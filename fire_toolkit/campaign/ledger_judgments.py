@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -60,22 +62,31 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
 
 def _with_pages(judgments: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     """Return judgments with the pages of several captions that they were given on, where there are any."""
-    columns = (answers[name] for name in ("annotator_id", "pair_id", "answer"))
+    ordered = answers.sort_values("updated_at", kind="stable")
+    columns = (ordered[name] for name in ("annotator_id", "pair_id", "answer"))
     given = [(*ids, json.loads(text)) for *ids, text in zip(*columns, strict=True) if _PAGE in text]
+    given.sort(key=lambda each: not each[-1].get("was_cancelled"))  # what counts of a pair comes last
     rows = [
-        (name, *split_pair_id(pair), content["page"], str(content["position"]), float(content["lead_time"]))
+        (name, *split_pair_id(pair), content["page"], str(content["position"]), *_seconds(content))
         for name, pair, content in given
         if content.get("page")
     ]
     if not rows:
         return judgments
-    names = ["annotator_id", "query_id", "doc_id", "page", "page_position", "page_s"]
-    pages = pd.DataFrame(rows, columns=names).drop_duplicates(names[:3], keep="last")
-    seconds = pages.groupby(["annotator_id", "page"])["page_s"]
-    pages = pages.assign(page_s=seconds.transform("sum"), share_s=seconds.transform("mean"))
-    both = judgments.merge(pages, on=names[:3], how="left")
+    names = ["annotator_id", "query_id", "doc_id", "page", "page_position"]
+    pages = pd.DataFrame(rows, columns=[*names, "share_s", "page_s"]).drop_duplicates(names[:3], keep="last")
+    seconds = pages.groupby(["annotator_id", "page"])["share_s"]
+    whole_s = pages["page_s"].fillna(seconds.transform("sum"))
+    pages = pages.assign(page_s=whole_s, share_s=seconds.transform("mean"))
+    both = judgments.merge(pages[[*names, "page_s", "share_s"]], on=names[:3], how="left")
     both["duration_s"] = both.pop("share_s").fillna(both["duration_s"])
     return both.fillna({"page": "", "page_position": ""})
+
+
+def _seconds(content: Mapping[str, Any]) -> tuple[float, float]:
+    """Return an answer's seconds, and those of its whole page where the carrier tells these; nan: unknown."""
+    share_s, page_s = (content.get(name) for name in ("lead_time", "page_s"))
+    return (math.nan if share_s is None else float(share_s), math.nan if page_s is None else float(page_s))
 
 
 def _reasons(answers: pd.DataFrame) -> pd.Series[str]:

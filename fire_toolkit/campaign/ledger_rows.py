@@ -20,6 +20,7 @@ from fire_toolkit.campaign.ledger import (
     check_ledger,
     row_id,
 )
+from fire_toolkit.campaign.page_json import PART, Part, part_key
 from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.campaign.tasks import pair_id, split_pair_id
 from fire_toolkit.errors import FireError, FormatError
@@ -60,13 +61,15 @@ class Origin:
 def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str]]:
     """Return a row for each annotation of a task, as first answers (`with_states` tells edits apart).
 
+    task: of one pair; pages of several captions are split before (`split_pages`).
+
     A task that names no pair gives rows without pair_id; their answer keeps the task's data.
 
     Raises:
         FormatError: an annotation that is no object, or has no number.
     """
     content = task.get("data")
-    pair = pair_of(content)
+    pair, part = pair_of(content), task.get(PART)
     rows = []
     for annotation in task.get("annotations") or []:
         if not isinstance(annotation, dict) or not isinstance(annotation.get("id"), int):
@@ -74,11 +77,15 @@ def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str
         kept = {key: annotation[key] for key in KEPT if key in annotation}
         author = _account(annotation.get("completed_by"))
         kept["completed_by"] = author
+        if isinstance(part, Part):
+            kept |= {"page": part.page, "position": part.position}
+            kept |= {"page_s": annotation["page_s"]} if "page_s" in annotation else {}
         if not pair:
             kept["task_data"] = content
         updated_at = str(annotation.get("updated_at") or annotation.get("created_at") or "")
         unique_id = str(annotation.get("unique_id") or "")
         key = annotation_key(origin.source, origin.project, annotation["id"], unique_id)
+        key = part_key(key, pair) if isinstance(part, Part) and not unique_id else key
         rows.append(
             {
                 "source": origin.source,

@@ -131,7 +131,10 @@ def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[Que
     columns = (answers[name] for name in ("queue", "round", "annotator_id", "pair_id", "answer"))
     for queue, number, annotator_id, pair, answer in zip(*columns, strict=True):
         name = queue_named(queue) or QueueName(number, annotator_id)
-        content = _seen(json.loads(answer), pair)
+        annotation = json.loads(answer)
+        content = _seen(annotation, pair)
+        if "page" in annotation and not content.label and not content.is_skipped:
+            continue  # a page was sent without an answer to this caption: it is still to be judged
         earlier = found.get((name, pair))
         if earlier is None or earlier.is_skipped or not content.is_skipped:
             found[name, pair] = content

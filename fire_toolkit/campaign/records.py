@@ -250,22 +250,41 @@ def write_round(root: Path, entry: Round) -> None:
     if _has_begun(folder):
         refuse_other_round(root, entry)
         if entry.carrier == BY_SERVER:
-            (folder / _CARRIER).unlink(missing_ok=True)
+            if carried := _carried(entry):
+                write_files({folder / _CARRIER: carried})
+            else:
+                (folder / _CARRIER).unlink(missing_ok=True)
             tasks = folder / "tasks.csv"
             if tasks.read_bytes() != contents[tasks]:
                 write_files({tasks: contents[tasks]})
         return
-    if entry.carrier != BY_SERVER:
-        carried: dict[str, Any] = {"carrier": entry.carrier}
-        carried |= {"captions": entry.n_captions} if entry.n_captions > 1 else {}
-        contents[folder / _CARRIER] = (json.dumps(carried) + "\n").encode()
+    if carried := _carried(entry):
+        contents[folder / _CARRIER] = carried
     write_files(contents)
+
+
+def _carried(entry: Round) -> bytes:
+    """Return what is written of a round's carrier; nothing for a server's round of one caption a page."""
+    captions = {"captions": entry.n_captions} if entry.n_captions > 1 else {}
+    is_plain = entry.carrier == BY_SERVER and not captions
+    return b"" if is_plain else (json.dumps({"carrier": entry.carrier, **captions}) + "\n").encode()
 
 
 def refuse_other_round(root: Path, entry: Round) -> None:
     """Raise `UsageError` if another round of that number has begun."""
     folder = root / FOLDER / f"round-{entry.number}"
     contents = _contents(folder, entry) if _has_begun(folder) else {}
+    there = _carrier_of(folder) if contents else {}
+    n_there = there.get("n_captions", 1)
+    if (
+        contents
+        and there.get("carrier", BY_SERVER) == entry.carrier == BY_SERVER
+        and n_there != entry.n_captions
+    ):
+        raise UsageError(
+            f"{folder}: round {entry.number} is on the server with at most {n_there} captions a page, now "
+            f"{entry.n_captions}; push without --captions to continue it"
+        )
     changed = [path.name for path, content in contents.items() if path.read_bytes() != content]
     if changed == ["tasks.csv"] and entry.carrier == BY_SERVER and _asks_the_same(folder, entry):
         return

@@ -34,7 +34,8 @@ def task_lines(tasks: Tasks, guideline: Guideline) -> dict[int, bytes]:
 def _lines(tasks: pd.DataFrame, guideline: Guideline) -> bytes:
     if tasks.empty:
         return b"[]\n"
-    spelled = {key: field_texts(tasks[name], marked=_quoted) for key, name in _columns(guideline).items()}
+    columns = shown_columns(guideline).items()
+    spelled = {key: field_texts(tasks[name], marked=_quoted) for key, name in columns}
     parts = [part for name, column in spelled.items() for part in (f", {_json(name)}: ", column)]
     later = tasks["round"].map({n: _later(n) for n in tasks["round"].unique()}).astype("str")
     parts = ['{"data": {', str(parts[0])[2:], *parts[1:], "}", field_texts(later), "},"]
@@ -42,7 +43,7 @@ def _lines(tasks: pd.DataFrame, guideline: Guideline) -> bytes:
     return b"".join([b"[\n", *blocks, last.removesuffix(b",\n"), b"\n]\n"])
 
 
-def _columns(guideline: Guideline) -> dict[str, str]:
+def shown_columns(guideline: Guideline) -> dict[str, str]:
     """Return the column of tasks behind each key of a task's data."""
     columns = {CAPTION: "text", REFERENCE: REFERENCE_URL, guideline.media_key: "media_url"}
     return {key: columns[key] for key in guideline.data_keys} | {PAIR_ID: "pair_id"}
@@ -104,7 +105,7 @@ def tasks_to_json(tasks: Tasks, guideline: Guideline) -> dict[int, list[dict[str
     """
     _check_guideline(tasks, guideline)
     batches: dict[int, list[dict[str, Any]]] = {number: [] for number in _batches(tasks)}
-    keys = _columns(guideline)
+    keys = shown_columns(guideline)
     columns = (tasks[name] for name in ("batch", "round", *keys.values()))
     for number, asked, *texts in zip(*columns, strict=True):
         content = dict(zip(keys, texts, strict=True))

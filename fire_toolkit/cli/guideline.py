@@ -16,6 +16,7 @@ from fire_toolkit.formats.tables.guideline_files import (
     read_guideline,
 )
 from fire_toolkit.guidelines.model import DEFAULT_NAME
+from fire_toolkit.guidelines.several import several_config, shows_several
 from fire_toolkit.machines.prompt_files import prompt_problems
 from fire_toolkit.workspace.manifests import write_files
 
@@ -43,9 +44,10 @@ def guideline() -> None:
 @click.argument("name", required=False)
 @click.option(
     "--part",
-    type=click.Choice(["text", "config", "labels"]),
+    type=click.Choice(["text", "config", "pages", "labels"]),
     default="text",
-    help="What to print: the text for annotators, the labeling config, or the labels.",
+    help="What to print: the text for annotators, the labeling config, that of pages of several captions "
+    "(for which `push` makes tasks), or the labels.",
 )
 def show(name: str | None, part: str) -> None:
     """Print a guideline: the text for annotators or the labeling config to paste into Label Studio."""
@@ -57,7 +59,10 @@ def show(name: str | None, part: str) -> None:
         lines = [f"{label.name}\t{label.relevance}\t{label.description}" for label in rules.labels]
         click.echo("\n".join(["label\trelevance\tdescription", *lines]))
         return
-    click.echo(rules.text if part == "text" else rules.label_config, nl=False)
+    if part == "pages" and not shows_several(rules.label_config):
+        raise UsageError(f"{rules.name} shows captions alone: there is no item to show several captions of")
+    config = several_config(rules.label_config) if part == "pages" else rules.label_config
+    click.echo(rules.text if part == "text" else config, nl=False)
 
 
 @guideline.command()

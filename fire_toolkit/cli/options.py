@@ -68,11 +68,9 @@ def _option(name: str, text: str | None) -> Callable[[Command], Command]:
 
 
 def captions_option(command: Command) -> Command:
-    """Add --captions: how many captions of one item are judged on a page of our own."""
-    text = (
-        "Captions of one item on a page: the doubled pairs, queues and controls are drawn by page (our own "
-    )
-    text += "page shows these; 1: by pair). [default: 1, or what `tasks` was told]"
+    """Add --captions: how many captions of one item are judged on a page."""
+    text = "Captions of one item on a page: the doubled pairs, queues and controls are drawn by page (1: by "
+    text += "pair). [default: 1, or what `tasks` was told]"
     option = click.option("--captions", type=click.IntRange(1, MOST_CAPTIONS), help=text)
     return option(command)
 

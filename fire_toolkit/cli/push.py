@@ -218,7 +218,7 @@ def _new_round(
     inputs: Inputs,
 ) -> Round:
     """Return the round of a file of tasks as the inputs make it."""
-    n_captions = _captions_of(tasks, captions, carrier)
+    n_captions = _captions_of(tasks, captions, carrier, rules)
     file = inputs.use(tasks)
     asked = read_task_files(file, rules)
     overlap = overlap_file(file)
@@ -261,15 +261,17 @@ def _say_lone_controls(entry: Round) -> None:
         )
 
 
-def _captions_of(file: Path, given: int | None, carrier: str) -> int:
+def _captions_of(file: Path, given: int | None, carrier: str, rules: Guideline) -> int:
     """Return how many captions of an item a page has: as named, else as `tasks` drew them.
 
     Raises:
         UsageError: several are named for a carrier whose pages show one.
     """
-    if carrier != BY_PAGE:
+    if carrier not in (BY_PAGE, BY_SERVER):
         if given and given > 1:
-            raise UsageError("pages of several captions are our own page's: give --carrier page")
+            raise UsageError(f"the carrier {carrier} shows one caption a page; leave out --captions")
+        return 1
+    if rules.is_of_queries:
         return 1
     at = manifest_path(file, is_folder=False)
     drawn = read_manifest(at).parameters.get("captions") if at.is_file() else None

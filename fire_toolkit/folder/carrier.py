@@ -13,6 +13,7 @@ from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
 from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text, says_the_same
 from fire_toolkit.campaign.moves import batches_of
+from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.queues import Assignments
 from fire_toolkit.campaign.records import RETIRED, Campaign, QueueName, Round, away, set_away
 from fire_toolkit.campaign.task_json import META, ROUND, task_lines
@@ -170,7 +171,7 @@ class Folder:
         where, source = str(path), f"file:{path.name}"
         found: list[Row] = []
         paired = []
-        for task in _tasks(parse_export(text, where=where), where):
+        for task in split_pages(_tasks(parse_export(text, where=where), where)):
             origin = Origin(source, str(task.get("project") or ""), "", seen_at, {})
             rows = answer_rows(task, origin, where=where)
             asked = str(round_of(task.get(META)))

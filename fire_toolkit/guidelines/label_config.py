@@ -72,7 +72,8 @@ def _root(xml: str, where: str) -> ET.Element:
 
 
 def _choices(element: ET.Element, where: str) -> Choices:
-    hotkeys: dict[str, str] = {}
+    from_data = element.get("value", "")  # answers that come with the task stand for themselves
+    hotkeys: dict[str, str] = {from_data: ""} if from_data else {}
     for choice in element.iter("Choice"):
         name = choice.get("alias", choice.get("value", ""))
         if name in hotkeys:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from fire_toolkit.campaign.carrier import Fetched, Report, no_report
 from fire_toolkit.campaign.ledger import Ledger
@@ -70,9 +71,8 @@ class LabelStudio:
         """
         done = answered_pairs(ledger, rounds)
         barred = self._barred(rounds, guideline, ledger)
-        queues = [
-            queue for entry in rounds for queue in make_queues(entry, guideline, done=done, barred=barred)
-        ]
+        options: Any = {"done": done, "barred": barred, "campaign_key": campaign.key}
+        queues = [queue for entry in rounds for queue in make_queues(entry, guideline, **options)]
         with Api(self._connection) as api:
             plans = plan_push(api, campaign, queues)
             started = time.monotonic()

@@ -9,14 +9,16 @@ from typing import Any
 from fire_toolkit.campaign.records import Campaign, QueueName
 from fire_toolkit.errors import ServerError
 from fire_toolkit.guidelines.instructions import instructions_html
-from fire_toolkit.guidelines.label_config import config_sha256
+from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
+from fire_toolkit.guidelines.several import several_config
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.differences import config_difference
 
 _MARK = re.compile(r"fire-toolkit campaign (?P<key>\S+) round (?P<round>\d+) queue (?P<annotator>\S+)")
 _MAX_TITLE = 50
 RETIRED = " retired"
+_REPEATED = "<Repeater"
 
 # What nobody may change by hand: blind, no empty answers, in our order.
 GUARDED: dict[str, Any] = {
@@ -69,12 +71,17 @@ def own_projects(
     return {name: sorted(projects, key=is_retired) for name, projects in found.items()}
 
 
-def project_settings(campaign: Campaign, name: QueueName, guideline: Guideline) -> dict[str, Any]:
-    """Return the settings of a queue's project: blind, no empty answers, in our order."""
+def project_settings(
+    campaign: Campaign, name: QueueName, guideline: Guideline, *, is_several: bool = False
+) -> dict[str, Any]:
+    """Return the settings of a queue's project: blind, no empty answers, in our order.
+
+    is_several: its pages have several captions.
+    """
     return {
         "title": project_title(campaign, name),
         "description": project_mark(campaign, name),
-        "label_config": guideline.label_config,
+        "label_config": several_config(guideline.label_config) if is_several else guideline.label_config,
         "expert_instruction": instructions_html(guideline.text),
         "show_instruction": True,
         **GUARDED,
@@ -83,12 +90,20 @@ def project_settings(campaign: Campaign, name: QueueName, guideline: Guideline) 
 
 
 def check_config(campaign: Campaign, project: Mapping[str, Any]) -> None:
-    """Raise `ServerError` unless a project shows the campaign's labeling page."""
+    """Raise `ServerError` unless a project shows the campaign's labeling page, or that of several captions.
+
+    The latter is made of the former, and may look as another version of this package made it.
+    """
     shown = str(project.get("label_config") or "")
     where = f"project {project.get('id')} ({project.get('title')})"
-    if config_sha256(shown or "<View/>", where=where) != campaign.config_sha256:
+    is_same = config_sha256(shown or "<View/>", where=where) == campaign.config_sha256
+    several = several_config(campaign.label_config) if not is_same and _REPEATED in shown else ""
+    if several:
+        is_same = parse_label_config(shown, where=where).asks_as(parse_label_config(several))
+    if not is_same:
         raise ServerError(
             f"{where}: its labeling config was changed on the server, so answers may not mean what the "
-            f"guideline says: {config_difference(campaign.label_config, shown)}; restore it under Settings, "
-            "Labeling Interface (`fire-toolkit guideline --part config` prints it)"
+            f"guideline says: {config_difference(several or campaign.label_config, shown)}; restore it under "
+            "Settings, Labeling Interface "
+            f"(`fire-toolkit guideline --part {'pages' if several else 'config'}` prints it)"
         )

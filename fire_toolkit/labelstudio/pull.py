@@ -11,6 +11,7 @@ from fire_toolkit.campaign.carrier import Fetched, fetched
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.ledger_rows import KEPT, Origin, answer_rows, gone_rows, pair_of
+from fire_toolkit.campaign.page_json import split_pages
 from fire_toolkit.campaign.records import FULL, VANISHED, Campaign, queue_named
 from fire_toolkit.errors import ServerError
 from fire_toolkit.judgments import utc_time
@@ -230,10 +231,11 @@ def _pull_project(
             newest, is_first = max(newest, _last_change(page)), False
         if any(not isinstance(task.get("annotations"), list) for task in page):
             raise ServerError(f"{where}: tasks without their answers; see `fire-toolkit doctor`")
-        rows = [row for task in page for row in answer_rows(task, origin, where=where)]
+        tasks = list(split_pages(page))
+        rows = [row for task in tasks for row in answer_rows(task, origin, where=where)]
         index.add_answers(rows)
         seen.update(row["annotation"] for row in rows)
-        tasks_seen.update(_task_keys(page))
+        tasks_seen.update(_task_keys(tasks))
         report(len(page))
     if tasks_seen or not since:
         looked_at = tasks_seen if since else None

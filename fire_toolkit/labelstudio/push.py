@@ -9,6 +9,8 @@ from typing import Any
 
 from fire_toolkit.campaign.carrier import GivenOut
 from fire_toolkit.campaign.moves import withdrawn_pairs
+from fire_toolkit.campaign.page_json import key_words, page_tasks
+from fire_toolkit.campaign.queue_pages import QueuePage
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import (
     Campaign,
@@ -16,7 +18,6 @@ from fire_toolkit.campaign.records import (
     Round,
 )
 from fire_toolkit.campaign.task_json import PAIR_ID, tasks_to_json
-from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Uncertain, status_of
@@ -43,8 +44,9 @@ _OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it
 class Queue:
     """The tasks of one annotator in their order, as they are sent; n_held wait for the training.
 
-    withdrawn: pairs that were hers and are not asked of her any more; answered: pairs whose answer the ledger
-    has, which are not asked again should their task be gone (with its project, say).
+    withdrawn: tasks that were hers and are not asked of her any more; answered: tasks whose answer the ledger
+    has, which are not asked again should they be gone (with their project, say). Each task is known by its
+    key: the pair, or the page where is_several.
     """
 
     name: QueueName
@@ -52,6 +54,7 @@ class Queue:
     n_held: int = 0
     withdrawn: frozenset[str] = frozenset()
     answered: frozenset[str] = frozenset()
+    is_several: bool = False
 
     @property
     def to_ask(self) -> tuple[Payload, ...]:
@@ -108,16 +111,21 @@ def make_queues(
     *,
     done: Collection[tuple[str, str]],
     barred: Collection[QueueName] = (),
+    campaign_key: str = "",
 ) -> list[Queue]:
     """Return the queues of a round, by annotator.
 
     Args:
-        entry: the round.
+        entry: the round; if its pages have several captions, each is one task.
         guideline: names the keys of a task's data.
         done: (queue, pair) of every answer so far; while a queue's training is not done, the
             rest of it is held back, so that nobody can begin with it.
         barred: queues whose training was not passed; the rest of them is held back too.
+        campaign_key: makes the keys of pages.
     """
+    if entry.n_captions > 1:
+        names = [QueueName(entry.number, name) for name in sorted(set(entry.assignments["annotator_id"]))]
+        return [_queue_of_pages(entry, name, guideline, done, barred, campaign_key) for name in names]
     contents = tasks_to_json(entry.tasks, guideline).get(1, [])
     by_pair = {content["data"][PAIR_ID]: content for content in contents}
     withdrawn = withdrawn_pairs(entry.moves)
@@ -133,6 +141,29 @@ def make_queues(
         gone = withdrawn.get(name.annotator_id, frozenset())
         queues.append(Queue(name, tasks, len(ordered) - len(pairs), gone, answered))
     return queues
+
+
+def _queue_of_pages(
+    entry: Round,
+    name: QueueName,
+    guideline: Guideline,
+    done: Collection[tuple[str, str]],
+    barred: Collection[QueueName],
+    campaign_key: str,
+) -> Queue:
+    """Return a queue whose tasks are pages; one with an unanswered pair is asked whole."""
+    pages = page_tasks(entry, name, guideline, campaign_key)
+
+    def is_done(page: QueuePage) -> bool:
+        return all((str(name), pair) in done for pair in page.pairs if pair not in page.withdrawn)
+
+    kept = [(page, task) for page, task in pages if not page.is_withdrawn]
+    is_trained = name not in barred and all(is_done(page) for page, _ in kept if page.is_training)
+    sent = [(page, task) for page, task in kept if is_trained or page.is_training]
+    gone = frozenset(_key(task) for page, task in pages if page.is_withdrawn)
+    answered = frozenset(_key(task) for page, task in sent if is_done(page))
+    tasks = tuple(task for _, task in sent)
+    return Queue(name, tasks, len(kept) - len(sent), gone, answered, is_several=True)
 
 
 def plan_push(api: Api, campaign: Campaign, queues: Sequence[Queue]) -> list[Plan]:
@@ -182,9 +213,7 @@ def _differs(task: Payload, wanted: Payload) -> bool:
 def _refuse_answered(api: Api, plans: Iterable[Plan]) -> None:
     """Raise `FireError` if tasks that would be updated were answered, or skipped."""
     answered = [
-        f"{plan.queue.name.annotator_id}: {' '.join(split_pair_id(key))}"
-        for plan in plans
-        for key in _answered(api, plan)
+        f"{plan.queue.name.annotator_id}: {key_words(key)}" for plan in plans for key in _answered(api, plan)
     ]
     if answered:
         shown = "; ".join(answered[:_SHOWN]) + ("; …" if len(answered) > _SHOWN else "")
@@ -258,16 +287,16 @@ def _with_project(api: Api, campaign: Campaign, plan: Plan, guideline: Guideline
     """Return the plan and the number of the queue's project, which is made where there is none."""
     if plan.project is not None:
         return plan, int(plan.project["id"])
-    number, is_ours = _create(api, campaign, plan.queue.name, guideline)
+    number, is_ours = _create(api, campaign, plan.queue, guideline)
     return (plan if is_ours else _plan(api, campaign, plan.queue, [{"id": number}])), number
 
 
-def _create(api: Api, campaign: Campaign, name: QueueName, guideline: Guideline) -> tuple[int, bool]:
+def _create(api: Api, campaign: Campaign, queue: Queue, guideline: Guideline) -> tuple[int, bool]:
     """Return the number of a queue's new project, and whether the server said that this call made it.
 
     After a failure a project that is found may also be one of another push at the same time.
     """
-    settings = project_settings(campaign, name, guideline)
+    settings = project_settings(campaign, queue.name, guideline, is_several=queue.is_several)
     for _ in range(_TRIES):
         try:
             return api.create_project(settings), True
@@ -275,7 +304,7 @@ def _create(api: Api, campaign: Campaign, name: QueueName, guideline: Guideline)
             last = error
         for seconds in _pauses(last):
             api.pause(seconds)
-            projects = campaign_projects(api, campaign).get(name)
+            projects = campaign_projects(api, campaign).get(queue.name)
             if projects:
                 return int(projects[0]["id"]), False
     raise ServerError(str(last))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urljoin, urlsplit
 
+from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.task_json import PAIR_ID
-from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.errors import FireError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api
@@ -45,14 +45,14 @@ def refuse_unshowable(tasks: Tasks) -> None:
 
 
 def media_to_send(plans: Iterable[Plan], guideline: Guideline) -> dict[str, str]:
-    """Return the media_url of each task that would be added or updated, with the pair of the first one.
+    """Return the media_url of each task that would be added or updated, with a pair or page that shows it.
 
     Nothing where the guideline shows captions alone.
     """
     if guideline.is_of_queries:
         return {}
     tasks = (task["data"] for plan in plans for task in plan.to_send)
-    return {task[guideline.media_key]: " ".join(split_pair_id(task[PAIR_ID])) for task in tasks}
+    return {task[guideline.media_key]: key_words(task[PAIR_ID]) for task in tasks}
 
 
 def refuse_unreachable(

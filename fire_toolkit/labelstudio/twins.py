@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.projects import RETIRED, is_retired, own_projects, project_mark, project_title
@@ -39,7 +40,7 @@ def find_doubled(
     listed: the server's projects with their counts.
     """
     n_tasks = {
-        QueueName(entry.number, str(name)): int(n)
+        QueueName(entry.number, str(name)): _n_tasks(entry, str(name), int(n))
         for entry in rounds
         for name, n in entry.given["annotator_id"].value_counts().items()
     }
@@ -53,6 +54,11 @@ def find_doubled(
             if n_more > 0 and queue in n_tasks:
                 found.append(_doubled_tasks(queue, project, n_more))
     return found
+
+
+def _n_tasks(entry: Round, annotator_id: str, n_pairs: int) -> int:
+    """Return how many tasks a queue of so many pairs is on a server."""
+    return n_pairs if entry.n_captions == 1 else len(queue_pages(entry, annotator_id))
 
 
 def _twins(queue: QueueName, projects: Sequence[Project]) -> Doubled:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from fire_toolkit.campaign.queues import TRAINING, even_pages
+from fire_toolkit.campaign.queue_pages import items_of, pages_of
 from fire_toolkit.campaign.records import Round
-from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.pages.answers import Asked
 
 _PART = re.compile(r"t=(?:npt:)?([0-9.]*)(?:,([0-9.]+))?")
@@ -71,28 +70,13 @@ def make_desk(
     pages: list[Page] = []
     for entry in rounds:
         rows = entry.assignments[entry.assignments["annotator_id"] == annotator_id].sort_values("position")
-        shown = entry.tasks.drop_duplicates("pair_id").set_index("pair_id").loc[rows["pair_id"]]
-        references = shown[REFERENCE_URL] if REFERENCE_URL in shown.columns else [""] * len(shown)
-        grouped: dict[tuple[bool, str, str], list[Task]] = {}
-        columns = (rows["pair_id"], rows["kind"], shown["text"], shown["media_url"], references)
-        for pair, kind, text, media_url, reference_url in zip(*columns, strict=True):
-            asked = (entry.number, str(pair))
-            name = _name(campaign_key, annotator_id, *asked, text)
-            task = Task(name, asked, text, kind == TRAINING)
-            # captions without an item come one by one
-            item = (task.is_training, media_url or task.id, reference_url)
-            grouped.setdefault(item, []).append(task)
-        order = {pair: place for place, pair in enumerate(rows["pair_id"])}
-        urls = dict(zip(rows["pair_id"], shown["media_url"], strict=True))
-        wanted = n_captions or entry.n_captions
-        parts = [
-            Page(_name("page", tasks[0].id), urls[tasks[0].asked[1]], tasks, reference_url)
-            for (_, _, reference_url), own in grouped.items()
-            for tasks in even_pages(own, wanted)
-        ]
-        pages += sorted(
-            parts, key=lambda page: (not page.tasks[0].is_training, order[page.tasks[0].asked[1]])
-        )
+        items = items_of(entry)
+        texts = dict(zip(entry.tasks["pair_id"], entry.tasks["text"], strict=True))
+        for pairs, is_training in pages_of(rows, items, n_captions or entry.n_captions):
+            asked = [(entry.number, pair) for pair in pairs]
+            named = [(_name(campaign_key, annotator_id, *each, texts[each[1]]), each) for each in asked]
+            tasks = tuple(Task(name, each, texts[each[1]], is_training) for name, each in named)
+            pages.append(Page(_name("page", tasks[0].id), items[pairs[0]][0], tasks, items[pairs[0]][1]))
     return Desk(tuple(pages))
 
 

@@ -63,8 +63,3 @@ def test_pages_stay_together_through_a_campaign_and_make_new_ones(root: Path) ->
     run("page", "write", "A03")
     (page,) = content_of(root, "A03")["pages"]
     assert len(page["captions"]) == 4  # the four disputed pairs of the doubled item
-
-
-def test_pages_of_several_captions_need_our_own_page(root: Path) -> None:
-    told = run("push", "--carrier", "labelstudio", "--captions", "5", "pool/pool.csv", code=1).stderr
-    assert "pages of several captions are our own page's" in told

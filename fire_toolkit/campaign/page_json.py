@@ -1,0 +1,161 @@
+"""Pages of several captions as tasks of Label Studio, and their answers as those of single pairs.
+
+A page is one task: the item, and under `captions` for each caption its text, its pair and its answers with
+their keys. What comes back names captions by their places (`relevance_3`), so it is split here, where it is
+read: whatever follows sees one task for each pair, with its share of the time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fire_toolkit.campaign.queue_pages import QueuePage, queue_pages
+from fire_toolkit.campaign.records import QueueName, Round
+from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, shown_columns
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.guidelines.label_config import parse_label_config
+from fire_toolkit.guidelines.model import CAPTION, RELEVANCE, Guideline
+from fire_toolkit.guidelines.several import ANSWERS, CAPTIONS, TEXT, answers_of_row
+
+PART = "page_part"
+_PAGE = "page:"
+_BESIDE = " pair "  # between the key of a page's annotation and the pair, in the key of one answer of it
+_CONTROL = re.compile(r"(.+)_(0|[1-9][0-9]{0,5})")
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where on a page a pair was judged: the page, empty where it has one caption; the place, from 1."""
+
+    page: str
+    position: int
+
+
+def page_key(campaign_key: str, queue: QueueName, pairs: Sequence[str]) -> str:
+    """Return the key of a page's task, which stands where that of a pair does and tells nothing of it."""
+    parts = "\x1f".join([campaign_key, str(queue), *pairs])
+    return _PAGE + hashlib.sha256(parts.encode()).hexdigest()[:24]
+
+
+def key_words(key: str) -> str:
+    """Return what a task's key means: query and doc, or the page.
+
+    Examples:
+        >>> key_words("q1|video7"), key_words("page:0123")
+        ('q1 video7', 'page:0123')
+    """
+    return key if key.startswith(_PAGE) else " ".join(split_pair_id(key))
+
+
+def page_tasks(
+    entry: Round, queue: QueueName, guideline: Guideline, campaign_key: str
+) -> list[tuple[QueuePage, dict[str, Any]]]:
+    """Return the pages of a queue, each with its task as Label Studio imports it, in their order.
+
+    Args:
+        entry: the round of the queue.
+        guideline: whose labels, in the order of its labeling page, are the answers.
+        campaign_key: makes the keys.
+    """
+    names = shown_columns(guideline)
+    columns = (entry.tasks[name] for name in names.values())
+    contents = [dict(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True)]
+    by_pair = {content[PAIR_ID]: content for content in contents}
+    labels = list(parse_label_config(guideline.label_config).choices[RELEVANCE].hotkeys)
+    found = []
+    for page in queue_pages(entry, queue.annotator_id):
+        shown = [by_pair[pair] for pair in page.pairs]
+        captions = [
+            {TEXT: content[CAPTION], PAIR_ID: content[PAIR_ID], ANSWERS: answers_of_row(labels, row)}
+            for row, content in enumerate(shown)
+        ]
+        data = {key: text for key, text in shown[0].items() if key != CAPTION}
+        data |= {CAPTIONS: captions, PAIR_ID: page_key(campaign_key, queue, page.pairs)}
+        later = {META: {ROUND: entry.number}} if entry.number > 1 else {}
+        found.append((page, {"data": data} | later))
+    return found
+
+
+def split_pages(tasks: Iterable[Any]) -> Iterator[Any]:
+    """Yield tasks with their answers as they are, and in place of each page a task for each of its captions.
+
+    Such a task has the caption's pair, and of each annotation and draft what was answered to it, under the
+    names that a page of one pair has (`relevance`, `flags`); its `page_part` is a `Part`. lead_time is an
+    equal share of the page's; page_s is that of the whole page. A caption that was not answered has an
+    annotation without results, a page that was skipped a skip for each of its captions. A page whose captions
+    are not as this toolkit writes them stays as it is, and names no pair.
+    """
+    for task in tasks:
+        captions = _captions_of(task)
+        if not captions:
+            yield task
+        for row, pair in enumerate(captions):
+            yield _part(task, row, pair, len(captions))
+
+
+def _captions_of(task: object) -> list[str]:
+    """Return the pairs of a page's captions; none where the task is no page."""
+    data = task.get("data") if isinstance(task, dict) else None
+    key = data.get(PAIR_ID) if isinstance(data, dict) else None
+    captions = data.get(CAPTIONS) if isinstance(data, dict) else None
+    if not isinstance(key, str) or not key.startswith(_PAGE) or not isinstance(captions, list):
+        return []
+    pairs = [caption.get(PAIR_ID) if isinstance(caption, dict) else None for caption in captions]
+    named = [pair for pair in pairs if isinstance(pair, str)]
+    return named if len(set(named)) == len(captions) else []
+
+
+def _part(task: Json, row: int, pair: str, n_captions: int) -> dict[str, Any]:
+    data = {key: value for key, value in task["data"].items() if key != CAPTIONS}
+    page = data[PAIR_ID] if n_captions > 1 else ""
+    part: dict[str, Any] = {**task, "data": {**data, PAIR_ID: pair}, PART: Part(page, row + 1)}
+    for name in ("annotations", "drafts"):
+        if isinstance(task.get(name), list):
+            part[name] = [_own(entry, row, pair, n_captions) for entry in task[name]]
+    return part
+
+
+def _own(entry: object, row: int, pair: str, n_captions: int) -> object:
+    """Return what an annotation or a draft of a page says of one of its captions."""
+    if not isinstance(entry, dict):
+        return entry
+    own = dict(entry)
+    if isinstance(entry.get("result"), list):
+        named = [_named_in_row(result, row) for result in entry["result"]]
+        own["result"] = [result for result in named if result is not None]
+    seconds = entry.get("lead_time")
+    if isinstance(seconds, int | float) and not isinstance(seconds, bool):
+        own |= {"lead_time": seconds / n_captions, "page_s": seconds}
+    if isinstance(entry.get("unique_id"), str) and entry["unique_id"]:
+        own["unique_id"] = part_key(entry["unique_id"], pair)
+    return own
+
+
+def _named_in_row(result: object, row: int) -> object:
+    """Return a result of a row's controls under the control's own name; None: of another row."""
+    name = result.get("from_name") if isinstance(result, dict) else None
+    if not isinstance(result, dict) or not isinstance(name, str):
+        return result  # no result as Label Studio writes them: refused where results are read
+    found = _CONTROL.fullmatch(name)
+    return {**result, "from_name": found[1]} if found and int(found[2]) == row else None
+
+
+def part_key(annotation: str, pair: str) -> str:
+    """Return the key of one answer of a page's annotation."""
+    return f"{annotation}{_BESIDE}{pair}"
+
+
+def whole_key(annotation: str) -> str:
+    """Return the key of the annotation that an answer is part of: its own, where it stands for itself.
+
+    Examples:
+        >>> whole_key(part_key("b09f5cac", "q1|v1")), whole_key("b09f5cac")
+        ('b09f5cac', 'b09f5cac')
+    """
+    return annotation.partition(_BESIDE)[0]

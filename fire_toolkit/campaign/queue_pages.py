@@ -1,0 +1,85 @@
+"""The pages of a queue: the pairs of one item that are judged together, on every carrier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from fire_toolkit.campaign.moves import withdrawn_pairs
+from fire_toolkit.campaign.queues import TRAINING, even_pages
+from fire_toolkit.campaign.records import Round
+from fire_toolkit.campaign.tasks import REFERENCE_URL
+
+
+@dataclass(frozen=True)
+class QueuePage:
+    """Pairs of one item in their order, as they are shown; is_training: all of them, or none.
+
+    withdrawn: those of them that have moved away from the annotator since.
+    """
+
+    pairs: tuple[str, ...]
+    is_training: bool
+    withdrawn: frozenset[str] = frozenset()
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether nothing on the page is the annotator's any more."""
+        return self.withdrawn.issuperset(self.pairs)
+
+
+def queue_pages(entry: Round, annotator_id: str) -> list[QueuePage]:
+    """Return the pages of an annotator's queue in a round, in their order; none if she has no queue.
+
+    Pages are made once of what was drawn, and of what came into the queue on each later occasion: what moves
+    away leaves the page as it was, so that a page on a server stays the same task.
+    """
+    items = items_of(entry)
+    gone = withdrawn_pairs(entry.moves).get(annotator_id, frozenset())
+    return [
+        QueuePage(pairs, is_training, gone.intersection(pairs))
+        for rows in _occasions(entry, annotator_id)
+        for pairs, is_training in pages_of(rows, items, entry.n_captions)
+    ]
+
+
+def _occasions(entry: Round, annotator_id: str) -> Iterator[pd.DataFrame]:
+    """Yield pair_id and kind, in order, of what was drawn for an annotator, and of what came to her later."""
+    drawn = entry.assignments if entry.drawn is None else entry.drawn
+    yield drawn[drawn["annotator_id"] == annotator_id].sort_values("position")
+    moved = entry.moves[entry.moves["to_annotator_id"] == annotator_id]
+    for _, rows in moved.groupby("batch", sort=True):
+        yield rows.sort_values("position")
+
+
+def items_of(entry: Round) -> dict[str, tuple[str, str]]:
+    """Return what is shown with each pair's caption: media_url and reference_url, or empty."""
+    references = entry.tasks.get(REFERENCE_URL, pd.Series("", index=entry.tasks.index))
+    shown = zip(entry.tasks["media_url"], references, strict=True)
+    return dict(zip(entry.tasks["pair_id"], shown, strict=True))
+
+
+def pages_of(
+    rows: pd.DataFrame, items: Mapping[str, tuple[str, str]], n_captions: int
+) -> list[tuple[tuple[str, ...], bool]]:
+    """Return the pairs of a queue as pages of one item, each with whether it is training, which comes first.
+
+    Args:
+        rows: pair_id and kind, in the order of the queue. The pairs of an item come together, as early as the
+            first of them, in this order, which is random; captions without an item come one by one.
+        items: of each pair, as `items_of` returns them.
+        n_captions: how many pairs a page may have.
+    """
+    grouped: dict[tuple[bool, tuple[str, str]], list[str]] = {}
+    for pair, kind in zip(rows["pair_id"], rows["kind"], strict=True):
+        item = items[pair] if items[pair][0] else (pair, "")
+        grouped.setdefault((kind == TRAINING, item), []).append(pair)
+    order = {pair: place for place, pair in enumerate(rows["pair_id"])}
+    pages = [
+        (page, is_training)
+        for (is_training, _), own in grouped.items()
+        for page in even_pages(own, n_captions)
+    ]
+    return sorted(pages, key=lambda page: (not page[1], order[page[0][0]]))

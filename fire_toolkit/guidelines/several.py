@@ -1,0 +1,155 @@
+"""Label Studio's page of one item and several captions, made from a guideline's page of one pair.
+
+Each caption has controls of its own (`relevance_0`, `flags_0`, …) in Label Studio's Repeater. The captions
+and the keys of their answers come with the task, so that a page may have any number of captions.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from fire_toolkit.guidelines.label_config import parse_label_config
+from fire_toolkit.guidelines.model import CAPTION, FLAGS, RELEVANCE, LabelConfig
+
+CAPTIONS, TEXT, ANSWERS = "captions", "text", "answers"
+_INDEX = "{{idx}}"
+_KEYS = ("1234567890", "qwertyuiop", "asdfghjklz")  # a row of the keyboard for each answer, then with Shift
+_MEDIA = ("Video", "Image", "HyperText")
+_SEVERAL = (
+    "Answer every caption: each answer has its key beside it. Then submit with Ctrl+Enter; where it is set "
+    "up, the space bar submits too. A page with an unanswered caption is not sent."
+)
+_MISSING = (
+    "Nothing is shown, or only a wheel turns? Do not answer: skip the page with Ctrl+Space (on a Mac "
+    "Alt+Enter), which reports it."
+)
+_STYLE = """
+    .lsf-sidepanels__wrapper { display: none !important; }
+    .lsf-sidepanels { padding: 0 !important; }
+    .judge { display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 16fr); grid-template-rows: auto minmax(0, 1fr); gap: 4px 12px; height: calc(100vh - 122px); min-height: 400px; }
+    .judge .lsf-richtext, .judge .lsf-richtext__container { margin: 0; padding: 0; border: 0; background: none; }
+    .judge .question { grid-column: 1 / 3; }
+    .judge .question h4 { margin: 0 !important; text-align: center; }
+    .judge .shown { display: flex; gap: 8px; min-width: 0; min-height: 0; }
+    .judge .item { flex: 1 1 0; min-width: 0; min-height: 0; display: flex; flex-direction: column; }
+    .judge .item .lsf-richtext, .judge .item .lsf-richtext__container { flex: 1 1 0; min-height: 0; display: flex; flex-direction: column; position: relative; }
+    .judge video, .judge .item img { flex: 1 1 0; min-height: 0; width: 100%; object-fit: contain; background: #111; }
+    .judge details { font-size: 15px; line-height: 1.4; text-align: center; }
+    .judge details[open] { position: absolute; inset: 0; z-index: 2; padding: 12px; overflow-y: auto; text-align: left; background: #fff; color: #111; }
+    .judge summary { cursor: pointer; }
+    .judge .captions { min-width: 0; min-height: 0; overflow-y: auto; }
+    .judge .row { display: flex; flex-wrap: wrap; gap: 2px 6px; align-items: center; min-height: 40px; border-bottom: 1px solid #bbb; }
+    .judge .row .text { flex: 1 1 200px; min-width: 0; max-height: 60px; overflow-y: auto; }
+    .judge .row .lsf-richtext__container { font-size: 16px; line-height: 1.2; font-weight: 600; overflow-wrap: anywhere; }
+    .judge .row .answers, .judge .row .lsf-choices { display: flex; flex-wrap: wrap; gap: 4px; align-items: center; margin: 0; }
+    .judge .row .lsf-choice, .judge .row .ant-form-item { margin: 0; padding: 0; }
+    .judge .row label { margin: 0; padding: 3px 5px; border: 2px solid #777; border-radius: 8px; font-size: 14px; line-height: 1.3; min-height: 0; height: auto; white-space: nowrap; cursor: pointer; }
+    .judge .row .flags label { border-style: dashed; font-size: 13px; }
+    .judge .row label.ant-radio-wrapper-checked, .judge .row label.ant-checkbox-wrapper-checked { background: #1d5fc4; border-color: #1d5fc4; color: #fff; }
+    .judge .row label.ant-radio-wrapper-checked *, .judge .row label.ant-checkbox-wrapper-checked * { color: #fff; }
+    @media (max-width: 900px) { .judge .row .text { flex-basis: 100%; } .judge .row label, .judge .row .flags label { padding: 3px 2px; font-size: 12px; } }
+    @media (max-width: 700px) { .judge { display: block; height: auto; } .judge .item { height: 34vh; } }
+  """  # noqa: E501
+
+
+def several_config(label_config: str) -> str:
+    """Return the page on which several captions of one item are judged, each by itself.
+
+    Args:
+        label_config: a guideline's page of one pair. Its question, item, answers, flags and the rules in its
+            `details` are taken over; a comment is not asked for, since it would belong to no caption.
+
+    Returns:
+        The same text for the same page.
+
+    Raises:
+        FormatError: as `parse_label_config`.
+        ValueError: a page that shows captions alone.
+    """
+    page = parse_label_config(label_config)
+    items = [name for name, (tag, _) in page.objects.items() if tag in _MEDIA and name != CAPTION]
+    if not items:
+        raise ValueError("a page without an item has no several captions of one")
+    given = ET.fromstring(label_config)
+    view = ET.Element("View", className="judge")
+    ET.SubElement(view, "Style").text = _STYLE
+    question = ET.SubElement(view, "View", className="question")
+    for header in page.headers:
+        ET.SubElement(question, "Header", value=header, size="5")
+    shown = ET.SubElement(view, "View", className="shown")
+    for element in given.iter():
+        if element.get("name") in items and element.get("toName") is None:
+            item = ET.SubElement(shown, "View", className="item")
+            item.append(_with_other_words(element, list(page.choices[RELEVANCE].hotkeys)))
+    captions = ET.SubElement(view, "View", className="captions")
+    repeater = ET.SubElement(captions, "Repeater", on=f"${CAPTIONS}", indexFlag=_INDEX)
+    repeater.append(_row(page))
+    ET.indent(view)
+    return ET.tostring(view, encoding="unicode", short_empty_elements=False) + "\n"
+
+
+def _with_other_words(element: ET.Element, labels: Sequence[str]) -> ET.Element:
+    """Return an item with what its `details` say of answers, and not of keys, which are others here."""
+    copied = ET.fromstring(ET.tostring(element, encoding="unicode"))
+    for details in copied.iter("details"):
+        rules = [p.text or "" for p in details.iter("p")]
+        for paragraph in list(details.findall("p")):
+            details.remove(paragraph)
+        kept = [rule for rule in rules if rule.partition(":")[0] in labels]
+        for words in (_SEVERAL, *kept, _MISSING):
+            ET.SubElement(details, "p").text = words
+    return copied
+
+
+def _row(page: LabelConfig) -> ET.Element:
+    """Return the row of a caption."""
+    about = page.choices[RELEVANCE].to_name
+    row = ET.Element("View", className="row")
+    text = ET.SubElement(row, "View", className="text")
+    value = f"${CAPTIONS}[{_INDEX}]"
+    ET.SubElement(text, "Text", name=f"{CAPTION}_{_INDEX}", value=f"{value}.{TEXT}", selectionEnabled="false")
+    answers = ET.SubElement(row, "View", className="answers")
+    ET.SubElement(
+        answers,
+        "Choices",
+        name=f"{RELEVANCE}_{_INDEX}",
+        toName=about,
+        choice="single-radio",
+        showInline="true",
+        required="true",
+        requiredMessage="Answer every caption",
+        value=f"{value}.{ANSWERS}",
+    )
+    if FLAGS in page.choices:
+        flags = ET.SubElement(row, "View", className="flags")
+        control = ET.SubElement(
+            flags, "Choices", name=f"{FLAGS}_{_INDEX}", toName=about, choice="multiple", showInline="true"
+        )
+        for name in page.choices[FLAGS].hotkeys:
+            ET.SubElement(control, "Choice", value=name)
+    return row
+
+
+def shows_several(label_config: str) -> bool:
+    """Whether a page of one pair can be made one of several captions: it shows an item."""
+    objects = parse_label_config(label_config).objects
+    return any(tag in _MEDIA and name != CAPTION for name, (tag, _) in objects.items())
+
+
+def answers_of_row(labels: Sequence[str], row: int) -> list[dict[str, str]]:
+    """Return the answers to the caption in a row (from 0) with their keys, as the page takes them.
+
+    Each answer has a row of the keyboard, from the fourth on with Shift, and each of ten captions a place in
+    it; what is beyond has no key.
+
+    Examples:
+        >>> answers_of_row(["relevant", "irrelevant"], 1)
+        [{'value': 'relevant', 'hotkey': '2'}, {'value': 'irrelevant', 'hotkey': 'w'}]
+    """
+    keys = [shift + line[row : row + 1] for shift in ("", "shift+") for line in _KEYS if row < len(line)]
+    return [
+        {"value": label} | ({"hotkey": key} if key else {})
+        for label, key in zip_longest(labels, keys[: len(labels)], fillvalue="")
+    ]
