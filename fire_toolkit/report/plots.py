@@ -47,7 +47,7 @@ def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
     columns = ["run_id", "measure", "original", "augmented", "low", "high"]
     kept, menu = _of_measures(scores, measures)
     order = list(dict.fromkeys(kept["run_id"]))
-    y = {"field": "run_id", "type": "nominal", "title": None, "sort": order}
+    y = {"field": "run_id", "type": "nominal", "title": None, "scale": {"domain": order}}
     tooltip = [_tip(name) for name in columns]
     points = {
         "transform": [{"fold": ["original", "augmented"], "as": ["qrels", "score"]}],
@@ -60,7 +60,7 @@ def plot_scores(scores: pd.DataFrame, *, measures: Sequence[str] = ()) -> Plot:
         },
     }
     interval = {
-        "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.45, "color": PALETTE[0]},
+        "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.6, "color": PALETTE[0]},
         "encoding": {"x": _number("low", "score"), "x2": {"field": "high"}, "tooltip": tooltip},
     }
     moved = {
@@ -147,8 +147,8 @@ def plot_lengths(lengths: pd.DataFrame) -> Plot:
     kept = kept.assign(bin=kept["from_chars"].astype(str) + "–" + (kept["to_chars"] - 1).astype(str))
     measure = kept["measure"].iloc[0] if len(kept) else ""
     bins = list(dict.fromkeys(kept["bin"]))
-    x = {"field": "bin", "type": "ordinal", "sort": bins, "title": "characters in the caption",
-         "axis": {"labelAngle": 0}}  # fmt: skip
+    x = {"field": "bin", "type": "ordinal", "scale": {"domain": bins},
+         "title": "characters in the caption", "axis": {"labelAngle": 0}}  # fmt: skip
     names = ["bin", "run_id", "delta", "low", "high", "n_queries"]
     title = f"gain in {measure}"
     spread = {
@@ -196,7 +196,7 @@ def plot_overlap(comparisons: pd.DataFrame, *, measure: str = "") -> Plot:
     tooltip = [_tip(name) for name in ("run_a", "run_b", "value")]
     colour = {"field": "value", "type": "quantitative", "title": measure,
               "scale": {"domain": [0, 1], "scheme": "blues"}}  # fmt: skip
-    text_colour = {"condition": {"test": "datum.value > 0.55", "value": "white"}, "value": "black"}
+    text_colour = {"condition": {"test": "datum.value > 0.72", "value": "white"}, "value": "black"}
     text = {"text": {"field": "value", "type": "quantitative", "format": ".2f"}, "color": text_colour}
     return _spec(
         f"{measure} of every two runs",
@@ -339,7 +339,7 @@ def _tip(name: str) -> dict[str, str]:
 
 
 def _colour_of_run(table: pd.DataFrame) -> dict[str, Any]:
-    scale = _scale(table["run_id"].nunique())
+    scale = {**_scale(table["run_id"].nunique()), "domain": list(dict.fromkeys(table["run_id"]))}
     return {"field": "run_id", "type": "nominal", "title": "run", "scale": scale}
 
 
@@ -347,9 +347,7 @@ def _lines_by_run(table: pd.DataFrame, y: Mapping[str, Any]) -> dict[str, Any]:
     """Return a line for each run and its points, which have a shape for each run."""
     colour = _colour_of_run(table)
     point = {"type": "point", "filled": True, "size": 70, "opacity": 1}
-    domain = list(dict.fromkeys(table["run_id"]))
-    colour["scale"] = colour["scale"] | {"domain": domain}
-    shape = colour | {"scale": {"domain": domain}}
+    shape = colour | {"scale": {"domain": colour["scale"]["domain"]}}
     return {
         "layer": [
             {"mark": "line", "encoding": {"y": y, "color": colour | {"legend": None}}},

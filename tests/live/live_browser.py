@@ -93,18 +93,20 @@ class Browser:
     def resize(self, width: int, height: int) -> None:
         """Give the page a size in pixels, without the window's frame."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": size}
-        self._call("POST", "/goog/cdp/execute", command)
+        self.cdp("Emulation.setDeviceMetricsOverride", **size)
+
+    def cdp(self, command: str, **parameters: object) -> Any:
+        """Return what a command of Chromium's own protocol returns."""
+        content = {"cmd": command, "params": parameters}
+        return self._call("POST", "/goog/cdp/execute", content)
 
     def save_downloads(self, folder: Path) -> None:
         """Have the files that a page saves go to `folder`, without a question."""
-        wanted = {"behavior": "allow", "downloadPath": str(folder)}
-        self._call("POST", "/goog/cdp/execute", {"cmd": "Browser.setDownloadBehavior", "params": wanted})
+        self.cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
 
     def before_each_page(self, script: str) -> None:
         """Run a script in each page from now on, before its own."""
-        command = {"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": script}}
-        self._call("POST", "/goog/cdp/execute", command)
+        self.cdp("Page.addScriptToEvaluateOnNewDocument", source=script)
 
     def console(self) -> list[str]:
         """Return what the console said since it was last asked: errors, refusals of a policy."""

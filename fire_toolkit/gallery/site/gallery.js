@@ -9,7 +9,7 @@ const gallery = (() => {
   const quiet = matchMedia("(prefers-reduced-motion: reduce)");
   let all, place, lower, rows = [], view = "captions", mask = 0, here = -1, target = "", numbered = [], playing = null;
   const shards = new Map(), waiting = new Map();
-  let marks = [];
+  let marks = [], stop = 0;  // stop: the row of the list that Tab reaches; arrows go on from there
 
   // ---- data
   function index(data) {
@@ -28,7 +28,7 @@ const gallery = (() => {
     list();
   }
   function shard(number, made, data) {
-    if (made !== all.made) { waiting.delete(number); stop("The gallery was written anew while this page was open: load the page again."); return; }
+    if (made !== all.made) { waiting.delete(number); halt("The gallery was written anew while this page was open: load the page again."); return; }
     shards.set(number, data);
     for (const old of [...shards.keys()].slice(0, -KEPT)) shards.delete(old);
     for (const then of waiting.get(number) || []) then();
@@ -42,10 +42,10 @@ const gallery = (() => {
     script.charset = "utf-8";
     script.src = `data/${String(number).padStart(4, "0")}.js`;
     script.onload = () => script.remove();
-    script.onerror = () => { waiting.delete(number); stop(`${script.src} cannot be read: the gallery's folder is not whole.`); };
+    script.onerror = () => { waiting.delete(number); halt(`${script.src} cannot be read: the gallery's folder is not whole.`); };
     document.head.append(script);
   }
-  const stop = (words) => $("main").replaceChildren(make("p", "", words));
+  const halt = (words) => $("main").replaceChildren(make("p", "", words));
 
   // ---- what is listed
   function makeFilters() {
@@ -78,7 +78,7 @@ const gallery = (() => {
     const of = view === "captions" && rows.length < all.ids.length ? ` of ${all.ids.length.toLocaleString("en")}` : "";
     $("count").textContent = `${rows.length.toLocaleString("en")}${of} ${one}${(of ? all.ids.length : rows.length) === 1 ? "" : "s"}`;
     $("rows").style.height = `${rows.length * ROW}px`;
-    $("list").scrollTop = 0;
+    $("list").scrollTop = stop = 0;
     draw();
     showHere();
   }
@@ -100,13 +100,16 @@ const gallery = (() => {
   const isHere = (row) => row.n === here && (row.doc === undefined ? view === "captions" : row.doc === target);
   function draw() {
     const box = $("list"), first = Math.max(0, Math.floor(box.scrollTop / ROW) - 5), last = Math.min(rows.length, first + Math.ceil(box.clientHeight / ROW) + 10);
-    const drawn = [];
+    const drawn = [], focused = document.activeElement.closest("#rows li"), back = focused ? Number(focused.dataset.at) : -1;
+    const reached = stop >= first && stop < last ? stop : Math.ceil(box.scrollTop / ROW);
     for (let at = first; at < last; at++) {
       const row = rows[at], item = make("li"), link = make("a");
       item.style.top = `${at * ROW}px`;
       item.setAttribute("aria-setsize", String(rows.length));
       item.setAttribute("aria-posinset", String(at + 1));
+      item.dataset.at = String(at);
       link.href = address(row);
+      link.tabIndex = at === reached ? 0 : -1;
       if (isHere(row)) link.setAttribute("aria-current", "true");
       const text = make("span", "text", all.texts[row.n] || row.query || all.ids[row.n]);
       text.dir = "auto";
@@ -116,13 +119,27 @@ const gallery = (() => {
       drawn.push(item);
     }
     $("rows").replaceChildren(...drawn);
+    if (back >= 0) focusRow(back);
+  }
+  const focusRow = (at) => { const link = $("rows").querySelector(`[data-at="${at}"] a`); if (link) link.focus({ preventScroll: true }); };
+  function reveal(at) {
+    const box = $("list"), top = at * ROW;
+    if (top < box.scrollTop || top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(0, top - box.clientHeight / 2);
+    stop = at;
+    draw();
   }
   function showHere() {
     const at = rows.findIndex(isHere);
-    if (at < 0) return;
-    const box = $("list"), top = at * ROW;
-    if (top < box.scrollTop || top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(0, top - box.clientHeight / 2);
-    draw();
+    if (at >= 0) reveal(at);
+  }
+  const ARROWS = { ArrowDown: (at) => at + 1, ArrowUp: (at) => at - 1, Home: () => 0, End: () => rows.length - 1 };
+  function rove(event) {
+    const move = ARROWS[event.key], focused = event.target.closest("li");
+    if (!move || !focused) return;
+    event.preventDefault();
+    const at = Math.min(rows.length - 1, Math.max(0, move(Number(focused.dataset.at))));
+    reveal(at);
+    focusRow(at);
   }
   function step(by) {
     if (!rows.length) return;
@@ -373,6 +390,7 @@ const gallery = (() => {
     else if (/^[1-9]$/.test(event.key) && numbered[event.key - 1]) { const node = numbered[event.key - 1]; if (playing === node) closeLarge(); else enlarge(node); }
   });
   $("list").addEventListener("scroll", draw, { passive: true });
+  $("rows").addEventListener("keydown", rove);
   window.addEventListener("resize", () => all && draw());
   $("search").addEventListener("input", list);
   $("search").addEventListener("keydown", (event) => { if (event.key === "Enter" && rows.length) { location.hash = address(rows[0]); $("main").focus(); } });

@@ -1,0 +1,146 @@
+"""Report, gallery, our own page and the site as Chromium's accessibility tree has them, and by Tab alone."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from live_accessible import check_accessible, headings, nameless, nodes_of, tab_stops
+from live_browser import Browser, open_browser
+from page_site import run, serving
+from test_live_page import begin, is_ready, shown
+from test_live_site import SITE
+
+FIRE = [sys.executable, "-m", "fire_toolkit"]
+DOWN, END, ENTER = "\ue015", "\ue010", "\ue007"
+
+
+@pytest.fixture(scope="module")
+def demo(chromium: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo with its report and its gallery."""
+    root = tmp_path_factory.mktemp("accessible")
+    subprocess.run([*FIRE, "demo", "--out", "demo"], cwd=root, check=True, capture_output=True)
+    return root / "demo"
+
+
+def test_the_report_has_names_levels_and_an_order(demo: Path, tmp_path: Path) -> None:
+    with open_browser(tmp_path) as browser:
+        browser.open((demo / "report.html").as_uri())
+        browser.wait_for(
+            "plots", lambda: browser.run("return document.querySelectorAll('svg[role=img]').length == 8")
+        )
+        check_accessible(browser)
+        plots = [node for node in nodes_of(browser) if node.role == "image"]
+        texts = browser.run("return [...document.querySelectorAll('figcaption')].map(e => e.textContent)")
+        assert [plot.name for plot in plots] == texts  # one picture for each plot, and nothing of its insides
+        assert browser.console() == []
+
+
+def test_the_report_on_paper_has_the_data_of_its_plots(demo: Path, tmp_path: Path) -> None:
+    opened = "return document.querySelectorAll('figure > details[open]').length"
+    with open_browser(tmp_path) as browser:
+        browser.open((demo / "report.html").as_uri())
+        browser.wait_for_element("svg[role=img]")
+        browser.run(
+            "addEventListener('beforeprint', () => { window.printed = "
+            "document.querySelectorAll('figure > details[open]').length; })"
+        )
+        assert browser.run(opened) == 0
+        browser.cdp("Page.printToPDF")
+        assert browser.run("return window.printed") == 8
+        assert browser.run(opened) == 0
+        browser.cdp("Emulation.setEmulatedMedia", media="print")
+        browser.resize(720, 1000)  # as wide as a page of A4
+        wide = "return [...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+        assert browser.run(wide + ".map(e => e.ariaLabel)") == []  # what does not fit would be cut off
+
+
+def test_the_gallery_is_worked_by_keys_alone(demo: Path, tmp_path: Path) -> None:
+    row = "return [document.activeElement.closest('#rows li')?.dataset.at, document.activeElement.tagName]"
+    with open_browser(tmp_path) as browser:
+        browser.resize(1366, 768)
+        browser.open((demo / "gallery/index.html").as_uri())
+        browser.wait_for_element(".pair")
+        check_accessible(browser)
+        stops = [html for _, html, _ in tab_stops(browser)]
+        assert sum('href="#q' in html for html in stops) == 1  # the list is one stop
+        browser.run("document.querySelector('#rows a[tabindex=\"0\"]').focus()")
+        for _ in range(30):  # further than what is drawn at once
+            browser.press(DOWN)
+        assert browser.run(row) == ["30", "A"]
+        browser.press(END)
+        assert browser.run(row) == ["99", "A"]
+        last = browser.run("return document.activeElement.querySelector('.text').textContent")
+        browser.press(ENTER)
+        browser.wait_for(
+            "the caption",
+            lambda: browser.run("return document.querySelector('#caption').textContent") == last,
+        )
+        assert browser.run(row) == ["99", "A"]  # drawing the list anew keeps the focus
+        browser.run("document.querySelector('.screen').focus()")
+        browser.press(ENTER)
+        dialog = [node for node in nodes_of(browser) if node.role == "dialog"]
+        assert [node.name for node in dialog] == ["Clip"]
+        assert nameless(browser) == []
+        browser.press("\ue00c")
+        assert browser.run("return document.activeElement.className") == "screen"
+
+
+def test_a_page_of_another_gallery_takes_no_shard(demo: Path, tmp_path: Path) -> None:
+    index = demo / "gallery/data/index.js"
+    text = index.read_text()
+    index.write_text(text.replace('"made":"', '"made":"0'))
+    try:
+        with open_browser(tmp_path) as browser:
+            browser.open((demo / "gallery/index.html").as_uri())
+            browser.wait_for(
+                "a word",
+                lambda: "written anew" in browser.run("return document.querySelector('main').textContent"),
+            )
+            assert browser.run("return document.querySelectorAll('.pair').length") == 0
+    finally:
+        index.write_text(text)
+
+
+def begun(browser: Browser) -> None:
+    is_ready(browser)
+    check_accessible(browser)
+    assert headings(browser)[0] == 1
+
+
+def test_our_own_page_has_names_and_an_order(page_root: Path, tmp_path: Path) -> None:
+    with serving(page_root) as served, open_browser(tmp_path) as browser:
+        browser.resize(1366, 625)
+        browser.open(served.links["A01"])
+        browser.wait_for_element("#agree:not([hidden])")
+        check_accessible(browser)
+        begin(browser, served.links["A01"])
+        begun(browser)
+        assert shown(browser)["ready"]
+        buttons = [node.name for node in nodes_of(browser) if node.role in ("button", "radio")]
+        assert any("1" in name for name in buttons)  # an answer's name says its key
+
+
+def test_the_written_page_has_names_and_an_order(page_root: Path, tmp_path: Path) -> None:
+    run("page", "write")
+    with open_browser(tmp_path) as browser:
+        browser.resize(390, 844)
+        browser.open((page_root / "pages/A01/judge.html").as_uri())
+        browser.click("#agree:not([hidden])")
+        begun(browser)
+
+
+@pytest.mark.usefixtures("chromium")
+@pytest.mark.parametrize("page", ["index.html", "docs/commands.html", "docs/benchmarks.html"])
+def test_the_site_has_names_and_scrolls_by_keys(page: str, tmp_path: Path) -> None:
+    scrolls = """
+    return [...document.querySelectorAll("article *")].filter(e => e.scrollWidth > e.clientWidth + 1 &&
+        ["auto", "scroll"].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0).map(e => e.outerHTML.slice(0, 80))
+    """
+    assert (SITE / page).is_file(), "run `make site` first"
+    with open_browser(tmp_path) as browser:
+        browser.resize(390, 844)
+        browser.open((SITE / page).as_uri())
+        assert nameless(browser) == []
+        assert browser.run(scrolls) == []
+        assert 0 not in headings(browser)
