@@ -22,7 +22,8 @@ _FOCUS = """
 const node = document.activeElement;
 if (!node || node === document.body || node === document.documentElement) return null;
 const style = getComputedStyle(node);
-return [node.dataset.atTab || "", node.outerHTML.slice(0, 120), style.outlineStyle !== "none" || style.boxShadow !== "none"];
+const isShown = style.outlineStyle !== "none" || style.boxShadow !== "none";
+return [node.dataset.atTab || "", node.outerHTML.slice(0, 120), isShown];
 """
 
 
@@ -66,13 +67,13 @@ def skips_a_level(levels: list[int]) -> bool:
 
 
 def tab_stops(browser: Browser, *, most: int = 400) -> Iterator[tuple[str, str, bool]]:
-    """Press Tab from the page's start to its end: the mark and the HTML of each stop, and whether it shows."""
+    """Press Tab from the page's start to its end: mark and HTML of each stop, and whether it is seen."""
     browser.run("document.activeElement.blur(); window.getSelection().removeAllRanges(); scrollTo(0, 0)")
     seen: set[str] = set()
     for _ in range(most):
         browser.press(TAB)
         found = browser.run(_FOCUS)
-        if found is None or found[0] in seen and found[0]:
+        if found is None or (found[0] and found[0] in seen):
             return
         seen.add(found[0])
         yield found[0], found[1], found[2]

@@ -135,7 +135,8 @@ def test_the_written_page_has_names_and_an_order(page_root: Path, tmp_path: Path
 def test_the_site_has_names_and_scrolls_by_keys(page: str, tmp_path: Path) -> None:
     scrolls = """
     return [...document.querySelectorAll("article *")].filter(e => e.scrollWidth > e.clientWidth + 1 &&
-        ["auto", "scroll"].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0).map(e => e.outerHTML.slice(0, 80))
+        ["auto", "scroll"].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0)
+      .map(e => e.outerHTML.slice(0, 80))
     """
     assert (SITE / page).is_file(), "run `make site` first"
     with open_browser(tmp_path) as browser:
