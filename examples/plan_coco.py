@@ -5,12 +5,17 @@ the truth. Measured: annotators are made up, pairs pooled, labels and scores mad
 `score` make them, a few times; the root mean squared error of each measure over the runs. Predicted: by
 `plan`, from a pilot of 500 pairs that the same kind of annotators judged, and nothing else.
 
+How much of what is off the pilot's size alone explains is said by a second comparison: with positives drawn
+from the model that all labels give, so that nothing but the pilot's chance stands between the two.
+
     python examples/plan_coco.py COCO_ECCV_FOLDER [NUMBER_OF_PILOTS]
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +34,7 @@ from fire_toolkit.tables.columns import PAIR, pair_rows
 MEASURES = ["C@1", "C@10", "P@10", "AP", "nDCG@10"]
 DEEP_MEASURES = ["AP", "nDCG@10"]
 TRUE_RATE, FALSE_RATE = 0.92, 0.04
-PILOT, REPEATS = 500, 6
+PILOT, REPEATS = 500, 24
 DESIGNS = [
     *(Design(depth=k, policy=p, overlap=0) for k in (5, 10, 20) for p in ("one", "verify", "doubled")),
     *(Design("rrf", per_query=10, policy=p, overlap=0) for p in ("one", "verify")),
@@ -112,19 +117,24 @@ def measured(runs: list[Run], original: Qrels, positives: pd.DataFrame, depth: i
     return np.sqrt((errors**2).mean(axis=(0, 3)))
 
 
-def pilot_model(lists: Lists, positives: pd.DataFrame, seed: int, rates_known: bool) -> RelevanceModel:
+def pilot_model(lists: Lists, positive: np.ndarray, seed: int, rates_known: bool) -> RelevanceModel:
     """Return the model of a pilot of 500 pairs, each judged twice, with a third vote on disagreements."""
-    pool = draw_pilot(lists, PILOT, seed=seed)
-    is_true, rng = (
-        pair_rows(pool, positives) >= 0,
-        np.random.default_rng([seed, 1]),
-    )  # apart from the draw of pairs
+    pair = pair_rows(draw_pilot(lists, PILOT, seed=seed), lists.pairs)
+    is_true, rng = positive[pair], np.random.default_rng([seed, 1])  # apart from the draw of pairs
     first, second, third = (vote(is_true, rng).astype(np.int64) for _ in range(3))
     differ = (first != second).astype(np.int64)
     n_positive = first + second + differ * third
     rates = (TRUE_RATE, FALSE_RATE) if rates_known else (0.9, 0.05)
-    votes = (pair_rows(pool, lists.pairs), n_positive, 2 + differ)
-    return fit_model(lists, *votes, rates=rates, rates_known=rates_known)
+    return fit_model(lists, pair, n_positive, 2 + differ, rates=rates, rates_known=rates_known)
+
+
+def whole_model(lists: Lists, positive: np.ndarray) -> RelevanceModel:
+    """Return the model that labels of all pairs give."""
+    pair = np.flatnonzero(lists.best_rank <= lists.depth)
+    votes = np.full(len(pair), 50)
+    rates = (TRUE_RATE, FALSE_RATE)
+    found = fit_model(lists, pair, votes * positive[pair], votes, rates=rates, rates_known=True)
+    return replace(found, true_positive_rate=TRUE_RATE, false_positive_rate=FALSE_RATE)
 
 
 def predicted(lists: Lists, model: RelevanceModel) -> np.ndarray:
@@ -145,18 +155,32 @@ def main() -> None:
     original, eccv = (fire.read_qrels(folder / f"qrels.{name}.txt") for name in ("orig", "eccv"))
     positives = eccv.loc[eccv["relevance"] >= 1, PAIR].reset_index(drop=True)
     lists = lists_of(runs, original, depth=50, most_queries=10_000, seed=0)
-    truth = measured(runs, original, positives, lists.depth)
-    for rates_known in (False, True):
-        print("\nerror rates of votes", "known from elsewhere" if rates_known else "from the pilot too")
-        compare(lists, positives, truth, n_pilots, rates_known)
+    positive = pair_rows(lists.pairs, positives) >= 0
+    whole = whole_model(lists, positive)
+    worlds = {
+        "people's labels": (measured(runs, original, positives, lists.depth), lambda seed: positive),
+        "positives drawn from the model": (
+            predicted(lists, whole),
+            lambda seed: whole.draw(lists, np.random.default_rng([seed, 2])),
+        ),
+    }
+    for world, (truth, positives_of) in worlds.items():
+        for rates_known in (False, True):
+            print(f"\n{world}; error rates", "known from elsewhere" if rates_known else "from the pilot too")
+            compare(lists, positives_of, truth, n_pilots, rates_known)
 
 
 def compare(
-    lists: Lists, positives: pd.DataFrame, truth: np.ndarray, n_pilots: int, rates_known: bool
+    lists: Lists,
+    positives_of: Callable[[int], np.ndarray],
+    truth: np.ndarray,
+    n_pilots: int,
+    rates_known: bool,
 ) -> None:
+    """Print how often the error that a pilot predicts is near the measured one, by measure."""
     ratios, orders = [], []
     for seed in range(n_pilots):
-        expected = predicted(lists, pilot_model(lists, positives, seed, rates_known))
+        expected = predicted(lists, pilot_model(lists, positives_of(seed), seed, rates_known))
         ratios.append(expected / truth)
         orders.append([rank_correlation(a, b) for a, b in zip(expected.T, truth.T, strict=True)])
     middle = np.median(ratios, axis=0)
@@ -165,6 +189,7 @@ def compare(
     for design, errors, ratio in zip(DESIGNS, truth, middle, strict=True):
         cells = "".join(f"{100 * e:>8.2f} ({r:.2f})" for e, r in zip(errors, ratio, strict=True))
         print(f"{design.pool + ', ' + design.policy:<44}{cells}")
+    print("the median pilot, within 25%:", *shares((np.abs(middle - 1) <= 0.25).mean(axis=0)))
     off = np.abs(np.array(ratios) - 1)
     print("within 25%, of all designs and pilots:", *shares((off <= 0.25).mean(axis=(0, 1))))
     is_close = (off <= 0.25) | (off * truth <= 0.005)
