@@ -122,7 +122,7 @@ def check_judge(
     chance = _chances(both, pool)
     is_drawn = np.ones(len(both), dtype=bool) if chance is None else chance > 0
     pairs = _as_arrays(both[is_drawn], None if chance is None else chance[is_drawn], grades, threshold)
-    _refuse_few(pairs, least)
+    refuse_few(pairs.people, least)
     drawn = QueryDraws(pairs.query, pairs.n_queries, n_resamples, seed)
     statistics = [*_agreements(pairs, judgments, grades), *_auc_rows(pairs, drawn)]
     columns = ["statistic", "value", "low", "high", "n_pairs", "n_queries", "note"]
@@ -138,7 +138,7 @@ def _answered(machine: MachineJudgments, labels: Labels) -> tuple[pd.DataFrame, 
     """Return the labelled pairs with the judge's answer, and how many labelled pairs have none."""
     judges = machine["judge_id"].unique()
     if len(judges) != 1:
-        raise TableError(f"machine judgments of {len(judges)} judges; expected one, by --judge")
+        raise TableError(f"machine judgments of {len(judges)} judges; expected those of one")
     people = labels.loc[labels["relevance"] >= 0, [*PAIR, "relevance"]]
     answers = one_answer_per_pair(machine).rename(columns={"label": "said"})
     both = people.merge(answers, on=PAIR).sort_values(PAIR, ignore_index=True)
@@ -192,8 +192,9 @@ def _votes(
     return np.asarray(np.where((said == "").to_numpy(), by_score, votes), dtype=np.float64)
 
 
-def _refuse_few(pairs: JudgedPairs, least: int) -> None:
-    n, n_positive = len(pairs.people), int(pairs.people.sum())
+def refuse_few(people: Floats, least: int) -> None:
+    """Raise `UsageError` where too few of the pairs are labelled, relevant, or irrelevant."""
+    n, n_positive = len(people), int(people.sum())
     if n < least:
         raise UsageError(
             f"{n} labelled pairs that the judge answered, fewer than {least}: too few to say how good it is; "
