@@ -1,7 +1,8 @@
 """Query and doc vectors as a matrix of their similarities, computed in blocks.
 
-Products in float32 depend on the processor, the threads and the shape of the blocks. Here they are
-in float64 and rounded to nine decimal places; the rounded values decide the order and go into the run.
+The score of a query and a doc is `pair_scores`: products in float64, added in one fixed order, rounded
+to nine decimal places; the rounded values decide the order of docs and go into the run. Products of matrices
+depend on the processor, the threads and the shape of the blocks, so they only tell which scores are clear.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import numpy as np
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.formats.runs.matrix import Array, Matrix, pick_from_blocks, rows_per_block
+from fire_toolkit.formats.runs.matrix import Array, Matrix, rows_per_block
 
 DECIMALS = 9
 _UNIT = 1e-3
 _CHUNK_CELLS = 1 << 22
+_PAIR_CELLS = 1 << 16
+_LARGEST = 1e100  # a number beyond it has a square that float64 cannot add up
+UNIT_64 = 2.0**-53
 DOT, COSINE, L2 = "dot", "cosine", "l2"
 SIMILARITY_NAMES = (DOT, COSINE, L2)
 
@@ -45,22 +49,86 @@ class ProductMatrix:
 
     def blocks(self, n_rows: int) -> Iterator[Array]:
         """Yield blocks of similarities."""
-        own_squares = _squares(self.held) if self.similarity == L2 else None
         step = max(1, min(n_rows, _CHUNK_CELLS // max(1, len(self.held))))
-        for block in self.streamed.blocks(rows_per_block(self.streamed)):
+        for vectors in self.streamed_vectors(rows_per_block(self.streamed)):
+            for start in range(0, len(vectors), step):
+                yield self._scores(vectors[start : start + step])
+
+    def streamed_vectors(self, n_rows: int) -> Iterator[Array]:
+        """Yield blocks of the streamed vectors, checked, in float64, of length 1 for the cosine."""
+        for block in self.streamed.blocks(n_rows):
             if self.must_be_unit:
                 _check_unit(block, self.streamed.where)
-            vectors = as_vectors(block, self.where, is_cosine=self.similarity == COSINE)
-            for start in range(0, len(vectors), step):
-                part = vectors[start : start + step]
-                products = part @ self.held.T
-                if own_squares is not None:
-                    products = np.minimum(2 * products - own_squares - _squares(part)[:, None], 0.0)
-                yield np.round(products, DECIMALS, out=products)
+            yield as_vectors(block, self.where, is_cosine=self.similarity == COSINE)
+
+    def _scores(self, part: Array) -> Array:
+        """Return part × held: by a product of matrices where it rounds clearly, else pair by pair."""
+        squares = squares_of(part), squares_of(self.held)
+        size = np.sqrt(squares[0]) * np.sqrt(squares[1].max(initial=0.0))
+        products = part @ self.held.T
+        if self.similarity == L2:
+            size = 2 * size + squares[0] + squares[1].max(initial=0.0)
+            products *= 2
+            products -= squares[0][:, None] + squares[1]
+        size *= gamma(part.shape[1] + 40, UNIT_64)
+        low, high = (_rounded(products + side[:, None], self.similarity) for side in (-size, size))
+        rows, columns = np.nonzero(low != high)
+        low[rows, columns] = pair_scores(part, self.held, rows, columns, self.similarity)
+        return low
 
     def pick(self, rows: Ints, columns: Ints) -> Array:
-        """Return single products."""
-        return pick_from_blocks(self, rows, columns)
+        """Return single scores, in one reading of the streamed vectors."""
+        found, start, order = np.empty(len(rows)), 0, np.argsort(rows, kind="stable")
+        for vectors in self.streamed_vectors(rows_per_block(self.streamed)):
+            own = order[slice(*np.searchsorted(rows[order], (start, start + len(vectors))))]
+            found[own] = pair_scores(vectors, self.held, rows[own] - start, columns[own], self.similarity)
+            start += len(vectors)
+        return found
+
+
+def pair_scores(left: Array, right: Array, rows: Ints, columns: Ints, similarity: str) -> Array:
+    """Return the score of each pair of a row of `left` and a row of `right`, rounded to nine decimal places.
+
+    The same pair has the same score to the last bit, whatever it is computed with, on any processor: sums are
+    added in a fixed order, without fused operations. left, right: float64, for the cosine of length 1.
+    """
+    scores = np.empty(len(rows))
+    squares = (squares_of(left), squares_of(right)) if similarity == L2 and len(rows) else None
+    step = max(1, _PAIR_CELLS // max(1, left.shape[1]))
+    for start in range(0, len(rows), step):
+        row, column = rows[start : start + step], columns[start : start + step]
+        products = left[row]
+        products *= right[column]
+        scores[start : start + step] = _added_up(products)
+    if squares is not None:
+        scores = 2 * scores - (squares[0][rows] + squares[1][columns])
+    return _rounded(scores, similarity)
+
+
+def _rounded(scores: Array, similarity: str) -> Array:
+    scores = np.minimum(scores, 0.0) if similarity == L2 else scores
+    return np.asarray(np.round(scores, DECIMALS) + 0.0)
+
+
+def _added_up(cells: Array) -> Array:
+    """Return the sum of each row, its halves added to one another until one cell is left; cells change."""
+    width = cells.shape[1]
+    while width > 1:
+        half = (width + 1) // 2
+        cells[:, : width - half] += cells[:, half:width]
+        width = half
+    return cells[:, 0]
+
+
+def gamma(n: int, unit: float) -> float:
+    """Return the relative error of n rounded operations: n u / (1 - n u), Higham 2002, lemma 3.1.
+
+    Raises:
+        UsageError: vectors are so wide that nothing is known of their sums.
+    """
+    if n * unit >= 0.5:
+        raise UsageError(f"vectors of {n:,} numbers, more than sums in this precision can bear")
+    return n * unit / (1 - n * unit)
 
 
 def as_vectors(block: Array, where: str, *, is_cosine: bool) -> Array:
@@ -72,6 +140,8 @@ def as_vectors(block: Array, where: str, *, is_cosine: bool) -> Array:
     vectors = block.astype(np.float64)
     if not np.isfinite(vectors).all():
         raise FormatError(f"{where}: a vector contains NaN or infinity")
+    if max(vectors.max(initial=0.0), -vectors.min(initial=0.0)) > _LARGEST:
+        raise FormatError(f"{where}: a vector contains a number beyond {_LARGEST:g}; scale the vectors down")
     if not is_cosine:
         return vectors
     lengths = _lengths(vectors)
@@ -89,7 +159,7 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
             order docs alike (the cosine is used).
 
     Raises:
-        FormatError: the widths differ, or vectors are not finite.
+        FormatError: the widths differ or are 0, or a vector has NaN, infinity or a number beyond 1e100.
         UsageError: the lengths differ from 1 and `similarity` is None.
     """
     where = f"{queries.where} × {docs.where}"
@@ -98,6 +168,8 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
             f"{where}: vectors of shape {queries.shape} and {docs.shape}, expected two matrices "
             "of equal width, one vector a row"
         )
+    if not queries.shape[1]:
+        raise FormatError(f"{where}: vectors of no number, expected at least one")
     if queries.is_flipped or docs.is_flipped:
         raise FormatError(f"{where}: column-major order; save numpy.ascontiguousarray of the vectors")
     docs_streamed = docs.shape[0] > queries.shape[0]
@@ -110,12 +182,16 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
     return ProductMatrix(where, streamed, held, similarity or COSINE, docs_streamed, must_be_unit=is_open)
 
 
-def _squares(vectors: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", vectors, vectors))
+def squares_of(vectors: Array) -> Array:
+    """Return the squared length of each row, added up as in `pair_scores`."""
+    squares, step = np.empty(len(vectors)), max(1, _PAIR_CELLS // max(1, vectors.shape[1]))
+    for start in range(0, len(vectors), step):
+        squares[start : start + step] = _added_up(np.square(vectors[start : start + step]))
+    return squares
 
 
 def _lengths(vectors: Array) -> Array:
-    return np.asarray(np.sqrt(_squares(vectors)))
+    return np.asarray(np.sqrt(squares_of(vectors)))
 
 
 def _check_unit(vectors: Array, where: str) -> None:
