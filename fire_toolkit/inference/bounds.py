@@ -21,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from fire_toolkit.arrays import Bools, Floats, Ints, count_by_query
+from fire_toolkit.kernels import compiled
 from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.measures import JudgedRanking, Measure
 from fire_toolkit.measures.filling import Filling
@@ -69,6 +70,7 @@ def score_bounds(ranking: JudgedRanking, measure: Measure) -> tuple[Floats, Floa
     depth = depth if measure.depth is None else min(depth, measure.depth)
     if measure.definition.bounds == "monotone" and measure.definition.by_first_positive:
         depth = min(depth, _most_judged(ranking) + 1)  # the first unjudged doc stands here
+    compiled(ranking.n_queries * depth)  # the blocks alone are too small to load the loops for
     step = max(_CELLS // max(depth, 1), 1)
     for start in range(0, ranking.n_queries, step):
         block = np.arange(start, min(start + step, ranking.n_queries))

@@ -6,7 +6,6 @@ and labels stay apart from those of pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NewType
 
 import pandas as pd
@@ -68,9 +67,9 @@ def check_query_labels(table: pd.DataFrame, *, where: str = "") -> QueryLabels:
     return QueryLabels(check_table(QUERY_LABELS, table, where=where))
 
 
-def refuse_alone(doc_ids: Iterable[str], what: str) -> None:
+def refuse_alone(doc_ids: pd.Series, what: str) -> None:
     """Raise `JoinError` where docs of pairs are those of queries that were shown alone."""
-    if ALONE in set(doc_ids):
+    if (doc_ids == ALONE).any():
         raise JoinError(
             f"{what}: doc {ALONE!r} marks captions that were judged alone; they say nothing of pairs of a "
             "caption and an item, expected those of a campaign on pairs"
