@@ -8,7 +8,7 @@ the truth. Measured: annotators are made up, pairs pooled, labels and scores mad
 How much of what is off the pilot's size alone explains is said by a second comparison: with positives drawn
 from the model that all labels give, so that nothing but the pilot's chance stands between the two.
 
-    python examples/plan_coco.py COCO_ECCV_FOLDER [NUMBER_OF_PILOTS]
+    python examples/plan_coco.py COCO_ECCV_FOLDER [NUMBER_OF_PILOTS [REPETITIONS]]
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fire_toolkit.tables.columns import PAIR, pair_rows
 MEASURES = ["C@1", "C@10", "P@10", "AP", "nDCG@10"]
 DEEP_MEASURES = ["AP", "nDCG@10"]
 TRUE_RATE, FALSE_RATE = 0.92, 0.04
-PILOT, REPEATS = 500, 24
+PILOT = 500
 DESIGNS = [
     *(Design(depth=k, policy=p, overlap=0) for k in (5, 10, 20) for p in ("one", "verify", "doubled")),
     *(Design("rrf", per_query=10, policy=p, overlap=0) for p in ("one", "verify")),
@@ -91,13 +91,15 @@ def deep_means(
     return found
 
 
-def measured(runs: list[Run], original: Qrels, positives: pd.DataFrame, depth: int) -> np.ndarray:
+def measured(
+    runs: list[Run], original: Qrels, positives: pd.DataFrame, depth: int, n_repeats: int
+) -> np.ndarray:
     """Return the root mean squared error of each design and measure, over runs and repetitions."""
     union = fire.pool_runs(runs, depth=depth).pool
     is_true = pair_rows(union, positives) >= 0
     truth = means(runs, original, corrected(original, union, is_true))
-    errors = np.zeros((REPEATS, len(DESIGNS), len(MEASURES), len(runs)))
-    for repeat in range(REPEATS):
+    errors = np.zeros((n_repeats, len(DESIGNS), len(MEASURES), len(runs)))
+    for repeat in range(n_repeats):
         rng = np.random.default_rng(1000 + repeat)
         for place, design in enumerate(DESIGNS):
             taken = {"depth": design.depth} if design.per_query is None else {"depth": depth}
@@ -150,7 +152,7 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    n_pilots = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    n_pilots, n_repeats = (*map(int, sys.argv[2:]), *(20, 24)[len(sys.argv) - 2 :])
     runs = [fire.read_run(path) for path in sorted((folder / "runs").glob("*.run.gz"))]
     original, eccv = (fire.read_qrels(folder / f"qrels.{name}.txt") for name in ("orig", "eccv"))
     positives = eccv.loc[eccv["relevance"] >= 1, PAIR].reset_index(drop=True)
@@ -158,7 +160,10 @@ def main() -> None:
     positive = pair_rows(lists.pairs, positives) >= 0
     whole = whole_model(lists, positive)
     worlds = {
-        "people's labels": (measured(runs, original, positives, lists.depth), lambda seed: positive),
+        "people's labels": (
+            measured(runs, original, positives, lists.depth, n_repeats),
+            lambda seed: positive,
+        ),
         "positives drawn from the model": (
             predicted(lists, whole),
             lambda seed: whole.draw(lists, np.random.default_rng([seed, 2])),
