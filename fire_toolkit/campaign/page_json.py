@@ -18,8 +18,8 @@ from fire_toolkit.campaign.records import QueueName, Round
 from fire_toolkit.campaign.task_json import META, PAIR_ID, ROUND, shown_columns
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.guidelines.label_config import parse_label_config
-from fire_toolkit.guidelines.model import CAPTION, RELEVANCE, Guideline
-from fire_toolkit.guidelines.several import ANSWERS, CAPTIONS, TEXT, answers_of_row
+from fire_toolkit.guidelines.model import CAPTION, Guideline
+from fire_toolkit.guidelines.several import CAPTIONS, TEXT, caption_entry
 
 PART = "page_part"
 _PAGE = "page:"
@@ -60,19 +60,19 @@ def page_tasks(
 
     Args:
         entry: the round of the queue.
-        guideline: whose labels, in the order of its labeling page, are the answers.
+        guideline: whose labeling page has the answers and flags.
         campaign_key: makes the keys.
     """
     names = shown_columns(guideline)
     columns = (entry.tasks[name] for name in names.values())
     contents = [dict(zip(names, texts, strict=True)) for texts in zip(*columns, strict=True)]
     by_pair = {content[PAIR_ID]: content for content in contents}
-    labels = list(parse_label_config(guideline.label_config).choices[RELEVANCE].hotkeys)
+    labeling = parse_label_config(guideline.label_config)
     found = []
     for page in queue_pages(entry, queue.annotator_id):
         shown = [by_pair[pair] for pair in page.pairs]
         captions = [
-            {TEXT: content[CAPTION], PAIR_ID: content[PAIR_ID], ANSWERS: answers_of_row(labels, row)}
+            {TEXT: content[CAPTION], PAIR_ID: content[PAIR_ID], **caption_entry(labeling, row)}
             for row, content in enumerate(shown)
         ]
         data = {key: text for key, text in shown[0].items() if key != CAPTION}

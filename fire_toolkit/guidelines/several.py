@@ -17,6 +17,10 @@ CAPTIONS, TEXT, ANSWERS = "captions", "text", "answers"
 _INDEX = "{{idx}}"
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjklz")  # a row of the keyboard for each answer, then with Shift
 _MEDIA = ("Video", "Image", "HyperText")
+IN_PLACE_OF_KEYS = (
+    "A page here has several captions of one item. Judge each by itself, as if it stood alone. The keys are "
+    "not those named below: each answer has its own beside it."
+)
 _SEVERAL = (
     "Answer every caption: each answer has its key beside it. Then submit with Ctrl+Enter; where it is set "
     "up, the space bar submits too. A page with an unanswered caption is not sent."
@@ -124,11 +128,15 @@ def _row(page: LabelConfig) -> ET.Element:
     )
     if FLAGS in page.choices:
         flags = ET.SubElement(row, "View", className="flags")
-        control = ET.SubElement(
-            flags, "Choices", name=f"{FLAGS}_{_INDEX}", toName=about, choice="multiple", showInline="true"
+        ET.SubElement(
+            flags,
+            "Choices",
+            name=f"{FLAGS}_{_INDEX}",
+            toName=about,
+            choice="multiple",
+            showInline="true",
+            value=f"{value}.{FLAGS}",
         )
-        for name in page.choices[FLAGS].hotkeys:
-            ET.SubElement(control, "Choice", value=name)
     return row
 
 
@@ -138,18 +146,19 @@ def shows_several(label_config: str) -> bool:
     return any(tag in _MEDIA and name != CAPTION for name, (tag, _) in objects.items())
 
 
-def answers_of_row(labels: Sequence[str], row: int) -> list[dict[str, str]]:
-    """Return the answers to the caption in a row (from 0) with their keys, as the page takes them.
+def caption_entry(page: LabelConfig, row: int) -> dict[str, list[dict[str, str]]]:
+    """Return the answers and flags of the caption in a row (from 0) with their keys, as its page takes them.
 
-    Each answer has a row of the keyboard, from the fourth on with Shift, and each of ten captions a place in
-    it; what is beyond has no key.
-
-    Examples:
-        >>> answers_of_row(["relevant", "irrelevant"], 1)
-        [{'value': 'relevant', 'hotkey': '2'}, {'value': 'irrelevant', 'hotkey': 'w'}]
+    Args:
+        page: the guideline's page of one pair, whose answers and flags these are, in its order.
+        row: the caption's place. Each answer and then each flag has a row of the keyboard, from the fourth on
+            with Shift, and each of ten captions a place in it; what is beyond has no key of ours.
     """
+    answers, flags = (list(page.choices[n].hotkeys) if n in page.choices else [] for n in (RELEVANCE, FLAGS))
     keys = [shift + line[row : row + 1] for shift in ("", "shift+") for line in _KEYS if row < len(line)]
-    return [
-        {"value": label} | ({"hotkey": key} if key else {})
-        for label, key in zip_longest(labels, keys[: len(labels)], fillvalue="")
+    names = [*answers, *flags]
+    keyed = [
+        {"value": name} | ({"hotkey": key} if key else {})
+        for name, key in zip_longest(names, keys[: len(names)], fillvalue="")
     ]
+    return {ANSWERS: keyed[: len(answers)]} | ({FLAGS: keyed[len(answers) :]} if flags else {})

@@ -11,7 +11,7 @@ from fire_toolkit.errors import ServerError
 from fire_toolkit.guidelines.instructions import instructions_html
 from fire_toolkit.guidelines.label_config import config_sha256, parse_label_config
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.guidelines.several import several_config
+from fire_toolkit.guidelines.several import IN_PLACE_OF_KEYS, several_config
 from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.differences import config_difference
 
@@ -82,7 +82,8 @@ def project_settings(
         "title": project_title(campaign, name),
         "description": project_mark(campaign, name),
         "label_config": several_config(guideline.label_config) if is_several else guideline.label_config,
-        "expert_instruction": instructions_html(guideline.text),
+        "expert_instruction": (f"<p><b>{IN_PLACE_OF_KEYS}</b></p>\n" if is_several else "")
+        + instructions_html(guideline.text),
         "show_instruction": True,
         **GUARDED,
         "maximum_annotations": 1,

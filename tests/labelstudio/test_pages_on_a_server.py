@@ -114,7 +114,8 @@ def test_a_page_is_one_task_that_says_captions_keys_and_nothing_else(server: Fak
         data = task["data"]
         assert sorted(data) == ["captions", "pair_id", "video"]  # type: ignore[call-overload]
         for row, caption in enumerate(data["captions"]):  # type: ignore[index, call-overload]
-            assert sorted(caption) == ["answers", "pair_id", "text"]
+            assert sorted(caption) == ["answers", "flags", "pair_id", "text"]
+            assert caption["flags"] == [{"value": "sensitive", "hotkey": f"shift+{'1234567890'[row]}"}]
             keys = ["1234567890"[row], "qwertyuiop"[row], "asdfghjklz"[row]]
             expected = [{"value": v, "hotkey": k} for v, k in zip(LABELS, keys, strict=True)]
             assert caption["answers"] == expected
@@ -122,6 +123,7 @@ def test_a_page_is_one_task_that_says_captions_keys_and_nothing_else(server: Fak
     for project in server.projects.values():
         assert parse_label_config(project["label_config"]) == page
         check_config(CAMPAIGN, project)
+        assert "keys are not those named below" in project["expert_instruction"]
     assert page.choices["relevance_{{idx}}"].required
     queue = ROUND.assignments[ROUND.assignments["annotator_id"] == "ann"].sort_values("position")
     assert [p for t in pages_of(server, "ann") for p in captions_of(t)] == list(queue["pair_id"])

@@ -68,7 +68,7 @@ class LiveServer:
             raise PermissionError(email)
         return browser
 
-    def project(self, title: str, config: str, tasks: Sequence[dict[str, str]], **settings: Any) -> int:
+    def project(self, title: str, config: str, tasks: Sequence[dict[str, Any]], **settings: Any) -> int:
         """Make a project with tasks (the `data` of each) and return its number."""
         with self.as_admin() as http:
             content = {"title": title, "label_config": config, **settings}

@@ -1,0 +1,223 @@
+"""Several captions a viewing on the real server: what is pressed in a browser is stored and judged."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from live_browser import CONTROL, ENTER, SPACE, Browser, open_browser
+from live_server import LiveServer
+from page_site import HOSTILE
+from test_live_browser import SUBMIT, is_disabled, log_in, text
+from test_live_campaign import RUN, Site, _tasks, choice, site  # noqa: F401
+
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.media.server import MediaServer
+
+SIZES = ((1366, 625), (1024, 768), (800, 600))
+LABELS = ("relevant", "irrelevant", "ambiguous")
+N_EACH = 12  # captions of each of two clips: pages of six
+ROWS = "return [...document.querySelectorAll('.judge .row .text')].map(e => e.innerText)"
+# The item and, without scrolling where all=true, every answer lie above the bar at the bottom.
+SEEN = """
+let bar = document.querySelector("[data-testid='bottombar-submit-button']").getBoundingClientRect().top;
+let item = document.querySelector('.judge video, .judge .item img').getBoundingClientRect();
+let ends = [...document.querySelectorAll('.judge .row label')].map(e => e.getBoundingClientRect());
+let first = ends.slice(0, 3), whole = arguments[0] ? ends : first;
+return item.height >= 120 && item.top >= 0 && item.bottom <= bar && whole.length > 0
+    && whole.every(box => box.top >= 0 && box.bottom <= bar && box.left >= 0 && box.right <= innerWidth);
+"""
+
+
+@pytest.fixture
+def clips(site: Site, tmp_path: Path) -> Iterator[Site]:  # noqa: F811
+    """A workspace of 24 pairs on two clips that play, with hostile captions, and pages of up to ten."""
+    from fire_toolkit.demo.clips import make_clips
+    from fire_toolkit.demo.encode import encode_clip
+    from fire_toolkit.demo.render import render_clip
+
+    names = []
+    for number, clip in enumerate(make_clips(2, rng=np.random.default_rng(0))):
+        names.append(f"v{number}.webm")
+        (tmp_path / names[-1]).write_bytes(encode_clip(render_clip(clip)))
+    media = MediaServer(tmp_path, tuple(names), origins=[site.server.connection.url], port=0)
+    (tmp_path / "pool").mkdir()
+    pairs = "".join(f"q{n},v{n % 2}\n" for n in range(2 * N_EACH))
+    (tmp_path / "pool" / "pool.csv").write_text("query_id,doc_id\n" + pairs)
+    hostile = {0: HOSTILE.replace("\r\n", " "), 1: "word " * 2000, 2: "{{idx}} $captions[0].text </Text><b>"}
+    rows = "".join(f"q{n}\t{hostile.get(n, f'caption {n}')}\n" for n in range(2 * N_EACH + 1))
+    (tmp_path / "collection" / "queries.tsv").write_text("query_id\ttext\n" + rows)
+    items = "".join(f"v{n}\t{media.base_url}/{name}\n" for n, name in enumerate(names))
+    (tmp_path / "collection" / "items.tsv").write_text("doc_id\tmedia_url\n" + items)
+    (tmp_path / "controls.txt").write_text(f"q{2 * N_EACH} 0 v0 1\n")
+    with media:
+        site.run("tasks", "--captions", "10", "--overlap", "0")
+        yield site
+
+
+def pages_of(server: LiveServer, project: int) -> list[dict[str, Any]]:
+    with server.as_admin() as http:
+        return sorted(_tasks(http, project), key=lambda task: task["id"])
+
+
+def shows_page(browser: Browser, captions: list[dict[str, Any]]) -> None:
+    expected = ["".join(caption["text"].split()) for caption in captions]
+
+    def is_there() -> bool:
+        rows = ["".join(row.split()) for row in browser.run(ROWS)]
+        clip = browser.run("let v = document.querySelector('video'); return !!v && v.readyState >= 3")
+        return rows == expected and clip
+
+    browser.wait_for("the page's captions and its clip", is_there, seconds=60)
+    browser.wait_for("an unanswered page", lambda: is_disabled(browser, SUBMIT))
+
+
+def press_answer(browser: Browser, caption: dict[str, Any], label: str) -> None:
+    (key,) = (answer["hotkey"] for answer in caption["answers"] if answer["value"] == label)
+    browser.press(key)
+
+
+ESCAPE = "\ue00c"
+OK = "[...document.querySelectorAll('button')].find(e => e.innerText.trim() == 'OK' && e.offsetParent)"
+
+
+def close_warning(browser: Browser) -> None:
+    """Close Label Studio's warning by its button."""
+    browser.wait_for("the warning", lambda: browser.run(f"return !!{OK}"))
+    browser.run(f"{OK}.click()")
+    browser.wait_for("no warning", lambda: not browser.run(f"return !!{OK}"))
+
+
+def stored(server: LiveServer, project: int) -> dict[str, str]:
+    """Return the label of each pair as the server's database has it, read past the server."""
+    (path,) = server.folder.glob("**/label_studio.sqlite3")
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        rows = database.execute(
+            "select t.data, c.result from task_completion c join task t on t.id = c.task_id "
+            "where t.project_id = ? and not c.was_cancelled",
+            (project,),
+        ).fetchall()
+    found: dict[str, str] = {}
+    for data, result in rows:
+        captions = json.loads(data)["captions"]
+        for each in json.loads(result):
+            name, _, row = each["from_name"].rpartition("_")
+            if name == "relevance":
+                pair = captions[int(row)]["pair_id"]
+                assert pair not in found
+                (found[pair],) = each["value"]["choices"]
+    return found
+
+
+def test_ten_captions_are_answered_by_keys_and_all_three_records_agree(
+    chromium: None,
+    clips: Site,
+    artefacts: Path,
+    tmp_path: Path,
+) -> None:
+    server, name = clips.server, f"SEV-{RUN}"
+    person = server.annotator(name)
+    clips.run("push", "--annotator", name, "--controls", "controls.txt")
+    assert clips.counts("push")["added"] == 0
+    project = clips.projects()[f"1/{name}"]
+    tasks = pages_of(server, project)
+    assert sum(len(task["data"]["captions"]) for task in tasks) == 2 * N_EACH + 1
+    given: dict[str, str] = {}
+    with open_browser(tmp_path) as browser:
+        browser.resize(1366, 625)
+        log_in(browser, server.connection.url, person.email, person.password)
+        browser.open(f"{server.connection.url}/projects/{project}/data?labeling=1")
+        for number, task in enumerate(tasks):
+            captions = task["data"]["captions"]
+            shows_page(browser, captions)
+            if number == 0:
+                assert "not those named below" in text(browser)
+                browser.press(ESCAPE)
+                browser.wait_for("no instructions", lambda: "Labeling Instructions" not in text(browser))
+                browser.press(SPACE)  # nothing is chosen, so nothing is sent
+                for width, height in SIZES:
+                    browser.resize(width, height)
+                    all_seen = width > 1000
+                    browser.wait_for(f"seen in {width} × {height}", lambda a=all_seen: browser.run(SEEN, a))
+                    browser.screenshot(artefacts / f"several-{width}.png")
+                browser.resize(1366, 625)
+            for place, caption in enumerate(captions):
+                if number == 1 and place == len(captions) - 1:  # one is missing: nothing is sent
+                    browser.press(SPACE)
+                    close_warning(browser)
+                    assert len(stored(server, project)) == len(given) - place
+                label = LABELS[(number + place) % 3]
+                press_answer(browser, caption, label)
+                given[caption["pair_id"]] = label
+            browser.screenshot(artefacts / f"several-answered-{number}.png")
+            browser.press(*((CONTROL, ENTER) if number == 1 else (SPACE,)))
+        browser.wait_for("the queue's end", lambda: "No More Tasks" in text(browser))
+    assert stored(server, project) == given
+    assert clips.counts("pull")["new"] == len(given)
+    assert clips.counts("pull", "--full")["new"] == 0
+    rows = clips.table("judgments/judgments.csv")
+    judged = {(r.query_id, r.doc_id): r.label for r in rows.itertuples()}
+    control = ("q24", "v0")
+    assert judged == {split_pair_id(pair): v for pair, v in given.items() if split_pair_id(pair) != control}
+    with server.as_admin() as http:
+        found = http.get(f"/api/projects/{project}/export", params={"exportType": "JSON"}).json()
+    seconds = {task["data"]["pair_id"]: task["annotations"][0]["lead_time"] for task in found}
+    for row in rows.itertuples():
+        assert float(row.page_s) == seconds[row.page]
+        n_captions = len(next(t["data"]["captions"] for t in tasks if t["data"]["pair_id"] == row.page))
+        assert float(row.duration_s) == pytest.approx(seconds[row.page] / n_captions, rel=1e-9)
+    shown = clips.run("agree", "--show", "pages", "--format", "csv").stdout.splitlines()
+    assert [line.split(",")[0] for line in shown] == ["effect", "order", "contrast"]
+
+
+def test_a_page_left_skipped_edited_and_answered_in_part_is_told_apart(
+    chromium: None, clips: Site, tmp_path: Path
+) -> None:
+    server, name = clips.server, f"SKI-{RUN}"
+    person = server.annotator(name)
+    clips.run("push", "--annotator", name)
+    project = clips.projects()[f"1/{name}"]
+    tasks = pages_of(server, project)
+    first, second = (task["data"]["captions"] for task in tasks[:2])
+    with open_browser(tmp_path) as browser:
+        browser.resize(1366, 625)
+        log_in(browser, server.connection.url, person.email, person.password)
+        labeling = f"{server.connection.url}/projects/{project}/data?labeling=1"
+        browser.open(labeling)
+        shows_page(browser, first)
+        press_answer(browser, first[0], "relevant")
+        time.sleep(3)  # Label Studio keeps a draft after a moment
+        browser.open(labeling)
+        browser.wait_for("the page again", lambda: len(browser.run(ROWS)) == len(first), seconds=60)
+        assert clips.counts("pull")["new"] == 0  # a draft is no answer
+        browser.wait_for("a page that can be skipped", lambda: "Skip" in text(browser))
+        browser.press(CONTROL, SPACE)
+        shows_page(browser, second)
+        for caption in second:
+            press_answer(browser, caption, "irrelevant")
+        browser.press(SPACE)
+        browser.wait_for("the answers", lambda: len(stored(server, project)) == len(second))
+    pulled = clips.counts("pull")
+    assert pulled["new"] == len(first) + len(second)
+    assert pulled["dropped"] == {"skipped": len(first)}
+    http = server.as_annotator(name)
+    (annotation,) = http.get(f"/api/tasks/{tasks[1]['id']}/annotations/").json()
+    changed = [choice(f"relevance_{row}", "relevant") for row in range(len(second) - 1)]
+    http.patch(f"/api/annotations/{annotation['id']}/", json={"result": changed}).raise_for_status()
+    clips.run("pull")
+    rows = clips.table("judgments/judgments.csv")
+    judged = {(r.query_id, r.doc_id): r.label for r in rows.itertuples()}
+    assert judged == {split_pair_id(caption["pair_id"]): "relevant" for caption in second[:-1]}
+    dropped = clips.table("judgments/dropped.csv")
+    lost = dropped[dropped["reason"] == "no_label"]
+    assert list(zip(lost["query_id"], lost["doc_id"], strict=True)) == [split_pair_id(second[-1]["pair_id"])]
+    (row,) = (
+        r for r in json.loads(clips.run("progress", "--format", "json").stdout) if r["annotator_id"] == name
+    )
+    assert (row["n_done"], row["n_skipped"]) == (len(second) - 1, len(first))
