@@ -25,13 +25,10 @@ from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, Endpoint, checked_endpoint
 from fire_toolkit.machines.injections import (
     CAPTION,
-    INJECTIONS,
-    Injection,
+    attempts,
     drawn_on,
     drawn_pairs,
     flip_rates,
-    injected,
-    opposite,
 )
 from fire_toolkit.machines.judge import Judge, Request
 from fire_toolkit.machines.pictures import Album, Pictures
@@ -187,6 +184,10 @@ class _Work:
     at_once: int
     timeout_s: float
 
+    def album(self, **changed: Callable[[Pictures], Pictures]) -> Album:
+        """Return the pictures of items as this judge sees them."""
+        return Album(self.root, n_frames=self.judge.n_frames, frame_px=self.judge.frame_px, **changed)
+
     def parameters(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return what the manifest keeps."""
         kept = ("samples", "send_media_to", "budget", "budget_tokens")
@@ -236,7 +237,7 @@ def _prepare(given: Given, options: dict[str, Any]) -> _Work:
 
 
 def _ask(given: Given, work: _Work, options: dict[str, Any]) -> None:
-    album = Album(work.root, n_frames=work.judge.n_frames, frame_px=work.judge.frame_px)
+    album = work.album()
     with Cache(work.folder, work.judge) as cache:
         if cache.n_lost:
             say(
@@ -326,22 +327,13 @@ def _try_injections(given: Given, work: _Work, n_pairs: int) -> None:
         for query, doc, label in first[["query_id", "doc_id", "label"]].itertuples(index=False)
     }
     pairs = drawn_pairs(work.requests, labels, n_pairs)
-    tried: dict[Request, tuple[Injection, str]] = {}
-    for injection in INJECTIONS:
-        for request in pairs if injection.where == CAPTION or pairs[0].media_url else ():
-            word = opposite(labels[request.query_id, request.doc_id], work.prompt)
-            tried[injected(request, injection, word)] = (injection, word)
+    tried = attempts(pairs, labels, work.prompt)
+    plain = work.album()
     albums = {
-        (each, word): Album(
-            work.root,
-            n_frames=work.judge.n_frames,
-            frame_px=work.judge.frame_px,
-            changed=drawn_on(each.text.format(word=word.upper())),
-        )
+        (each, word): work.album(changed=drawn_on(each.text.format(word=word.upper())))
         for each, word in tried.values()
         if each.where != CAPTION
     }
-    plain = Album(work.root, n_frames=work.judge.n_frames, frame_px=work.judge.frame_px)
     with Cache(work.folder / "injections", work.judge) as cache:
         tally, _ = _asked(
             work, cache, list(tried), lambda request: (albums.get(tried[request], plain), request.caption)

@@ -197,6 +197,7 @@ class _Rows:
             return None
         if self._kept is not None and worker not in self._kept:
             why = "left out (by --submissions)"
+        self._n_sessions += worker[:4].isdigit() and worker[4:5] == "-" and worker[10:11] == "_"
         time = text_of_value(self._get("time", record))
         moment = self._at("time", time_of, time)
         self._n_without_zone += bool(time) and not has_zone(time)
@@ -242,7 +243,6 @@ class _Rows:
             return "without an annotator"
         if status.lower() in NOT_YET:
             return f"not submitted ({status})"
-        self._n_sessions += worker[:4].isdigit() and worker[4:5] == "-" and worker[10:11] == "_"
         return "" if is_answered else "without an answer"
 
     def _pair(self, record: Record) -> tuple[str, str]:

@@ -37,6 +37,10 @@ from fire_toolkit.tables.machine import one_answer_per_pair
 
 LEAST_LABELS = 100
 LEAST_EACH = 10  # labelled pairs of either kind
+NO_VOTES = (
+    "the judge gave no labels, so nothing is said of agreement and groups; --threshold says from which score "
+    "on a pair counts as relevant"
+)
 _STATISTICS = ("alpha", "cohen_kappa", "percent_agreement", "positive_agreement")
 
 
@@ -219,8 +223,7 @@ def _agreements(
     )[has_vote]
     if len(voted) < LEAST_EACH:
         nan = (np.nan,) * 3
-        note = "the judge gave no labels; --threshold says from which score on a pair counts as relevant"
-        yield from ((name, *nan, 0, 0, note) for name in _STATISTICS)
+        yield from ((name, *nan, 0, 0, "no labels") for name in _STATISTICS)
     else:
         yield from _agreement_rows(_of_two(voted), f"judge and {PEOPLE}'s labels")
     if judgments is None:
@@ -310,7 +313,9 @@ def _remarks(pairs: JudgedPairs, n_unanswered: int, n_undrawn: int | None) -> It
             "what is said here holds for those that it answered"
         )
     n_silent = int(np.isnan(pairs.judge).sum())
-    if n_silent and n_silent < n:
+    if n_silent == n:
+        yield NO_VOTES
+    elif n_silent:
         yield f"{n_silent:,} answers are no votes (an escalation, or tied samples) and left out of agreement"
     if n_undrawn is None:
         yield (

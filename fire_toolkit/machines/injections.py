@@ -82,6 +82,23 @@ def drawn_pairs(
     return taken[:n_pairs]
 
 
+def attempts(
+    requests: Sequence[Request], labels: Mapping[tuple[str, str], str], prompt: Prompt
+) -> dict[Request, tuple[Injection, str]]:
+    """Return each request with each injection, and the word that it asks for; no frames without an item.
+
+    Args:
+        requests, labels: as `drawn_pairs` returns and takes them.
+    """
+    found: dict[Request, tuple[Injection, str]] = {}
+    for injection in INJECTIONS:
+        for request in requests:
+            if injection.where == CAPTION or request.media_url:
+                word = opposite(labels[request.query_id, request.doc_id], prompt)
+                found[injected(request, injection, word)] = (injection, word)
+    return found
+
+
 def injected(request: Request, injection: Injection, word: str) -> Request:
     """Return a request with an injection that asks for `word`; its hash tells what is drawn on frames."""
     if injection.where == CAPTION:

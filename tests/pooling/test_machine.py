@@ -112,6 +112,10 @@ def test_the_best_of_all_queries_need_not_be_spread_evenly() -> None:
     n_each = found["query_id"].value_counts()
     assert len(found) == 48
     assert n_each.max() > n_each.min()
+    assert pooled("machine(judge=j)", budget=48).pool.equals(found)  # the default under a budget in all
+    even = pooled("machine(judge=j, share=even)", budget=48).pool["query_id"].value_counts()
+    assert even.max() - even.min() <= 1
+    assert pooled("machine(judge=j)", per_query=4).pool["query_id"].value_counts().nunique() == 1
 
 
 def test_strata_keep_equal_scores_together_and_neyman_asks_where_the_judge_is_unsure() -> None:
