@@ -47,7 +47,8 @@ from fire_toolkit.labelstudio.api import Api
 from fire_toolkit.labelstudio.connection import Connection, read_connection
 from fire_toolkit.labelstudio.projects import project_settings
 from fire_toolkit.labelstudio.pull import LOOK_BACK_S, pull_answers
-from fire_toolkit.labelstudio.push import carry_out, make_queues, plan_push
+from fire_toolkit.labelstudio.push import carry_out, plan_push
+from fire_toolkit.labelstudio.sent_tasks import make_queues
 from fire_toolkit.tables import Tasks, check_pool, check_qrels, check_queries
 
 BATCH = 1000

@@ -52,7 +52,7 @@ from fire_toolkit.cli.meter import Meter, workspace_root
 from fire_toolkit.cli.options import captions_option
 from fire_toolkit.cli.push_media import look_after, look_before, renewed_rounds
 from fire_toolkit.cli.push_words import say_loads, say_pushed, say_repaired
-from fire_toolkit.cli.server_options import connection_from, connection_options
+from fire_toolkit.cli.server_options import connection_from, connection_options, most_tasks_option
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.guideline_files import read_guideline
@@ -116,6 +116,7 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
 @click.option(
     "--repair", is_flag=True, help="First retire the copies of projects that two pushes made, if unanswered."
 )
+@most_tasks_option
 @click.option("--seconds", type=click.FloatRange(min=0), help="Time of a judgment, for --dry-run. [measured]")
 @click.option("--dry-run", is_flag=True, help="Say who would judge how much, and send nothing.")
 @connection_options
@@ -134,6 +135,7 @@ def push(
     policy: str | None,
     sample: int | None,
     repair: bool,
+    most_tasks: int,
     seconds: float | None,
     dry_run: bool,
     url: str | None,
@@ -180,7 +182,7 @@ def push(
         connection = connection_from(url, token_file)
         if repair:
             say_repaired(connection, campaign)
-        pushed = _push(connection, root, campaign, on_server, changed, rules, sample)
+        pushed = _push(connection, root, campaign, on_server, changed, rules, sample, most_tasks)
         say_pushed(pushed, connection, as_json=as_json)
         _note_pushed(root, inputs, [*pushed, *_give_out_by_others(root, campaign, by_others, rules)])
         if sample != 0:
@@ -366,6 +368,7 @@ def _push(
     changed: Sequence[Round],
     rules: Guideline,
     sample: int | None,
+    most_tasks: int,
 ) -> list[Pushed]:
     """Push the rounds that the server carries; nothing is written here or there before their media answer."""
     for entry in changed:
@@ -378,7 +381,7 @@ def _push(
 
     ledger = read_ledger(root / LEDGER_FOLDER)
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
-        server = LabelStudio(connection, root)
+        server = LabelStudio(connection, root, most_tasks=most_tasks)
         return server.give_out(campaign, rounds, rules, ledger, report=meter, ready=ready)
 
 
@@ -392,7 +395,7 @@ def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None
         inputs.use(relative_path(path))
     counts = {
         "tasks": sum(entry.n_there + entry.n_added for entry in pushed),
-        "projects": len(pushed),
+        "projects": sum(len(entry.projects) if isinstance(entry, Pushed) else 1 for entry in pushed),
         "held": sum(entry.n_held for entry in pushed),
     }
     inputs.write(relative_path(folder), {}, "push", {}, counts)

@@ -106,7 +106,7 @@ def look_after(pushed: Sequence[Pushed], rules: Guideline, connection: Connectio
     Raises:
         FireError: annotators see nothing there.
     """
-    queues = {entry.project: entry.queue for entry in pushed}
+    queues = {number: entry.queue for entry in pushed for number in entry.projects}
     with Api(connection) as api:
         faults = {number: fault for number, fault in open_items(api, queues, rules).items() if fault}
     if faults:

@@ -55,7 +55,7 @@ def _cell(value: object) -> str:
 def say_pushed(pushed: Sequence[Pushed], connection: Connection, *, as_json: bool) -> None:
     """Say what was added and updated, what each annotator opens, and what on the server should not be."""
     counts: dict[str, Any] = {
-        "projects": len(pushed),
+        "projects": sum(len(p.projects) for p in pushed),
         "added": sum(p.n_added for p in pushed),
         "there": sum(p.n_there for p in pushed),
         "updated": sum(p.n_updated for p in pushed),
@@ -66,15 +66,17 @@ def say_pushed(pushed: Sequence[Pushed], connection: Connection, *, as_json: boo
     updated = f" ({counts['updated']:,} of them updated)" if counts["updated"] else ""
     words = (
         f"{n_of(counts['added'], 'task')} added, {counts['there']:,} there before{updated}, "
-        f"in {n_of(len(pushed), 'project')}"
+        f"in {n_of(counts['projects'], 'project')}"
     )
     pages = {str(entry.queue): labeling_page(connection, entry.project) for entry in pushed}
     summarise({**counts, "pages": pages}, words, as_json=as_json)
     for entry in pushed:
-        say(f"{entry.queue.annotator_id} opens {pages[str(entry.queue)]}")
+        then = [labeling_page(connection, number) for number in entry.further]
+        say(", then ".join([f"{entry.queue.annotator_id} opens {pages[str(entry.queue)]}", *then]))
     for entry in pushed:
         for note in _notes(entry):
-            say(f"note: project {entry.project} ({entry.queue}): {note}")
+            numbers = ", ".join(map(str, entry.projects))
+            say(f"note: project{'s' if entry.further else ''} {numbers} ({entry.queue}): {note}")
 
 
 def _notes(entry: Pushed) -> list[str]:

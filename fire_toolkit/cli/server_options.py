@@ -12,6 +12,7 @@ import click
 from fire_toolkit.cli.common import current_workspace
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
+    MOST_TASKS,
     SERVER_FOLDER,
     URL_VARIABLE,
     read_connection,
@@ -71,3 +72,16 @@ def private_folder() -> Path:
             "no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`"
         )
     return workspace.root / SERVER_FOLDER
+
+
+def most_tasks_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --tasks-per-project: how many tasks a project has before a queue goes on in another."""
+    return click.option(
+        "--tasks-per-project",
+        "most_tasks",
+        type=click.IntRange(min=1),
+        default=MOST_TASKS,
+        show_default=True,
+        metavar="N",
+        help="What an annotator has beyond this goes to a second project, and so on.",
+    )(command)

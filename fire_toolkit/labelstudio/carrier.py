@@ -25,10 +25,11 @@ from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.accounts import Accounts
 from fire_toolkit.labelstudio.annotators import pseudonyms
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.connection import SERVER_FOLDER, Connection, labeling_page
-from fire_toolkit.labelstudio.projects import campaign_projects
+from fire_toolkit.labelstudio.connection import MOST_TASKS, SERVER_FOLDER, Connection, labeling_page
+from fire_toolkit.labelstudio.projects import campaign_projects, kept_parts
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Plan, Pushed, carry_out, make_queues, plan_push
+from fire_toolkit.labelstudio.push import Plan, Pushed, carry_out, plan_push
+from fire_toolkit.labelstudio.sent_tasks import make_queues
 from fire_toolkit.labelstudio.withdraw import close_withdrawn
 
 _STILL_TRUE_S = 5.0  # so long after a look at the server its findings are acted upon
@@ -39,15 +40,24 @@ def _ready(plans: Sequence[Plan]) -> None:
 
 
 class LabelStudio:
-    """A server that carries the campaign of the workspace `root`: a project for each queue.
+    """A server that carries the campaign of the workspace `root`: a project for each queue, or several.
 
-    accepts_loss: `fetch` records the answers of projects that are gone as deleted.
+    accepts_loss: `fetch` records the answers of projects that are gone as deleted; most_tasks: in a project,
+    beyond which a queue goes on in another.
     """
 
-    def __init__(self, connection: Connection, root: Path, *, accepts_loss: bool = False) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        root: Path,
+        *,
+        accepts_loss: bool = False,
+        most_tasks: int = MOST_TASKS,
+    ) -> None:
         self._connection = connection
         self._root = root
         self._accepts_loss = accepts_loss
+        self._most_tasks = most_tasks
 
     @property
     def _accounts(self) -> Accounts:
@@ -80,7 +90,10 @@ class LabelStudio:
             close_withdrawn(api, campaign, rounds)
             if time.monotonic() - started > _STILL_TRUE_S:
                 plans = plan_push(api, campaign, queues)
-            return list(carry_out(api, campaign, plans, guideline=guideline, report=report))
+            done_in = carry_out(
+                api, campaign, plans, guideline=guideline, most_tasks=self._most_tasks, report=report
+            )
+            return list(done_in)
 
     def _barred(self, rounds: Sequence[Round], guideline: Guideline, ledger: Ledger) -> set[QueueName]:
         """Return the queues whose training was not passed, where there is a mark to pass."""
@@ -122,12 +135,15 @@ class LabelStudio:
         self._accounts.retire(names)
 
     def where(self, campaign: Campaign, rounds: Sequence[Round]) -> dict[QueueName, str]:
-        """Return the address at which the tasks of each queue come one after another."""
+        """Return the addresses at which the tasks of each queue come one after another, joined by commas."""
         numbers = {entry.number for entry in rounds}
         with Api(self._connection) as api:
             found = campaign_projects(api, campaign)
         return {
-            queue: labeling_page(self._connection, int(projects[0]["id"]))
+            queue: ", ".join(
+                labeling_page(self._connection, int(copies[0]["id"]))
+                for copies in kept_parts(projects).values()
+            )
             for queue, projects in found.items()
             if queue.round in numbers
         }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 URL_VARIABLE = "FIRE_LABEL_STUDIO_URL"
 TOKEN_VARIABLE = "FIRE_LABEL_STUDIO_TOKEN"
+MOST_TASKS = 50_000  # in one project, since a server walks through those that are there at each import
 SERVER_FOLDER = ".labelstudio"
 CONNECTION_FILE = "connection.json"
 TIMEOUT_S = 60.0

@@ -294,7 +294,7 @@ def _examine_vanished(root: Path, campaign: Campaign, api: Api, listed: Sequence
     for each in find_vanished(listed, campaign, index, marks, api.identity()):
         queue = queue_named(each.queue)
         if each.is_unmarked and queue:
-            fix = f"set its description under Settings to: {project_mark(campaign, queue)}"
+            fix = f"set its description under Settings to: {project_mark(campaign, queue, each.part)}"
         elif each.n_answers:
             fix = "its answers still count; to leave them out: fire-toolkit pull --full --accept-loss"
         else:

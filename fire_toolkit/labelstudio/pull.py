@@ -16,9 +16,9 @@ from fire_toolkit.campaign.records import FULL, VANISHED, Campaign, queue_named
 from fire_toolkit.errors import ServerError
 from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.api import Api, Filter, Json, Task, status_of
-from fire_toolkit.labelstudio.projects import check_config, own_projects
+from fire_toolkit.labelstudio.projects import check_config, own_projects, part_of
 from fire_toolkit.labelstudio.sweep import sweep_tasks
-from fire_toolkit.labelstudio.vanished import QUEUE, Vanished, born_at, find_vanished, vanished_words
+from fire_toolkit.labelstudio.vanished import PART, QUEUE, Vanished, born_at, find_vanished, vanished_words
 
 # The server writes a change's time before the change can be seen by others: look again at what is recent.
 LOOK_BACK_S = 120
@@ -74,6 +74,7 @@ def pull_answers(
         key = f"{source}{project.key}"
         newest = _pull_project(api, project, origin, index, since=since, report=report)
         kept.update({key: newest} if newest else {}, **{f"{key}{QUEUE}": project.queue})
+        kept.update({f"{key}{PART}": str(project.part)} if project.part > 1 else {})
         kept.update({} if project.n_tasks is None else {f"{key}{TASKS}": str(project.n_tasks)})
         if not since:
             index.write()
@@ -109,7 +110,8 @@ def pull_answers(
 class _Project:
     """A project of the campaign.
 
-    n_answers: how many answers and skips the server counts, n_tasks: how many tasks; None if it does not say.
+    n_answers: how many answers and skips the server counts, n_tasks: how many tasks; None if it does not say;
+    part: which part of its queue.
     """
 
     number: int
@@ -117,6 +119,7 @@ class _Project:
     born: str
     n_answers: int | None
     n_tasks: int | None
+    part: int = 1
 
     @property
     def key(self) -> str:
@@ -133,7 +136,8 @@ def _checked_projects(listed: Iterable[Json], campaign: Campaign) -> list[_Proje
             counts = [project.get(f"{what}_annotations_number") for what in ("total", "skipped")]
             n_answers = None if None in counts else sum(int(count or 0) for count in counts)
             n_tasks = project.get("task_number")
-            found.append(_Project(int(project["id"]), str(name), born_at(project), n_answers, n_tasks))
+            part = part_of(project)
+            found.append(_Project(int(project["id"]), str(name), born_at(project), n_answers, n_tasks, part))
     return sorted(found, key=lambda project: project.number)
 
 
@@ -190,7 +194,7 @@ def _record_loss(
         rows = index.missing(source, each.number, seen=(), until=each.until)
         is_ours = [queue_named(queue) is not None for queue in rows["queue"]]
         index.append(gone_rows(Ledger(rows[is_ours]), seen_at))
-        for suffix in ("", QUEUE, MORE, TASKS):
+        for suffix in ("", QUEUE, PART, MORE, TASKS):
             marks.pop(f"{each.key}{suffix}", None)
 
 

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from fire_toolkit.campaign.carrier import GivenOut
-from fire_toolkit.campaign.moves import withdrawn_pairs
-from fire_toolkit.campaign.page_json import key_words, page_tasks
-from fire_toolkit.campaign.queue_pages import QueuePage
-from fire_toolkit.campaign.queues import TRAINING
+from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.records import (
     Campaign,
-    QueueName,
-    Round,
 )
-from fire_toolkit.campaign.task_json import PAIR_ID, tasks_to_json
+from fire_toolkit.campaign.task_json import PAIR_ID
 from fire_toolkit.errors import FireError, ServerError
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.labelstudio.api import Api, Uncertain, status_of
+from fire_toolkit.labelstudio.connection import MOST_TASKS
 from fire_toolkit.labelstudio.projects import (
     GUARDED,
     campaign_projects,
     check_config,
-    is_retired,
+    kept_parts,
     project_settings,
 )
+from fire_toolkit.labelstudio.sent_tasks import Payload, Queue, key_of
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
-
-Payload = dict[str, Any]
 
 BATCH_SIZE = 1000
 _TRIES = 5
@@ -41,41 +37,32 @@ _OVER_SOON = (408, 409, 425, 429, 500, 503)  # answered by the server itself: it
 
 
 @dataclass(frozen=True)
-class Queue:
-    """The tasks of one annotator in their order, as they are sent; n_held wait for the training.
+class Part:
+    """A project that holds a part of a queue, mostly all of it.
 
-    withdrawn: tasks that were hers and are not asked of her any more; answered: tasks whose answer the ledger
-    has, which are not asked again should they be gone (with their project, say). Each task is known by its
-    key: the pair, or the page where is_several.
+    part: from 1; n_tasks: how many tasks it has, of whatever queue; restored: settings that somebody changed,
+    as they should be.
     """
 
-    name: QueueName
-    tasks: tuple[Payload, ...]
-    n_held: int = 0
-    withdrawn: frozenset[str] = frozenset()
-    answered: frozenset[str] = frozenset()
-    is_several: bool = False
-
-    @property
-    def to_ask(self) -> tuple[Payload, ...]:
-        """The tasks that have no answer yet."""
-        return tuple(task for task in self.tasks if _key(task) not in self.answered)
+    part: int
+    project: int
+    n_tasks: int = 0
+    restored: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a queue lacks on the server, as a look there found it.
 
-    project: the queue's, None where there is none yet; twins: further projects of the same queue; restored:
-    settings that somebody changed, as they should be; there: how often each pair is there (tasks without
-    pair_id under the empty text); missing: tasks that are not; changed: by its number each task that holds
-    another caption or address, and what it should hold.
+    parts: its projects, none where there are none yet; twins: numbers of further projects of the same parts;
+    there: how often each pair is there, in whichever part (tasks without pair_id under the empty text);
+    missing: tasks that are not; changed: by its number each task that holds another caption or address, and
+    what it should hold.
     """
 
     queue: Queue
-    project: Mapping[str, Any] | None = None
-    twins: tuple[Mapping[str, Any], ...] = ()
-    restored: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
+    twins: tuple[int, ...] = ()
     there: Counter[str] = field(default_factory=Counter)
     missing: tuple[Payload, ...] = ()
     changed: Mapping[int, Payload] = field(default_factory=dict)
@@ -88,15 +75,17 @@ class Plan:
 
 @dataclass(frozen=True)
 class Pushed(GivenOut):
-    """What a push found and did in one project.
+    """What a push found and did in the projects of one queue.
 
+    project: its first; further: those of its other parts;
     n_updated: tasks that held another caption or address; crossed: those of them that were answered in that
     moment, so that the answer may be of either; duplicates: pairs that are there more than once; n_foreign:
-    tasks that are not of this queue or have no pair_id; twins: further projects of the same queue; restored:
+    tasks that are not of this queue or have no pair_id; twins: copies of these projects; restored:
     settings that somebody had changed.
     """
 
     project: int = 0
+    further: tuple[int, ...] = ()
     n_updated: int = 0
     crossed: tuple[str, ...] = ()
     duplicates: Mapping[str, int] = field(default_factory=dict)
@@ -104,66 +93,10 @@ class Pushed(GivenOut):
     twins: tuple[int, ...] = ()
     restored: tuple[str, ...] = ()
 
-
-def make_queues(
-    entry: Round,
-    guideline: Guideline,
-    *,
-    done: Collection[tuple[str, str]],
-    barred: Collection[QueueName] = (),
-    campaign_key: str = "",
-) -> list[Queue]:
-    """Return the queues of a round, by annotator.
-
-    Args:
-        entry: the round; if its pages have several captions, each is one task.
-        guideline: names the keys of a task's data.
-        done: (queue, pair) of every answer so far; while a queue's training is not done, the
-            rest of it is held back, so that nobody can begin with it.
-        barred: queues whose training was not passed; the rest of them is held back too.
-        campaign_key: makes the keys of pages.
-    """
-    if entry.n_captions > 1:
-        names = [QueueName(entry.number, name) for name in sorted(set(entry.assignments["annotator_id"]))]
-        return [_queue_of_pages(entry, name, guideline, done, barred, campaign_key) for name in names]
-    contents = tasks_to_json(entry.tasks, guideline).get(1, [])
-    by_pair = {content["data"][PAIR_ID]: content for content in contents}
-    withdrawn = withdrawn_pairs(entry.moves)
-    queues = []
-    for annotator_id, rows in entry.assignments.groupby("annotator_id", sort=True):
-        name = QueueName(entry.number, str(annotator_id))
-        ordered = rows.sort_values("position")
-        training = ordered.loc[ordered["kind"] == TRAINING, "pair_id"]
-        is_trained = name not in barred and all((str(name), pair) in done for pair in training)
-        pairs = list(ordered["pair_id"] if is_trained else training)
-        tasks = tuple(by_pair[pair] for pair in pairs)
-        answered = frozenset(pair for pair in pairs if (str(name), pair) in done)
-        gone = withdrawn.get(name.annotator_id, frozenset())
-        queues.append(Queue(name, tasks, len(ordered) - len(pairs), gone, answered))
-    return queues
-
-
-def _queue_of_pages(
-    entry: Round,
-    name: QueueName,
-    guideline: Guideline,
-    done: Collection[tuple[str, str]],
-    barred: Collection[QueueName],
-    campaign_key: str,
-) -> Queue:
-    """Return a queue whose tasks are pages; one with an unanswered pair is asked whole."""
-    pages = page_tasks(entry, name, guideline, campaign_key)
-
-    def is_done(page: QueuePage) -> bool:
-        return all((str(name), pair) in done for pair in page.pairs if pair not in page.withdrawn)
-
-    kept = [(page, task) for page, task in pages if not page.is_withdrawn]
-    is_trained = name not in barred and all(is_done(page) for page, _ in kept if page.is_training)
-    sent = [(page, task) for page, task in kept if is_trained or page.is_training]
-    gone = frozenset(_key(task) for page, task in pages if page.is_withdrawn)
-    answered = frozenset(_key(task) for page, task in sent if is_done(page))
-    tasks = tuple(task for _, task in sent)
-    return Queue(name, tasks, len(kept) - len(sent), gone, answered, is_several=True)
+    @property
+    def projects(self) -> tuple[int, ...]:
+        """The projects of all parts."""
+        return (self.project, *self.further)
 
 
 def plan_push(api: Api, campaign: Campaign, queues: Sequence[Queue]) -> list[Plan]:
@@ -180,26 +113,29 @@ def plan_push(api: Api, campaign: Campaign, queues: Sequence[Queue]) -> list[Pla
 
 
 def _plan(api: Api, campaign: Campaign, queue: Queue, projects: Sequence[Mapping[str, Any]]) -> Plan:
-    kept = [project for project in projects if not is_retired(project)]
-    if not kept:
-        return Plan(queue, missing=queue.to_ask)
-    project = api.project(int(kept[0]["id"]))
-    check_config(campaign, project)
-    wanted = {_key(task): task for task in queue.tasks}
+    wanted = {key_of(task): task for task in queue.tasks}
     there = Counter[str]()
     changed: dict[int, Payload] = {}
-    for task in _tasks_there(api, int(project["id"])):
-        key = _key(task)
-        there[key] += 1
-        if key in wanted and _differs(task, wanted[key]):
-            changed[int(task["id"])] = wanted[key]
+    parts: list[Part] = []
+    kept = kept_parts(dict(project) for project in projects)
+    for part, copies in kept.items():
+        project = api.project(int(copies[0]["id"]))
+        check_config(campaign, project)
+        restored = {name: value for name, value in GUARDED.items() if project.get(name) != value}
+        n_tasks = 0
+        for task in _tasks_there(api, int(project["id"])):
+            key = key_of(task)
+            there[key] += 1
+            n_tasks += 1
+            if key in wanted and _differs(task, wanted[key]):
+                changed[int(task["id"])] = wanted[key]
+        parts.append(Part(part, int(project["id"]), n_tasks, restored))
     return Plan(
         queue,
-        project,
-        twins=tuple(kept[1:]),
-        restored={name: value for name, value in GUARDED.items() if project.get(name) != value},
+        tuple(parts),
+        twins=tuple(int(project["id"]) for copies in kept.values() for project in copies[1:]),
         there=there,
-        missing=tuple(task for task in queue.to_ask if _key(task) not in there),
+        missing=tuple(task for task in queue.to_ask if key_of(task) not in there),
         changed=changed,
     )
 
@@ -227,13 +163,17 @@ def _refuse_answered(api: Api, plans: Iterable[Plan]) -> None:
 
 def _answered(api: Api, plan: Plan) -> list[str]:
     """Return the pairs among the tasks to be updated that have an answer."""
-    if plan.project is None or not plan.changed:
+    if not plan.changed:
         return []
-    keys = list(dict.fromkeys(map(_key, plan.changed.values())))
+    keys = list(dict.fromkeys(map(key_of, plan.changed.values())))
     counted = ("total_annotations", "cancelled_annotations")
-    tasks = _once(tasks_with_keys(api, int(plan.project["id"]), keys, include=("id", "data", *counted)))
+    include = ("id", "data", *counted)
+    found = (tasks_with_keys(api, part.project, keys, include=include) for part in plan.parts)
+    tasks = _once(task for tasks in found for task in tasks)
     return [
-        _key(task) for task in tasks if task["id"] in plan.changed and any(task.get(name) for name in counted)
+        key_of(task)
+        for task in tasks
+        if task["id"] in plan.changed and any(task.get(name) for name in counted)
     ]
 
 
@@ -243,6 +183,7 @@ def carry_out(
     plans: Sequence[Plan],
     *,
     guideline: Guideline,
+    most_tasks: int = MOST_TASKS,
     report: Callable[[int], None] = lambda n: None,
 ) -> Iterator[Pushed]:
     """Make the projects of queues hold every task of theirs once; yield what was done in each.
@@ -252,6 +193,8 @@ def carry_out(
         campaign: its key marks the projects, by which they are found again.
         plans: as `plan_push` returned them a moment ago.
         guideline: the page and the instructions.
+        most_tasks: in one project; what a queue has more goes to further ones. What is there stays where it
+            is, so that another number from one push to the next moves and doubles nothing.
         report: called with a number of tasks that are now there.
 
     Raises:
@@ -259,18 +202,22 @@ def carry_out(
             by then stays, and another push goes on from there.
     """
     for planned in plans:
-        plan, number = _with_project(api, campaign, planned, guideline)
-        keys = [_key(task) for task in plan.queue.tasks]
-        if plan.restored:
-            api.update_project(number, plan.restored)
+        plan = _with_room(api, campaign, planned, guideline, most_tasks)
+        keys = [key_of(task) for task in plan.queue.tasks]
+        for part in plan.parts:
+            if part.restored:
+                api.update_project(part.project, part.restored)
         for task, content in plan.changed.items():
             api.update_task(task, content["data"])
         report(len(keys) - len(plan.missing))
-        repeated = _add(api, number, plan.missing, report)
+        repeated: dict[str, int] = {}
+        for project, tasks in _shares(plan, most_tasks):
+            repeated |= _add(api, project, tasks, report)
         foreign = plan.there.keys() - set(keys) - plan.queue.withdrawn
         yield Pushed(
             plan.queue.name,
-            project=number,
+            project=plan.parts[0].project,
+            further=tuple(part.project for part in plan.parts[1:]),
             n_there=len(keys) - len(plan.missing),
             n_added=len(plan.missing),
             n_held=plan.queue.n_held,
@@ -278,25 +225,44 @@ def carry_out(
             crossed=tuple(_answered(api, plan)),
             duplicates={key: n for key, n in plan.there.items() if key and n > 1} | repeated,
             n_foreign=sum(plan.there[key] for key in foreign),
-            twins=tuple(int(project["id"]) for project in plan.twins),
-            restored=tuple(plan.restored),
+            twins=plan.twins,
+            restored=tuple(sorted({name for part in plan.parts for name in part.restored})),
         )
 
 
-def _with_project(api: Api, campaign: Campaign, plan: Plan, guideline: Guideline) -> tuple[Plan, int]:
-    """Return the plan and the number of the queue's project, which is made where there is none."""
-    if plan.project is not None:
-        return plan, int(plan.project["id"])
-    number, is_ours = _create(api, campaign, plan.queue, guideline)
-    return (plan if is_ours else _plan(api, campaign, plan.queue, [{"id": number}])), number
+def _with_room(api: Api, campaign: Campaign, plan: Plan, guideline: Guideline, most_tasks: int) -> Plan:
+    """Return the plan with projects that have room for all that is missing, made where there are too few."""
+    while not plan.parts or sum(_room(part, most_tasks) for part in plan.parts) < len(plan.missing):
+        taken = {part.part for part in plan.parts}
+        part = next(number for number in count(1) if number not in taken)
+        project, is_ours = _create(api, campaign, plan.queue, guideline, part)
+        if is_ours and all(project != other.project for other in plan.parts):  # numbers are used again
+            plan = replace(plan, parts=(*plan.parts, Part(part, project)))
+        else:
+            plan = _plan(api, campaign, plan.queue, campaign_projects(api, campaign).get(plan.queue.name, []))
+    return plan
 
 
-def _create(api: Api, campaign: Campaign, queue: Queue, guideline: Guideline) -> tuple[int, bool]:
-    """Return the number of a queue's new project, and whether the server said that this call made it.
+def _room(part: Part, most_tasks: int) -> int:
+    return max(0, most_tasks - part.n_tasks)
+
+
+def _shares(plan: Plan, most_tasks: int) -> Iterator[tuple[int, tuple[Payload, ...]]]:
+    """Yield the number of each project that lacks tasks, and these, in the queue's order."""
+    place = 0
+    for part in sorted(plan.parts, key=lambda part: part.part):
+        share = plan.missing[place : place + _room(part, most_tasks)]
+        place += len(share)
+        if share:
+            yield part.project, share
+
+
+def _create(api: Api, campaign: Campaign, queue: Queue, guideline: Guideline, part: int) -> tuple[int, bool]:
+    """Return the number of a new project of a queue, and whether the server said that this call made it.
 
     After a failure a project that is found may also be one of another push at the same time.
     """
-    settings = project_settings(campaign, queue.name, guideline, is_several=queue.is_several)
+    settings = project_settings(campaign, queue.name, guideline, part, is_several=queue.is_several)
     for _ in range(_TRIES):
         try:
             return api.create_project(settings), True
@@ -304,9 +270,9 @@ def _create(api: Api, campaign: Campaign, queue: Queue, guideline: Guideline) ->
             last = error
         for seconds in _pauses(last):
             api.pause(seconds)
-            projects = campaign_projects(api, campaign).get(queue.name)
-            if projects:
-                return int(projects[0]["id"]), False
+            copies = kept_parts(campaign_projects(api, campaign).get(queue.name, ())).get(part)
+            if copies:
+                return int(copies[0]["id"]), False
     raise ServerError(str(last))
 
 
@@ -325,12 +291,6 @@ def _tasks_there(api: Api, project: int) -> Iterator[Payload]:
         numbers.update(task["id"] for task in page)
 
 
-def _key(task: Mapping[str, Any]) -> str:
-    content = task.get("data")
-    key = content.get(PAIR_ID) if isinstance(content, dict) else None
-    return key if isinstance(key, str) else ""
-
-
 def _add(api: Api, project: int, tasks: Sequence[Payload], report: Callable[[int], None]) -> dict[str, int]:
     """Add tasks in batches; return the pairs that are there more than once though added once."""
     doubtful: list[str] = []
@@ -338,7 +298,7 @@ def _add(api: Api, project: int, tasks: Sequence[Payload], report: Callable[[int
         batch = tasks[start : start + BATCH_SIZE]
         doubtful += _add_batch(api, project, batch)
         report(len(batch))
-    times = Counter(_key(task) for task in _once(tasks_with_keys(api, project, doubtful)))
+    times = Counter(key_of(task) for task in _once(tasks_with_keys(api, project, doubtful)))
     return {key: n for key, n in times.items() if n > 1}
 
 
@@ -361,7 +321,7 @@ def _add_batch(api: Api, project: int, batch: Sequence[Payload]) -> list[str]:
         for seconds in _pauses(last):
             api.pause(seconds)
             for task in tasks_with_keys(api, project, list(missing)):
-                missing.pop(_key(task), None)
+                missing.pop(key_of(task), None)
             if not missing:
                 return doubtful
     raise ServerError(str(last))

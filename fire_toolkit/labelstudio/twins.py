@@ -13,7 +13,14 @@ from typing import Any
 from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
 from fire_toolkit.labelstudio.api import Api
-from fire_toolkit.labelstudio.projects import RETIRED, is_retired, own_projects, project_mark, project_title
+from fire_toolkit.labelstudio.projects import (
+    RETIRED,
+    kept_parts,
+    own_projects,
+    part_of,
+    project_mark,
+    project_title,
+)
 
 Project = Mapping[str, Any]
 REPAIR = "fire-toolkit push --repair"
@@ -35,7 +42,7 @@ class Doubled:
 def find_doubled(
     listed: Iterable[dict[str, Any]], campaign: Campaign, rounds: Sequence[Round]
 ) -> list[Doubled]:
-    """Return the queues with several projects, and the projects with more tasks than their queue.
+    """Return the queues with copies of a project, and the queues whose projects have more tasks than they.
 
     listed: the server's projects with their counts.
     """
@@ -46,13 +53,13 @@ def find_doubled(
     }
     found: list[Doubled] = []
     for queue, projects in own_projects(listed, campaign).items():
-        kept = [project for project in projects if not is_retired(project)]
-        if len(kept) > 1:
-            found.append(_twins(queue, kept))
-        for project in kept:
-            n_more = int(project.get("task_number") or 0) - n_tasks.get(queue, 0)
-            if n_more > 0 and queue in n_tasks:
-                found.append(_doubled_tasks(queue, project, n_more))
+        parts = kept_parts(projects)
+        found += [_twins(queue, copies) for copies in parts.values() if len(copies) > 1]
+        if queue in n_tasks and parts:
+            fullest = [max(copies, key=_n_there) for copies in parts.values()]
+            n_more = sum(map(_n_there, fullest)) - n_tasks[queue]
+            if n_more > 0:
+                found.append(_doubled_tasks(queue, fullest, n_more))
     return found
 
 
@@ -61,10 +68,16 @@ def _n_tasks(entry: Round, annotator_id: str, n_pairs: int) -> int:
     return n_pairs if entry.n_captions == 1 else len(queue_pages(entry, annotator_id))
 
 
+def _n_there(project: Project) -> int:
+    return int(project.get("task_number") or 0)
+
+
 def _twins(queue: QueueName, projects: Sequence[Project]) -> Doubled:
     counts = {project["id"]: n_answers(project) for project in projects}
     shown = ", ".join(f"{number} ({n:,} {'answer' if n == 1 else 'answers'})" for number, n in counts.items())
-    words = f"queue {queue} has {len(projects)} projects: {shown}"
+    part = part_of(projects[0])
+    which = f"part {part} of queue {queue}" if part > 1 else f"queue {queue}"
+    words = f"{which} has {len(projects)} projects: {shown}"
     if sum(n_answers(project) > 0 for project in projects) < 2:
         return Doubled(words, REPAIR)
     return Doubled(words, _BOTH_ANSWERED)
@@ -76,9 +89,11 @@ _BOTH_ANSWERED = (
 )
 
 
-def _doubled_tasks(queue: QueueName, project: Project, n_more: int) -> Doubled:
-    where = f"project {project['id']} (queue {queue})"
-    words = f"{where} has {n_more:,} tasks more than its queue: doubled or foreign"
+def _doubled_tasks(queue: QueueName, projects: Sequence[Project], n_more: int) -> Doubled:
+    numbers = ", ".join(str(project["id"]) for project in projects)
+    where = f"project {numbers}" if len(projects) == 1 else f"projects {numbers} together"
+    has = "has" if len(projects) == 1 else "have"
+    words = f"{where} (queue {queue}) {has} {n_more:,} tasks more than its queue: doubled or foreign"
     return Doubled(words, "fire-toolkit push (names them; delete copies without answers in the Data Manager)")
 
 
@@ -102,26 +117,24 @@ def retire_twins(api: Api, campaign: Campaign) -> Retired:
     done: list[int] = []
     left: list[Doubled] = []
     for queue, projects in own_projects(api.projects(with_counts=True), campaign).items():
-        kept = [project for project in projects if not is_retired(project)]
-        answered = [project for project in kept if n_answers(project)]
-        stays = answered or kept[:1]
-        for project in kept:
-            if project not in stays and _retire(api, campaign, queue, int(project["id"])):
-                done.append(int(project["id"]))
-            elif project not in stays:
-                stays.append(project)
-        if len(stays) > 1:
-            left.append(_twins(queue, stays))
+        for part, copies in kept_parts(projects).items():
+            stays = [project for project in copies if n_answers(project)] or copies[:1]
+            for project in copies:
+                if project not in stays and _retire(api, campaign, queue, part, int(project["id"])):
+                    done.append(int(project["id"]))
+                elif project not in stays:
+                    stays.append(project)
+            left += [_twins(queue, stays)] if len(stays) > 1 else []
     return Retired(tuple(done), tuple(left))
 
 
-def _retire(api: Api, campaign: Campaign, queue: QueueName, number: int) -> bool:
+def _retire(api: Api, campaign: Campaign, queue: QueueName, part: int, number: int) -> bool:
     """Retire a project, unless it was answered in that moment; return whether it is retired."""
-    mark = project_mark(campaign, queue)
+    mark = project_mark(campaign, queue, part)
     api.update_project(
         number, {"description": mark + RETIRED, "title": f"Do not judge here (copy, {number})"}
     )
     if not n_answers(api.project(number)):
         return True
-    api.update_project(number, {"description": mark, "title": project_title(campaign, queue)})
+    api.update_project(number, {"description": mark, "title": project_title(campaign, queue, part)})
     return False

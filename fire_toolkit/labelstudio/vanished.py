@@ -12,6 +12,7 @@ from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.projects import own_projects
 
 QUEUE = " queue"
+PART = " part"  # of its queue, where it is not the first
 NEVER = "~"  # above all times
 
 
@@ -21,7 +22,8 @@ class Vanished:
 
     key: source, number and birth, as the marks have it; queue: whose it was, empty if unknown; n_answers: how
     many of its answers count; is_unmarked: it is on the server, and its description was changed; until: the
-    birth of the project that has its number now, above all times if there is none.
+    birth of the project that has its number now, above all times if there is none; part: which of the queue's
+    parts it was.
     """
 
     key: str
@@ -30,6 +32,7 @@ class Vanished:
     n_answers: int
     is_unmarked: bool
     until: str = NEVER
+    part: int = 1
 
     @property
     def words(self) -> str:
@@ -71,7 +74,8 @@ def find_vanished(
         until = NEVER if is_unmarked else born.get(number, NEVER)
         n_answers = sum(moment < until for moment in times.get(number, ()))
         if n_answers or queue not in map(str, own):
-            vanished.append(Vanished(key, number, queue, n_answers, is_unmarked, until))
+            part = marks.get(f"{key}{PART}", "1")
+            vanished.append(Vanished(key, number, queue, n_answers, is_unmarked, until, int(part)))
     return vanished
 
 

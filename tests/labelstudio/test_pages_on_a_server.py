@@ -31,7 +31,8 @@ from fire_toolkit.guidelines.label_config import parse_label_config
 from fire_toolkit.guidelines.several import several_config
 from fire_toolkit.labelstudio.projects import check_config
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import Pushed, carry_out, make_queues, plan_push
+from fire_toolkit.labelstudio.push import Pushed, carry_out, plan_push
+from fire_toolkit.labelstudio.sent_tasks import make_queues
 from fire_toolkit.labelstudio.withdraw import close_withdrawn
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}

@@ -30,7 +30,8 @@ from fire_toolkit.errors import FormatError, ServerError
 from fire_toolkit.folder.carrier import Folder
 from fire_toolkit.labelstudio import api as api_module
 from fire_toolkit.labelstudio.pull import pull_answers
-from fire_toolkit.labelstudio.push import carry_out, make_queues, plan_push
+from fire_toolkit.labelstudio.push import carry_out, plan_push
+from fire_toolkit.labelstudio.sent_tasks import make_queues
 
 NAMES = {"1": "owner", "2": "ann", "3": "bob"}
 ROUND = round_of(tasks_of(10, overlap=0.4))

@@ -25,7 +25,8 @@ from fire_toolkit.labelstudio import push as pushing
 from fire_toolkit.labelstudio.api import Api, Uncertain
 from fire_toolkit.labelstudio.connection import Connection
 from fire_toolkit.labelstudio.projects import project_settings
-from fire_toolkit.labelstudio.push import Pushed, carry_out, make_queues, plan_push
+from fire_toolkit.labelstudio.push import Pushed, carry_out, plan_push
+from fire_toolkit.labelstudio.sent_tasks import make_queues
 from fire_toolkit.labelstudio.sweep import sweep_tasks, tasks_with_keys
 
 ROUND = round_of(tasks_of(12, overlap=0.5))

@@ -13,7 +13,7 @@ import shutil
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -105,6 +105,7 @@ class World:
         write_campaign(self.root, CAMPAIGN)
         write_round(self.root, ROUND)
         shutil.copytree(self.root, self.copy)
+        self.most_tasks = self.chance.choice([50_000, 5, 2])  # in a project
         self.is_quiet = False
         self.has_lost_project = False
         self.must_count: Versions = set()
@@ -127,7 +128,7 @@ class World:
     # What operators do
 
     def _carrier(self, root: Path) -> LabelStudio:
-        return LabelStudio(Connection(URL, TOKEN), root)
+        return LabelStudio(Connection(URL, TOKEN), root, most_tasks=self.most_tasks)
 
     def push(self) -> None:
         with hold_workspace(self.root, "push", wait_s=0):
@@ -180,7 +181,7 @@ class World:
         if not offered:
             return
         task = self.chance.choice(sorted(offered, key=lambda task: task["id"]))
-        person = server.projects[task["project"]]["description"].split()[-1]
+        person = annotator_of(server.projects[task["project"]])
         label = self.chance.choice(["relevant", "irrelevant", "ambiguous", None])
         number = server.answer(task["id"], PEOPLE[person], label)
         self.given.setdefault(task["project"], set()).add(server.annotations[number]["unique_id"])
@@ -232,6 +233,10 @@ class World:
                 self.live()
         for operator in operators:
             operator.join(timeout=60)
+
+
+def annotator_of(project: Mapping[str, str]) -> str:
+    return project["description"].partition(" queue ")[2].split()[0]
 
 
 def version_of(annotation: dict[str, str]) -> tuple[str, str]:
@@ -296,7 +301,8 @@ def check_server(world: World) -> None:
     done = set(zip(answered["queue"], answered["pair_id"], strict=True))
     projects: dict[str, list[int]] = {}
     for number, project in world.server.projects.items():
-        projects.setdefault(project["description"].split()[-1], []).append(number)
+        projects.setdefault(annotator_of(project), []).append(number)
+        assert len(world.server.tasks_of(number)) <= world.most_tasks
     queues = entry.assignments.groupby("annotator_id")["pair_id"].agg(set).to_dict()
     for name, numbers in projects.items():
         keys = sum((world.server.keys_of(number) for number in numbers), Counter[str]())
