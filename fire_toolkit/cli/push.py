@@ -379,17 +379,16 @@ def _push(
         look_before(plans, rules, root, connection, sample)
         begin(root, campaign, changed)
 
-    ledger = read_ledger(root / LEDGER_FOLDER)
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
         server = LabelStudio(connection, root, most_tasks=most_tasks)
-        return server.give_out(campaign, rounds, rules, ledger, report=meter, ready=ready)
+        rows = read_ledger(root / LEDGER_FOLDER)
+        return server.give_out(campaign, rounds, rules, rows, report=meter, ready=ready)
 
 
 def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None:
     """Write down which rounds are on the server and what they were drawn from, for `status`."""
     folder = root / FOLDER
-    at = manifest_path(folder, is_folder=True)
-    if at.is_file():
+    if (at := manifest_path(folder, is_folder=True)).is_file():
         inputs.hashes = {**read_manifest(at).inputs, **inputs.hashes}
     for path in sorted([*folder.glob("round-*/assignments.csv"), *folder.glob("round-*/moves.csv")]):
         inputs.use(relative_path(path))
