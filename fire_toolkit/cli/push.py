@@ -167,8 +167,7 @@ def push(
     ]
     for entry in entries:
         _say_lone_controls(entry)
-    drawn = [with_moves(root, entry) for entry in entries]
-    changed = [*renewed_rounds(root, begun, rules, inputs), *drawn]
+    changed = [*renewed_rounds(root, begun, rules, inputs), *(with_moves(root, entry) for entry in entries)]
     rounds = sorted({entry.number: entry for entry in (*begun, *changed)}.values(), key=lambda e: e.number)
     if dry_run:
         say_loads(root, rounds, seconds, as_json=as_json)
