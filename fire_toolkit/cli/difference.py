@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, get_args
 
 import click
@@ -14,8 +15,10 @@ from fire_toolkit.cli.options import choice_option, measure_option, out_option, 
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.score_design import design_if_any
+from fire_toolkit.cli.unusable import beside_usable, drawn_beside, usable_join
 from fire_toolkit.inference import score_differences
 from fire_toolkit.inference.differences import Family
+from fire_toolkit.inference.judged_pairs import join_runs
 from fire_toolkit.measures import parse_measure
 
 
@@ -42,21 +45,29 @@ def difference(given: Given, measures: tuple[str, ...], family: Literal["measure
     """
     names = tuple(setting_or_default(measures, "score", "measures"))
     design = None if given.augmented_if_any is None else design_if_any(given)
+    qrels = [each for each in (given.original, given.augmented_if_any) if each is not None]
+    options: dict[str, Any] = {"sources": given.sources_if_any, "family": family, **given.draws}
     with Progress() as tell:
+        joined = join_runs(given.stored_runs, *qrels)
         table, notes = score_differences(
-            given.stored_runs,
+            joined,
             given.original,
             names,
             augmented=given.augmented_if_any,
-            sources=given.sources_if_any,
-            family=family,
             design=None if design is None or design.sample is not None else design,  # a judge's says none
-            **given.draws,
+            **options,
             tell=tell,
         )
+        alone = usable_join(given.unusable, joined)
+        if given.unusable is not None and alone is not None:
+            original, *rest = map(given.unusable.usable, qrels)
+            augmented = rest[0] if rest else None
+            found = score_differences(alone, original, names, augmented=augmented, **options, tell=tell)
+            table = beside_usable(table, found.table)
     say_notes(notes)
     corrected = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
-    print_table(table, given.form, _drawn, basis=given.basis(f"Holm over {corrected}"))
+    draw = partial(drawn_beside, draw=_drawn)
+    print_table(table, given.form, draw, basis=given.basis(f"Holm over {corrected}"))
     parameters = {"measures": list(names), "family": family}
     given.keep(table, "difference", parameters | given.draw_parameters)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -14,11 +15,13 @@ from fire_toolkit.cli.noise import corrected_rows, join_with_votes
 from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.score_design import design_if_any
+from fire_toolkit.cli.unusable import beside_usable, drawn_beside, usable_join
 from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.trust import describe_trust
 from fire_toolkit.measures import parse_measure, parse_measures
 from fire_toolkit.scoring.drawn import augmented_cell
+from fire_toolkit.tables import Labels
 
 
 class HonestRows(NamedTuple):
@@ -77,17 +80,38 @@ def show_honest(
         scores, notes, corrected, trusted = honest_rows(
             given, measures, joined, tell=tell, policies=policies, by_band=by_band
         )
+        usable = _over_usable(given, measures, joined, shared.labels, policies, tell)
     if given.sources_if_any is None:
         say("note: no pool sources given, so nothing is said about each run's own contributions")
     is_on_paper = given.form in ("latex", "markdown")
     basis = given.basis(*((*_counted(scores), *corrected) if is_on_paper else ()))
     say_notes(notes)
-    print_table(scores, given.form, _drawn, basis=basis, notes=trusted)
+    table = beside_usable(scores, usable)
+    trusted += ["estimates are of all queries"] if usable is not None and "estimate" in scores else []
+    print_table(table, given.form, partial(drawn_beside, draw=_drawn), basis=basis, notes=trusted)
     for line in (*_counted(scores), *corrected) if given.form == "table" else ():
         say(line)
     parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}
     parameters |= {"rates_by_band": True} if by_band else {}
-    given.keep(scores, "score", parameters, place=place)
+    given.keep(table, "score", parameters, place=place)
+
+
+def _over_usable(
+    given: Given,
+    measures: tuple[str, ...],
+    joined: JudgedPairs,
+    labels: Labels,
+    policies: tuple[str, ...],
+    tell: Progress,
+) -> pd.DataFrame | None:
+    """Return the honest rows over the usable queries alone; None where none is flagged as unusable."""
+    flagged = given.unusable
+    alone = usable_join(flagged, joined)
+    if flagged is None or alone is None:
+        return None
+    tables = (flagged.usable(given.original), flagged.usable(labels))
+    options = {"sources": given.sources_if_any, "policies": policies, **given.draws}
+    return scores_with_uncertainty(alone, *tables, measures, **options, tell=tell).scores
 
 
 def _counted(scores: pd.DataFrame) -> list[str]:

@@ -40,7 +40,7 @@ from fire_toolkit.cli.printing import print_text
 from fire_toolkit.cli.sampled_qrels import check_settled
 from fire_toolkit.cli.search import refuse_approximate
 from fire_toolkit.cli.trust import trust_notes
-from fire_toolkit.cli.unusable import usable_alone
+from fire_toolkit.cli.unusable import heading_of_usable, usable_alone
 from fire_toolkit.formats.runs.axis_ids import read_ids
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.matching.own_items import own_items_of
@@ -139,7 +139,9 @@ def score(
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
     judgments that only this run contributed. --cluster, --resamples and --seed are for its intervals.
     Where a sample of queries was judged deep (pool --deep-queries), or pairs were drawn in strata, it also
-    shows what the score is estimated to be, and how many positives were never pooled.
+    shows what the score is estimated to be, and how many positives were never pooled. Where queries are
+    flagged as unusable, a second table is over the usable ones; in csv and json the column queries says
+    which.
     """
     names = measures or _with_expectation(tuple(setting_or_default((), "score", "measures")), ties)
     given.orders_docs = ties == "index"
@@ -216,9 +218,8 @@ def _show(
         table = aspects = score_aspects(scoring.scores, given.queries, column=by)
         text = _drawn_aspects(aspects, by, given.form) if is_drawn else ""
     if text and usable is not None:
-        heading = "% usable queries alone\n" if given.form == "latex" else "\nusable queries alone:\n\n"
         alone = Scores(usable.assign(query_id="all"))
-        text += heading + drawn_scores(alone, given.form, transpose=transpose)
+        text += heading_of_usable(given.form) + drawn_scores(alone, given.form, transpose=transpose)
     text = text or formatted(table, "csv" if given.form == "table" else given.form)
     trusted = trust_notes(given, measures, scoring.scores) if measures else []
     print_text(text, given.form if is_drawn else "csv", basis=given.basis(), notes=trusted)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from fire_toolkit.cli.common import n_of
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_query_labels
+from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.tables import Qrels, Scores
 from fire_toolkit.tables.validity import QueryLabels
 from fire_toolkit.workspace.manifests import writer_of
@@ -114,6 +116,44 @@ def usable_alone(
         return None
     found = score_runs(runs, left, measures, augmented=flagged.usable(augmented), **ordered)
     return Scores(found.scores.assign(query_id=USABLE))
+
+
+def usable_join(flagged: Unusable | None, joined: JudgedPairs) -> JudgedPairs | None:
+    """Return the join of the usable queries alone; None where none is flagged, or none would be left."""
+    if flagged is None or flagged.policy != FLAG:
+        return None
+    is_usable = ~joined.queries.isin(flagged.queries["query_id"])
+    if is_usable.all() or not is_usable.any():
+        return None
+    return joined.within(np.flatnonzero(is_usable))
+
+
+def beside_usable(table: pd.DataFrame, usable: pd.DataFrame | None) -> pd.DataFrame:
+    """Return rows over all queries and over the usable ones, told apart by the column `queries`.
+
+    The table alone, without that column, where there are none over usable queries.
+    """
+    if usable is None:
+        return table
+    parts = [table.assign(queries="all"), usable.assign(queries=USABLE)]
+    return pd.concat([part.set_index("queries").reset_index() for part in parts], ignore_index=True)
+
+
+def drawn_beside(table: pd.DataFrame, output_format: str, draw: Callable[[Any, str], str]) -> str:
+    """Return what `beside_usable` made as text: the rows over all queries, below them the others."""
+    if "queries" not in table:
+        return draw(table, output_format)
+    is_usable = table["queries"] == USABLE
+    parts = [table[~is_usable].drop(columns="queries"), table[is_usable].drop(columns="queries")]
+    estimated = [name for name in table if str(name).startswith(("estimate", "missing"))]
+    parts[1] = parts[1].drop(columns=estimated)  # estimates are of all queries
+    over_all, usable = (draw(part, output_format) for part in parts)
+    return over_all + heading_of_usable(output_format) + usable
+
+
+def heading_of_usable(output_format: str) -> str:
+    """Return what stands above a table over the usable queries."""
+    return "% usable queries alone\n" if output_format == "latex" else "\nusable queries alone:\n\n"
 
 
 def files_of(unusable: Unusable | None) -> dict[str, pd.DataFrame]:

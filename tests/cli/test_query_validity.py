@@ -131,6 +131,12 @@ def test_unusable_queries_are_flagged_kept_or_dropped(
     shown = fire("score", "-m", "C@1")
     assert "usable queries alone:" in shown.stdout
     assert words in shown.stderr
+    shown = fire("score", "-m", "C@1", "--honest", "--resamples", 5)
+    assert "usable queries alone:" in shown.stdout
+    honest = table((captions.parent / "scores/honest.csv").read_text())
+    assert {(row["queries"], float(row["original"]), float(row["augmented"])) for row in honest} == {
+        ("all", 4 / 11, 6 / 11), ("usable", 3 / 9, 4 / 9)
+    }  # fmt: skip
     listed = table((captions.parent / "augmented/unusable.csv").read_text())
     assert [row["query_id"] for row in listed] == ["q1", "q9"]
     assert "found 2 of 11 captions unusable as queries, which stay" in fire("report", "methods").stdout
@@ -145,6 +151,32 @@ def test_unusable_queries_are_flagged_kept_or_dropped(
     assert c1(fire) == pytest.approx({("all", qrels): value for (_, qrels), value in usable.items()})
     assert words in fire("score", "-m", "C@1", "--honest", "--resamples", 5).stderr
     assert "q9" not in (captions.parent / "augmented/qrels.txt").read_text()
+
+
+@pytest.mark.slow
+def test_differences_are_given_with_and_without_unusable_queries(
+    fire: Fire, captions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_by_hand(fire, captions)
+    fire("resolve")
+    monkeypatch.chdir(captions.parent)
+    fire("augment")
+    a = Path("runs/a.run").read_text()
+    Path("runs/b.run").write_text("".join(f"{query} Q0 d 1 1 b\n" for query in TEXTS))
+    assert a.count(" d ") == 4
+    rows = json.loads(fire("difference", "-m", "C@1", "--resamples", 5, "--format", "json").stdout)
+    found = {(row["queries"], row["qrels"]): row["difference"] for row in rows}
+    # b finds every original; a 4 of 11, of the 9 usable 3; augmented a finds 6 of 11 and 4 of 9
+    assert found == pytest.approx({
+        ("all", "original"): 4 / 11 - 1, ("all", "augmented"): 6 / 11 - 1, ("all", "delta"): 2 / 11,
+        ("usable", "original"): 3 / 9 - 1, ("usable", "augmented"): 4 / 9 - 1, ("usable", "delta"): 1 / 9,
+    })  # fmt: skip
+    shown = fire("difference", "-m", "C@1", "--resamples", 5).stdout
+    assert shown.count("usable queries alone:") == 1
+    assert shown.count("a & b") == 6
+    fire("augment", "--unusable", "keep")
+    rows = json.loads(fire("difference", "-m", "C@1", "--resamples", 5, "--format", "json").stdout)
+    assert "queries" not in rows[0]
 
 
 @pytest.mark.slow
