@@ -7,7 +7,7 @@ who was ever given a pair can so be told, and nobody is given it twice.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NewType
 
@@ -92,22 +92,30 @@ def _tuples(
     return zip(*(table[name].tolist() for name in (first, "pair_id", third, "kind")), strict=True)
 
 
+@dataclass(frozen=True)
+class _Unit:
+    """What moves as a whole: the unanswered tasks of one page of an annotator, most often one."""
+
+    source: str
+    pairs: tuple[str, ...]
+
+
 @dataclass
 class _Hands:
     """Who has how much left to do, and who may not be given what; kept up to date while tasks are moved."""
 
     loads: dict[str, int]
     seen: set[tuple[str, str]]
-    moved: dict[str, list[tuple[str, str, str]]] = field(default_factory=dict)
+    moved: dict[str, list[_Unit]] = field(default_factory=dict)
 
-    def able(self, pair: str, targets: Iterable[str]) -> list[str]:
-        return [name for name in targets if (name, pair) not in self.seen]
+    def able(self, unit: _Unit, targets: Iterable[str]) -> list[str]:
+        return [name for name in targets if not any((name, pair) in self.seen for pair in unit.pairs)]
 
-    def move(self, source: str, pair: str, kind: str, to: str) -> None:
-        self.loads[source] -= 1
-        self.loads[to] += 1
-        self.seen.add((to, pair))
-        self.moved.setdefault(to, []).append((source, pair, kind))
+    def move(self, unit: _Unit, to: str) -> None:
+        self.loads[unit.source] -= len(unit.pairs)
+        self.loads[to] += len(unit.pairs)
+        self.seen.update((to, pair) for pair in unit.pairs)
+        self.moved.setdefault(to, []).append(unit)
 
 
 def move_tasks(
@@ -118,6 +126,7 @@ def move_tasks(
     *,
     seen: Collection[tuple[str, str]],
     batch: int,
+    page_of: Mapping[tuple[str, str], Hashable] | None = None,
     is_share: bool = False,
     seed: int = 0,
 ) -> Moves:
@@ -130,12 +139,15 @@ def move_tasks(
         targets: who gets them; not in `sources`.
         seen: (annotator, pair) of everybody who was given a pair, or left anything at it, in any round.
         batch: the number of this occasion.
+        page_of: (annotator, pair) → its page, where several captions are judged together; pages move whole.
+            None: each task is a page.
         is_share: move only as many as make what each of `sources` and `targets` has left even; else all.
         seed: of the order.
 
     Returns:
-        Pairs go to the one with least left to do among those who have not seen them, those that few can take
-        first; a pair that all targets have seen stays where it is. A target that is new to the round gets its
+        Pages go to the one with least left to do among those who have seen none of their pairs, those that
+        few can take first; a page of which each target has seen something stays where it is. Controls of a
+        page that moves are given to nobody. A target that is new to the round gets its
         training too, and as large a share of controls as the others have. The controls and the training of a
         source that has nothing else left to do are given to nobody: a queue of nothing but controls would
         show which they are.
@@ -145,69 +157,85 @@ def move_tasks(
     open_tasks = sorted(key for key in left if kinds.get(key, CONTROL) not in _NO_VOTES)
     loads = {name: sum(owner == name for owner, _ in open_tasks) for name in (*sources, *targets)}
     hands = _Hands(loads, set(seen))
-    ours = [key for key in open_tasks if key[0] in set(sources)]
-    shuffled = [ours[place] for place in rng.permutation(len(ours))]
-    (_share if is_share else _move_all)(hands, shuffled, kinds, sources, sorted(targets))
-    rows = _rows_of_targets(hands, assignments, rng)
+    units = _units([key for key in open_tasks if key[0] in set(sources)], page_of or {})
+    shuffled = [units[place] for place in rng.permutation(len(units))]
+    (_share if is_share else _move_all)(hands, shuffled, sources, sorted(targets))
+    rows = _rows_of_targets(hands, assignments, kinds, rng)
     rows += [
         (name, "", pair, kinds[name, pair])
-        for name, pair in sorted(left)
-        if name in set(sources) and not loads[name] and kinds.get((name, pair)) in _NO_VOTES
+        for name, pair in _left_alone(hands, left, kinds, page_of or {})
+        if name in set(sources)
     ]
     table = [(batch, place, *row) for place, row in enumerate(rows, start=1)]
     return check_moves(pd.DataFrame(table, columns=list(MOVES.names)))
 
 
-def _move_all(
+def _units(tasks: list[tuple[str, str]], page_of: Mapping[tuple[str, str], Hashable]) -> list[_Unit]:
+    """Return the tasks of each page as one unit, in the order of their first."""
+    pages: dict[tuple[str, Hashable], list[str]] = {}
+    for name, pair in tasks:
+        pages.setdefault((name, page_of.get((name, pair), pair)), []).append(pair)
+    return [_Unit(name, tuple(pairs)) for (name, _), pairs in pages.items()]
+
+
+def _left_alone(
     hands: _Hands,
-    tasks: list[tuple[str, str]],
+    left: Collection[tuple[str, str]],
     kinds: Mapping[tuple[str, str], str],
-    sources: Collection[str],
-    targets: list[str],
-) -> None:
-    """Move each task to somebody who can take it, those that few can take first."""
-    for source, pair in sorted(tasks, key=lambda task: len(hands.able(task[1], targets))):
-        able = hands.able(pair, targets)
+    page_of: Mapping[tuple[str, str], Hashable],
+) -> list[tuple[str, str]]:
+    """Return training and controls that nothing is left beside, in the queue or on a page that moved."""
+    keys = [(unit.source, pair) for units in hands.moved.values() for unit in units for pair in unit.pairs]
+    emptied = {page_of[key] for key in keys if key in page_of}
+    return [
+        key
+        for key in sorted(left)
+        if kinds.get(key) in _NO_VOTES and (not hands.loads.get(key[0], 1) or page_of.get(key) in emptied)
+    ]
+
+
+def _move_all(hands: _Hands, units: list[_Unit], sources: Collection[str], targets: list[str]) -> None:
+    """Move each unit to somebody who can take it, those that few can take first."""
+    for unit in sorted(units, key=lambda unit: len(hands.able(unit, targets))):
+        able = hands.able(unit, targets)
         if able:
-            to = min(able, key=lambda name: (hands.loads[name], name))
-            hands.move(source, pair, kinds[source, pair], to)
+            hands.move(unit, min(able, key=lambda name: (hands.loads[name], name)))
 
 
-def _share(
-    hands: _Hands,
-    tasks: list[tuple[str, str]],
-    kinds: Mapping[tuple[str, str], str],
-    sources: Collection[str],
-    targets: list[str],
-) -> None:
-    """Move tasks one by one from who has most left to who has least, as long as that evens them out."""
-    own = {name: [pair for owner, pair in tasks if owner == name] for name in sources}
+def _share(hands: _Hands, units: list[_Unit], sources: Collection[str], targets: list[str]) -> None:
+    """Move units one by one from who has most left to who has least, as long as that evens them out."""
+    own = {name: [unit for unit in units if unit.source == name] for name in sources}
     while True:
         to = min(targets, key=lambda name: (hands.loads[name], name))
-        giving = [name for name in sorted(own) if hands.loads[name] - hands.loads[to] >= 2]
-        giving.sort(key=lambda name: -hands.loads[name])
-        found = next(((n, p) for n in giving for p in own[n] if hands.able(p, [to])), None)
+        more = {name: hands.loads[name] - hands.loads[to] for name in sorted(own)}
+        giving = sorted(more, key=lambda name: -hands.loads[name])
+        evening = (unit for name in giving for unit in own[name] if len(unit.pairs) < more[name])
+        found = next((unit for unit in evening if hands.able(unit, [to])), None)
         if found is None:
             return
-        own[found[0]].remove(found[1])
-        hands.move(*found, kinds[found], to)
+        own[found.source].remove(found)
+        hands.move(found, to)
 
 
 def _rows_of_targets(
-    hands: _Hands, assignments: Assignments, rng: np.random.Generator
+    hands: _Hands,
+    assignments: Assignments,
+    kinds: Mapping[tuple[str, str], str],
+    rng: np.random.Generator,
 ) -> list[tuple[str, str, str, str]]:
     """Return the moves to each target, in random order; with training and controls for who is new."""
     rows = []
     there = set(assignments["annotator_id"])
     for to, moved in sorted(hands.moved.items()):
-        mixed = [(source, to, pair, kind) for source, pair, kind in moved]
+        mixed = [[(u.source, to, pair, kinds[u.source, pair]) for pair in u.pairs] for u in moved]
+        n_votes = sum(map(len, mixed))
         if to not in there:
             training, controls = (_unseen(assignments, kind, to, hands) for kind in _NO_VOTES)
-            n_controls = min(len(controls), math.ceil(len(moved) * _controls_per_vote(assignments)))
+            n_controls = min(len(controls), math.ceil(n_votes * _controls_per_vote(assignments)))
             chosen = [controls[place] for place in rng.permutation(len(controls))[:n_controls]]
             rows += [("", to, pair, TRAINING) for pair in training]
-            mixed += [("", to, pair, CONTROL) for pair in chosen]
-        rows += [mixed[place] for place in rng.permutation(len(mixed))]
+            mixed += [[("", to, pair, CONTROL)] for pair in chosen]
+        rows += [row for place in rng.permutation(len(mixed)) for row in mixed[place]]
     return rows
 
 

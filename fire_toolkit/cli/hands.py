@@ -8,6 +8,7 @@ from typing import Any
 from fire_toolkit.campaign.moves import Moves, move_tasks
 from fire_toolkit.campaign.progress import left_pairs
 from fire_toolkit.campaign.qualification import Qualification, Trained, training_results
+from fire_toolkit.campaign.queue_pages import queue_pages
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import BY_HAND, BY_SERVER, PAUSED, QueueName, Round, away
 from fire_toolkit.campaign.rounds import seen_pairs
@@ -94,6 +95,7 @@ def moved_rounds(
             targets,
             seen=seen,
             batch=batch,
+            page_of=_pages_of(entry, giving),
             is_share=not sources,
             seed=seed,
         )
@@ -101,6 +103,17 @@ def moved_rounds(
             found.append((entry, moves))
             seen |= set(zip(moves["to_annotator_id"], moves["pair_id"], strict=True))
     return found
+
+
+def _pages_of(entry: Round, names: Collection[str]) -> dict[tuple[str, str], tuple[str, int]]:
+    """Return the page on which each of these annotators has each pair."""
+    return {
+        (name, pair): (name, number)
+        for name in names
+        for number, page in enumerate(queue_pages(entry, name))
+        for pair in page.pairs
+        if pair not in page.withdrawn
+    }
 
 
 def count_moved(moved: Sequence[tuple[Round, Moves]], targets: Sequence[str]) -> dict[str, Any]:

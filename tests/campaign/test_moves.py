@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 from campaigns import round_of, tasks_of
 
 from fire_toolkit.campaign.moves import Moves, check_moves, move_tasks, moved_assignments, no_moves
-from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments
+from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments, check_assignments
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
 
 ENTRY = round_of(
@@ -161,3 +163,49 @@ def test_whatever_changes_hands_no_vote_is_lost_and_nobody_is_given_a_pair_twice
             is_left = [key in left for key in keys(Assignments(own))]
             kinds = set(own["kind"][is_left])
             assert not kinds or kinds & {TASK, OVERLAP}
+
+
+PAGES = {("ann", f"p{n}"): n // 3 for n in range(12)}  # four pages of three pairs
+
+
+def of_pages(kinds: dict[str, str] | None = None) -> Assignments:
+    rows = [("ann", pair, place, (kinds or {}).get(pair, TASK)) for place, (_, pair) in enumerate(PAGES, 1)]
+    rows += [("bob", f"own{n}", n + 1, TASK) for n in range(3)]
+    return check_assignments(pd.DataFrame(rows, columns=["annotator_id", "pair_id", "position", "kind"]))
+
+
+def move_pages(assignments: Assignments, targets: list[str], **options: Any) -> Moves:
+    left = set(keys(assignments))
+    seen = [*left, *options.pop("also_seen", ())]
+    return move_tasks(assignments, left, ["ann"], targets, seen=seen, batch=1, page_of=PAGES, **options)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("is_share", [False, True])
+def test_a_page_moves_whole_or_not_at_all(seed: int, is_share: bool) -> None:
+    moves = move_pages(of_pages(), ["bob", "cy"], is_share=is_share, seed=seed)
+    to = dict(zip(moves["pair_id"], moves["to_annotator_id"], strict=True))
+    owners = [{to.get(f"p{3 * page + n}", "ann") for n in range(3)} for page in range(4)]
+    assert [len(each) for each in owners] == [1, 1, 1, 1]
+    places = [
+        [list(moves["pair_id"]).index(pair) for _, pair in PAGES if to.get(pair) == name] for name in to
+    ]
+    assert all(max(each) - min(each) == len(each) - 1 for each in places if each)
+    counts = [sum(each == {name} for each in owners) for name in ("ann", "bob", "cy")]
+    # ann has 12 tasks, bob 3, cy none: shared, a page goes to cy and one to bob (6, 6 and 3); else all go
+    assert counts == ([2, 1, 1] if is_share else [0, *counts[1:]])
+    assert sum(counts) == 4
+
+
+def test_a_page_of_which_the_target_has_seen_one_pair_stays() -> None:
+    moves = move_pages(of_pages(), ["bob"], also_seen=[("bob", "p4")])
+    assert sorted(moves["pair_id"]) == sorted(f"p{n}" for n in range(12) if n // 3 != 1)
+
+
+def test_a_control_is_not_left_alone_on_a_page_that_moved() -> None:
+    assignments = of_pages({"p0": CONTROL, "p3": CONTROL})
+    moves = move_pages(assignments, ["bob"], also_seen=[("bob", "p4")])
+    to = dict(zip(moves["pair_id"], moves["to_annotator_id"], strict=True))
+    assert to["p1"] == to["p2"] == "bob"
+    assert to["p0"] == ""  # asked of nobody any more
+    assert "p3" not in to  # its page stays, for bob has seen p4
