@@ -14,7 +14,7 @@ from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.arrays.arrays import choose_matrix
 from fire_toolkit.formats.runs.matrix import Matrix
-from fire_toolkit.formats.runs.readers import recognise
+from fire_toolkit.formats.runs.readers import read_vectors
 from fire_toolkit.formats.runs.recall import Recall, measure_recall
 
 if TYPE_CHECKING:
@@ -96,10 +96,7 @@ class Search:
 
 def _vectors(path: Path) -> Matrix:
     """Return the only matrix of a file."""
-    reader = recognise(path)
-    if reader.read_arrays is None:
-        raise UsageError(f"{path}: {reader.what} holds no vectors")
-    arrays = reader.read_arrays(path)
+    arrays = read_vectors(path)
     return arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=set())]
 
 

@@ -31,6 +31,7 @@ READ_BY = {
         *("float32.pt", "float16.pt", "bfloat16.pt", "column_major.pt", "view.pt", "int16.pt", "bare.pt"),
     ],
     "npz": ["stored.npz", "packed.npz", "turned.npz", "object_ids.npz", "padded.npz", "masked.npz"],
+    "safetensors": ["plain.safetensors"],
     "npy": ["plain.npy", "fortran.npy", "big_endian.npy"],
     "pickle": [f"protocol{n}.pkl" for n in (2, 3, 4, 5)],
     "hdf5": ["sims.h5"],

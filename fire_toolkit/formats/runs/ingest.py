@@ -21,7 +21,7 @@ from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix
 from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
 from fire_toolkit.formats.runs.orientation import ORIENTATIONS, known_orientation, possible_readings
-from fire_toolkit.formats.runs.readers import recognise
+from fire_toolkit.formats.runs.readers import read_vectors, recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.measures.defaults import FIRST
 from fire_toolkit.scoring.expect import Expectation, describe_expectations, found_scores
@@ -99,24 +99,19 @@ def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingest
     about: dict[str, Any] = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
     if request.candidates is not None:
         return _ingest_candidates(path, other, request.candidates, request, about)
+    if other is not None:
+        both = (read_vectors(path), read_vectors(other))
+        pair = (_only_name(both[0], path), _only_name(both[1], other))
+        return _ingest_product(path, both, pair, request, about)
     if reader.read_lists is not None:
-        if other is not None:
-            raise UsageError(f"{path}: {reader.what} holds no vectors")
         return _ingest_lists(path, reader.read_lists(path, request.key), request, about)
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no predictions")
     arrays = reader.read_arrays(path)
-    if other is None:
-        names = vector_names(arrays) if request.key is None else None
-        if names is None:
-            return _ingest_matrix(path, arrays, request, about)
-        return _ingest_product(path, (arrays, arrays), names, request, about)
-    doc_reader = recognise(other)
-    if doc_reader.read_arrays is None:
-        raise UsageError(f"{other}: {doc_reader.what} holds no vectors")
-    both = (arrays, doc_reader.read_arrays(other))
-    names = (_only_name(both[0], path), _only_name(both[1], other))
-    return _ingest_product(path, both, names, request, about)
+    names = vector_names(arrays) if request.key is None else None
+    if names is None:
+        return _ingest_matrix(path, arrays, request, about)
+    return _ingest_product(path, (arrays, arrays), names, request, about)
 
 
 def _only_name(arrays: Arrays, path: Path) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-from fire_toolkit.errors import FormatError
+from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import is_gzip, opened
-from fire_toolkit.formats.arrays import hdf5, npy, pickle_files, torch_files
+from fire_toolkit.formats.arrays import hdf5, npy, pickle_files, safetensors_files, torch_files
 from fire_toolkit.formats.arrays.arrays import Arrays
 from fire_toolkit.formats.runs import index_lists, json_runs, native, parquet_runs, table_runs, trec
 from fire_toolkit.formats.runs.hints import not_a_run
 from fire_toolkit.formats.runs.listed import Listed
+from fire_toolkit.formats.runs.parquet_vectors import read_parquet_vectors
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.tables import trecvid
 from fire_toolkit.plugins import Registry
@@ -33,6 +34,7 @@ for _reader in (
     torch_files.READER,
     npy.NPZ,
     npy.NPY,
+    safetensors_files.READER,
     hdf5.READER,
     pickle_files.READER,
     native.READER,
@@ -64,6 +66,21 @@ def recognise(path: Path) -> RunReader:
             + "; ".join(known.what for known in READERS.values())
         )
     return reader
+
+
+def read_vectors(path: Path) -> Arrays:
+    """Return the arrays of a file of vectors; those of Parquet are its columns of lists.
+
+    Raises:
+        FormatError: it is damaged, or not known.
+        UsageError: its format holds no vectors.
+    """
+    reader = recognise(path)
+    if reader.name == parquet_runs.READER.name:
+        return read_parquet_vectors(path)
+    if reader.read_arrays is None:
+        raise UsageError(f"{path}: {reader.what} holds no vectors")
+    return reader.read_arrays(path)
 
 
 def find_reader(path: Path) -> RunReader | None:
