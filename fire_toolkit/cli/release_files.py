@@ -47,7 +47,8 @@ def release_contents(
     found: dict[str, bytes] = {f"data/{name}.parquet": _parquet(table) for name, table in full.items()}
     hashes = hashes_of(found)
     for name in tables.keys() - {"corpus", "queries", "qrels", "original"}:
-        found[f"{name}.csv"] = delimited_bytes(tables[name], nan="nan")
+        unknown = "" if name == "judgments" else "nan"  # as readers of judgments have a missing number
+        found[f"{name}.csv"] = delimited_bytes(tables[name], nan=unknown)
     for name in ("corpus", "queries"):
         found[f"{name}.jsonl"] = _json_lines(tables[name])
     found["qrels/test.tsv"] = delimited_bytes(tables["qrels"], delimiter="\t")

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from small_release import ANSWERS, CORRECTED, ORIGINAL, STATED, answer, make_workspace, set_in
 
 from fire_toolkit.cli import main
+from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.labelstudio.annotators import Annotator, write_register
 from fire_toolkit.labelstudio.local_state import prepare_folder
@@ -153,6 +154,20 @@ def test_judgments_keep_disagreements_under_pseudonyms_with_dates_and_no_comment
     assert {row["created_at"] for row in rows} <= {f"2026-03-0{n}" for n in range(1, 5)}
     assert "comment" not in rows[0]
     assert "no_majority" in (released / "disputes.csv").read_text()
+
+
+def test_judgments_without_a_duration_are_read_back(workspace: Path) -> None:
+    path = workspace / "judgments/judgments.csv"
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table.assign(duration_s=["", *table["duration_s"][1:]]).to_csv(path, index=False)
+    path.with_name("judgments.csv.manifest.json").unlink()
+    for command in ("resolve", "augment", "score"):
+        run(command)
+    set_in(workspace, platform="A form on paper")
+    run("release", "--version", "2.0", *DATE)
+    found = judgments_from(Path("releases/2.0/judgments.csv"))
+    assert found["duration_s"].isna().sum() == 1
+    assert len(found) == len(table)
 
 
 def test_no_file_names_a_place_a_time_or_a_caption(released: Path, workspace: Path) -> None:
