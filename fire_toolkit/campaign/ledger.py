@@ -131,7 +131,8 @@ def read_ledger(folder: Path) -> Ledger:
         )
     if not tables:
         return empty_ledger()
-    order = [(name, "ascending") for name in LEDGER.order]
+    # By all columns, so that it does not matter which segment holds a row.
+    order = [(name, "ascending") for name in dict.fromkeys((*LEDGER.order, *LEDGER.names))]
     rows = pa.concat_tables(tables).sort_by(order).to_pandas()
     if rows["row_id"].duplicated().any():
         # An id stands for annotation and updated_at, so the first of its rows is the one that was seen first.

@@ -9,6 +9,7 @@ from typing import Any
 
 from fire_toolkit.campaign.carrier import CARRIERS, Carrier, Fetched, all_fetched
 from fire_toolkit.campaign.ledger import read_ledger
+from fire_toolkit.campaign.ledger_compaction import compact_ledger
 from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.records import (
     BY_HAND,
@@ -19,7 +20,7 @@ from fire_toolkit.campaign.records import (
     read_rounds,
 )
 from fire_toolkit.cli.campaigns import guideline_of_campaign
-from fire_toolkit.cli.common import numbers_of, relative_path, say_notes, summarise
+from fire_toolkit.cli.common import numbers_of, relative_path, say, say_notes, summarise
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import latest_round, reasons_of
 from fire_toolkit.cli.meter import Meter
@@ -104,6 +105,8 @@ def derive_judgments(
     exports: the files that were read; those of earlier imports stay in the manifest.
     """
     out = relative_path(root / "judgments" / "judgments.csv")
+    if n_small := compact_ledger(root / LEDGER_FOLDER):
+        say(f"ledger: {n_small:,} small segments are one now")
     inputs = Inputs()
     inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
     for segment in sorted((root / LEDGER_FOLDER).glob("*.parquet")):

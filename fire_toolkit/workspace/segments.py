@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,15 +31,18 @@ class SegmentKind:
     version: int = 1
 
 
-def append_segment(folder: Path, rows: pd.DataFrame, kind: SegmentKind) -> None:
-    """Add rows to a folder as one segment; nothing is written where there are none.
+def append_segment(folder: Path, rows: pd.DataFrame, kind: SegmentKind) -> Path | None:
+    """Add rows to a folder as one segment and return its path; None, and nothing written, without rows.
 
     Raises:
         FireError: the folder cannot be written, or the disk is full; it is as it was.
     """
-    if len(rows):
-        content = segment_bytes(rows, kind)
-        write_files({folder / segment_name(content): content})
+    if not len(rows):
+        return None
+    content = segment_bytes(rows, kind)
+    path = folder / segment_name(content)
+    write_files({path: content})
+    return path
 
 
 def segment_name(content: bytes) -> str:
@@ -58,13 +62,23 @@ def segment_bytes(rows: pd.DataFrame, kind: SegmentKind) -> bytes:
     return buffer.getvalue()
 
 
-def sound_segments(folder: Path, kind: SegmentKind) -> tuple[list[Any], list[str]]:
-    """Return the Arrow table of each segment that is sound, and for each other one what is wrong."""
-    tables: list[Any] = []
-    problems: list[str] = []
+def segments_of(folder: Path) -> list[Path]:
+    """Return the segments of a folder by name; none if it is not there."""
     if folder.is_dir():
         finish_interrupted(folder)
-    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+    return sorted(folder.glob(f"*{_SUFFIX}"))
+
+
+def sound_segments(
+    folder: Path, kind: SegmentKind, *, only: Sequence[Path] | None = None
+) -> tuple[list[Any], list[str]]:
+    """Return the Arrow table of each segment that is sound, and for each other one what is wrong.
+
+    only: these of the folder's segments; None: all.
+    """
+    tables: list[Any] = []
+    problems: list[str] = []
+    for path in segments_of(folder) if only is None else only:
         try:
             tables.append(_read_segment(path, kind))
         except FormatError as error:
