@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.parse import quote
 import click
 
 from fire_toolkit.cli.common import json_option, n_of, say, say_next, say_notes, summarise
+from fire_toolkit.cli.engines import shard_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.meter import Meter
@@ -27,6 +29,7 @@ from fire_toolkit.formats.runs.ingest import Ingested, Request, ingest
 from fire_toolkit.formats.runs.kept import Kept
 from fire_toolkit.formats.runs.masks import read_mask
 from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
@@ -94,6 +97,7 @@ from fire_toolkit.scoring.expect import parse_expectation
 @click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
 @click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
 @json_option
+@shard_options
 def add_run(
     given: Given,
     files: tuple[str, ...],
@@ -146,16 +150,32 @@ def add_run(
     for path, other in [(paths[0], paths[1])] if are_one else [(path, None) for path in paths]:
         own = Inputs(given.values)
         own.hashes.update(given.hashes)
+        if given.engine:
+            request = replace(request, rank_vectors=_ranker(given, own, path, other, embeddings))
         result = _ingested(request, path, other, own)
         if result.places is not None:
             result.report["index"] = search.describe(path, result.places, own)
         for file in filter(None, (path, other)):
-            own.note(file, result.hashes.get(file))
+            own.note(file, result.hashes.get(file) or own.forgotten(file))
         reports.append(_write(folder, result, own, request))
         _tell(path, result, as_json=given.as_json)
     if given.as_json:
         summarise({"runs": reports}, "", as_json=True)
     say_next("pool", f"{folder}/*.parquet --out pool")
+
+
+def _ranker(
+    given: Given, own: Inputs, path: Path, other: Path | None, are_vectors: bool
+) -> Callable[..., Ranked]:
+    """Return what ranks vectors by the engine that was chosen; its inputs are those of the run."""
+    from fire_toolkit.engines.products import ProductRanker
+
+    if given.engine is None or other is None or not are_vectors:
+        raise click.UsageError("--engine and --shard are for --embeddings, with two FILEs")
+    given.hashes = own.hashes
+    for file in (path, other):
+        own.note(file)
+    return ProductRanker(given.engine, {file: own.hash_of(file) for file in (path, other)})
 
 
 def _kept(given: Given) -> Kept:

@@ -43,6 +43,9 @@ def _say_once(shown: Callable[..., None]) -> Callable[..., None]:
     return show
 
 
+WORDS = f"{__name__}.words"  # of the command, as they were given; kept in the context
+
+
 class FireGroup(click.Group):
     """A group that ends every error it knows as one line and its exit code."""
 
@@ -54,6 +57,7 @@ class FireGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; older spellings of its options become today's, objects of a store files."""
+        ctx.meta[WORDS] = tuple(args)
         name, command, rest = super().resolve_command(ctx, args)
         if command is None or isinstance(command, click.Group):
             return name, command, respelled(command, rest) if command else rest

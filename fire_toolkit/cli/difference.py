@@ -10,6 +10,7 @@ import click
 import pandas as pd
 
 from fire_toolkit.cli.common import format_option, say_notes, setting_or_default
+from fire_toolkit.cli.engines import engine_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.options import choice_option, measure_option, out_option, reads, resampling_options
 from fire_toolkit.cli.printing import drawn_cells, print_table
@@ -33,6 +34,7 @@ from fire_toolkit.measures import parse_measure
 @resampling_options
 @format_option
 @out_option
+@engine_options
 def difference(given: Given, measures: tuple[str, ...], family: Literal["measure", "all"]) -> None:
     """Test the differences of every two runs: interval, p-values, effect size.
 

@@ -126,6 +126,10 @@ class Inputs:
         """Return the hash of a file that was read; empty where it is not known."""
         return self.hashes.get(_name_in_manifest(Path(path)), "")
 
+    def forgotten(self, path: Path) -> str | None:
+        """Return the hash of a file that was read, and leave it out; None where it is not known."""
+        return self.hashes.pop(_name_in_manifest(Path(own_name(path))), None)
+
     def note(self, path: Path, sha256: str | None = None) -> None:
         """Note a file that was read (a pipe by its copy), with its hash where it is known."""
         from fire_toolkit.files import sha256_of

@@ -25,6 +25,7 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     workspace_path,
 )
+from fire_toolkit.cli.engines import shard_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import named
 from fire_toolkit.cli.judged_once import FILE as JUDGED_ONCE
@@ -110,6 +111,7 @@ _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
     "[default: the workspace's, once it was handed out]",
 )
 @click.option("--out", metavar="DIR", help="Folder for pool.csv, pool_sources.csv and manifest.json.")
+@shard_options
 @json_option
 @writes_workspace
 def pool(

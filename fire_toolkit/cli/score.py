@@ -22,6 +22,7 @@ from fire_toolkit.cli.common import (
     setting_or_default,
     transpose_option,
 )
+from fire_toolkit.cli.engines import shard_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.honest import show_honest
@@ -106,6 +107,7 @@ from fire_toolkit.tables import Run, Scores
     help="Also write curves as CSV, whatever -m names: precision at eleven levels of recall, and P, R, CG, "
     "nCG, DCG, nDCG, DCG_J and nDCG_J at the ranks 1 to 100.",
 )
+@shard_options
 def score(
     given: Given,
     measures: tuple[str, ...],

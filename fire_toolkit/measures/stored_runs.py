@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -78,12 +79,58 @@ def join_stored(
     Raises:
         JoinError: the run is for another split or collection, see `check_run_fits`.
     """
-    queries = qrels[0].queries
+    part = run.join(qrels, with_ties, doc_order) if isinstance(run, JoinedElsewhere) else None
+    part = part or join_part(run, qrels, with_ties=with_ties, doc_order=doc_order)
+    check_run_fits(
+        run.run_id,
+        qrels[0].queries,
+        first=part.first_pair,
+        n_shared=part.n_shared,
+        has_known_doc=part.has_known_doc,
+    )
+    return part.rankings
+
+
+@dataclass(frozen=True)
+class JoinedPart:
+    """A run, or the lists of some of its queries, joined with each of some qrels.
+
+    first_pair: query and doc of its first row; has_known_doc: whether any doc of it is one of the qrels.
+    """
+
+    rankings: list[TiedRanking]
+    first_pair: tuple[str, str]
+    has_known_doc: bool
+
+    @property
+    def n_shared(self) -> int:
+        """Return how many queries of the qrels it has."""
+        return int(np.count_nonzero(self.rankings[0].ranking.last_rank))
+
+
+@runtime_checkable
+class JoinedElsewhere(Protocol):
+    """A run that is joined by others than this process."""
+
+    def join(
+        self, qrels: Sequence[CodedQrels], with_ties: bool, doc_order: Sequence[str] | None
+    ) -> JoinedPart | None:
+        """Return the run joined with each of the qrels; None where this process is to do it."""
+        ...
+
+
+def join_part(
+    run: StoredRun | MatrixSource,
+    qrels: Sequence[CodedQrels],
+    *,
+    with_ties: bool = False,
+    doc_order: Sequence[str] | None = None,
+) -> JoinedPart:
+    """Return what `join_stored` does, of a run that may have some of the queries only, unchecked."""
     if isinstance(run, MatrixSource):
         ranks = run.rank_pairs(all_pairs(qrels), doc_order)
-        n_shared, known = np.count_nonzero(ranks.n_retrieved), ranks.has_known_doc
-        check_run_fits(run.run_id, queries, first=run.first_pair, n_shared=n_shared, has_known_doc=known)
-        return [ranks.under(coded) for coded in qrels]
+        return JoinedPart([ranks.under(coded) for coded in qrels], run.first_pair, ranks.has_known_doc)
+    queries = qrels[0].queries
     parts: list[list[TiedRanking]] = [[] for _ in qrels]
     first, known, place = ("", ""), False, 0
     for block in run.blocks():
@@ -99,9 +146,8 @@ def join_stored(
             known = known or ranking.query.size > 0
         known = known or coded_run.has_known_doc
         place = stop
-    n_shared = sum(np.count_nonzero(part.ranking.last_rank) for part in parts[0])
-    check_run_fits(run.run_id, queries, first=first, n_shared=n_shared, has_known_doc=known)
-    return [TiedRanking.joined(own, coded) for own, coded in zip(parts, qrels, strict=True)]
+    joined = [TiedRanking.joined(own, coded) for own, coded in zip(parts, qrels, strict=True)]
+    return JoinedPart(joined, first, known)
 
 
 def top_blocks(run: StoredRun | MatrixSource, depth: int | None) -> Iterable[RunBlock]:

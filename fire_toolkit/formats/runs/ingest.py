@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from fire_toolkit.formats.arrays.arrays import Arrays, choose_matrix, described,
 from fire_toolkit.formats.runs.axis_ids import axis_ids
 from fire_toolkit.formats.runs.candidates import rank_candidates, read_candidates
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
-from fire_toolkit.formats.runs.embeddings import product_matrix
+from fire_toolkit.formats.runs.embeddings import COSINE, product_matrix
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.runs.list_pass import ids_of, rank_lists
@@ -21,6 +22,7 @@ from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix
 from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
 from fire_toolkit.formats.runs.orientation import ORIENTATIONS, known_orientation, possible_readings
+from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.readers import read_vectors, recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies, refuse_anomalies
 from fire_toolkit.measures.defaults import FIRST
@@ -44,7 +46,8 @@ class Request:
     `kept` names.
     allow: see `score_anomalies`. similarity: `dot`, `cosine` or `l2`, of vectors. mask: one flag a row, False
     for padding. candidates: `similarity` or `distance`: the file holds what vector search gives, and these
-    are its scores. on_read: called with the number of bytes of each block.
+    are its scores. on_read: called with the number of bytes of each block. rank_vectors: what
+    ranks queries × docs by vectors and similarity, in the place of this process.
     """
 
     run_id: str | None = None
@@ -63,6 +66,7 @@ class Request:
     mask: Array | None = None
     candidates: str | None = None
     on_read: Callable[[int], None] | None = None
+    rank_vectors: Callable[..., Ranked] | None = None
 
 
 @dataclass
@@ -253,9 +257,14 @@ def _ingest_product(
             f"{path}: vectors of shape {tuple(queries.shape)} and {tuple(docs.shape)}, but {len(axes[0])} "
             f"query ids and {len(axes[1])} doc ids; expected query vectors, then doc vectors, one for each id"
         )
+    request = replace(request, mask=None)
+    if request.rank_vectors is not None:
+        about |= {"vectors": list(names), "similarity": request.similarity or COSINE}
+        rank = partial(request.rank_vectors, queries, docs, request.similarity)
+        return _rank_by(rank, path, axes, request, about)
     product = product_matrix(queries, docs, similarity=request.similarity)
     about |= {"vectors": list(names), "similarity": product.similarity}
-    return rank_queries(path, product, axes, replace(request, mask=None), about)
+    return rank_queries(path, product, axes, request, about)
 
 
 def _ingest_matrix(path: Path, arrays: Arrays, request: Request, about: dict[str, Any]) -> Ingested:
@@ -352,18 +361,22 @@ def rank_queries(
     orientation: str = QUERIES_ROWS,
 ) -> Ingested:
     """Return a matrix of known orientation as a run; `path` is what it is called in errors."""
+    sides: dict[str, Any] = {"orientation": orientation, "n_queries": len(axes[0]), "mask": request.mask}
+    return _rank_by(partial(rank_matrix, matrix, **sides), path, axes, request, about)
+
+
+def _rank_by(
+    rank: Callable[..., Ranked], path: Path, axes: Axes, request: Request, about: dict[str, Any]
+) -> Ingested:
+    """Return what `rank` makes of a matrix as a run."""
     queries, docs = axes
     positives, n_outside = indexed(positive_pairs(request.qrels), queries, docs)
-    ranked = rank_matrix(
-        matrix,
-        orientation=orientation,
-        n_queries=len(queries),
+    ranked = rank(
         docs=docs,
         depth=request.depth,
         positives=positives,
         others=indexed(request.kept.pairs, queries, docs)[0],
         spare=request.kept.spare,
-        mask=request.mask,
     )
     notes = refuse_anomalies(ranked.anomalies, queries, docs, allow=request.allow, where=str(path))
     run = run_of_ranked(ranked, request.run_id or _stem_of(path), queries, docs, where=str(path))
