@@ -41,6 +41,11 @@ wheel: $(VENV)/.dev
 site: $(VENV)/.docs
 	$(BIN)/python docs/build_site.py
 
+# A real Dask cluster of three processes on loopback: workers, scheduler and command are killed in the middle.
+.PHONY: cluster
+cluster: $(VENV)/.dask
+	FIRE_CLUSTER=1 $(BIN)/pytest tests/cluster
+
 # Against the real Label Studio (installed on first use, 1 GB) and in Chromium.
 live: $(VENV)/.dev site
 	FIRE_LIVE=1 $(BIN)/pytest tests/live
@@ -83,6 +88,10 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e '.[dev,video]'
 	touch $@ $(VENV)/.runtime
+
+$(VENV)/.dask: $(VENV)/.dev
+	$(PIP) install -c constraints.txt -e '.[dask]'
+	touch $@
 
 $(VENV)/.docs: $(VENV)/.dev
 	$(PIP) install -c constraints.txt -e '.[docs]'

@@ -113,7 +113,7 @@ class Cluster:
             import dask
             from distributed import Client
         except ImportError:
-            raise UsageError("--engine dask needs Dask: pip install 'fire-toolkit[dask]'") from None
+            raise UsageError("--engine dask needs Dask: pip install distributed") from None
         _quiet()
         settings = {"distributed.comm.timeouts.connect": f"{_CONNECT_S}s", "distributed.comm.retry.count": 0}
         dask.config.set(settings | {"distributed.scheduler.allowed-failures": _TRIES})
