@@ -48,6 +48,7 @@ def test_every_command_prints_its_form_by_the_option_format() -> None:
         "check",
         "measures",
         "logs",
+        "gather",
         "serve",
     }
     told |= {"pause", "resume", "html", "link", "revoke", "write", "gallery", "plot"}
