@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import pandas as pd
 
 from fire_toolkit.collections.parts import Part
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.collections.entries import Entry, by_list, entries_of, have, image_items
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.collections.tables import NAMES
 from fire_toolkit.ids import id_text
 
 _are_images = by_list("images", "id", "file_name")
 
 
 _MORE = ("media_url", "reference")
+_ARRAYS = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
+_HEADERS = {"id", "ids", "name", "names", "index", "idx", "#", *chain(*NAMES.values(), *_ARRAYS.values())}
 
 
 def _text_key(source: Source) -> str | None:
@@ -72,11 +79,35 @@ def read_items(source: Source, split: str | None) -> Part:
     return Part(str(source.path), items=pd.DataFrame(_items(source), dtype=object), is_gallery=True)
 
 
+def column_of(header: Sequence[str], column: str) -> str | None:
+    """Return the column of a header that has the ids, by its own name or a usual one."""
+    return next((name for name in (column, *NAMES[column], *_ARRAYS[column]) if name in header), None)
+
+
+def ids_of_lines(lines: Sequence[str], path: str, column: str) -> list[str]:
+    """Return one id a line, without a first line that is a usual name of the column.
+
+    Raises:
+        FormatError: the first line looks like another header.
+    """
+    first, rest = lines[0].strip('"').lower(), lines[1:]
+    if column_of([first], column):
+        return list(rest)
+    if first in _HEADERS or (rest and not first.isdigit() and all(line.isdigit() for line in rest)):
+        raise FormatError(
+            f"{path}:1: {lines[0]!r} looks like a header, expected a list of {column}s; delete that "
+            f"line, or, if it is an id, write {column} above it"
+        )
+    return list(lines)
+
+
 def _items(source: Source) -> list[dict[str, str]]:
     found: Any = source.json
     path = str(source.path)
     if found is None:
-        return [{"doc_id": line.strip()} for line in source.lines]
+        return [
+            {"doc_id": line} for line in ids_of_lines([line.strip() for line in source.lines], path, "doc_id")
+        ]
     if isinstance(found, list):
         return [{"doc_id": id_text(entry, path)} for entry in found]
     if "images" not in found or isinstance(found["images"], str):

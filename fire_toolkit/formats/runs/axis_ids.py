@@ -6,7 +6,6 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,16 +20,15 @@ from fire_toolkit.formats.arrays.npy import NPY_MAGIC, named_values, read_values
 from fire_toolkit.formats.arrays.pickle_files import is_pickle
 from fire_toolkit.formats.arrays.safe_pickle import load_plain
 from fire_toolkit.formats.arrays.zips import ZIP_MAGIC
+from fire_toolkit.formats.collections.lists import column_of, ids_of_lines
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
-from fire_toolkit.formats.collections.tables import NAMES as COLUMNS
 from fire_toolkit.formats.runs.parquet_runs import PARQUET_MAGIC
 from fire_toolkit.ids import id_texts
 from fire_toolkit.workspace.manifests import writer_of
 
 _NAMES = {"query_id": QUERY_IDS, "doc_id": DOC_IDS}
 _PICKLE_BYTES = 256 << 20
-_HEADERS = {"id", "ids", "name", "names", "index", "idx", "#", *chain(*COLUMNS.values(), *_NAMES.values())}
 ORDER_KEPT = {"order": "source"}  # in a manifest: rows have the order of the source's file
 
 
@@ -139,7 +137,7 @@ def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) 
         raise FormatError(f"{STDIN}: standard input is not a list of ids; give a table or JSON by its path")
     reader = find_reader(source)
     if reader is None or (reader.name == "qrels" and source.json is not None):
-        name = _column_of(source.columns, column)
+        name = column_of(source.columns, column)
         if name is not None:
             return source.column(name)
         named = ", ".join(map(str, (found or source.columns)[:8])) or "nothing"
@@ -154,26 +152,13 @@ def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) 
     return ids
 
 
-def _column_of(header: Sequence[str], column: str) -> str | None:
-    """Return the column of a header that has the ids, by its own name or a usual one."""
-    return next((name for name in (column, *COLUMNS[column], *_NAMES[column]) if name in header), None)
-
-
 def _in_lines(lines: Sequence[str], source: Source, column: str) -> list[str]:
     """Return one id a line, or the ids of a table."""
     mark = "\t" if "\t" in lines[0] else ","
     is_table = all(mark in line for line in lines)
     if is_table or any(len(line.split()) > 1 for line in lines[:2]):
         return _in_a_collection(source, column, [name.strip(' "') for name in lines[0].split(mark)])
-    first, rest = lines[0].strip('"').lower(), lines[1:]
-    if _column_of([first], column):
-        return list(rest)
-    if first in _HEADERS or (rest and not first.isdigit() and all(line.isdigit() for line in rest)):
-        raise FormatError(
-            f"{source.path}:1: {lines[0]!r} looks like a header, expected a list of {column}s; delete that "
-            f"line, or, if it is an id, write {column} above it"
-        )
-    return list(lines)
+    return ids_of_lines(lines, str(source.path), column)
 
 
 def ids_beside(path: Path, what: str) -> Path | None:
@@ -244,7 +229,8 @@ def needed_ids(
         )
         raise FormatError(
             f"{path}: no {absent}; give --query-ids and --doc-ids, or put {path.stem}.query_ids.txt and "
-            f"{path.stem}.doc_ids.txt beside it, or save an .npz with sims, query_ids, doc_ids"
+            f"{path.stem}.doc_ids.txt beside it (for doc vectors DOCS.doc_ids.txt beside DOCS.npy), or save "
+            "an .npz with sims, query_ids, doc_ids"
         )
     for what, ids in (("query ids", query_ids), ("doc ids", doc_ids)):
         if len(set(ids)) < len(ids):

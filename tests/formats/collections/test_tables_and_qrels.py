@@ -34,6 +34,19 @@ def test_an_id_and_a_place_are_a_table_of_items(header: str, tmp_path: Path) -> 
     assert collection.notes == []
 
 
+@pytest.mark.parametrize("header", ["video", "Image_id", '"doc_id"'])
+def test_a_list_of_items_may_have_a_header(header: str, tmp_path: Path) -> None:
+    items = put(tmp_path, "items.csv", f"{header}\nv7\nv9\nv8\n")
+    collection, _ = read_collection([put(tmp_path, "c.csv", CAPTIONS), items])
+    assert list(collection.items["doc_id"]) == ["v7", "v9", "v8"]
+
+
+def test_what_may_be_a_header_of_a_list_is_named(tmp_path: Path) -> None:
+    items = put(tmp_path, "items.csv", "index\nv7\nv9\n")
+    with pytest.raises(FormatError, match=r"items.csv:1: 'index' looks like a header, .* doc_id above it"):
+        read_collection([put(tmp_path, "c.csv", CAPTIONS), items])
+
+
 def test_captions_may_stand_beside_the_place_of_their_item(tmp_path: Path) -> None:
     rows = "video_id,caption,url\nv9,a dog,http://m/9\nv5,a cat,\nv9,a pup,\nv2,a cow,http://m/2\n"
     collection, formats = read_collection([put(tmp_path, "c.csv", rows)])
