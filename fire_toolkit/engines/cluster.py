@@ -118,6 +118,7 @@ class Cluster:
         settings = {"distributed.comm.timeouts.connect": f"{_CONNECT_S}s", "distributed.comm.retry.count": 0}
         dask.config.set(settings | {"distributed.scheduler.allowed-failures": _TRIES})
         try:
+            asyncio.run(asyncio.wait_for(_ask(self.address), _CONNECT_S))
             return Client(  # type: ignore[no-untyped-call]
                 self.address, timeout=_CONNECT_S, set_as_default=False
             )
@@ -129,11 +130,27 @@ class Cluster:
             ) from None
 
 
+async def _ask(address: str) -> None:
+    """Ask a scheduler who it is: a client that nobody answers leaves threads behind which go on trying."""
+    from distributed.comm.core import connect
+    from distributed.security import Security
+
+    own = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
+    comm = await connect(address, timeout=_CONNECT_S / 2, **own)  # type: ignore[no-untyped-call]
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        found = await comm.read()
+        if not isinstance(found, dict) or found.get("type") != "Scheduler":
+            raise ValueError(f"a {found.get('type') if isinstance(found, dict) else 'peer'} of another kind")
+    finally:
+        comm.abort()
+
+
 def _quiet() -> None:
     """Leave Dask's own lines and tracebacks about lost connections out: what matters is raised."""
     import logging
 
-    for name in ("distributed", "tornado", "asyncio"):
+    for name in ("distributed", "distributed.client", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
