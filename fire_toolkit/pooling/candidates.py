@@ -184,9 +184,7 @@ def candidates_of(tops: Mapping[str, Run], depth: int) -> Candidates:
     tops = dict(sorted(tops.items()))
     (query, query_ids), (doc, doc_ids) = (_codes_among([run[name] for run in tops.values()]) for name in PAIR)
     run = np.repeat(np.arange(len(tops), dtype=np.int32), [len(each) for each in tops.values()])
-    keys = [query, doc, run]
-    packed = packed_codes(keys)
-    order = np.lexsort(keys[::-1]) if packed is None else np.argsort(packed, kind="stable")
+    order = _order_of([query, doc, run])
     rank = np.concatenate([each["rank"].to_numpy() for each in tops.values()])
     scores = [each["score"].to_numpy() for each in tops.values()]
     run_ids = pd.Index(list(tops), dtype="str")
@@ -223,6 +221,12 @@ def known_of(
         n_agree[places[found]] = votes.to_numpy(dtype=np.int64)[found]
     is_judged = marked([judged, labels])
     return Known(marked([positives]), marked(asked) | is_judged, is_judged, relevance, n_agree)
+
+
+def _order_of(keys: Sequence[Codes]) -> Ints:
+    """Return the order of rows by their keys, the first one first."""
+    packed = packed_codes(keys)
+    return np.lexsort(keys[::-1]) if packed is None else np.argsort(packed, kind="stable")
 
 
 def _codes_among(columns: Sequence[pd.Series]) -> tuple[Codes, pd.Index[str]]:

@@ -155,7 +155,7 @@ def pool_runs(
     _check_strategy(chosen, labels, judged, deep_queries)
     by_id = split_runs(runs)
     own_items = None if own_items is None else own_items_of(own_items)
-    queries = {run_id: set(listed(run["query_id"].cat.categories)) for run_id, run in by_id.items()}
+    queries = _queries_of(by_id)
     universe = None if originals is None else set(listed(originals["query_id"]))
     _check_same_queries(queries, universe)
     extra = set() if universe is None else set().union(*queries.values()) - universe
@@ -185,8 +185,9 @@ def pool_runs(
     counts |= {"judged_before": 0, "pairs": len(pairs), "queries": int(pairs["query_id"].nunique())}
     counts |= _mark_asked(pairs, asked, judged, round_number)
     refuse_other_seed(pairs, previous)
-    pool, sources = check_pool(pairs), PoolSources(_as_text(pooled))
-    return PoolingResult(pool, sources, *_told(candidates, choice, counts), design)
+    told = _told(candidates, choice, counts)
+    del candidates, choice, by_id  # before text is made, which is the most of all
+    return PoolingResult(check_pool(pairs), PoolSources(_as_text(pooled)), *told, design)
 
 
 def _told(
@@ -220,6 +221,18 @@ def _check_strategy(
             f"strategy {chosen.name} reads labels, and none are given of the {len(judged):,} judged pairs; "
             "resolve the judgments first, or name the labels"
         )
+
+
+def _queries_of(by_id: dict[str, Run]) -> dict[str, set[str]]:
+    """Return the queries of each run; runs with the same share one set."""
+    found: dict[str, set[str]] = {}
+    before, names = None, set[str]()
+    for run_id, run in by_id.items():
+        own = run["query_id"].cat.categories
+        if before is None or not own.equals(before):
+            before, names = own, set(listed(own))
+        found[run_id] = names
+    return found
 
 
 def _candidates(by_id: dict[str, Run], depth: int, universe: set[str] | None) -> Candidates:

@@ -36,6 +36,21 @@ def test_a_quoted_csv_field_may_hold_commas_quotes_and_line_ends(tmp_path: Path)
     assert list(table["text"]) == ['a, "b"\r\nc']
 
 
+def test_a_table_written_in_blocks_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["a, b", 'say "x"', "", "c\nd", None, "é", "plain"]
+    table = pd.DataFrame({"text": pd.Series(texts, dtype="str"), "score": [0.1, 1e-9, np.nan, 2, -3.5, 7, 1]})
+    table["kind"] = pd.Categorical(["x", "y, z", "x", None, "x", "y, z", "x"])
+    table["is_new"], table["rank"] = (
+        [True, False] * 3 + [True],
+        pd.Series([1, None, 3, 4, 5, 6, 7], dtype="Int64"),
+    )
+    whole = delimited.delimited_bytes(table)
+    assert whole.count(b"\n") == 9
+    for rows in (1, 2, 3, 7):
+        monkeypatch.setattr(delimited, "_ROWS_WRITTEN_AT_ONCE", rows)
+        assert whole == delimited.delimited_bytes(table)
+
+
 def test_a_byte_order_mark_and_blank_lines_are_passed_over(tmp_path: Path) -> None:
     assert list(read(tmp_path, "\ufeffid,n\n\n1,2\n\n")["id"]) == ["1"]
 

@@ -15,7 +15,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs import native
 from fire_toolkit.formats.runs.native import open_native_run, run_bytes
 from fire_toolkit.formats.runs.read import open_run, read_run
-from fire_toolkit.matching.ranking import rank_run
+from fire_toolkit.matching.ranking import rank_run, top
 from fire_toolkit.tables import Run
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -62,6 +62,19 @@ def test_a_large_row_group_is_read_in_parts(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(native, "_BLOCK_BYTES", 200)
     assert len(list(open_native_run(path).blocks())) > 3
     pd.testing.assert_frame_equal(run, read_run(path))
+
+
+def test_the_top_of_a_file_is_the_top_of_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_BLOCK_ROWS", 7)
+    run = make_run()
+    late = run["query_id"] == run["query_id"].iloc[0]  # nothing was ranked above its positive
+    gapped = run["query_id"] == run["query_id"].iloc[-1]
+    rank = run["rank"] + 50 * late + (gapped & (run["rank"] > 1))
+    path = stored(tmp_path, Run(run.assign(rank=rank)))
+    for depth in (1, 2, 3, 100):
+        expected, found = top(read_run(path), depth), read_run(path, depth=depth)
+        pd.testing.assert_frame_equal(expected.astype({"doc_id": "str"}), found.astype({"doc_id": "str"}))
+        assert list(found["query_id"].cat.categories) == list(run["query_id"].cat.categories)
 
 
 def test_other_tools_read_the_file_as_lists_of_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -197,14 +197,19 @@ def open_native_run(path: Path, *, run_id: str | None = None) -> NativeRunFile:
     return NativeRunFile(path, run_id or about["run_id"])
 
 
-def read_native_run(path: Path, key: str | None = None) -> Listed:
-    """Return the whole run in the toolkit's own file, with its ranks.
+def read_native_run(path: Path, key: str | None = None, *, depth: int | None = None) -> Listed:
+    """Return the run in the toolkit's own file, with its ranks, which are checked to the end.
+
+    Args:
+        path: the file.
+        key: not used.
+        depth: keep the docs at ranks up to this, and the first of each query; None keeps all.
 
     Raises:
         FormatError: as for `open_native_run` and `NativeRunFile.blocks`.
     """
     run = open_native_run(path)
-    blocks = list(run.blocks())
+    blocks = [block if depth is None else _top(block, depth) for block in run.blocks()]
     queries = pd.Index([], dtype="str").append([block.queries for block in blocks])
     lengths = np.concatenate([np.empty(0, dtype=np.int64), *(block.lengths for block in blocks)])
     docs = [pd.Categorical.from_codes(block.doc, block.docs, validate=False) for block in blocks]
@@ -218,6 +223,14 @@ def read_native_run(path: Path, key: str | None = None) -> Listed:
         copy=False,
     )
     return Listed(scored, run.run_id, has_ranks=True)
+
+
+def _top(block: RunBlock, depth: int) -> RunBlock:
+    """Return the lists to this rank; the first doc of each stays, so that no query is lost."""
+    kept = block.rank <= depth
+    kept[block.start[:-1]] = True
+    start = starts_of_lists(np.add.reduceat(kept, block.start[:-1], dtype=np.int64))
+    return replace(block, start=start, doc=block.doc[kept], rank=block.rank[kept], score=block.score[kept])
 
 
 def _batches(path: Path, file: Any, first: int, stop: int) -> Iterator[Any]:

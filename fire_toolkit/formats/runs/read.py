@@ -68,7 +68,9 @@ def read_run(
     if reader is None or reader is trec.READER:  # what nobody knows is told what is wrong with it as TREC
         run = trec.read_trec_run(path, run_id=run_id)
     elif reader.read_lists is not None:
-        listed = _with_ids(reader.read_lists(path, None), path, query_ids, doc_ids)
+        is_cut = reader is native.READER and depth
+        lists = native.read_native_run(path, depth=depth) if is_cut else reader.read_lists(path, None)
+        listed = _with_ids(lists, path, query_ids, doc_ids)
         run = run_of_lists(listed, path, run_id=run_id)
     else:
         arrays = open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)

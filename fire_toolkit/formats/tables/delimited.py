@@ -7,6 +7,7 @@ not quoted at all, so a caption that begins with a quote does not swallow the ne
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
@@ -21,6 +22,7 @@ from fire_toolkit.formats.tables.delimited_columns import well_formed_columns
 
 _LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _ROWS_AT_ONCE = 1 << 16
+_ROWS_WRITTEN_AT_ONCE = 1 << 20
 _QUOTED = (b",", b'"', b"\r", b"\n")
 _BROKEN = re.compile(rb"[\t-\r\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
@@ -122,9 +124,14 @@ def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "")
     header = delimiter.join(quote(str(name)) for name in table.columns) + "\n"
     if table.empty:
         return header.encode()
-    columns = [field_texts(values, nan=nan, marked=marked) for _, values in table.items()]
-    parts = [part for column in columns for part in (delimiter, column)]
-    return b"".join([header.encode(), *joined_lines(parts[1:])])
+    written = io.BytesIO()  # whose value is its own buffer
+    written.write(header.encode())
+    for start in range(0, len(table), _ROWS_WRITTEN_AT_ONCE):
+        rows = table.iloc[start : start + _ROWS_WRITTEN_AT_ONCE]
+        columns = [field_texts(values, nan=nan, marked=marked) for _, values in rows.items()]
+        parts = [part for column in columns for part in (delimiter, column)]
+        written.writelines(joined_lines(parts[1:]))
+    return written.getvalue()
 
 
 def _all_quoted(texts: Texts) -> Texts:
