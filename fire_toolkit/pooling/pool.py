@@ -14,7 +14,7 @@ import pyarrow as pa
 from fire_toolkit.arrays import Ints, are_among, count_by_query, starts_of_groups
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
-from fire_toolkit.matching.ranking import split_runs, top
+from fire_toolkit.matching.ranking import queries_of, split_runs, top
 from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, candidates_of, known_of
 from fire_toolkit.pooling.deep_queries import (
     DEPTH,
@@ -155,7 +155,7 @@ def pool_runs(
     _check_strategy(chosen, labels, judged, deep_queries)
     by_id = split_runs(runs)
     own_items = None if own_items is None else own_items_of(own_items)
-    queries = _queries_of(by_id)
+    queries = queries_of(by_id)
     universe = None if originals is None else set(listed(originals["query_id"]))
     _check_same_queries(queries, universe)
     extra = set() if universe is None else set().union(*queries.values()) - universe
@@ -221,18 +221,6 @@ def _check_strategy(
             f"strategy {chosen.name} reads labels, and none are given of the {len(judged):,} judged pairs; "
             "resolve the judgments first, or name the labels"
         )
-
-
-def _queries_of(by_id: dict[str, Run]) -> dict[str, set[str]]:
-    """Return the queries of each run; runs with the same share one set."""
-    found: dict[str, set[str]] = {}
-    before, names = None, set[str]()
-    for run_id, run in by_id.items():
-        own = run["query_id"].cat.categories
-        if before is None or not own.equals(before):
-            before, names = own, set(listed(own))
-        found[run_id] = names
-    return found
 
 
 def _candidates(by_id: dict[str, Run], depth: int, universe: set[str] | None) -> Candidates:

@@ -229,8 +229,7 @@ def _top(block: RunBlock, depth: int) -> RunBlock:
     """Return the lists to this rank; the first doc of each stays, so that no query is lost."""
     kept = block.rank <= depth
     kept[block.start[:-1]] = True
-    start = starts_of_lists(np.add.reduceat(kept, block.start[:-1], dtype=np.int64))
-    return replace(block, start=start, doc=block.doc[kept], rank=block.rank[kept], score=block.score[kept])
+    return block.select(kept)
 
 
 def _batches(path: Path, file: Any, first: int, stop: int) -> Iterator[Any]:
