@@ -119,9 +119,7 @@ class Cluster:
         dask.config.set(settings | {"distributed.scheduler.allowed-failures": _TRIES})
         try:
             asyncio.run(asyncio.wait_for(_ask(self.address), _CONNECT_S))
-            return Client(  # type: ignore[no-untyped-call]
-                self.address, timeout=_CONNECT_S, set_as_default=False
-            )
+            return Client(self.address, timeout=_CONNECT_S, set_as_default=False)
         except Exception as error:  # whatever a peer's answer makes Dask raise
             reason = str(error).split("\n", 1)[0][:150] or type(error).__name__
             raise ServerError(
@@ -135,8 +133,8 @@ async def _ask(address: str) -> None:
     from distributed.comm.core import connect
     from distributed.security import Security
 
-    own = Security().get_connection_args("client")  # type: ignore[no-untyped-call]
-    comm = await connect(address, timeout=_CONNECT_S / 2, **own)  # type: ignore[no-untyped-call]
+    own = Security().get_connection_args("client")
+    comm = await connect(address, timeout=_CONNECT_S / 2, **own)
     try:
         await comm.write({"op": "identity", "reply": True})
         found = await comm.read()
