@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 
 import click
 
+_TICK_S = 1.0
 _WIPES = f"{__name__}.wipes"  # where the context keeps what wipes the line that stands
 
 
 class Progress:
     """One line on a terminal's stderr that each report overwrites; nothing elsewhere.
 
+    While a report stands for seconds, the line counts them.
+
     words: the first report.
     """
 
     def __init__(self, words: str = "") -> None:
-        self._width = 0
-        self._words = words
+        self._first = words
+        self._words, self._width, self._since = "", 0, 0.0
+        self._lock = threading.Lock()
+        self._is_over: threading.Event | None = None
 
     def __call__(self, words: str) -> None:
         """Show these words."""
@@ -26,18 +33,37 @@ class Progress:
                 if not self._width:
                     wipe_progress()  # of another
                 context.find_root().meta[_WIPES] = self.clear
-            click.echo("\r" + words.ljust(self._width), nl=False, err=True)
-            self._width = len(words)
+            with self._lock:
+                self._words, self._since = words, time.monotonic()
+                self._draw(words)
+                if self._is_over is None:
+                    self._is_over = threading.Event()
+                    threading.Thread(target=self._count, args=(self._is_over,), daemon=True).start()
+
+    def _draw(self, words: str) -> None:
+        click.echo("\r" + words.ljust(self._width), nl=False, err=True)
+        self._width = len(words)
+
+    def _count(self, is_over: threading.Event) -> None:
+        while not is_over.wait(_TICK_S):
+            with self._lock:
+                seconds = time.monotonic() - self._since
+                if self._width and seconds >= 2 * _TICK_S and not is_over.is_set():
+                    self._draw(f"{self._words} {seconds:.0f} s")
 
     def clear(self) -> None:
         """Wipe the line."""
-        if self._width:
-            click.echo("\r" + " " * self._width + "\r", nl=False, err=True)
-            self._width = 0
+        with self._lock:
+            if self._is_over is not None:
+                self._is_over.set()
+                self._is_over = None
+            if self._width:
+                click.echo("\r" + " " * self._width + "\r", nl=False, err=True)
+                self._width = 0
 
     def __enter__(self) -> Progress:
-        if self._words:
-            self(self._words)
+        if self._first:
+            self(self._first)
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -2,12 +2,13 @@
 
 import io
 import sys
+import time
 from pathlib import Path
 
 import click
 import pytest
 
-from fire_toolkit.cli import main
+from fire_toolkit.cli import main, progress_line
 from fire_toolkit.cli.common import say
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.progress_line import Progress
@@ -25,6 +26,22 @@ def test_a_note_is_said_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
         say("note: a column is left out")
         tell("writing")
     assert terminal.getvalue() == "\rreading\r       \rnote: a column is left out\n\rwriting\r       \r"
+
+
+def test_a_line_that_stands_counts_its_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress_line, "_TICK_S", 0.01)
+    with click.Context(main), Progress("reading"):
+        end = time.monotonic() + 20
+        while "\rreading 0 s" not in terminal.getvalue():
+            assert time.monotonic() < end
+            time.sleep(0.005)
+    shown = terminal.getvalue()
+    assert shown.startswith("\rreading\r")
+    assert shown.endswith("\r           \r")
+    time.sleep(0.1)
+    assert terminal.getvalue() == shown, "nothing is counted on after the line was wiped"
 
 
 def test_nothing_is_shown_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
