@@ -317,7 +317,34 @@ def predictions() -> list[Target]:
         found.append(of(f"{kind} {path.name}", path.read_bytes(), ingest, request, path="m"))
         found.append(Target(f"{kind} {path.name}, scored", "m", path.read_bytes(), scored, ids))
     asked = replace(request, candidates="similarity")
-    return [*found, *(of(f"{kind} of a search", raw, ingest, asked, path="m") for kind, raw in searched())]
+    found += [of(f"{kind} of a search", raw, ingest, asked, path="m") for kind, raw in searched()]
+
+    def ranked(folder: Path) -> object:
+        return ingest(folder / "m", request, other=folder / "d.npy")
+
+    docs, *kinds = vectors()
+    return [
+        *found,
+        *(Target(f"{kind} of vectors", "m", raw, ranked, (("d.npy", docs[1]),)) for kind, raw in kinds),
+    ]
+
+
+def vectors() -> list[tuple[str, bytes]]:
+    """Vectors, which `read_vectors` and `read_parquet_vectors` take, as an array, Parquet, safetensors."""
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = np.random.default_rng(3).normal(size=(4, 3)).astype(np.float32)
+    docs, array, table = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    np.save(docs, rows)
+    np.save(array, rows[:3])
+    parquet.write_table(pa.table({"v": list(rows[:3])}), table)
+    about = {"v": {"dtype": "F32", "shape": [3, 3], "data_offsets": [0, 36]}}
+    header = json.dumps(about).encode()
+    tensors = len(header).to_bytes(8, "little") + header + rows[:3].tobytes()
+    kinds = [("array", array.getvalue()), ("parquet", table.getvalue()), ("run", tensors)]
+    return [("docs", docs.getvalue()), *kinds]
 
 
 def searched() -> list[tuple[str, bytes]]:
