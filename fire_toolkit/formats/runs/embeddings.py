@@ -137,7 +137,8 @@ def as_vectors(block: Array, where: str, *, is_cosine: bool) -> Array:
     Raises:
         FormatError: a number is NaN or infinite, or, for the cosine, a vector is zero.
     """
-    vectors = block.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # signalling NaN, which is refused below
+        vectors = block.astype(np.float64)
     if not np.isfinite(vectors).all():
         raise FormatError(f"{where}: a vector contains NaN or infinity")
     if max(vectors.max(initial=0.0), -vectors.min(initial=0.0)) > _LARGEST:
