@@ -36,7 +36,7 @@ from fire_toolkit.scoring.expect import parse_expectation
 
 
 @click.command("add-run")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--id", "run_id", metavar="NAME", help="The run's id. [default: the file's own, or its name]")
 @click.option("--key", metavar="NAME", help="Which array, part or run to read, where a file holds several.")
 @reads(
@@ -71,7 +71,7 @@ from fire_toolkit.scoring.expect import parse_expectation
     metavar="LIST",
     help="Oddities to accept: any of nan, inf, flood, constant, duplicates.",
 )
-@click.option("--embeddings", is_flag=True, help="Two FILEs: query vectors, then doc vectors.")
+@click.option("--embeddings", is_flag=True, help="Two FILEs, as --queries-emb and --items-emb.")
 @click.option("--similarity", type=click.Choice(SIMILARITY_NAMES), help="How vectors are compared.")
 @click.option(
     "--scores",
@@ -92,8 +92,12 @@ from fire_toolkit.scoring.expect import parse_expectation
     metavar="N",
     help="Measure the recall of candidates on N queries by --queries-emb and --items-emb.",
 )
-@click.option("--queries-emb", metavar="FILE", help="The vectors of the queries, for --check-recall.")
-@click.option("--items-emb", metavar="FILE", help="The vectors of the docs, for --check-recall.")
+@click.option(
+    "--queries-emb",
+    metavar="FILE",
+    help="The vectors of the queries: without any FILE, docs are ranked by them; else for --check-recall.",
+)
+@click.option("--items-emb", metavar="FILE", help="The vectors of the docs, which go with them.")
 @click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
 @click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
 @json_option
@@ -129,7 +133,8 @@ def add_run(
     """
     folder = given.out("runs")
     search = Search(candidates, index, n_checked, queries_emb, items_emb, similarity)
-    search.check(files, embeddings)
+    files, embeddings = search.files(files, embeddings)
+    search.check(embeddings)
     _check_usage(files, run_id, embeddings=embeddings, candidates=candidates is not None)
     request = Request(
         run_id=run_id,
@@ -171,7 +176,7 @@ def _ranker(
     from fire_toolkit.engines.products import ProductRanker
 
     if given.engine is None or other is None or not are_vectors:
-        raise click.UsageError("--engine and --shard are for --embeddings, with two FILEs")
+        raise click.UsageError("--engine and --shard are for vectors: --queries-emb and --items-emb")
     given.hashes = own.hashes
     for file in (path, other):
         own.note(file)

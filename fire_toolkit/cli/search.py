@@ -36,17 +36,31 @@ class Search:
     docs: str | None
     similarity: str | None
 
-    def check(self, files: tuple[str, ...], embeddings: bool) -> None:
+    def files(self, files: tuple[str, ...], embeddings: bool) -> tuple[tuple[str, ...], bool]:
+        """Return FILEs, and whether they are vectors: without any, what --queries-emb and --items-emb name.
+
+        Raises:
+            UsageError: there is nothing to read.
+        """
+        if files and self.scores is None and (self.queries or self.docs):
+            raise click.UsageError(
+                "--queries-emb and --items-emb are ranked where there is no FILE, and go with --scores where "
+                "FILE holds candidates; leave FILE or them out"
+            )
+        if files:
+            return files, embeddings
+        if self.scores is None and self.queries is not None and self.docs is not None:
+            return (self.queries, self.docs), True
+        raise click.UsageError(
+            "nothing to read: give FILE, or --queries-emb FILE and --items-emb FILE without --scores, whose "
+            "docs are then ranked"
+        )
+
+    def check(self, embeddings: bool) -> None:
         """Raise UsageError where the options do not go together."""
-        options = {
-            "--index": self.index,
-            "--check-recall": self.n_checked,
-            "--queries-emb": self.queries,
-            "--items-emb": self.docs,
-        }
-        given = [option for option, value in options.items() if value is not None]
+        of_candidates = {"--index": self.index, "--check-recall": self.n_checked}
         if self.scores is None:
-            if given:
+            if given := [option for option, value in of_candidates.items() if value is not None]:
                 raise click.UsageError(
                     f"{given[0]} goes with --scores, which says that FILE holds candidates"
                 )

@@ -129,6 +129,10 @@ def test_vectors_in_two_files(fire: Fire, folder: Path) -> None:
     fire("add-run", "text.npy", "video.npy", "--embeddings", "--allow", "flood", "--out", "runs")
     counts = json.loads((folder / "runs/text.parquet.manifest.json").read_text())["counts"]
     assert [counts["similarity"], counts["rows"]] == ["cosine", 12]
+    named = ("--queries-emb", "text.npy", "--items-emb", "video.npy", "--allow", "flood")
+    fire("add-run", *named, "--out", "named")
+    for name in ("text.parquet", "text.parquet.manifest.json"):
+        assert (folder / "runs" / name).read_bytes() == (folder / "named" / name).read_bytes()
 
 
 def test_a_mask_in_a_file_of_its_own(fire: Fire, folder: Path) -> None:

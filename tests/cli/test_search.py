@@ -77,7 +77,15 @@ def test_an_index_said_to_be_exact_must_find_all(folder: Path) -> None:
         (("--index", "exact"), "--index goes with --scores"),
         (("--scores", "similarity", "--index", "x", "--check-recall", "5"), "go together"),
         (("--scores", "similarity", "--index", "x", "--embeddings"), "leave one of them out"),
+        (VECTORS, "leave FILE or them out"),
     ],
 )
 def test_options_that_lack_another_are_refused(options: tuple[str, ...], words: str, folder: Path) -> None:
     assert words in run("add-run", "all.npz", *options, code=2)
+
+
+@pytest.mark.parametrize("options", [(), VECTORS[:2], ("--scores", "similarity", *VECTORS)])
+def test_without_a_file_both_vectors_are_needed(options: tuple[str, ...], folder: Path) -> None:
+    assert "nothing to read: give FILE, or --queries-emb FILE and --items-emb FILE" in run(
+        "add-run", *options, code=2
+    )
