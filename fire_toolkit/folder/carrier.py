@@ -21,7 +21,8 @@ from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text
 from fire_toolkit.folder.owners import Queues, Row, with_owners
-from fire_toolkit.folder.sheets import read_sheet, sheet_of
+from fire_toolkit.folder.sheets import LABEL, read_sheet, sheet_of
+from fire_toolkit.formats.tables.delimited_columns import delimiter_of
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import Tasks
 from fire_toolkit.workspace.manifests import write_files
@@ -203,5 +204,5 @@ def _with_round(row: Row) -> Row:
 
 
 def _is_sheet(text: str) -> bool:
-    header = text.lstrip("\ufeff").split("\n", 1)[0].replace("\t", ",").strip().split(",")
-    return "label" in [name.strip().strip('"') for name in header]
+    header = text.lstrip("\ufeff").split("\n", 1)[0]
+    return LABEL in [name.strip().strip('"') for name in header.split(delimiter_of(header))]

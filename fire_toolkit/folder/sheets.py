@@ -18,15 +18,26 @@ from fire_toolkit.judgments import utc_time
 from fire_toolkit.tables import Tasks
 
 LABEL, PAIR = "label", "pair_id"
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the start of one
+_TEXT = "'"
 
 
 def sheet_of(tasks: Tasks, guideline: Guideline) -> bytes:
-    """Return tasks, in their order, as a CSV to fill in: label and comment; of captions alone, flags too."""
+    """Return tasks, in their order, as a CSV to fill in: label and comment; of captions alone, flags too.
+
+    What a spreadsheet would take for a formula stands behind an apostrophe: a key or a file name that begins
+    with a hyphen would come back as an error, and a caption may be written to do harm.
+    """
     shown = {PAIR: tasks["pair_id"], CAPTION: tasks["text"]}
     shown |= {REFERENCE: tasks[REFERENCE_URL]} if guideline.shows_reference else {}
     shown |= {} if guideline.is_of_queries else {guideline.media_key: tasks["media_url"]}
     asked = {LABEL: ""} | ({FLAGS: ""} if guideline.is_of_queries else {}) | {COMMENT: ""}
-    return delimited_bytes(pd.DataFrame({**shown, **asked}))
+    inert = {name: [_inert(text) for text in column] for name, column in shown.items()}
+    return delimited_bytes(pd.DataFrame({**inert, **asked}, dtype="str"))
+
+
+def _inert(text: str) -> str:
+    return _TEXT + text if text.startswith(_FORMULAS) else text
 
 
 def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[str, str]]:
@@ -35,7 +46,7 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
     Args:
         path: CSV or TSV with pair_id (or query_id and doc_id) and label; annotator_id, comment, flags (joined
             by `;`), created_at and duration_s where they are there, and further columns.
-        guideline: has the labels.
+        guideline: has the labels; a sheet may write them in any case, as spreadsheets and people do.
         seen_at: the time of reading, which is also the version of what a sheet says.
 
     Raises:
@@ -43,12 +54,15 @@ def read_sheet(path: Path, guideline: Guideline, *, seen_at: str) -> list[dict[s
             number of seconds.
     """
     table = read_delimited(path, required=[LABEL])
-    known = {label.name for label in guideline.labels}
+    names = [label.name for label in guideline.labels]
+    known = {name.casefold(): name for name in names} | {name: name for name in names}
     found: dict[tuple[str, str], dict[str, str]] = {}
     for number, record in _filled(table):
         where = f"{path}: row {number}"
-        if record[LABEL] not in known:
-            raise FormatError(f"{where}: label {record[LABEL]!r}, expected one of {', '.join(sorted(known))}")
+        label = known.get(record[LABEL], known.get(record[LABEL].casefold()))
+        if label is None:
+            raise FormatError(f"{where}: label {record[LABEL]!r}, expected one of {', '.join(sorted(names))}")
+        record[LABEL] = label
         key = (record.get("annotator_id", "").strip(), _pair(record, where))
         if key in found:
             raise FormatError(f"{where}: the pair already has a label in a row above; keep one of them")
@@ -68,8 +82,10 @@ def _filled(table: pd.DataFrame) -> Iterator[tuple[int, dict[str, str]]]:
 def _pair(record: Mapping[str, str], where: str) -> str:
     try:
         if PAIR in record:
-            split_pair_id(record[PAIR])
-            return record[PAIR]
+            key = record[PAIR].removeprefix(_TEXT)
+            key = key if key.startswith(_FORMULAS) else record[PAIR]
+            split_pair_id(key)
+            return key
         return pair_id(record["query_id"], record["doc_id"])
     except KeyError:
         raise FormatError(f"{where}: no column {PAIR} (nor query_id and doc_id)") from None

@@ -207,7 +207,10 @@ def _id_text(column: Column, values: Series, problems: list[str], coded: dict[st
     return text
 
 
-_BAD_ID = "is empty or holds white space or control characters, which no TREC file can carry"
+_BAD_ID = (
+    "is empty or holds white space or control characters, which no TREC file can carry; "
+    "write another character in its place, in all files alike"
+)
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 

@@ -59,6 +59,11 @@ def hand(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
+def key_of(row: dict[str, str]) -> str:
+    """Return the key in a row of a sheet, which stands behind an apostrophe where it begins with a hyphen."""
+    return row["pair_id"].removeprefix("'")
+
+
 def rows(path: Path) -> list[dict[str, str]]:
     with path.open(newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
@@ -75,7 +80,7 @@ def fill_in(root: Path, person: str, *, number: int = 1, n: int | None = None, f
     folder = root / "tasks" / (f"round-{number}" if number > 1 else "")
     sheet = rows(folder / f"tasks.{person}.csv")
     for place, row in enumerate(sheet[:n]):
-        row["label"] = label(row["pair_id"], person)
+        row["label"] = label(key_of(row), person)
         if place < flip:
             row["label"] = "irrelevant" if row["label"] == "relevant" else "relevant"
             row["comment"] = "looked again"
@@ -300,7 +305,7 @@ def test_a_file_whose_owner_cannot_be_told_is_refused_and_nothing_is_added(fire:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("label", "Relevant"), "row 1: label 'Relevant', expected one of"),
+        (("label", "relevent"), "row 1: label 'relevent', expected one of"),
         (("pair_id", "x" * 20), "row 1: pair_id 'xxxxxxxxxxxxxxxxxxxx' is damaged"),
         (("duration_s", "soon"), "row 1: duration_s is 'soon', expected seconds"),
         (("created_at", "1.11.2026"), "row 1: created_at is '1.11.2026', expected a time"),
@@ -322,6 +327,36 @@ def test_what_is_wrong_in_a_sheet_is_said_with_its_row(
         writer.writerows(sheet)
     assert told in fire("import", code=1).stderr
     assert not (hand / "ledger").exists()
+
+
+def test_a_spreadsheet_takes_no_cell_of_a_sheet_for_a_formula(
+    fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_workspace(fire, tmp_path / "hand")
+    monkeypatch.chdir(root)
+    queries = root / "collection/queries.tsv"
+    queries.write_text(queries.read_text().replace("\ta ", "\t=a "))
+    pairs = "".join(f"q{q},d{d}\n" for q in range(N_PAIRS) for d in range(N_PAIRS))
+    (root / "pool/pool.csv").write_text("query_id,doc_id\n" + pairs)
+    fire("tasks", "pool/pool.csv", "--overlap", 0, "--annotators", "A02")
+    sheet = rows(root / "tasks/tasks.A02.csv")
+    keys = [task["data"]["pair_id"] for task in json.loads(Path("tasks/tasks.A02.json").read_text())]
+    assert any(key.startswith("-") for key in keys)
+    assert [key_of(row) for row in sheet] == keys
+    assert {row["caption"][:3] for row in sheet} == {"'=a"}
+    assert not [cell for row in sheet for cell in row.values() if cell.startswith(("=", "+", "-", "@"))]
+
+
+def test_a_sheet_saved_with_semicolons_and_capitals_is_read_alike(fire: Fire, hand: Path) -> None:
+    sheet = rows(fill_in(hand, "A02"))
+    fire("import")
+    expected = (hand / "judgments/judgments.csv").read_text()
+    with (hand / "exports/round-1.A02.csv").open("w", newline="", encoding="utf-8-sig") as stream:
+        writer = csv.DictWriter(stream, list(sheet[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(row | {"label": row["label"].title()} for row in sheet)
+    assert f"0 new, 0 edited, 0 deleted, 0 restored; {len(sheet)} judgments" in fire("import").stderr
+    assert (hand / "judgments/judgments.csv").read_text() == expected
 
 
 def rows_filled(sheet: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -541,7 +576,7 @@ class People:
         with (self.root / "exports/A04.csv").open("w", newline="", encoding="utf-8") as stream:
             writer = csv.DictWriter(stream, list(sheet[0]))
             writer.writeheader()
-            writer.writerows(row | {"label": self.labels.get(("A04", row["pair_id"]), "")} for row in sheet)
+            writer.writerows(row | {"label": self.labels.get(("A04", key_of(row)), "")} for row in sheet)
 
 
 class Killed(BaseException):

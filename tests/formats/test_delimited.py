@@ -26,6 +26,14 @@ def test_fields_stay_text(tmp_path: Path) -> None:
     assert [list(row) for row in table.to_numpy()] == [["007", "NA"], ["", "null"], ["1e5", " x "]]
 
 
+def test_semicolons_separate_where_the_header_has_no_comma(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'query_id;text\r\nq1;"a man, running; slowly"\r\nq2;a, b\r\n')
+    assert read_delimited(path).to_numpy().tolist() == [["q1", "a man, running; slowly"], ["q2", "a, b"]]
+    path.write_text("query_id,text;more\nq1,a;b\n")
+    assert read_delimited(path).to_numpy().tolist() == [["q1", "a;b"]]
+
+
 def test_a_quote_in_tsv_does_not_swallow_the_next_line(tmp_path: Path) -> None:
     table = read(tmp_path, 'query_id\ttext\n1\t"Hello, she said\n2\tnext\n')
     assert list(table["text"]) == ['"Hello, she said', "next"]
@@ -175,7 +183,10 @@ def test_blocks_of_rows_and_slices_of_a_table_are_written_whole(monkeypatch: pyt
         assert delimited_text(table.iloc[start:]) == cell_by_cell(table.iloc[start:], ",", "")
 
 
-@given(st.text('ab,"\n\r\t \x0bé', max_size=30), st.sampled_from(["a,b\n", "a\tb\n", "a\n", " a,b\r\n", ""]))
+@given(
+    st.text('ab,;"\n\r\t \x0bé', max_size=30),
+    st.sampled_from(["a,b\n", "a;b\n", "a\tb\n", "a\n", " a,b\r\n", ""]),
+)
 def test_the_fast_reader_reads_what_the_careful_one_does(body: str, header: str) -> None:
     fast = delimited_columns.well_formed_columns((header + body).encode())
     if fast is not None:

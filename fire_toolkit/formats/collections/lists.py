@@ -14,6 +14,7 @@ from fire_toolkit.formats.arrays.arrays import DOC_IDS, QUERY_IDS
 from fire_toolkit.formats.collections.entries import Entry, by_list, entries_of, have, image_items
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.collections.tables import NAMES
+from fire_toolkit.formats.runs.names import find_name
 from fire_toolkit.ids import id_text
 
 _are_images = by_list("images", "id", "file_name")
@@ -81,7 +82,7 @@ def read_items(source: Source, split: str | None) -> Part:
 
 def column_of(header: Sequence[str], column: str) -> str | None:
     """Return the column of a header that has the ids, by its own name or a usual one."""
-    return next((name for name in (column, *NAMES[column], *_ARRAYS[column]) if name in header), None)
+    return find_name(header, (column, *NAMES[column], *_ARRAYS[column]))
 
 
 def ids_of_lines(lines: Sequence[str], path: str, column: str) -> list[str]:

@@ -14,6 +14,7 @@ from fire_toolkit.files import read_bytes, without_mark
 from fire_toolkit.formats.arrays.safe_pickle import load_plain
 from fire_toolkit.formats.runs.parquet_runs import guarded
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.delimited_columns import delimiter_of
 from fire_toolkit.syntax import parse_json
 
 Records = list[dict[str, Any]]
@@ -113,7 +114,10 @@ class Source:
             return []
         first = self.lines[0]
         try:
-            fields = first.split("\t") if "\t" in first else next(csv.reader([first], strict=True))
+            mark = delimiter_of(first)
+            fields = (
+                first.split(mark) if mark == "\t" else next(csv.reader([first], delimiter=mark, strict=True))
+            )
         except csv.Error:
             return []
         return [name.strip() for name in fields]

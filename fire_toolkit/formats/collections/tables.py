@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
@@ -10,6 +10,7 @@ from fire_toolkit.collections.parts import Part
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections.entries import Captions, need
 from fire_toolkit.formats.collections.source import Source
+from fire_toolkit.formats.runs.names import find_name
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.ids import id_text
 from fire_toolkit.matching.own_items import COLUMN
@@ -29,13 +30,13 @@ MEDIA = (
 
 
 def _found(columns: Iterable[str]) -> dict[str, str]:
-    """Return which column holds the query id, the text and the doc id: the first known name of each."""
+    """Return which column holds the query id, the text and the doc id: the first known name, in any case."""
     present = list(columns)
-    found = {what: [name for name in names if name in present] for what, names in NAMES.items()}
-    return {what: names[0] for what, names in found.items() if names}
+    found = {what: find_name(present, names) for what, names in NAMES.items()}
+    return {what: name for what, name in found.items() if name is not None}
 
 
-def _item_names(columns: Iterable[str]) -> dict[str, str] | None:
+def _item_names(columns: Sequence[str]) -> dict[str, str] | None:
     """Return which columns of a table of items are doc_id and media_url; None if it is another table.
 
     With exactly these names items may have a text; with other names a text makes the rows captions.
@@ -45,15 +46,15 @@ def _item_names(columns: Iterable[str]) -> dict[str, str] | None:
         return None
     if {"doc_id", "media_url"} <= present:
         return {"doc_id": "doc_id", "media_url": "media_url"}
-    found = _found(present)
-    media = _media(present, {"doc_id": found.get("doc_id", "")})
+    found = _found(columns)
+    media = _media(columns, {"doc_id": found.get("doc_id", "")})
     is_items = media is not None and "doc_id" in found and not {"text", "query_id"} & set(found)
     return {"doc_id": found["doc_id"], "media_url": str(media)} if is_items else None
 
 
 def _media(columns: Iterable[str], found: Mapping[str, str]) -> str | None:
     """Return the column with the address of the docs of captions, or None."""
-    return next((name for name in MEDIA if name in set(columns) - set(found.values())), None)
+    return find_name([name for name in columns if name not in found.values()], MEDIA)
 
 
 def _named(found: Mapping[str, str]) -> str:
@@ -79,7 +80,7 @@ def read(source: Source, split: str | None) -> Part:
     """Return captions with their docs, queries, items, or pairs, depending on the columns."""
     path = str(source.path)
     rows = _rows(source)
-    if (items := _item_names(rows.columns)) is not None:
+    if (items := _item_names(list(rows.columns))) is not None:
         return Part(path, items=rows.rename(columns={name: what for what, name in items.items()}))
     found = _found(rows.columns)
     media = _media(rows.columns, found)

@@ -24,6 +24,7 @@ from fire_toolkit.formats.collections.lists import column_of, ids_of_lines
 from fire_toolkit.formats.collections.registry import find_reader
 from fire_toolkit.formats.collections.source import Source
 from fire_toolkit.formats.runs.parquet_runs import PARQUET_MAGIC
+from fire_toolkit.formats.tables.delimited_columns import delimiter_of
 from fire_toolkit.ids import id_texts
 from fire_toolkit.workspace.manifests import writer_of
 
@@ -154,10 +155,11 @@ def _in_a_collection(source: Source, column: str, found: Sequence[object] = ()) 
 
 def _in_lines(lines: Sequence[str], source: Source, column: str) -> list[str]:
     """Return one id a line, or the ids of a table."""
-    mark = "\t" if "\t" in lines[0] else ","
-    is_table = all(mark in line for line in lines)
+    mark = delimiter_of(lines[0])
+    header = [name.strip(' "') for name in lines[0].split(mark)]
+    is_table = all(mark in line for line in lines) and (mark != ";" or column_of(header, column) is not None)
     if is_table or any(len(line.split()) > 1 for line in lines[:2]):
-        return _in_a_collection(source, column, [name.strip(' "') for name in lines[0].split(mark)])
+        return _in_a_collection(source, column, header)
     return ids_of_lines(lines, str(source.path), column)
 
 

@@ -14,14 +14,13 @@ from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed
 from fire_toolkit.formats.runs.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
 from fire_toolkit.formats.runs.reader import RunReader
 from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.delimited_columns import delimiter_of
 
 
 def is_table(start: bytes, path: Path) -> bool:
     """Whether the first line is a header that names a query and a doc."""
     line = without_mark(start).split(b"\n", 1)[0].decode("utf-8", errors="replace")
-    if "," not in line and "\t" not in line:
-        return False
-    names = [name.strip(' "\r') for name in line.split("\t" if "\t" in line else ",")]
+    names = [name.strip(' "\r') for name in line.split(delimiter_of(line))]
     return all(find_name(names, wanted) for wanted in (QUERY, DOC))
 
 

@@ -1,7 +1,8 @@
 """CSV and TSV with a header line: every field is text, exactly as written, until its table is checked.
 
-`007` stays `007`, and `NA`, `null` and the empty field are text. CSV is quoted as in RFC 4180; TSV is
-not quoted at all, so a caption that begins with a quote does not swallow the next line.
+`007` stays `007`, and `NA`, `null` and the empty field are text. CSV is quoted as in RFC 4180, and may be
+separated by semicolons, as spreadsheets write it where the comma is the decimal sign; TSV is not quoted at
+all, so a caption that begins with a quote does not swallow the next line.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_bytes, text_of, without_mark
 from fire_toolkit.formats.tables.columns_text import Texts, changed, data_of, field_texts, joined_lines
-from fire_toolkit.formats.tables.delimited_columns import well_formed_columns
+from fire_toolkit.formats.tables.delimited_columns import delimiter_of, well_formed_columns
 
 _LINE = re.compile("[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _ROWS_AT_ONCE = 1 << 16
@@ -30,7 +31,7 @@ _BROKEN = re.compile(rb"[\t-\r\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 def read_delimited(
     path: str | Path, *, required: Sequence[str] = (), only: Collection[str] | None = None
 ) -> pd.DataFrame:
-    """Return a CSV or TSV file as a frame of text; the header line decides which of the two it is.
+    """Return a CSV or TSV file as a frame of text; the header line decides how fields are separated.
 
     Args:
         path: a file with a header line (`-`: standard input; gzip by content).
@@ -50,7 +51,7 @@ def read_delimited(
 
 
 def _read_carefully(text: str, path: str | Path, required: Sequence[str]) -> pd.DataFrame:
-    delimiter = "\t" if "\t" in text.split("\n", 1)[0] else ","
+    delimiter = delimiter_of(text.split("\n", 1)[0])
     rows = _rows(text, delimiter, path)
     header = [name.strip() for name in next(rows)[1]]
     check_header(header, required, path)
@@ -85,7 +86,7 @@ def _rows(text: str, delimiter: str, path: str | Path) -> Iterator[tuple[int, li
     if delimiter == "\t":
         reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
     else:
-        reader = csv.reader(lines, strict=True)
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
     line = 1
     try:
         for fields in reader:

@@ -15,6 +15,11 @@ _BLOCK_BYTES = (1 << 31) - 1  # a column of one block need not be put together
 _QUOTE, _LINE_ENDS = ord('"'), (ord("\r"), ord("\n"))
 
 
+def delimiter_of(header: str) -> str:
+    """Return what separates the fields of a header: a tab, else a comma, else a semicolon."""
+    return next((mark for mark in ("\t", ",", ";") if mark in header), ",")
+
+
 def well_formed_columns(raw: bytes, only: Collection[str] | None = None) -> pd.DataFrame | None:
     """Return a file's columns as text, or None if the careful reader must read it.
 
@@ -58,9 +63,9 @@ def _well_formed(
 
     head = raw[: raw.find(b"\n") + 1]
     body = memoryview(raw)[len(head) :]
-    delimiter = "\t" if b"\t" in head else ","
+    delimiter = delimiter_of(head.decode(errors="replace"))
     has_quotes = delimiter == "," and b'"' in raw
-    if not head.strip() or b"\0" in raw or not _ends_lines_once(raw):
+    if not head.strip() or delimiter == ";" or b"\0" in raw or not _ends_lines_once(raw):
         return None
     if has_quotes and (b'"' in head or not _is_well_quoted(body)):
         return None

@@ -12,6 +12,7 @@ from fire_toolkit.cli import main
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.collections import read_collection
 from fire_toolkit.formats.collections.qrels import read_qrels
+from fire_toolkit.formats.runs.axis_ids import read_ids
 
 CAPTIONS = "caption_id,video_id,caption\nc2,v9,a dog\nc1,v7,a cat\n"
 
@@ -45,6 +46,15 @@ def test_what_may_be_a_header_of_a_list_is_named(tmp_path: Path) -> None:
     items = put(tmp_path, "items.csv", "index\nv7\nv9\n")
     with pytest.raises(FormatError, match=r"items.csv:1: 'index' looks like a header, .* doc_id above it"):
         read_collection([put(tmp_path, "c.csv", CAPTIONS), items])
+
+
+def test_a_table_may_be_as_a_spreadsheet_saves_it(tmp_path: Path) -> None:
+    table = put(tmp_path, "c.csv", '\ufeffVideo;Caption\nv9;"a dog; asleep, at home"\nv5;a cat\n')
+    collection, formats = read_collection([table])
+    assert list(collection.queries["text"]) == ["a dog; asleep, at home", "a cat"]
+    assert list(collection.items["doc_id"]) == ["v9", "v5"]
+    assert "Caption as text, Video as doc_id" in str(formats)
+    assert read_ids(table, "doc_id") == ["v9", "v5"]
 
 
 def test_captions_may_stand_beside_the_place_of_their_item(tmp_path: Path) -> None:
