@@ -332,7 +332,7 @@ def code_run(run: Run | RunBlock, coded: CodedQrels) -> CodedRun:
     start, stop = np.zeros((2, len(coded.queries)), dtype=np.int64)
     start[place[is_known]], stop[place[is_known]] = first[is_known], last[is_known]
     return CodedRun(
-        block=replace(block, doc=as_input(block.doc, np.int32)),
+        block=block,
         start=start,
         stop=stop,
         qrels_docs=coded.docs,

@@ -16,7 +16,7 @@ from fire_toolkit.arrays import (
     rows_of_lists,
     running_count,
 )
-from fire_toolkit.kernels import LIGHT_STEPS, compiled
+from fire_toolkit.kernels import LIGHT_STEPS, as_input, compiled
 
 _FEW_JUDGED = 4  # of a query: so many comparisons of all docs are faster than one search
 
@@ -47,16 +47,17 @@ def find_judged(
     loops = compiled(doc.size, cold=LIGHT_STEPS)
     if loops is not None:
         found: tuple[Ints, Floats, Ints] = loops.find_judged(
-            doc, rank, rows, judged, relevance, judged_start, n_docs
+            as_input(doc, np.int32), rank, rows, judged, relevance, judged_start, n_docs
         )
         return found
     start, counts = rows[0], rows[1] - rows[0]
-    row = rows_of_lists(start, counts)
+    follow = bool((start[1:] == rows[1][:-1]).all())  # each list begins where the one before it ends
+    row = slice(start[:1].sum(), rows[1][-1:].sum()) if follow else rows_of_lists(start, counts)
     if np.diff(judged_start).max(initial=0) <= _FEW_JUDGED:
         kept, place = _compare_each(doc[row], counts, judged, judged_start)
     else:
         kept, place = _look_up(doc[row], counts, judged, judged_start, n_docs)
-    found_row = row[kept]
+    found_row = kept + row.start if isinstance(row, slice) else row[kept]
     query = np.searchsorted(np.cumsum(counts), kept, side="right")
     found_rank = rank[found_row] if rank.size else found_row - start[query] + 1
     return query, found_rank.astype(np.float64), relevance[place]

@@ -91,11 +91,23 @@ def find_ties(run: CodedRun, ranking: JudgedRanking) -> TiedRanking:
     Of docs that the run left out nothing is known: a group that goes on below the end of a list counts as
     far as the list goes.
     """
-    block = run.block
-    starts = starts_of_groups(block.query, block.score)
-    group = np.searchsorted(starts, _rows_of(run, ranking), side="right")
-    first, last = starts[group - 1], np.append(starts, block.score.size)[group] - 1
-    return TiedRanking(ranking, block.rank[first].astype(np.int64), block.rank[last].astype(np.int64))
+    query, score, row = ranking.query, run.block.score, _rows_of(run, ranking)
+    above, below = row[row > run.start[query]], row[row < run.stop[query] - 1]
+    tied = above[score[above] == score[above - 1]], below[score[below] == score[below + 1]]
+    is_tied = np.isin(row, np.concatenate(tied))
+    rank = run.block.rank[row].astype(np.int64)
+    if not is_tied.any():
+        return TiedRanking(ranking, rank, rank)
+    lists = np.unique(query[is_tied])
+    lengths = run.stop[lists] - run.start[lists]
+    rows, own = rows_of_lists(run.start[lists], lengths), row[is_tied]
+    starts = starts_of_groups(np.repeat(lists, lengths), score[rows])
+    at = starts_of_lists(lengths)[np.searchsorted(lists, query[is_tied])] + own - run.start[query[is_tied]]
+    group = np.searchsorted(starts, at, side="right")
+    first, last = rank.copy(), rank.copy()
+    first[is_tied] = run.block.rank[rows[starts[group - 1]]]
+    last[is_tied] = run.block.rank[rows[np.append(starts, len(rows))[group] - 1]]
+    return TiedRanking(ranking, first, last)
 
 
 def _rows_of(run: CodedRun, ranking: JudgedRanking) -> Ints:

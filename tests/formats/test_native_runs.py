@@ -163,3 +163,21 @@ def test_every_flipped_byte_is_noticed_or_changes_nothing(tmp_path: Path) -> Non
         except FormatError:
             continue
         assert found.drop(columns="run_id").equals(expected.drop(columns="run_id"))
+
+
+def test_runs_read_by_turns_keep_their_own_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_BLOCK_ROWS", 7)
+    run = make_run()
+    others = {
+        "queries": Run(run.assign(query_id=run["query_id"].cat.rename_categories(lambda name: f"p{name}"))),
+        "docs": Run(run.assign(doc_id=run["doc_id"].cat.rename_categories(lambda name: f"x{name}"))),
+        "same": run,
+    }
+    files = {name: tmp_path / f"{name}.parquet" for name in others}
+    for name, file in files.items():
+        file.write_bytes(run_bytes(others[name]))
+    for blocks in zip(*(open_native_run(files[name]).blocks() for name in others), strict=True):
+        for name, block in zip(others, blocks, strict=True):
+            rows = others[name][others[name]["query_id"].isin(block.queries)]
+            assert list(block.docs[block.doc]) == list(rows["doc_id"])
+            assert list(block.queries[block.query]) == list(rows["query_id"])

@@ -10,7 +10,7 @@ import io
 import itertools
 import json
 import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.parquet_runs import guarded, is_parquet, open_parquet
 from fire_toolkit.formats.runs.reader import RunReader
-from fire_toolkit.kernels import as_input, compiled
+from fire_toolkit.kernels import compiled
 from fire_toolkit.matching.blocks import RunBlock, block_of, leave_out_own
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, Tell
 from fire_toolkit.results import Shown
@@ -41,6 +41,8 @@ _BLOCK_BYTES = 32 << 20  # of a row group's pages, in a block
 _DOCS = "doc_ids.list.element"
 _NO_IDS = pd.Index([], dtype="str")
 _MOST_IDS_BYTES = 1 << 30  # of a block's doc ids, which stand in the file once a block
+_MOST_IDS_KEPT, _MOST_BLOCKS_KEPT = 1 << 17, 5
+_SEEN: dict[str, tuple[Any, pd.Index[str]]] = {}  # valid ids of blocks: the next run has often the same
 
 
 def run_bytes(run: Run) -> bytes:
@@ -156,16 +158,19 @@ class NativeRunFile(Shown):
         file = open_parquet(self.path, read_dictionary=[_DOCS])
         first, stop = self.rows or (0, file.metadata.num_rows)
         n_left, n_rows = stop - first, 0
-        before = RunBlock(_NO_IDS, _NO_IDS, *np.zeros((4, 0), dtype=np.int32))
-        for batch in _batches(self.path, file, first, stop):
+        last = ""
+        for number, batch in enumerate(_batches(self.path, file, first, stop)):
             n_left -= len(batch)
-            block = guarded(self.path, partial(_block, batch, before, is_last=not n_left))
-            n_rows += block.doc.size
-            compiled(n_rows)  # the loops are loaded where the blocks add up to large work
-            problem = _problem(block, before)
-            if problem:
-                raise FormatError(f"{self.path}: {problem}; write the run again with `fire-toolkit add-run`")
-            before = block
+            try:
+                block = guarded(self.path, partial(_block, batch, number, is_last=not n_left))
+                n_rows += block.doc.size
+                compiled(n_rows)  # the loops are loaded where the blocks add up to large work
+                _check_lists(block, last)
+            except _NoRunError as error:
+                raise FormatError(
+                    f"{self.path}: {error}; write the run again with `fire-toolkit add-run`"
+                ) from None
+            last = block.queries[-1]
             yield block
         if n_left:
             raise FormatError(f"{self.path}: {n_left:,} queries fewer than its header says; copy it again")
@@ -249,8 +254,8 @@ def _batches(path: Path, file: Any, first: int, stop: int) -> Iterator[Any]:
         start = end
 
 
-def _block(batch: Any, before: RunBlock, *, is_last: bool) -> RunBlock:
-    """Return rows of the file as a block, which shares its docs with the block before where it can."""
+def _block(batch: Any, number: int, *, is_last: bool) -> RunBlock:
+    """Return rows of the file as a block; `number`: how many blocks of the run were before."""
     batch.validate(full=True)  # lengths, offsets, and that text is UTF-8
     columns = {name: batch.column(name) for name in ("query_id", "doc_ids", "ranks", "scores")}
     flat = {name: column.flatten() for name, column in columns.items() if name != "query_id"}
@@ -260,40 +265,59 @@ def _block(batch: Any, before: RunBlock, *, is_last: bool) -> RunBlock:
     lengths = [columns[name].value_lengths().to_numpy() for name in flat]
     if not all((lengths[0] == other).all() for other in lengths[1:]):
         raise ValueError("lists of different lengths")
-    doc_ids = pd.Index(docs.dictionary.to_pandas(), dtype="str")
     return RunBlock(
-        queries=pd.Index(columns["query_id"].to_pandas(), dtype="str"),
-        docs=before.docs if doc_ids.equals(before.docs) else doc_ids,
+        queries=_valid_ids(columns["query_id"], f"queries {number}", _unsorted),
+        docs=_valid_ids(docs.dictionary, "docs", _repeated),
         start=starts_of_lists(lengths[0]),
-        doc=as_input(docs.indices.to_numpy(), np.int32),
+        doc=docs.indices.to_numpy().astype(np.int32, copy=False),
         rank=flat["ranks"].to_numpy(),
         score=flat["scores"].to_numpy(),
         is_last=is_last,
     )
 
 
-def _problem(block: RunBlock, before: RunBlock) -> str:
-    """Return what is invalid in a block, in words; `before` is the block before it."""
-    queries = [*before.queries[-1:], *block.queries.tolist()]
-    docs = [] if block.docs is before.docs else block.docs.tolist()
+class _NoRunError(Exception):
+    """What is in the file is no run; the words say why."""
+
+
+def _valid_ids(texts: Any, what: str, problem_of: Callable[[list[str]], str]) -> pd.Index[str]:
+    """Return ids as an index: that of a block before, of whatever run, where these are the same."""
+    known, ids = _SEEN.get(what, (None, _NO_IDS))
+    if known is None or not texts.equals(known):
+        ids = pd.Index(texts.to_pandas(), dtype="str")
+        own = ids.tolist()
+        if problem := problem_of(own) if are_ids(own) else "invalid ids":
+            raise _NoRunError(problem)
+        if len(own) <= _MOST_IDS_KEPT and (what in _SEEN or len(_SEEN) < _MOST_BLOCKS_KEPT):
+            _SEEN[what] = texts, ids
+    return ids
+
+
+def _unsorted(queries: list[str]) -> str:
+    return "" if all(map(operator.lt, queries, queries[1:])) else "queries that are not sorted"
+
+
+def _repeated(docs: list[str]) -> str:
+    return "" if len(set(docs)) == len(docs) else "invalid ids"
+
+
+def _check_lists(block: RunBlock, before: str) -> None:
+    """Raise for lists that no run has; `before` is the last query of the block before, empty at first."""
     rank, score = block.rank, block.score
-    if not (are_ids(queries) and are_ids(docs) and len(set(docs)) == len(docs)):
-        return "invalid ids"
-    if not all(map(operator.lt, queries, queries[1:])):
-        return "queries that are not sorted"
+    if len(block.queries) and block.queries[0] <= before:
+        raise _NoRunError("queries that are not sorted")
     if rank.dtype.kind != "i" or score.dtype.kind != "f":
-        return f"ranks and scores of {rank.dtype} and {score.dtype}"
+        raise _NoRunError(f"ranks and scores of {rank.dtype} and {score.dtype}")
     first, last = block.start[:-1], block.start[1:] - 1
     if (last < first).any():
-        return "a query without a doc"
+        raise _NoRunError("a query without a doc")
     follows = (rank[1:] > rank[:-1]) & (score[1:] <= score[:-1])
     follows[last[:-1]] = True
     ends = np.isfinite(score[first]) & np.isfinite(score[last]) & (rank[first] >= 1)
     if not (follows.all() and ends.all()):
-        return "ranks that do not follow the scores"
+        raise _NoRunError("ranks that do not follow the scores")
     if has_repeat_within(block.doc, block.start[:-1]):
-        return "a doc twice under a query"
-    return ""
+        raise _NoRunError("a doc twice under a query")
 
 
 READER = RunReader(
