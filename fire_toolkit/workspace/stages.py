@@ -291,7 +291,7 @@ def _changed_inputs(
 def _changed_parameters(manifest: Manifest, stage: Stage, workspace: Workspace) -> list[str]:
     settings = workspace.settings.get(stage.name, {})
     return [
-        f"{key} is {settings[key]!r} in fire.toml, was {value!r}"
+        f"{key} is {settings[key]!r} in fire.toml, was {value!r}: to keep that, write it there"
         for key, value in manifest.parameters.items()
         if key in settings and settings[key] not in (value, BY_GUIDELINE)
     ]

@@ -365,7 +365,7 @@ def test_status_names_what_is_new_and_the_right_next_command(fire: Fire, judged:
 def test_status_says_of_another_depth_just_that(fire: Fire, judged: Path) -> None:
     text = (judged / "fire.toml").read_text()
     (judged / "fire.toml").write_text(text.replace(f"depth = {DEPTH}", "depth = 10", 1))
-    only = f"depth is 10 in fire.toml, was {DEPTH}"
+    only = f"depth is 10 in fire.toml, was {DEPTH}: to keep that, write it there"
     assert states(fire)["pool"] == ("stale", only)
     put_run(judged, "late")
     asked = top_of("clip") | top_of("frozen")
