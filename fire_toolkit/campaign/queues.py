@@ -153,7 +153,7 @@ def assign_round(
     if stuck:
         raise UsageError(
             f"{len(stuck)} of {len(pairs)} pairs have been seen by every annotator ({', '.join(stuck[:3])}); "
-            "add one who has not seen them"
+            "name one who has not seen them (--annotator)"
         )
     loads = dict.fromkeys(names, 0)
     kinds: dict[str, dict[str, str]] = {name: {} for name in names}

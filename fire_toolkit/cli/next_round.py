@@ -22,7 +22,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.new_pairs import pool_by
-from fire_toolkit.cli.options import reads
+from fire_toolkit.cli.options import annotator_option, reads
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
@@ -80,12 +80,9 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     metavar="FILE",
     help="Ask another vote on the pairs of a table with query_id and doc_id, as a `gallery` saves its marks.",
 )
-@click.option(
-    "--annotator",
-    "annotators",
-    multiple=True,
-    metavar="NAME",
-    help="In a campaign: who can be asked. [default: its annotators who are neither retired nor paused]",
+@annotator_option(
+    "A,B,C",
+    "In a campaign: who can be asked. [default: its annotators who are neither retired nor paused]",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Seed of the random order and of the queues. [default: 0]"

@@ -141,6 +141,16 @@ def choice_option(
     return click.option(*names, type=kind, default=choices[0], show_default=True, help=text)
 
 
+def annotator_option(metavar: str, text: str) -> Callable[[Command], Command]:
+    """Add `--annotator`, several times or with commas; the command is handed `annotators`, a tuple."""
+
+    def split(context: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+    names = ("--annotator", "--annotators", "annotators")
+    return click.option(*names, multiple=True, callback=split, metavar=metavar, help=text)
+
+
 def exclude_options(command: Command) -> Command:
     """Add `--exclude` and `--reason`."""
     why = "Why; kept in the manifest. One for all --exclude, or one for each."

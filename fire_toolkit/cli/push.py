@@ -49,7 +49,7 @@ from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
 from fire_toolkit.cli.meter import Meter, workspace_root
-from fire_toolkit.cli.options import captions_option
+from fire_toolkit.cli.options import annotator_option, captions_option
 from fire_toolkit.cli.push_media import look_after, look_before, renewed_rounds
 from fire_toolkit.cli.push_words import say_loads, say_pushed, say_repaired
 from fire_toolkit.cli.server_options import connection_from, connection_options, most_tasks_option
@@ -70,12 +70,9 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
 
 @click.command()
 @click.argument("tasks", required=False, metavar="[TASKS.json]", type=click.Path(path_type=Path))
-@click.option(
-    "--annotator",
-    "annotators",
-    multiple=True,
-    metavar="NAME[=LOAD]",
-    help="Who judges; a LOAD of 2 gets twice the tasks. [default: everybody active in `annotators list`]",
+@annotator_option(
+    "A,B,C=LOAD",
+    "Who judges; a LOAD of 2 gets twice the tasks. [default: everybody active in `annotators list`]",
 )
 @click.option(
     "--training",

@@ -13,13 +13,13 @@ from fire_toolkit.campaign.task_files import overlap_file
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.asking import Asked, by_hand, kept, warn_of_unshown, what_to_ask
-from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, loads_of
+from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, handed_to, loads_of
 from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.designs import check_policy, policy_option, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.media_links import with_addresses
-from fire_toolkit.cli.options import captions_option, reads
+from fire_toolkit.cli.options import annotator_option, captions_option, reads
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.folder.carrier import queue_files
 from fire_toolkit.guidelines.model import Guideline
@@ -38,10 +38,9 @@ from fire_toolkit.tables import Pool, Queries
 )
 @captions_option
 @click.option("--seed", type=int, help="Seed of the order and of the doubled pairs. [default: 0]")
-@click.option(
-    "--annotators",
-    metavar="A,B,C",
-    help="Also a file and a sheet for each person, in the queues that `push` would give (NAME=2: twice the "
+@annotator_option(
+    "A,B,C=LOAD",
+    "Also a file and a sheet for each person, in the queues that `push` would give (a LOAD of 2: twice the "
     "tasks): a campaign by hand.",
 )
 @policy_option
@@ -54,7 +53,7 @@ from fire_toolkit.tables import Pool, Queries
 @json_option
 @writes_workspace
 def tasks(
-    given: Given, overlap: float | None, captions: int | None, annotators: str | None, policy: str | None
+    given: Given, overlap: float | None, captions: int | None, annotators: tuple[str, ...], policy: str | None
 ) -> None:
     """Turn a pool (folder or pool.csv) into blind Label Studio tasks.
 
@@ -91,7 +90,7 @@ def tasks(
     stem = file.name.removesuffix(".json")
     names = {1: file.name, 2: f"{stem}.overlap.json"}
     texts = {names[batch]: lines for batch, lines in task_lines(made, rules).items()}
-    entry = by_hand(made, loads_of(annotators.split(",")), size, seed) if annotators else None
+    entry = by_hand(made, loads_of(annotators), size, seed) if annotators else None
     own = queue_files(entry, rules, stem=stem) if entry else {}
     for files in own.values():
         texts |= files
@@ -107,7 +106,7 @@ def tasks(
     if entry:
         _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")
-    _say_next_of_tasks()
+    _say_next_of_tasks(is_handed_out=entry is not None)
 
 
 def _words(counts: Mapping[str, int], asked: Asked) -> str:
@@ -152,9 +151,12 @@ def _say_files(entry: Round, files: Sequence[Path], file: Path) -> None:
     say("each beside a .csv to fill in without Label Studio; what comes back goes into exports/, so named")
 
 
-def _say_next_of_tasks() -> None:
+def _say_next_of_tasks(*, is_handed_out: bool) -> None:
     campaign = begun_here()
-    if not campaign.is_by_hand if campaign else current_workspace() and knows_server():
+    if campaign and campaign.is_by_hand and not is_handed_out:
+        say("to hand them out as files too, as the rounds before:")
+        say_next(f"tasks --annotators {','.join(handed_to(campaign))}")
+    elif not campaign.is_by_hand if campaign else current_workspace() and knows_server():
         say_next("push")
     else:
         if current_workspace() and not campaign:

@@ -359,6 +359,15 @@ def test_a_sheet_saved_with_semicolons_and_capitals_is_read_alike(fire: Fire, ha
     assert (hand / "judgments/judgments.csv").read_text() == expected
 
 
+def test_a_later_round_names_the_people_of_the_campaign(fire: Fire, hand: Path) -> None:
+    with (hand / "pool/pool.csv").open("a") as stream:
+        stream.write("q0,d1\nq1,d2\n")
+    told = fire("tasks", "pool/pool.csv").stderr
+    assert f"next: fire-toolkit tasks --annotators {','.join(PEOPLE)}" in told
+    repeated = [word for name in PEOPLE for word in ("--annotator", name)]
+    assert "tasks/round-2/tasks.A02.json" in fire(*ASKED, *repeated).stderr
+
+
 def rows_filled(sheet: list[dict[str, str]]) -> list[dict[str, str]]:
     keys = [task["data"]["pair_id"] for task in json.loads(Path("tasks/tasks.A02.json").read_text())]
     return [row | {"pair_id": key} for row, key in zip(sheet, keys, strict=True)]
