@@ -42,9 +42,10 @@ site: $(VENV)/.docs
 	$(BIN)/python docs/build_site.py
 
 # A real Dask cluster of three processes on loopback: workers, scheduler and command are killed in the middle.
+# And what needs other extras that `make test` does without: an approximate index.
 .PHONY: cluster
 cluster: $(VENV)/.dask
-	FIRE_CLUSTER=1 $(BIN)/pytest tests/cluster
+	FIRE_CLUSTER=1 $(BIN)/pytest tests/cluster tests/cli/test_approximate.py
 
 # Against the real Label Studio (installed on first use, 1 GB) and in Chromium.
 live: $(VENV)/.dev site
@@ -90,7 +91,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@ $(VENV)/.runtime
 
 $(VENV)/.dask: $(VENV)/.dev
-	$(PIP) install -c constraints.txt -e '.[dask]'
+	$(PIP) install -c constraints.txt -e '.[ann,dask]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.dev

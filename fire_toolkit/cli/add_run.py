@@ -98,6 +98,13 @@ from fire_toolkit.scoring.expect import parse_expectation
     help="The vectors of the queries: without any FILE, docs are ranked by them; else for --check-recall.",
 )
 @click.option("--items-emb", metavar="FILE", help="The vectors of the docs, which go with them.")
+@click.option(
+    "--approximate",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="SHARE",
+    help="Rank vectors by an index (faiss) that finds about this share of the nearest ten docs, such as .95: "
+    "for docs too many to be compared with every query.",
+)
 @click.option("--mask", metavar="FILE", help="Which rows of a matrix are real, 0 or 1 (.npy, .npz, .pkl).")
 @click.option("--out", metavar="DIR", help="Folder for the runs. [default: the workspace's runs/]")
 @json_option
@@ -118,6 +125,7 @@ def add_run(
     n_checked: int | None,
     queries_emb: str | None,
     items_emb: str | None,
+    approximate: float | None,
     mask: str | None,
 ) -> None:
     """Bring predictions in: matrices, vectors, ranked lists, of any format in docs/formats.md.
@@ -129,10 +137,10 @@ def add_run(
 
     --scores takes what vector search gives (faiss, cuVS, usearch, hnswlib, Lance): queries × K ids and
     scores, as two .npy files, an .npz or Parquet. An index that is not exact is named in the manifest with
-    its recall, and `score` refuses the run without --accept-approximate.
+    its recall, and `score` refuses the run without --accept-approximate; so is one that --approximate makes.
     """
     folder = given.out("runs")
-    search = Search(candidates, index, n_checked, queries_emb, items_emb, similarity)
+    search = Search(candidates, index, n_checked, queries_emb, items_emb, similarity, approximate)
     files, embeddings = search.files(files, embeddings)
     search.check(embeddings)
     _check_usage(files, run_id, embeddings=embeddings, candidates=candidates is not None)
@@ -155,11 +163,13 @@ def add_run(
     for path, other in [(paths[0], paths[1])] if are_one else [(path, None) for path in paths]:
         own = Inputs(given.values)
         own.hashes.update(given.hashes)
-        if given.engine:
+        if approximate and other:
+            search, request = _approximate(given, search, request, path, other)
+        elif given.engine:
             request = replace(request, rank_vectors=_ranker(given, own, path, other, embeddings))
         result = _ingested(request, path, other, own)
         if result.places is not None:
-            result.report["index"] = search.describe(path, result.places, own)
+            result.report["index"] = search.describe(path, result, own)
         for file in filter(None, (path, other)):
             own.note(file, result.hashes.get(file) or own.forgotten(file))
         reports.append(_write(folder, result, own, request))
@@ -167,6 +177,16 @@ def add_run(
     if given.as_json:
         summarise({"runs": reports}, "", as_json=True)
     say_next("pool", f"{folder}/*.parquet --out pool")
+
+
+def _approximate(
+    given: Given, search: Search, request: Request, queries: Path, docs: Path
+) -> tuple[Search, Request]:
+    """Return the search by an index that is made of these vectors, and the request that makes it."""
+    if given.engine:
+        raise click.UsageError("--approximate works in one process; leave --engine and --shard out")
+    search, nearest = search.of_vectors(queries, docs)
+    return search, replace(request, nearest=nearest)
 
 
 def _ranker(

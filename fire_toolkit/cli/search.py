@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.arrays import Ints
 from fire_toolkit.cli.common import say
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.arrays.arrays import choose_matrix
+from fire_toolkit.formats.runs.candidates import Candidates
+from fire_toolkit.formats.runs.ingest import Ingested
 from fire_toolkit.formats.runs.matrix import Matrix
 from fire_toolkit.formats.runs.readers import read_vectors
 from fire_toolkit.formats.runs.recall import Recall, measure_recall
@@ -22,12 +25,16 @@ if TYPE_CHECKING:
 
 EXACT = "exact"
 _SHOWN_DEPTH = 10
+_CHECKED = 200  # queries, where an index is made and --check-recall says nothing else
 _LOW = 0.2
 
 
 @dataclass(frozen=True)
 class Search:
-    """How candidates were found: their scores, the index, and how its recall is to be measured."""
+    """How candidates were found: their scores, the index, and how its recall is to be measured.
+
+    approximate: the share of the nearest docs that an index made here is to find; None for no such index.
+    """
 
     scores: str | None
     index: str | None
@@ -35,6 +42,7 @@ class Search:
     queries: str | None
     docs: str | None
     similarity: str | None
+    approximate: float | None
 
     def files(self, files: tuple[str, ...], embeddings: bool) -> tuple[tuple[str, ...], bool]:
         """Return FILEs, and whether they are vectors: without any, what --queries-emb and --items-emb name.
@@ -58,12 +66,12 @@ class Search:
 
     def check(self, embeddings: bool) -> None:
         """Raise UsageError where the options do not go together."""
-        of_candidates = {"--index": self.index, "--check-recall": self.n_checked}
+        if self.approximate is not None and not embeddings:
+            raise click.UsageError("--approximate is for vectors: --queries-emb and --items-emb, no --scores")
         if self.scores is None:
-            if given := [option for option, value in of_candidates.items() if value is not None]:
-                raise click.UsageError(
-                    f"{given[0]} goes with --scores, which says that FILE holds candidates"
-                )
+            if self.index is not None or (self.n_checked is not None and self.approximate is None):
+                option = "--check-recall" if self.index is None else "--index"
+                raise click.UsageError(f"{option} goes with --scores, which says that FILE holds candidates")
             return
         if embeddings:
             raise click.UsageError("--scores and --embeddings are two kinds of FILEs; leave one of them out")
@@ -76,24 +84,42 @@ class Search:
         if any(checked) and not all(checked):
             raise click.UsageError("--check-recall N, --queries-emb FILE and --items-emb FILE go together")
 
-    def describe(self, path: Path, places: Ints, inputs: Inputs) -> dict[str, Any]:
+    def of_vectors(
+        self, queries: Path, docs: Path
+    ) -> tuple[Search, Callable[..., tuple[Candidates, dict[str, Any]]]]:
+        """Return the search for docs by an index made here, whose recall is measured, and what finds them."""
+        from fire_toolkit.formats.runs.approximate import cost_in_queries, find_nearest
+
+        shapes = [_vectors(path).shape[0] for path in (queries, docs)]
+        if shapes[0] < (cost := cost_in_queries(shapes[1])):
+            say(
+                f"note: an index of {shapes[1]:,} docs costs about as much as comparing {cost:,} queries "
+                f"with all of them, and there are {shapes[0]:,}: leave --approximate out for an exact run"
+            )
+        assert self.approximate is not None
+        n_checked = self.n_checked or _CHECKED
+        search = replace(self, queries=str(queries), docs=str(docs), n_checked=n_checked)
+        return search, partial(find_nearest, target=self.approximate, n_sampled=n_checked)
+
+    def describe(self, path: Path, result: Ingested, inputs: Inputs) -> dict[str, Any]:
         """Return the index for a manifest, with its recall where that was measured.
 
         Raises:
             UsageError: the index is said to be exact and its recall is below 1.
         """
-        about: dict[str, Any] = {"name": self.index, "is_exact": self.index == EXACT}
-        if self.queries is None or self.docs is None or self.n_checked is None:
+        own = result.report.get("index", {"name": self.index})
+        about: dict[str, Any] = own | {"is_exact": self.index == EXACT}
+        if self.queries is None or self.docs is None or self.n_checked is None or result.places is None:
             return about
         recall = measure_recall(
-            places,
+            result.places,
             _vectors(inputs.use(Path(self.queries))),
             _vectors(inputs.use(Path(self.docs))),
             depth=_SHOWN_DEPTH,
             n_queries=self.n_checked,
             similarity=self.similarity,
         )
-        say(f"{self.index}: {recall.words}")
+        say(f"{about['name']}: {recall.words}")
         self._judge(path, recall)
         return about | {"recall": vars(recall) | {"words": recall.words}}
 

@@ -12,7 +12,7 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.runs.axis_ids import axis_ids
-from fire_toolkit.formats.runs.candidates import rank_candidates, read_candidates
+from fire_toolkit.formats.runs.candidates import SIMILARITY, Candidates, rank_candidates, read_candidates
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.embeddings import COSINE, product_matrix
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
@@ -47,7 +47,8 @@ class Request:
     allow: see `score_anomalies`. similarity: `dot`, `cosine` or `l2`, of vectors. mask: one flag a row, False
     for padding. candidates: `similarity` or `distance`: the file holds what vector search gives, and these
     are its scores. on_read: called with the number of bytes of each block. rank_vectors: what
-    ranks queries × docs by vectors and similarity, in the place of this process.
+    ranks queries × docs by vectors and similarity, in the place of this process; nearest: what finds
+    candidates among them instead, and says by which index.
     """
 
     run_id: str | None = None
@@ -67,6 +68,7 @@ class Request:
     candidates: str | None = None
     on_read: Callable[[int], None] | None = None
     rank_vectors: Callable[..., Ranked] | None = None
+    nearest: Callable[..., tuple[Candidates, dict[str, Any]]] | None = None
 
 
 @dataclass
@@ -102,7 +104,9 @@ def ingest(path: Path, request: Request, *, other: Path | None = None) -> Ingest
     reader = recognise(path)
     about: dict[str, Any] = {"reader": reader.name, "format": reader.what, "evidence": reader.evidence}
     if request.candidates is not None:
-        return _ingest_candidates(path, other, request.candidates, request, about)
+        found = read_candidates(path, other)
+        axes = _axes(path, request, found.query_ids, found.doc_ids)
+        return _ingest_candidates(path, found, axes, request.candidates, request, about)
     if other is not None:
         both = (read_vectors(path), read_vectors(other))
         pair = (_only_name(both[0], path), _only_name(both[1], other))
@@ -145,11 +149,10 @@ def _ingest_lists(path: Path, listed: Listed, request: Request, about: dict[str,
 
 
 def _ingest_candidates(
-    path: Path, other: Path | None, kind: str, request: Request, about: dict[str, Any]
+    path: Path, found: Candidates, axes: Axes, kind: str, request: Request, about: dict[str, Any]
 ) -> Ingested:
     """Return the run of what vector search gave; the depth is at most the length of its lists."""
-    found = read_candidates(path, other)
-    queries, docs = _axes(path, request, found.query_ids, found.doc_ids)
+    queries, docs = axes
     if len(found.places) != len(queries):
         raise FormatError(
             f"{found.where}: {len(found.places):,} rows, but {len(queries):,} query ids; expected a row each"
@@ -258,6 +261,12 @@ def _ingest_product(
             f"query ids and {len(axes[1])} doc ids; expected query vectors, then doc vectors, one for each id"
         )
     request = replace(request, mask=None)
+    if request.nearest is not None:
+        found, index = request.nearest(
+            queries, docs, similarity=request.similarity, depth=min(request.depth, len(axes[1]))
+        )
+        about |= {"vectors": list(names), "similarity": request.similarity or COSINE, "index": index}
+        return _ingest_candidates(path, found, axes, SIMILARITY, request, about)
     if request.rank_vectors is not None:
         about |= {"vectors": list(names), "similarity": request.similarity or COSINE}
         rank = partial(request.rank_vectors, queries, docs, request.similarity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,22 +58,69 @@ def measure_recall(
             f"{queries.where}: {queries.shape[0]:,} vectors, but {len(places):,} lists of candidates; "
             "expected one vector for each"
         )
-    depth = min(depth, places.shape[1], docs.shape[0])
-    drawn = np.sort(np.random.default_rng(_SEED).permutation(len(places))[:n_queries])
-    sample = held(queries.where, _rows_at(queries, drawn))
-    exact = product_matrix(sample, docs, similarity=similarity)
-    own = places[drawn, :depth]
-    margin = _FLOAT32 * float(np.square(exact.held).sum(axis=1).max())
-    reached = _worst_of_nearest(exact, docs.shape[0], depth)[:, None] - margin
-    found = (_scores_of(exact, own) >= reached).mean(axis=1)
+    depth = min(depth, places.shape[1])
+    sample = RecallSample.draw(queries, docs, depth=depth, n_queries=n_queries, similarity=similarity)
+    own = places[sample.drawn, : sample.depth]
+    margin = _FLOAT32 * float(np.square(sample.exact.held).sum(axis=1).max())
+    found = (_scores_of(sample.exact, own) >= sample.worst[:, None] - margin).mean(axis=1)
     spread = float(found.std(ddof=1)) if len(found) > 1 else 0.0
-    return Recall(depth, len(drawn), float(found.mean()), 1.96 * spread / float(np.sqrt(len(found))))
+    half_width = 1.96 * spread / float(np.sqrt(len(found)))
+    return Recall(sample.depth, len(found), float(found.mean()), half_width)
 
 
-def _rows_at(matrix: Matrix, rows: Ints) -> Array:
-    """Return rows of a matrix, ascending."""
+@dataclass(frozen=True)
+class RecallSample:
+    """Some queries with their nearest docs, all compared.
+
+    drawn: their rows, ascending. exact: their vectors and all docs. nearest: queries × depth, places of docs,
+    best first. worst: the score of the last of them.
+    """
+
+    drawn: Ints
+    exact: ProductMatrix
+    nearest: Ints
+    worst: Array
+
+    @property
+    def depth(self) -> int:
+        """Return how many docs of each query are known."""
+        return int(self.nearest.shape[1])
+
+    @classmethod
+    def draw(
+        cls,
+        queries: Matrix,
+        docs: Matrix,
+        *,
+        depth: int,
+        n_queries: int,
+        similarity: str | None,
+        is_second: bool = False,
+    ) -> RecallSample:
+        """Return a sample that is the same for the same number of queries; the second has none of the first.
+
+        Where too few queries are left for a second sample, it is the last `n_queries` of the draw.
+        """
+        order = np.random.default_rng(_SEED).permutation(queries.shape[0])
+        drawn = np.sort(order[n_queries:][:n_queries] if is_second else order[:n_queries])
+        if len(drawn) < n_queries:
+            drawn = np.sort(order[-n_queries:])
+        own = held(queries.where, rows_at(queries.blocks(rows_per_block(queries)), drawn))
+        exact = product_matrix(own, docs, similarity=similarity)
+        ids = [str(doc) for doc in range(docs.shape[0])]  # ties may fall as they do: scores are compared
+        depth = min(depth, len(ids))
+        ranked = rank_matrix(exact, orientation=QUERIES_ROWS, n_queries=len(drawn), docs=ids, depth=depth)
+        nearest = np.full((len(drawn), depth), -1)
+        nearest[ranked.query, ranked.rank - 1] = ranked.doc
+        worst = np.full(len(drawn), np.finfo(np.float64).min)
+        worst[ranked.query[ranked.rank == depth]] = ranked.score[ranked.rank == depth]
+        return cls(drawn, exact, nearest, worst)
+
+
+def rows_at(blocks: Iterable[Array], rows: Ints) -> Array:
+    """Return rows of a matrix that comes in blocks; `rows` ascend."""
     parts, start = [], 0
-    for block in matrix.blocks(rows_per_block(matrix)):
+    for block in blocks:
         first, last = np.searchsorted(rows, (start, start + len(block)))
         parts.append(block[rows[first:last] - start])
         start += len(block)
@@ -85,13 +133,3 @@ def _scores_of(exact: ProductMatrix, places: Ints) -> Array:
     pairs = (doc, query) if exact.is_flipped else (query, doc)
     scores = exact.pick(*(np.maximum(each, 0) for each in pairs))
     return np.where(doc < 0, -np.inf, scores).reshape(places.shape)
-
-
-def _worst_of_nearest(exact: ProductMatrix, n_docs: int, depth: int) -> Array:
-    """Return for each query the score of its depth-th nearest doc."""
-    n_queries = exact.shape[1 if exact.is_flipped else 0]
-    docs = [str(doc) for doc in range(n_docs)]  # only scores are looked at, which no tie rule changes
-    ranked = rank_matrix(exact, orientation=QUERIES_ROWS, n_queries=n_queries, docs=docs, depth=depth)
-    worst = np.full(n_queries, np.finfo(np.float64).min)
-    worst[ranked.query[ranked.rank == depth]] = ranked.score[ranked.rank == depth]
-    return worst
