@@ -124,7 +124,7 @@ def test_of_a_file_with_splits_the_training_split_is_compared(folder: Path) -> N
         "json",
     )
     assert json.loads(result.stdout)["training_similarity"] == 1, result.output  # the cat, not the two dogs
-    assert "split train of test, train taken" in result.stderr
+    assert "split train read; the file also has test" in result.stderr
 
 
 def test_suggestions_are_written_as_a_pool_with_their_reasons(folder: Path) -> None:

@@ -169,7 +169,7 @@ def chosen_split(found: Iterable[str], wanted: str | None, where: str) -> tuple[
     if split not in splits:
         raise UsageError(f"{where}: no split {split!r}; found {', '.join(splits)}")
     others = [other for other in splits if other != split]
-    return split, ((f"split {split} of {', '.join(splits)} taken",) if others else ())
+    return split, ((f"split {split} read; the file also has {', '.join(others)}",) if others else ())
 
 
 class Captions:
