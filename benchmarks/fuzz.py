@@ -357,7 +357,11 @@ def searched() -> list[tuple[str, bytes]]:
     archive, table = io.BytesIO(), io.BytesIO()
     np.savez(archive, I=ids, D=scores)
     parquet.write_table(pa.table({"ids": list(ids), "scores": list(scores)}), table)
-    return [("run", archive.getvalue()), ("parquet", table.getvalue())]
+    rows = {"query_index": np.repeat(np.arange(3), 3), "id": list("dabbcaabd"), "_distance": scores.ravel()}
+    of_lance = io.BytesIO()
+    parquet.write_table(pa.table(rows), of_lance)
+    files = (archive, table, of_lance)
+    return [(name, file.getvalue()) for name, file in zip(("run", "parquet", "rows"), files, strict=True)]
 
 
 def collections() -> list[Target]:

@@ -66,7 +66,7 @@ SEEDS: dict[str, bytes] = {
     "fire_release.read_fire_release": (RELEASE / "release.json").read_bytes(),
     "guideline_files.read_guideline": b'version = 1\n[[label]]\nname = "yes"\n',
     "axis_ids.read_ids": b'["q", "r"]',
-    "candidates.read_candidates": npz(I=np.array([[1, -1]]), D=np.array([[0.5, 0]])),
+    "candidate_files.read_candidates": npz(I=np.array([[1, -1]]), D=np.array([[0.5, 0]])),
     "index_lists.read_index_list": golden("places.csv"),
     "json_runs.read_json": golden("scores.json"),
     "json_runs.read_jsonl": golden("pairs.jsonl"),

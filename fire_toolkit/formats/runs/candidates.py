@@ -1,35 +1,25 @@
 """What vector search gives: for each query the places of its nearest docs, and their scores or distances.
 
-faiss, cuVS, usearch, hnswlib and ScaNN return two arrays of queries × K: int64 places of docs, best first,
-with -1 where nothing more was found, and float scores or distances. They come as two files, as two arrays of
-an .npz (or HDF5, .pt), or as Parquet with two columns of lists.
+faiss, cuVS, usearch, hnswlib and ScaNN return two arrays of queries × K: places of docs, best first, with
+padding where nothing more was found, and float scores or distances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError
-from fire_toolkit.formats.arrays.arrays import Arrays, described
 from fire_toolkit.formats.runs.dense import tie_codes_of
-from fire_toolkit.formats.runs.matrix import Array, FileMatrix, HeldMatrix, Matrix, rows_per_block
-from fire_toolkit.formats.runs.names import QUERY, find_name
-from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
+from fire_toolkit.formats.runs.matrix import Array
 from fire_toolkit.formats.runs.ranked import Pairs, Ranked, count_shapes, count_ties, ranked_of
-from fire_toolkit.formats.runs.readers import recognise
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
-from fire_toolkit.ids import id_texts
 
 SIMILARITY, DISTANCE = "similarity", "distance"
 KINDS = (SIMILARITY, DISTANCE)
-PLACES = ("ids", "indices", "i", "labels", "neighbors", "keys", "places", "doc_ids", "doc_id")
-VALUES = ("scores", "distances", "d", "similarities", "sims", "score", "distance")
 PADDING = -1
 _CHUNK_CELLS = 1 << 20
 
@@ -47,133 +37,6 @@ class Candidates:
     values: Array
     query_ids: list[str] | None = None
     doc_ids: list[str] | None = None
-
-
-def read_candidates(path: Path, other: Path | None = None) -> Candidates:
-    """Return the candidates in a file, or in two, one with the places and one with the values.
-
-    Raises:
-        FormatError: there are not two arrays of one shape, one of whole numbers; or a file is damaged.
-    """
-    reader = recognise(path)
-    if reader.name == "parquet" and other is None:
-        return _from_parquet(path)
-    found = dict[str, Matrix]()
-    own: Arrays | None = None
-    for file in filter(None, (path, other)):
-        reader = recognise(file)
-        if reader.read_arrays is None:
-            raise FormatError(f"{file}: {reader.what}, expected {_EXPECTED}")
-        own = reader.read_arrays(file)
-        found |= {f"{file}: {name}" if name else str(file): own.matrices[name] for name in own.matrices}
-    assert own is not None
-    where = str(path) if other is None else f"{path} and {other}"
-    places, values = _chosen(found, where)
-    ids = _all_rows(places)
-    if not np.array_equal(ids, np.trunc(ids)):
-        raise FormatError(
-            f"{places.where}: holds fractions, expected places of docs, which are whole numbers"
-        )
-    queries = own.query_ids if other is None else None
-    return Candidates(where, ids.astype(np.int64), _all_rows(values), queries, own.doc_ids)
-
-
-_EXPECTED = (
-    "what a vector search returns: ids (queries × K, whole numbers, -1 for padding) and scores (the same "
-    "shape), as two .npy files, an .npz with both, or Parquet with two columns of lists"
-)
-
-
-def _chosen(found: dict[str, Matrix], where: str) -> tuple[Matrix, Matrix]:
-    """Return the array with the places and the one with the values, by their names, else by their types."""
-    for key in (_by_name, _by_type):
-        places, values = ([m for name, m in found.items() if key(name, m, is_place)] for is_place in (1, 0))
-        if len(places) == len(values) == 1 and places[0] is not values[0]:
-            break
-    else:
-        raise FormatError(f"{where}: {described(Arrays(found)) or 'no array'}; expected {_EXPECTED}")
-    shapes = tuple(places[0].shape), tuple(values[0].shape)
-    if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
-        raise FormatError(
-            f"{where}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape"
-        )
-    return places[0], values[0]
-
-
-def _by_name(name: str, matrix: Matrix, is_place: int) -> bool:
-    stem = name.rpartition(": ")[2].rpartition("/")[2].removesuffix(".npy").lower()
-    return stem in (PLACES if is_place else VALUES)
-
-
-def _by_type(name: str, matrix: Matrix, is_place: int) -> bool:
-    return (_kind(matrix) in "iu") == bool(is_place)
-
-
-def _kind(matrix: Matrix) -> str:
-    if isinstance(matrix, FileMatrix):
-        return "f" if matrix.is_bfloat16 else matrix.dtype.kind
-    return matrix.values.dtype.kind if isinstance(matrix, HeldMatrix) else "f"
-
-
-def _all_rows(matrix: Matrix) -> Array:
-    rows = np.concatenate(list(matrix.blocks(rows_per_block(matrix))))
-    return np.asarray(rows.T if matrix.is_flipped else rows)
-
-
-def _from_parquet(path: Path) -> Candidates:
-    """Return Parquet with a row for each query: a list of ids, a list of scores, and maybe the query's id."""
-    import pyarrow as pa
-
-    file = open_parquet(path)
-    table = guarded(path, file.read)
-    guarded(path, lambda: table.validate(full=True))
-    names = [str(name) for name in table.column_names]
-    lists = [name for name in names if pa.types.is_list(table.schema.field(name).type)
-             or pa.types.is_large_list(table.schema.field(name).type)
-             or pa.types.is_fixed_size_list(table.schema.field(name).type)]  # fmt: skip
-    ids_name, values_name = find_name(lists, PLACES), find_name(lists, VALUES)
-    if ids_name is None or values_name is None:
-        raise FormatError(
-            f"{path}: columns {', '.join(names[:12])}; expected ids and scores, each a list a row"
-        )
-    ids, values = table[ids_name].combine_chunks(), table[values_name].combine_chunks()
-    lengths, others = (np.asarray(pa.compute.list_value_length(each).fill_null(0)) for each in (ids, values))
-    if not np.array_equal(lengths, others) or not len(lengths) or not lengths.max():
-        raise FormatError(
-            f"{path}: the lists of {ids_name} and {values_name} differ in length, or are all empty"
-        )
-    docs, places = _places_of(ids.flatten(), f"{path}: {ids_name}")
-    is_real = np.arange(lengths.max()) < lengths[:, None]
-    matrix = np.full(is_real.shape, PADDING, dtype=np.int64)
-    scores = np.full(is_real.shape, np.nan)
-    matrix[is_real], scores[is_real] = places, _numbers(values.flatten(), f"{path}: {values_name}")
-    query = find_name(names, QUERY)
-    queries = None if query is None else id_texts(table[query].to_pylist(), f"{path}: column {query}")
-    return Candidates(str(path), matrix, scores, queries, docs)
-
-
-def _places_of(values: Any, where: str) -> tuple[list[str] | None, Ints]:
-    """Return the docs that text ids name, each once, and their places; whole numbers are places."""
-    import pyarrow as pa
-
-    if values.null_count:
-        raise FormatError(f"{where}: {values.null_count:,} ids are missing, expected -1 for padding")
-    if pa.types.is_integer(values.type):
-        return None, np.asarray(values, dtype=np.int64)
-    if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
-        raise FormatError(
-            f"{where}: holds {values.type}, expected whole numbers (places of docs) or text (ids)"
-        )
-    coded = values.dictionary_encode()
-    return id_texts(coded.dictionary.to_pylist(), where), np.asarray(coded.indices, dtype=np.int64)
-
-
-def _numbers(values: Any, where: str) -> Array:
-    import pyarrow as pa
-
-    if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
-        raise FormatError(f"{where}: holds {values.type}, expected numbers")
-    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -200,7 +63,7 @@ class RankedCandidates:
         said = []
         if self.n_padding:
             said.append(
-                f"{_counted(self.n_padding, 'id is', 'ids are')} -1 (padding); "
+                f"{_counted(self.n_padding, 'id is', 'ids are')} padding; "
                 f"{_counted(self.n_short, 'query has', 'queries have')} fewer docs than are kept"
             )
         if self.n_open:

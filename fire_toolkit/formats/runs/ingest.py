@@ -12,7 +12,8 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.arrays.arrays import Arrays, choose_matrix, described, vector_names
 from fire_toolkit.formats.runs.axis_ids import axis_ids
-from fire_toolkit.formats.runs.candidates import SIMILARITY, Candidates, rank_candidates, read_candidates
+from fire_toolkit.formats.runs.candidate_files import read_candidates
+from fire_toolkit.formats.runs.candidates import SIMILARITY, Candidates, rank_candidates
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.embeddings import COSINE, product_matrix
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places

@@ -1,0 +1,233 @@
+"""Files of candidates: two .npy files, two arrays of an .npz (or HDF5, .pt), or Parquet.
+
+Parquet has a row for each query with two columns of lists, or, as Lance gives it, a row for each doc found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fire_toolkit.arrays import Ints
+from fire_toolkit.errors import FormatError
+from fire_toolkit.formats.arrays.arrays import Arrays, described
+from fire_toolkit.formats.runs.candidates import PADDING, Candidates
+from fire_toolkit.formats.runs.matrix import Array, FileMatrix, HeldMatrix, Matrix, rows_per_block
+from fire_toolkit.formats.runs.names import QUERY, find_name
+from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
+from fire_toolkit.formats.runs.readers import recognise
+from fire_toolkit.ids import id_texts
+
+PLACES = ("ids", "indices", "i", "labels", "neighbors", "keys", "places", "doc_ids", "doc_id")
+VALUES = ("scores", "distances", "d", "similarities", "sims", "score", "distance", "_distance")
+_PLACE_OF_QUERY = "query_index"  # LanceDB's
+
+
+def read_candidates(path: Path, other: Path | None = None) -> Candidates:
+    """Return the candidates in a file, or in two, one with the places and one with the values.
+
+    Raises:
+        FormatError: there are not two arrays of one shape, one of whole numbers; or a file is damaged.
+    """
+    reader = recognise(path)
+    if reader.name == "parquet" and other is None:
+        return _from_parquet(path)
+    found = dict[str, Matrix]()
+    own: Arrays | None = None
+    for file in filter(None, (path, other)):
+        reader = recognise(file)
+        if reader.read_arrays is None:
+            raise FormatError(f"{file}: {reader.what}, expected {_EXPECTED}")
+        own = reader.read_arrays(file)
+        found |= {f"{file}: {name}" if name else str(file): own.matrices[name] for name in own.matrices}
+    assert own is not None
+    where = str(path) if other is None else f"{path} and {other}"
+    places, values = _chosen(found, where)
+    ids, found_values = _whole(places), _all_rows(values)
+    ids[(ids == 0) & np.isnan(found_values)] = PADDING  # as usearch pads
+    queries = own.query_ids if other is None else None
+    return Candidates(where, ids, found_values, queries, own.doc_ids)
+
+
+_EXPECTED = (
+    "what a vector search returns: ids (queries × K, whole numbers, -1 for padding) and scores (the same "
+    "shape), as two .npy files, an .npz with both, or Parquet with two columns of lists"
+)
+
+
+def _chosen(found: dict[str, Matrix], where: str) -> tuple[Matrix, Matrix]:
+    """Return the array with the places and the one with the values, by their names, else by their types."""
+    for key in (_by_name, _by_type):
+        places, values = ([m for name, m in found.items() if key(name, m, is_place)] for is_place in (1, 0))
+        if len(places) == len(values) == 1 and places[0] is not values[0]:
+            break
+    else:
+        raise FormatError(f"{where}: {described(Arrays(found)) or 'no array'}; expected {_EXPECTED}")
+    shapes = [tuple(m.shape[::-1] if m.is_flipped else m.shape) for m in (places[0], values[0])]
+    if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
+        raise FormatError(
+            f"{where}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape"
+        )
+    return places[0], values[0]
+
+
+def _by_name(name: str, matrix: Matrix, is_place: int) -> bool:
+    stem = name.rpartition(": ")[2].rpartition("/")[2].removesuffix(".npy").lower()
+    return stem in (PLACES if is_place else VALUES)
+
+
+def _by_type(name: str, matrix: Matrix, is_place: int) -> bool:
+    return (_kind(matrix) in "iu") == bool(is_place)
+
+
+def _kind(matrix: Matrix) -> str:
+    dtype = _dtype(matrix)
+    return "f" if dtype is None else dtype.kind
+
+
+def _dtype(matrix: Matrix) -> np.dtype[Any] | None:
+    """Return the type of the numbers as they are stored, None where that is not known."""
+    if isinstance(matrix, FileMatrix):
+        return None if matrix.is_bfloat16 else matrix.dtype
+    return matrix.values.dtype if isinstance(matrix, HeldMatrix) else None
+
+
+def _whole(matrix: Matrix) -> Ints:
+    """Return places of docs.
+
+    Raises:
+        FormatError: they are no whole numbers.
+    """
+    kind = _dtype(matrix)
+    if isinstance(matrix, FileMatrix) and kind is not None and kind.kind in "iu" and kind.itemsize == 8:
+        halves = np.dtype(np.uint32).newbyteorder(kind.byteorder)  # no float64 holds the padding of int64
+        wide = replace(matrix, dtype=halves, shape=(*matrix.shape[:-1], 2 * matrix.shape[-1]))
+        rows = np.concatenate(list(wide.blocks(rows_per_block(wide)))).astype(halves)
+        whole = rows.view(kind)
+        return _with_padding(whole.T if matrix.is_flipped else whole)
+    rows = _all_rows(matrix)
+    if not np.array_equal(rows, np.trunc(rows)):
+        raise FormatError(
+            f"{matrix.where}: holds fractions, expected places of docs, which are whole numbers"
+        )
+    return _with_padding(rows.astype(np.int64 if kind is None else kind))
+
+
+def _with_padding(ids: Array) -> Ints:
+    """Return places in int64; the largest number of their type stands for none, as in cuVS."""
+    limit = np.iinfo(ids.dtype).max if ids.dtype.itemsize >= 4 else None
+    return np.where(ids == limit, PADDING, ids.astype(np.int64)) if limit else ids.astype(np.int64)
+
+
+def _all_rows(matrix: Matrix) -> Array:
+    rows = np.concatenate(list(matrix.blocks(rows_per_block(matrix))))
+    return np.asarray(rows.T if matrix.is_flipped else rows)
+
+
+def _from_parquet(path: Path) -> Candidates:
+    """Return Parquet with two lists for each query, ids and scores, or with a row for each doc found."""
+    import pyarrow as pa
+
+    file = open_parquet(path)
+    table = guarded(path, file.read)
+    guarded(path, lambda: table.validate(full=True))
+    names = [str(name) for name in table.column_names]
+    are_lists = [
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+        for kind in table.schema.types
+    ]
+    for is_list in (True, False):
+        wanted = [name for name, own in zip(names, are_lists, strict=True) if own == is_list]
+        ids_name, values_name = find_name(wanted, (*PLACES, "id")), find_name(wanted, VALUES)
+        query = find_name(names, (*QUERY, _PLACE_OF_QUERY))
+        if ids_name is not None and values_name is not None and (is_list or query is not None):
+            break
+    else:
+        raise FormatError(
+            f"{path}: columns {', '.join(names[:12])}; expected ids and scores, each a list a row, or a row "
+            f"for each doc found: query_id (or {_PLACE_OF_QUERY}), id and score (or _distance)"
+        )
+    ids, values = table[ids_name].combine_chunks(), table[values_name].combine_chunks()
+    where = f"{path}: column {query}"
+    queries: list[Any] | None
+    if is_list:
+        lengths, others = (
+            np.asarray(pa.compute.list_value_length(each).fill_null(0)) for each in (ids, values)
+        )
+        if not np.array_equal(lengths, others) or not len(lengths) or not lengths.max():
+            raise FormatError(
+                f"{path}: the lists of {ids_name} and {values_name} differ in length, or are all empty"
+            )
+        ids, values = ids.flatten(), values.flatten()
+        queries = None if query is None else table[query].to_pylist()
+    else:
+        queries, lengths = _rows_of_queries(table[query].combine_chunks(), where)
+    own = None if queries is None else id_texts(queries, where)
+    if own is not None and query == _PLACE_OF_QUERY:
+        _check_in_place(own, where)
+        own = None
+    return _filled(path, lengths, _places_of(ids, f"{path}: {ids_name}"), values, own)
+
+
+def _filled(
+    path: Path, lengths: Ints, named: tuple[list[str] | None, Ints], values: Any, queries: list[str] | None
+) -> Candidates:
+    """Return lists of these lengths, padded to the longest."""
+    is_real = np.arange(lengths.max()) < lengths[:, None]
+    matrix = np.full(is_real.shape, PADDING, dtype=np.int64)
+    scores = np.full(is_real.shape, np.nan)
+    matrix[is_real], scores[is_real] = named[1], _numbers(values, str(path))
+    return Candidates(str(path), matrix, scores, queries, named[0])
+
+
+def _rows_of_queries(column: Any, where: str) -> tuple[list[Any], Ints]:
+    """Return each query of a table with a row for each doc, and how many rows it has."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise FormatError(f"{where}: holds {kind}, expected ids as text, or whole numbers")
+    coded = column.dictionary_encode()
+    if coded.null_count or not len(coded):
+        raise FormatError(f"{where}: {'an id is missing' if len(coded) else 'no rows'}")
+    codes, known = np.asarray(coded.indices), coded.dictionary.to_pylist()
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    if len(starts) > len(known):
+        raise FormatError(f"{where}: the rows of a query stand apart, expected them together, best first")
+    return [known[code] for code in codes[starts]], np.diff(starts, append=len(codes))
+
+
+def _check_in_place(queries: list[str], where: str) -> None:
+    """Check that queries are called by their places, none left out."""
+    if queries != [str(place) for place in range(len(queries))]:
+        raise FormatError(
+            f"{where}: expected the places of all queries in their order, 0, 1, 2 …; give lists where "
+            "nothing was found for a query"
+        )
+
+
+def _places_of(values: Any, where: str) -> tuple[list[str] | None, Ints]:
+    """Return the docs that text ids name, each once, and their places; whole numbers are places."""
+    import pyarrow as pa
+
+    if values.null_count:
+        raise FormatError(f"{where}: {values.null_count:,} ids are missing, expected -1 for padding")
+    if pa.types.is_integer(values.type):
+        return None, _with_padding(values.to_numpy(zero_copy_only=False))
+    if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
+        raise FormatError(
+            f"{where}: holds {values.type}, expected whole numbers (places of docs) or text (ids)"
+        )
+    coded = values.dictionary_encode()
+    return id_texts(coded.dictionary.to_pylist(), where), np.asarray(coded.indices, dtype=np.int64)
+
+
+def _numbers(values: Any, where: str) -> Array:
+    import pyarrow as pa
+
+    if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
+        raise FormatError(f"{where}: holds {values.type}, expected numbers")
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
