@@ -11,7 +11,10 @@ demo: $(VENV)/.runtime
 	$(BIN)/fire-toolkit demo --out $(DEMO)
 	@echo "The command is in $(BIN): type  . $(BIN)/activate  first; then  fire-toolkit demo --live  to judge yourself."
 
-test: lint types unit wheel
+# Types and the wheel have one process each: together they take two cores.
+test: lint
+	$(MAKE) --jobs=2 types wheel
+	$(MAKE) unit
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -24,7 +27,7 @@ unit: $(VENV)/.dev
 	$(BIN)/pytest -n auto -m "not slow"
 
 # The stages and formats alone: no commands, processes, servers, compiled loops or made worlds.
-LONG := cli demo kernels labelstudio live media plugins walks \
+LONG := cli demo elsewhere engines kernels labelstudio live machines media pages plugins walks \
   test_fuzz.py test_rules_on_the_demo.py test_sample_pool.py test_systems.py
 quick: lint types
 	$(BIN)/pytest -n auto -m "not slow" tests $(addprefix --ignore=tests/,$(LONG))

@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -57,28 +58,46 @@ IMPURE = {"pathlib", "os", "sys", "time", "random", "subprocess", "socket", "cli
 MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in STAGES], ids=str)
-def test_a_stage_knows_the_base_and_itself(path: Path) -> None:
-    allowed = BASE | STAGES[room(path)] | {room(path)}
-    assert rooms_of(imports(path)) <= allowed
+def modules_of(rooms: Collection[str]) -> list[Path]:
+    return [path for path in MODULES if room(path) in rooms]
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in STAGES or room(p) in BASE], ids=str)
-def test_a_stage_touches_no_file_clock_or_global_randomness(path: Path) -> None:
-    assert not {name.split(".")[0] for name in imports(path)} & IMPURE
-    text = path.read_text(encoding="utf-8")
-    assert "np.random.seed" not in text
-    assert "print(" not in text.replace(">>> print(", "")
+def named(found: Mapping[Path, set[str]]) -> dict[str, set[str]]:
+    """What was found in each module, without the modules in which nothing was."""
+    return {str(path.relative_to(PACKAGE)): names for path, names in found.items() if names}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if room(p) not in ("cli", "__main__")], ids=str)
-def test_nothing_below_the_commands_knows_them(path: Path) -> None:
-    assert "cli" not in rooms_of(imports(path))
+def beyond(paths: Iterable[Path], allowed: set[str]) -> dict[str, set[str]]:
+    """The rooms that modules import beyond those allowed."""
+    return named({path: rooms_of(imports(path)) - allowed for path in paths})
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in BASE], ids=str)
-def test_the_base_stands_on_itself(path: Path) -> None:
-    assert rooms_of(imports(path)) <= BASE
+def impure(paths: Iterable[Path]) -> dict[str, set[str]]:
+    """What modules import of files, clocks, processes and global randomness."""
+    return named({path: {name.split(".")[0] for name in imports(path)} & IMPURE for path in paths})
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_knows_the_base_and_itself(stage: str) -> None:
+    assert beyond(modules_of({stage}), BASE | STAGES[stage] | {stage}) == {}
+
+
+def test_a_stage_touches_no_file_clock_or_global_randomness() -> None:
+    pure = modules_of(BASE | STAGES.keys())
+    assert impure(pure) == {}
+    for path in pure:
+        text = path.read_text(encoding="utf-8")
+        assert "np.random.seed" not in text, path
+        assert "print(" not in text.replace(">>> print(", ""), path
+
+
+def test_nothing_below_the_commands_knows_them() -> None:
+    below = [path for path in MODULES if room(path) not in ("cli", "__main__")]
+    assert named({path: rooms_of(imports(path)) & {"cli"} for path in below}) == {}
+
+
+def test_the_base_stands_on_itself() -> None:
+    assert beyond(modules_of(BASE), BASE) == {}
 
 
 # The campaign keeps records and a ledger; what it computes touches no file.
@@ -86,21 +105,13 @@ KEEPERS = {"carrier", "ledger", "ledger_compaction", "ledger_index", "records", 
 CAMPAIGN = sorted((PACKAGE / "campaign").glob("*.py"))
 
 
-@pytest.mark.parametrize("path", CAMPAIGN, ids=str)
-def test_the_campaign_knows_no_carrier(path: Path) -> None:
-    assert rooms_of(imports(path)) <= BASE | {
-        "campaign",
-        "judgments",
-        "files",
-        "syntax",
-        "formats",
-        "workspace",
-    }
+def test_the_campaign_knows_no_carrier() -> None:
+    below = {"campaign", "judgments", "files", "syntax", "formats", "workspace"}
+    assert beyond(CAMPAIGN, BASE | below) == {}
 
 
-@pytest.mark.parametrize("path", [p for p in CAMPAIGN if p.stem not in KEEPERS], ids=str)
-def test_what_a_campaign_computes_touches_no_file_or_clock(path: Path) -> None:
-    assert not {name.split(".")[0] for name in imports(path)} & IMPURE
+def test_what_a_campaign_computes_touches_no_file_or_clock() -> None:
+    assert impure(path for path in CAMPAIGN if path.stem not in KEEPERS) == {}
 
 
 # People's answers, and what is made of them, know nothing of machine judges.
@@ -116,12 +127,12 @@ OF_PEOPLE = {
 }
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if room(p) in OF_PEOPLE], ids=str)
-def test_what_people_are_shown_and_say_knows_no_machine(path: Path) -> None:
-    assert "machines" not in rooms_of(imports(path))
-    text = path.read_text(encoding="utf-8")
-    assert "machine_judgments" not in text
-    assert "MachineJudgments" not in text
+def test_what_people_are_shown_and_say_knows_no_machine() -> None:
+    for path in modules_of(OF_PEOPLE):
+        assert "machines" not in rooms_of(imports(path)), path
+        text = path.read_text(encoding="utf-8")
+        assert "machine_judgments" not in text, path
+        assert "MachineJudgments" not in text, path
 
 
 def test_every_room_has_its_place() -> None:

@@ -12,6 +12,7 @@ import stat
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -21,6 +22,8 @@ from fire_toolkit.labelstudio.failures import note_request, server_errors
 from fire_toolkit.media.places import LOOPBACK_HOSTS
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
     from label_studio_sdk import LabelStudio
 
@@ -216,6 +219,14 @@ def authorization(connection: Connection) -> str:
         client._client_wrapper.httpx_client.httpx_client.close()
 
 
+@cache
+def _trusted(*, trust_env: bool) -> ssl.SSLContext:
+    """Return which certificates count; to read them takes 20 ms, so that clients share them."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=trust_env)
+
+
 def browser(
     connection: Connection, *, timeout_s: float = TIMEOUT_S, transport: httpx.BaseTransport | None = None
 ) -> httpx.Client:
@@ -259,6 +270,7 @@ def open_client(
 
     http = httpx.Client(
         transport=transport,
+        verify=_trusted(trust_env=not connection.is_local),
         limits=httpx.Limits(max_keepalive_connections=0 if connection.url.startswith("http:") else 20),
         timeout=timeout_s,
         follow_redirects=False,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from examples import examples
+from examples import THOROUGH, examples
 from fire_toolkit import kernels
 from fire_toolkit.formats.runs import ranked
 from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
@@ -19,6 +19,8 @@ from fire_toolkit.formats.runs.ranked import Ranked, all_finite, extremes_of, lo
 from fire_toolkit.matching.ranking import top_of_rows
 
 pytest.importorskip("numba")
+# Each type is compiled for itself, which takes five seconds in a fresh clone.
+TYPES = [np.float32, np.float64, np.int16] if THOROUGH else [np.float32]
 KINDS = ["normal", "few values", "one value", "mostly missing", "huge range", "rising", "flood", "tiny"]
 
 
@@ -111,7 +113,7 @@ def same(one: Ranked, other: Ranked) -> None:
     n_docs=st.sampled_from([1, 5, 60, 700]),
     n_queries=st.sampled_from([1, 3, 8, 1030]),
     depth=st.sampled_from([1, 2, 10, 100]),
-    dtype=st.sampled_from([np.float32, np.float64, np.int16]),
+    dtype=st.sampled_from(TYPES),
     orientation=st.sampled_from([QUERIES_ROWS, QUERIES_COLUMNS]),
     n_bad=st.integers(0, 3),
     seed=st.integers(0, 1000),

@@ -109,6 +109,7 @@ def test_an_installation_without_its_program_does_not_count(
     assert steps == STEPS * 2
 
 
+@pytest.mark.slow  # pip in an environment of its own
 def test_a_package_that_cannot_be_had_names_reason_and_log(tmp_path: Path) -> None:
     environment_folder(tmp_path).parent.mkdir(exist_ok=True)
     with pytest.raises(FireError, match=r"Label Studio 1\.23\.2 failed: .*; see .*\.log, then start again"):

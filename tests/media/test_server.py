@@ -20,7 +20,7 @@ from fire_toolkit.media.server import MediaServer, served_files, url_path
 from fire_toolkit.tables import Items
 
 PAGE = "http://127.0.0.1:8080"
-BIG = bytes(number % 251 for number in range(3_000_000))
+BIG = (bytes(range(251)) * 12_000)[:3_000_000]
 NAMES = ("big.mp4", "sub/50% off? é.webm", "empty.png")
 MakeItems = Callable[..., Items]
 
