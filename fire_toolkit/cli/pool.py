@@ -322,6 +322,13 @@ def _takes_all(parameters: Mapping[str, Any]) -> bool:
     return parameters["strategy"] == "depth" and not any(limits)
 
 
+def _known(row: Mapping[Any, Any]) -> str:
+    """Return what is known of a withdrawn run's own pairs."""
+    counts = [(row[f"n_own_{word}"], word) for word in ("judged", "relevant")]
+    known = ", ".join(f"{count:,} {word}" for count, word in counts if not pd.isna(count))
+    return f" ({known})" if known else ""
+
+
 def _told_changes(result: PoolingResult, earlier: Earlier, takes_all: bool) -> Iterator[str]:
     """Yield which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
     for row in _changes(result, earlier):
@@ -332,7 +339,7 @@ def _told_changes(result: PoolingResult, earlier: Earlier, takes_all: bool) -> I
             "new": f"new, {pairs}",
             "changed": f"changed; {pairs}, {before:,} before; {row['n_new']:,} new, {row['n_gone']:,} gone",
             "withdrawn": f"withdrawn; it had pooled {n_of(before, 'pair')}, {row['n_own_before']:,} of them "
-            f"alone ({row['n_own_judged']:,} judged, {row['n_own_relevant']:,} relevant)",
+            f"alone{_known(row)}",
         }
         yield f"{row['run_id']}: {words[row['kind']]}"
     if earlier.sources is None or earlier.judged is None or _are_same(earlier.sources, result.sources):

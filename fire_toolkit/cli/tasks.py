@@ -95,7 +95,7 @@ def tasks(
     for files in own.values():
         texts |= files
     parameters = {**rules.record, "overlap": share, "seed": seed} | ({"captions": size} if size > 1 else {})
-    texts = texts if given.values["out"] else kept(file, texts)
+    texts = kept(file, texts)
     begins = None if given.values["out"] else _campaign_for(entry, rules)
     given.write(file, texts, "tasks", parameters, counts)
     if entry and begins:

@@ -49,7 +49,7 @@ def source_changes(
         A row for each run of either, by run_id: n_before and n_now (pairs; 0 where the run was or is not
         pooled), n_gone (pairs that it pooled before and does not pool now), n_new (the other way round),
         n_own_before (pairs that it alone pooled before), n_own_judged and n_own_relevant (of these,
-        judged, and with a label of relevance 1 or more).
+        judged, and with a label of relevance 1 or more; NaN without `judged` or `labels`).
 
     Examples:
         >>> names = ["query_id", "doc_id", "run_id", "rank"]
@@ -63,19 +63,17 @@ def source_changes(
     n_kept = np.array([int((pair_rows(old, new) >= 0).sum()) for old, new in sides], dtype=np.int64)
     own = before[~before.duplicated(PAIR, keep=False)]
     relevant = None if labels is None else labels[labels["relevance"] >= 1]
-    counted = {
-        "n_before": before["run_id"],
-        "n_now": now["run_id"],
-        "n_own_before": own["run_id"],
-        "n_own_judged": _among(own, judged)["run_id"],
-        "n_own_relevant": _among(own, relevant)["run_id"],
+    known = {"n_own_judged": judged, "n_own_relevant": relevant}
+    counted: dict[str, pd.DataFrame] = {"n_before": before, "n_now": now, "n_own_before": own}
+    counted |= {name: _among(own, pairs) for name, pairs in known.items() if pairs is not None}
+    counts = {
+        name: rows["run_id"].value_counts().reindex(run_ids, fill_value=0) for name, rows in counted.items()
     }
-    counts = {name: ids.value_counts().reindex(run_ids, fill_value=0) for name, ids in counted.items()}
     table = pd.DataFrame({name: column.to_numpy() for name, column in counts.items()})
     changed = {"n_gone": table["n_before"] - n_kept, "n_new": table["n_now"] - n_kept}
-    return table.assign(run_id=run_ids, **changed)[COLUMNS]
+    return table.assign(run_id=run_ids, **changed).reindex(columns=COLUMNS)
 
 
-def _among(sources: pd.DataFrame, pairs: pd.DataFrame | None) -> pd.DataFrame:
-    """Return the sources whose pair is among `pairs`; none where these are not known."""
-    return sources.iloc[:0] if pairs is None else sources[pair_rows(sources, pairs) >= 0]
+def _among(sources: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the sources whose pair is among `pairs`."""
+    return sources[pair_rows(sources, pairs) >= 0]

@@ -36,9 +36,10 @@ def sense_of(run: Run, qrels: Qrels, *, n_docs: int) -> Sense:
         n_docs: how many docs the model ranked.
 
     Returns:
-        Chance is the mean share of a query's positives among all docs. Near chance: of 20 positives or
-        more, those with a rank stand at 40% of all docs or lower in the mean; where most have none, no more
-        than twice as many were found as by chance. None of the positives' queries in the run: a warning.
+        Chance is the mean share of a query's positives among all docs. Near chance: 20 positives or more
+        stand at 40% of all docs or lower in the mean (one without a rank in the middle of the docs below its
+        list), and where more than a tenth have no rank, no more than twice as many have one as by chance.
+        None of the positives' queries in the run: a warning.
     """
     positives = code_qrels(qrels).positives
     coded_run = code_run(run, positives)
@@ -74,6 +75,5 @@ def _median(ranks: Floats) -> str:
 def _is_near_chance(ranks: Floats, lengths: Ints, n_docs: int) -> bool:
     """Return whether positives stand as by chance; of each its rank and the length of its list."""
     has_rank = np.isfinite(ranks)
-    if has_rank.mean() > 0.9:
-        return bool(ranks[has_rank].mean() > _NEAR * n_docs)
-    return bool(has_rank.sum() <= 2 * (lengths / n_docs).sum())
+    is_rare = has_rank.mean() > 0.9 or has_rank.sum() <= 2 * (lengths / n_docs).sum()
+    return bool(is_rare and np.where(has_rank, ranks, (lengths + n_docs) / 2).mean() > _NEAR * n_docs)

@@ -64,10 +64,13 @@ def test_a_later_model_is_pooled_with_the_earlier_ones(fire: Fire, folder: Path)
     assert "1 task in t.json; 2 pairs judged or asked before left out" in tasks.stderr
     asked = json.loads((folder / "t.json").read_text())
     assert [(task["data"]["pair_id"], task["meta"]) for task in asked] == [(pair_id("1", "c"), {"round": 2})]
+    over = fire("tasks", "one", "--queries", "queries.tsv", "--overlap", 0, "--out", "t.json", code=1)
+    assert "t.json: already exists, would change, and people may have its tasks" in over.stderr
+    assert json.loads((folder / "t.json").read_text()) == asked
     back = fire(
         "pool", "ssb.run", "--depth", 1, "--previous", "two", "--judged", "judgments.csv", "--out", "x"
     )
-    assert "clip: withdrawn; it had pooled 2 pairs, 1 of them alone (1 judged, 0 relevant)" in back.stderr
+    assert "clip: withdrawn; it had pooled 2 pairs, 1 of them alone (1 judged)" in back.stderr
     assert "1 judged pair no longer in the pool; their judgments stay" in back.stderr
     assert "nothing new to ask" in back.stderr
 

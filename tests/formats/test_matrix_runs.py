@@ -119,3 +119,14 @@ def test_a_score_that_is_not_finite_is_told_as_ever(tmp_path: Path, odd: float) 
 def test_what_does_not_lie_as_rows_of_queries_is_read_whole(tmp_path: Path) -> None:
     path = stored(tmp_path, np.asfortranarray(np.arange(20, dtype=np.float32).reshape(4, 5)))
     pd.testing.assert_frame_equal(read_run(path), open_run(path))  # type: ignore[arg-type]
+
+
+def test_a_file_that_says_its_columns_are_queries_is_not_read_the_other_way(tmp_path: Path) -> None:
+    """A square matrix fits both ways, so only what the file says can tell."""
+    path, ids = tmp_path / "m.npz", {"query_ids": ["q1", "q2"], "doc_ids": ["d1", "d2"]}
+    np.savez(path, sims=np.array([[1.0, 2.0], [4.0, 3.0]]), orientation="queries-columns", **ids)
+    for read in (read_run, open_run):
+        with pytest.raises(FormatError, match=r"m\.npz: orientation 'queries-columns' .* add-run"):
+            read(path)
+    np.savez(path, sims=np.array([[1.0, 2.0], [4.0, 3.0]]), orientation="queries-rows", **ids)
+    assert read_run(path)["doc_id"].tolist() == ["d2", "d1", "d1", "d2"]

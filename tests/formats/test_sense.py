@@ -58,6 +58,19 @@ def test_lists_without_ranks_below_are_told_by_how_many_positives_they_hold() ->
         assert ("median below the lists" in found.words) is is_near
 
 
+def test_lists_of_more_than_half_of_the_docs_are_not_near_chance_by_their_length() -> None:
+    several = check_qrels(
+        pd.DataFrame(
+            [(query, VIDEOS[(n + step) % N], 1) for n, query in enumerate(QUERIES) for step in range(12)],
+            columns=["query_id", "doc_id", "relevance"],
+        )
+    )
+    places = (np.arange(N)[None, :] - np.arange(N)[:, None]) % N < 12
+    for sims, is_near in ((NOISE + 1.5 * places, False), (NOISE, True)):
+        run = run_from_matrix(sims.astype(np.float32), QUERIES, VIDEOS, "m", depth=32)
+        assert (sense_of(run, several, n_docs=N).warning != "") is is_near
+
+
 def test_few_positives_tell_nothing_and_no_shared_query_is_said() -> None:
     few = Qrels(diagonal()[:19])
     run = run_from_matrix(-SIMS, QUERIES, VIDEOS, "m", qrels=few)

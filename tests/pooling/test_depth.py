@@ -144,6 +144,7 @@ def test_changes_of_runs_are_counted() -> None:
         ]
         own_judged = (old - others) & set(zip(judged["query_id"], judged["doc_id"], strict=True))
         assert len(own_judged) == row["n_own_judged"]
+    assert found["n_own_relevant"].isna().all(), "without labels nobody knows"
 
 
 @given(st.integers(1, 4), st.permutations([CLIP, SSB, run("third", {"1": "ba", "2": "zx"})]))

@@ -13,6 +13,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import choose_matrix
 from fire_toolkit.formats.runs import native, trec
 from fire_toolkit.formats.runs.axis_ids import IdFile, check_ids, ids_beside, own_or_given
+from fire_toolkit.formats.runs.dense import QUERIES_ROWS
 from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_places
 from fire_toolkit.formats.runs.list_pass import run_of_lists
 from fire_toolkit.formats.runs.listed import Listed
@@ -133,12 +134,17 @@ def open_matrix(
     """Return the matrix of queries × docs in a file, and the ids of both; arguments as for `read_run`.
 
     Raises:
-        FormatError: the file holds no matrix, or no ids that fit it.
+        FormatError: the file holds no matrix, no ids that fit it, or says that its columns are queries.
         UsageError: ids were given, and the file has others of its own.
     """
     if reader.read_arrays is None:
         raise FormatError(f"{path}: {reader.what} holds no run")
     arrays = reader.read_arrays(path)
+    if arrays.orientation not in (None, QUERIES_ROWS):
+        raise FormatError(
+            f"{path}: orientation {arrays.orientation!r} in the file, expected {QUERIES_ROWS}: bring it in "
+            "with `fire-toolkit add-run`, or save its transpose"
+        )
     files = _id_files(path, query_ids, doc_ids)
     named = zip(_COLUMNS, files, strict=True)
     asked = {f"{column}s": file.option for column, file in named if file is not None and file.is_asked}
