@@ -28,6 +28,8 @@ from fire_toolkit.stores import is_address
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fire_toolkit.workspace.spool import Spool
+
 
 # Where a workspace has what an option names: under a key of fire.toml, or where a stage writes it.
 _SECTIONS = {"queries": "collection", "items": "collection", "qrels": "collection"}
@@ -144,7 +146,7 @@ class Inputs:
     def write(
         self,
         out: Path,
-        contents: Mapping[str, pd.DataFrame | str | bytes],
+        contents: Mapping[str, pd.DataFrame | str | bytes | Spool],
         stage: str,
         parameters: Mapping[str, Any],
         counts: Mapping[str, Any] | None = None,
@@ -211,9 +213,11 @@ def _as_typed(value: Any) -> Any:
     return in_own_names(value) if isinstance(value, str) else value
 
 
-def _as_text(name: str, content: pd.DataFrame | str | bytes) -> str | bytes:
+def _as_text(name: str, content: pd.DataFrame | str | bytes | Spool) -> str | bytes | Spool:
     """Return a file's text, made of a table as the file's name says."""
-    if isinstance(content, str | bytes):
+    from fire_toolkit.workspace.spool import Spool
+
+    if isinstance(content, str | bytes | Spool):
         return content
     from fire_toolkit.formats.runs.trec import trec_qrels_text
     from fire_toolkit.formats.tables.delimited import delimited_bytes

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ import pandas as pd
 from fire_toolkit.cli.circular import MACHINE_SAMPLE, say_circular
 from fire_toolkit.cli.common import (
     current_workspace,
-    file_in,
     json_option,
     made_file,
     n_of,
@@ -23,8 +21,8 @@ from fire_toolkit.cli.common import (
     say,
     say_next,
     setting_or_default,
-    workspace_path,
 )
+from fire_toolkit.cli.earlier import Earlier, read_earlier
 from fire_toolkit.cli.engines import shard_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import named
@@ -38,22 +36,19 @@ from fire_toolkit.cli.pace import time_of
 from fire_toolkit.cli.run_files import stem_of
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.releases import judged_file
+from fire_toolkit.formats.tables.delimited import delimited_bytes
 from fire_toolkit.formats.tables.table_files import (
-    read_judged_pairs,
     read_labels,
-    read_pool,
-    read_pool_sources,
 )
 from fire_toolkit.pooling import PoolingResult, pool_runs, source_changes
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.pooling.settle import SETTLED
-from fire_toolkit.tables import Labels, Pool, PoolSources
+from fire_toolkit.tables import Labels, PoolSources
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.workspace.config import SETTINGS
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
-from fire_toolkit.workspace.rounds import begun_rounds, planned_rounds
 from fire_toolkit.workspace.settled import Settled
+from fire_toolkit.workspace.spool import Spool, spooled
 from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
 
 _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
@@ -142,15 +137,26 @@ def pool(
     chosen |= {"deep_queries": deep_queries, "deep_depth": deep_depth, "seed": given.values["seed"]}
     chosen |= {"include_originals": include_originals, "judge_once": list(judge_once) or None}
     parameters = {name: setting_or_default(value, "pool", name) for name, value in chosen.items()}
-    write_pool(given, folder, parameters, *pool_given(given, parameters, judged, previous))
+    with spooled(folder) as sources:
+        found = pool_given(given, parameters, judged, previous, sources=sources)
+        write_pool(given, folder, parameters, *found, sources=sources)
 
 
 def write_pool(
-    given: Given, folder: Path, parameters: dict[str, Any], result: PoolingResult, earlier: Earlier
+    given: Given,
+    folder: Path,
+    parameters: dict[str, Any],
+    result: PoolingResult,
+    earlier: Earlier,
+    *,
+    sources: Spool | None = None,
 ) -> None:
-    """Write a pool and say what it holds, what has changed, and what comes next."""
+    """Write a pool and say what it holds, what has changed, and what comes next.
+
+    sources: pool_sources.csv, where it was written as the pool was made; empty: the result has them.
+    """
     told = list(_told_changes(result, earlier, _takes_all(parameters)))  # before its files are written over
-    tables = {"pool.csv": result.pool, "pool_sources.csv": result.sources}
+    tables: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": sources or result.sources}
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
     tables |= {} if result.design is None else {"query_design.csv": result.design}
     tables |= {} if result.alike is None else {JUDGED_ONCE: result.alike}
@@ -180,16 +186,22 @@ def pool_given(
     judged: tuple[str, ...] = (),
     previous: str | None = None,
     earlier: Earlier | None = None,
+    sources: Spool | None = None,
 ) -> tuple[PoolingResult, Earlier]:
-    """Return the pool of the runs given, else of the workspace's, and what was asked before it."""
+    """Return the pool of the runs given, else of the workspace's, and what was asked before it.
+
+    sources: what takes pool_sources.csv bit by bit, where nothing but the file needs them.
+    """
     own_items = queries_own_items(given)
     depth = max(parameters["depth"], parameters["deep_depth"] if parameters["deep_queries"] else 1)
-    runs = given.runs_to(depth + 1 if own_items else depth)
+    runs = given.runs_to(depth + 1 if own_items else depth) if given.engine else given.stored_runs
     qrels = given.path("qrels")
     originals = read_qrels(given.use(qrels)) if qrels else None
-    earlier = earlier or _read_earlier(given, judged, previous)
+    earlier = earlier or read_earlier(given, judged, previous)
     chosen = parse_strategy(parameters["strategy"])
     options = {name: value for name, value in parameters.items() if name != "judge_once"}
+    if earlier.sources is not None or chosen.reads_machine:
+        sources = None
     result = pool_runs(
         runs,
         **{**options, **{name: parameters[name] or None for name in _OPTIONAL}},
@@ -200,10 +212,16 @@ def pool_given(
         previous=earlier.pool,
         round_number=earlier.next_round,
         own_items=own_items,
+        keep_sources=None if sources is None else partial(_write_sources, sources),
     )
     if alike := parameters["judge_once"]:
         result = pooled_once(given, result, alike, parameters["strategy"], earlier.judged)
     return result, earlier
+
+
+def _write_sources(file: Spool, sources: PoolSources) -> None:
+    """Add some sources to pool_sources.csv."""
+    file.write(delimited_bytes(sources, with_header=not file))
 
 
 def _labels_so_far(given: Given) -> Labels | None:
@@ -227,7 +245,7 @@ def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
         are_all: whether nothing else differs from then; pairs of the other runs are then in the pool.
     """
     workspace, given = current_workspace(), Given({"runs": ()})
-    earlier = _read_earlier(given, (), None)
+    earlier = read_earlier(given, (), None)
     if workspace is None or earlier.pool is None:
         return None
     settings = {name: setting_or_default(None, "pool", name) for name in SETTINGS["pool"]}
@@ -250,51 +268,6 @@ def _in_words(changed: Mapping[str, str]) -> str:
         if found:
             said.append(words.format("s" * (len(found) > 1), ", ".join(found)))
     return ", ".join(said)
-
-
-@dataclass(frozen=True)
-class Earlier:
-    """What was asked before: a pool and its sources, judged pairs, the round that new pairs get.
-
-    is_whole: whether all pairs of the pool's file were asked.
-    """
-
-    pool: Pool | None
-    sources_file: Path | None
-    judged: pd.DataFrame | None
-    next_round: int | None
-    is_whole: bool = True
-
-    @cached_property
-    def sources(self) -> PoolSources | None:
-        """Which run brought which pair of the pool."""
-        return read_pool_sources(self.sources_file) if self.sources_file else None
-
-
-def _read_earlier(given: Given, judged: tuple[str, ...], previous: str | None) -> Earlier:
-    """Return what was asked before, as the files given and the workspace know it."""
-    workspace = current_workspace()
-    own = made_file("judgments/judgments.csv") or made_file("labels/labels.csv")
-    given_files = [judged_file(Path(name)) for name in judged]
-    files = {file.absolute(): file for file in [*given_files, *([own] if own else [])]}
-    known = [read_judged_pairs(given.use(file)) for file in files.values()]
-    pairs = pd.concat(known, ignore_index=True) if known else None
-    rounds = begun_rounds(workspace.root) if workspace else set()
-    rounds |= set(pairs["round"].unique().tolist()) if pairs is not None else set()
-    taken = rounds | planned_rounds(workspace.root) if workspace and rounds else rounds
-    at = previous or workspace_path("pool")
-    file = file_in(at, "pool.csv") if at else None
-    if file is None or not (previous or (rounds and file.is_file())):
-        return Earlier(None, None, pairs, 1 + max(taken) if taken else None)
-    found = read_pool(given.use(file) if previous else file)
-    n_pooled = len(found)
-    if not previous:  # what was pooled and never asked is as new as the rest
-        is_asked = found["round"].isin(rounds)
-        found = found if is_asked.all() else Pool(found[is_asked])
-    beside = file.with_name("pool_sources.csv")
-    number = 1 + max({*taken, *found["round"].unique().tolist()}, default=0)
-    is_whole = len(found) == n_pooled
-    return Earlier(found, beside if beside.is_file() else None, pairs, number, is_whole)
 
 
 def _changes(result: PoolingResult, earlier: Earlier) -> list[dict[Any, Any]]:

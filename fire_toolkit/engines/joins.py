@@ -16,8 +16,8 @@ from fire_toolkit.matching.blocks import RunBlock
 from fire_toolkit.matching.coded import CodedQrels, Strata
 from fire_toolkit.matching.judged_ranking import JudgedRanking
 from fire_toolkit.matching.own_items import LeftOut
+from fire_toolkit.matching.stored_runs import JoinedPart, join_part
 from fire_toolkit.matching.ties import TiedRanking
-from fire_toolkit.measures.stored_runs import JoinedPart, join_part
 
 _ARRAYS = ("query", "rank", "relevance", "n_retrieved", "last_rank")
 

@@ -15,9 +15,9 @@ from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs, values_o
 from fire_toolkit.matching.blocks import RunBlock, StoredRun
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.matching.judge_matrix import MatrixSource
+from fire_toolkit.matching.stored_runs import AnyRun, list_stored, top_blocks
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
 from fire_toolkit.measures.defaults import judged_at
-from fire_toolkit.measures.stored_runs import AnyRun, list_stored, top_blocks
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Qrels
 

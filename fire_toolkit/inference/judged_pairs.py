@@ -15,13 +15,13 @@ import pandas as pd
 from fire_toolkit.arrays import Bools, Floats, Ints, places_among
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import ABSENT, all_pairs, code_together
+from fire_toolkit.matching.stored_runs import AnyRun, judge_stored, list_stored
 from fire_toolkit.measures import (
     CodedQrels,
     JudgedRanking,
     Measure,
 )
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.measures.stored_runs import AnyRun, judge_stored, list_stored
 from fire_toolkit.tables import PoolSources, Qrels
 
 Tell = Callable[[str], None]  # is told what is being worked on

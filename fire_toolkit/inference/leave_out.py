@@ -19,8 +19,8 @@ from fire_toolkit.inference.intervals import are_medians, of_means, terms_of
 from fire_toolkit.inference.judged_pairs import JudgedPairs, PooledPairs, join_runs
 from fire_toolkit.inference.orders import kendall_tau, tau_ap
 from fire_toolkit.matching.coded import ABSENT, CodedQrels
+from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.results import Result
 from fire_toolkit.tables import PoolSources, Qrels
 from fire_toolkit.tables.columns import PAIR

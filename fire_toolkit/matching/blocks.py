@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fire_toolkit.arrays import Bools, Codes, Ints, count_by_query, starts_of_lists
+from fire_toolkit.arrays import Bools, Codes, Ints, starts_of_lists
 from fire_toolkit.kernels import as_input
 from fire_toolkit.matching.own_items import LeftOut, OwnItems, close_up, count_left_out, places_of
 from fire_toolkit.tables import Run
@@ -47,8 +47,7 @@ class RunBlock:
     def select(self, kept: Bools) -> RunBlock:
         """Return the rows kept; a query of which none is keeps its place."""
         rows = {name: getattr(self, name)[kept] for name in ("doc", "rank", "score")}
-        n_kept = count_by_query(self.query[kept], len(self.queries))
-        return replace(self, start=starts_of_lists(n_kept), **rows)
+        return replace(self, start=starts_of_lists(kept)[self.start], **rows)
 
     def over(self, queries: pd.Index[str], docs: pd.Index[str]) -> RunBlock:
         """Return the same lists as places in longer lists of ids; `queries` are sorted."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from fire_toolkit.inference.judged_pairs import PooledPairs, join_runs, values_of
+from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import Measure, parse_measures
-from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.tables import PoolSources, Qrels
 
 NEW_COLUMNS = {

@@ -22,8 +22,9 @@ from fire_toolkit.arrays import (
     starts_of_groups,
     starts_of_lists,
 )
-from fire_toolkit.tables import Labels, Run
-from fire_toolkit.tables.columns import PAIR, packed_codes, sorted_union
+from fire_toolkit.pooling.tops import Tops
+from fire_toolkit.tables import Labels
+from fire_toolkit.tables.columns import packed_codes
 
 NO_PAIRS: Ints = np.empty(0, dtype=np.int64)
 _NOTHING: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
@@ -179,19 +180,21 @@ class Candidates:
         return np.where(is_there, find_pairs(keys, own, len(self.query_ids) * n_docs), -1)
 
 
-def candidates_of(tops: Mapping[str, Run], depth: int) -> Candidates:
-    """Return the candidates in runs by id, each cut at `depth`; nothing is known of them yet."""
-    tops = dict(sorted(tops.items()))
-    (query, query_ids), (doc, doc_ids) = (_codes_among([run[name] for run in tops.values()]) for name in PAIR)
-    run = np.repeat(np.arange(len(tops), dtype=np.int32), [len(each) for each in tops.values()])
+def candidates_of(tops: Tops, depth: int, queries: tuple[int, int] | None = None) -> Candidates:
+    """Return the candidates at ranks up to `depth`, of a range of queries; nothing is known of them yet."""
+    query, doc, run, rank, scores = tops.entries(depth, queries)
     order = _order_of([query, doc, run])
-    rank = np.concatenate([each["rank"].to_numpy() for each in tops.values()])
-    scores = [each["score"].to_numpy() for each in tops.values()]
-    run_ids = pd.Index(list(tops), dtype="str")
     nothing = Known(*(np.empty(0, dtype=kind) for kind in (bool, bool, bool, np.int64, np.int64)))
-    entries = (query[order], doc[order], run[order], rank[order])
-    deepest = min(depth, int(rank.max(initial=0)))
-    return Candidates(query_ids, doc_ids, run_ids, *entries, deepest, nothing, (scores, order))
+    return Candidates(
+        tops.query_ids,
+        tops.doc_ids,
+        tops.run_ids,
+        *(query[order], doc[order], run[order]),
+        rank=rank[order],
+        depth=min(depth, int(rank.max(initial=0))),
+        known=nothing,
+        scores=(scores, order),
+    )
 
 
 def known_of(
@@ -227,10 +230,3 @@ def _order_of(keys: Sequence[Codes]) -> Ints:
     """Return the order of rows by their keys, the first one first."""
     packed = packed_codes(keys)
     return np.lexsort(keys[::-1]) if packed is None else np.argsort(packed, kind="stable")
-
-
-def _codes_among(columns: Sequence[pd.Series]) -> tuple[Codes, pd.Index[str]]:
-    """Return the codes of columns of categories, one after the other, among all their categories, sorted."""
-    ids = sorted_union([column.cat.categories for column in columns])
-    places = [ids.get_indexer(column.cat.categories).astype(np.int32)[column.cat.codes] for column in columns]
-    return np.concatenate(places), ids

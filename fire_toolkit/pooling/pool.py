@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
 from fire_toolkit.arrays import Ints, are_among, count_by_query, starts_of_groups
-from fire_toolkit.errors import JoinError, UsageError
-from fire_toolkit.matching.own_items import OwnItems, drop_own_items, own_items_of, without_own_pairs
-from fire_toolkit.matching.ranking import queries_of, split_runs, top
+from fire_toolkit.errors import UsageError
+from fire_toolkit.matching.own_items import OwnItems, own_items_of, without_own_pairs
+from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.pooling.candidates import NO_PAIRS, Budget, Candidates, Choice, candidates_of, known_of
 from fire_toolkit.pooling.deep_queries import (
     DEPTH,
@@ -25,6 +24,8 @@ from fire_toolkit.pooling.deep_queries import (
 )
 from fire_toolkit.pooling.machine import sample_of, with_scores
 from fire_toolkit.pooling.registry import Chosen, choose, counts_of_stops, parse_strategy
+from fire_toolkit.pooling.rounds import mark_asked
+from fire_toolkit.pooling.tops import Tops, tops_of
 from fire_toolkit.results import Result
 from fire_toolkit.tables import (
     Labels,
@@ -33,16 +34,13 @@ from fire_toolkit.tables import (
     Qrels,
     Queries,
     QueryDesign,
-    Run,
     check_pool,
     check_pool_sources,
 )
-from fire_toolkit.tables.checks import Column, TableSpec, check_table
-from fire_toolkit.tables.columns import PAIR, listed, pair_rows, pairs_once
+from fire_toolkit.tables.columns import PAIR, listed, pair_rows
 from fire_toolkit.tables.designs import SAMPLE
 
-_ROUNDS = TableSpec("pairs asked before", (Column("round", "int", minimum=1),), ())
-_NEVER = np.iinfo(np.int64).max
+_UNLIMITED = np.iinfo(np.int64).max
 
 
 class _PoolingResult(NamedTuple):
@@ -74,7 +72,7 @@ class PoolingResult(_PoolingResult, Result):
 
 
 def pool_runs(
-    runs: Run | Sequence[Run],
+    runs: AnyRun | Sequence[AnyRun],
     *,
     depth: int = 10,
     strategy: str = "depth",
@@ -91,6 +89,7 @@ def pool_runs(
     previous: Pool | None = None,
     round_number: int | None = None,
     own_items: Queries | OwnItems | None = None,
+    keep_sources: Callable[[PoolSources], None] | None = None,
 ) -> PoolingResult:
     """Return what a strategy pools of the top `depth` docs of every query over `runs`, each pair once.
 
@@ -99,7 +98,8 @@ def pool_runs(
     the next one.
 
     Args:
-        runs: one Run table or several; every run id once.
+        runs: one Run table or several, or runs that are read a block at a time, such as
+            `formats.runs.read.open_run` returns; every run id once.
         depth: docs taken from each run and query, 1 or more; 0 where only the deep queries are pooled.
         strategy: which of these are pooled, by a name in `registry.STRATEGIES` with its parameters, as in
             `rrf(k=60)`; `depth`: all.
@@ -124,6 +124,9 @@ def pool_runs(
         own_items: the queries, whose column `reference` names the item that each starts from, or query id
             → doc id. Nobody is asked about it: it is left out of every list first, so that `depth` other
             docs are pooled, and ranks are those without it.
+        keep_sources: takes the sources in their order, some at a time, at least once; the result then has
+            none. Where everything is pooled (`depth` without a limit), so many queries are pooled at a time
+            that memory does not grow with the sources.
 
     Returns:
         The pool and its sources, each ordered by query_id and doc_id. Without `originals`, `is_original`
@@ -150,44 +153,89 @@ def pool_runs(
     """
     chosen = parse_strategy(strategy)
     _check_numbers(depth=depth + (deep_queries is not None), budget=budget, per_query=per_query)
-    if include_originals and originals is None:
-        raise UsageError("original positives can be pooled only when the original qrels are given")
-    _check_strategy(chosen, labels, judged, deep_queries)
-    by_id = split_runs(runs)
+    _check_tables(chosen, (include_originals, originals), (labels, judged), deep_queries)
     own_items = None if own_items is None else own_items_of(own_items)
-    queries = queries_of(by_id)
+    is_plain = chosen.name == "depth"  # which needs to know nothing
     universe = None if originals is None else set(listed(originals["query_id"]))
-    _check_same_queries(queries, universe)
-    extra = set() if universe is None else set().union(*queries.values()) - universe
-    counts = {"runs": len(by_id), "extra_queries": len(extra)}
-    positives = None if originals is None else originals.loc[originals["relevance"] >= 1, PAIR]
-    if own_items:
-        counts["own_items"] = _count_own(_candidates(by_id, max(depth, 1), universe), own_items)
-        by_id = {run_id: drop_own_items(run, own_items) for run_id, run in by_id.items()}
-        positives = None if positives is None else without_own_pairs(positives, own_items)
+    depths = max(depth, 1), 0 if deep_queries is None else deep_depth
+    tops = _tops(runs, depths, own_items, universe, with_scores=not is_plain)
+    counts = {"runs": len(tops.run_ids), "extra_queries": tops.n_extra}
+    counts |= {"own_items": tops.n_own} if own_items else {}
+    positives = _positives(originals, own_items or {})
     asked = [table for table in (previous, judged) if table is not None and len(table)]
-    candidates = _candidates(by_id, max(depth, 1), universe)
-    if chosen.name != "depth":  # which needs to know nothing
-        answers = labels if chosen.reads_labels else None
-        known = known_of(candidates, positives=positives, asked=asked, judged=judged, labels=answers)
-        candidates = with_scores(replace(candidates, known=known, seed=seed, depth_asked=depth), machine)
-    limits = Budget(*(None if number is None else min(number, _NEVER) for number in (budget, per_query)))
-    choice = choose(candidates, limits, chosen) if depth else Choice(NO_PAIRS)
-    pooled, pairs = _chosen(candidates, choice, positives if include_originals else None)
-    design = None
-    if deep_queries is not None:
-        names = sorted(universe or set().union(*queries.values()))
-        design = design_queries(names, share=deep_queries, depth=depth, deep=deep_depth, seed=seed)
-        pooled, pairs, counts["deep_queries"] = _with_deep(pooled, pairs, by_id, design)
+    limits = Budget(*(None if number is None else min(number, _UNLIMITED) for number in (budget, per_query)))
+
+    def chosen_of(queries: tuple[int, int] | None) -> tuple[Candidates, Choice]:
+        candidates = candidates_of(tops, depths[0], queries)
+        if not is_plain:
+            answers = labels if chosen.reads_labels else None
+            known = known_of(candidates, positives=positives, asked=asked, judged=judged, labels=answers)
+            candidates = with_scores(replace(candidates, known=known, seed=seed, depth_asked=depth), machine)
+        return candidates, choose(candidates, limits, chosen) if depth else Choice(NO_PAIRS)
+
+    is_by_query = is_plain and limits == Budget() and deep_queries is None
+    kept: list[pd.DataFrame] = []
+    keep = kept.append if keep_sources is None else keep_sources
+    pieces = map(chosen_of, tops.ranges() if is_by_query else [None])
+    candidates, choice, pairs, pooled = _chosen_in_all(pieces, positives if include_originals else None, keep)
+    names = [] if deep_queries is None else sorted(universe or listed(tops.query_ids))
+    design = _design(names, share=deep_queries, depth=depth, deep=deep_depth, seed=seed)
+    if design is not None:
+        pooled, pairs, counts["deep_queries"] = _with_deep(pooled, pairs, tops, design)
+    keep(PoolSources(_as_text(pooled)))
     if positives is not None:
         pairs = known_whole(_with_originals(pairs, positives, include_originals), design, seed)
         counts |= {"originals": len(positives), "originals_in_pool": int(pairs["is_original"].sum())}
-    counts |= {"judged_before": 0, "pairs": len(pairs), "queries": int(pairs["query_id"].nunique())}
-    counts |= _mark_asked(pairs, asked, judged, round_number)
+    counts |= mark_asked(pairs, asked, judged, round_number)
     refuse_other_seed(pairs, previous)
-    told = _told(candidates, choice, counts)
-    del candidates, choice, by_id  # before text is made, which is the most of all
-    return PoolingResult(check_pool(pairs), PoolSources(_as_text(pooled)), *told, design)
+    sources = PoolSources(_in_one(kept or [_as_text(pooled[:0])]))
+    return PoolingResult(check_pool(pairs), sources, *_told(candidates, choice, counts), design)
+
+
+def _positives(originals: Qrels | None, own_items: OwnItems) -> pd.DataFrame | None:
+    if originals is None:
+        return None
+    positives = originals.loc[originals["relevance"] >= 1, PAIR]
+    return without_own_pairs(positives, own_items) if own_items else positives
+
+
+def _design(names: list[str], *, share: float | None, **drawn: int) -> QueryDesign | None:
+    return None if share is None else design_queries(names, share=share, **drawn)
+
+
+def _tops(
+    runs: AnyRun | Sequence[AnyRun],
+    depths: tuple[int, int],
+    own_items: OwnItems | None,
+    universe: set[str] | None,
+    *,
+    with_scores: bool,
+) -> Tops:
+    """Return the tops of runs as deep as any of the depths, of the universe's queries, which the runs fit."""
+    tops = tops_of(runs, max(depths), own_items=own_items, counted_depth=depths[0], with_scores=with_scores)
+    tops = tops if universe is None else tops.of_queries(universe)
+    tops.check_fit(universe)
+    return tops
+
+
+def _chosen_in_all(
+    pieces: Iterator[tuple[Candidates, Choice]],
+    added: pd.DataFrame | None,
+    keep: Callable[[PoolSources], None],
+) -> tuple[Candidates, Choice, pd.DataFrame, pd.DataFrame]:
+    """Return the last candidates and their choice, all pairs, and the last sources; the others are kept."""
+    candidates, choice = next(pieces)
+    pooled, pairs = _chosen(candidates, choice, added)
+    found = [pairs]
+    for candidates, choice in pieces:
+        keep(PoolSources(_as_text(pooled)))
+        pooled, pairs = _chosen(candidates, choice, added)
+        found.append(pairs)
+    return candidates, choice, _in_one(found), pooled
+
+
+def _in_one(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
 def _told(
@@ -211,9 +259,15 @@ def _check_numbers(**numbers: int | None) -> None:
             raise UsageError(f"{name} {number}, expected 1 or more")
 
 
-def _check_strategy(
-    chosen: Chosen, labels: Labels | None, judged: pd.DataFrame | None, deep_queries: float | None
+def _check_tables(
+    chosen: Chosen,
+    of_originals: tuple[bool, Qrels | None],
+    of_labels: tuple[Labels | None, pd.DataFrame | None],
+    deep_queries: float | None,
 ) -> None:
+    if of_originals[0] and of_originals[1] is None:
+        raise UsageError("original positives can be pooled only when the original qrels are given")
+    labels, judged = of_labels
     if deep_queries is not None and chosen.name in ("settle", "strata", "machine"):
         raise UsageError(f"strategy {chosen.name} has a design of its own; leave out the deep queries")
     if chosen.reads_labels and labels is None and judged is not None and len(judged):
@@ -221,13 +275,6 @@ def _check_strategy(
             f"strategy {chosen.name} reads labels, and none are given of the {len(judged):,} judged pairs; "
             "resolve the judgments first, or name the labels"
         )
-
-
-def _candidates(by_id: dict[str, Run], depth: int, universe: set[str] | None) -> Candidates:
-    tops = {run_id: top(run, depth) for run_id, run in by_id.items()}
-    if universe is not None:
-        tops = {run_id: _of_queries(run, universe) for run_id, run in tops.items()}
-    return candidates_of(tops, depth)
 
 
 def _chosen(
@@ -269,11 +316,11 @@ def _pairs_at(candidates: Candidates, places: Ints) -> pd.DataFrame:
 
 
 def _with_deep(
-    sources: pd.DataFrame, pairs: pd.DataFrame, by_id: dict[str, Run], design: QueryDesign
+    sources: pd.DataFrame, pairs: pd.DataFrame, tops: Tops, design: QueryDesign
 ) -> tuple[pd.DataFrame, pd.DataFrame, int]:
     """Return sources and pairs of a pool with all docs of the queries judged deep, and their number."""
     drawn = design[design["is_sampled"]]
-    deep = _candidates(by_id, int(drawn["depth"].max()), set(drawn["query_id"]))
+    deep = candidates_of(tops.of_queries(set(drawn["query_id"])), int(drawn["depth"].max()))
     whole, deep_pairs = _chosen(deep, Choice(np.arange(len(deep.starts))), None)
     rest = _as_text(sources)
     rest = rest[~rest["query_id"].isin(drawn["query_id"])]
@@ -288,12 +335,6 @@ def _stops(candidates: Candidates, choice: Choice) -> pd.DataFrame:
     reasons = pd.Series(list(choice.stops) or [""] * len(table), dtype="str")
     is_told = (candidates.n_pairs > 0) & bool(len(choice.stops))
     return table.assign(reason=reasons)[is_told].reset_index(drop=True)
-
-
-def _of_queries(run: Run, universe: set[str]) -> Run:
-    ids = run["query_id"].cat
-    is_known = np.array([query in universe for query in listed(ids.categories)], dtype=bool)
-    return run if is_known.all() else Run(run[is_known[ids.codes]])
 
 
 def _as_text(table: pd.DataFrame) -> pd.DataFrame:
@@ -318,30 +359,6 @@ def _pairs_of(pooled: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _count_own(candidates: Candidates, own_items: OwnItems) -> int:
-    """Return how many pairs of a query and its own item stand in the tops."""
-    pairs = _pairs_of(_sources(candidates, slice(None)))[PAIR]
-    return len(pairs) - len(without_own_pairs(pairs, own_items))
-
-
-def _check_same_queries(queries: dict[str, set[str]], universe: set[str] | None) -> None:
-    """Raise JoinError for a run none of whose queries is among the qrels', or among another run's."""
-    if not queries:
-        raise UsageError("no run given, expected at least one")
-    for run_id, own in queries.items():
-        if universe is not None and own.isdisjoint(universe):
-            raise JoinError(
-                f"run {run_id!r} has none of the {len(universe)} queries of the original qrels (its first: "
-                f"{min(own)!r}, theirs: {min(universe)!r}); is it a run for another collection?"
-            )
-        others = [found for other, found in queries.items() if other != run_id and found]
-        if others and all(own.isdisjoint(found) for found in others):
-            raise JoinError(
-                f"run {run_id!r} has no query in common with the other runs (its first: {min(own)!r}, "
-                f"theirs: {min(map(min, others))!r}); is it a run for another collection?"
-            )
-
-
 def _with_originals(pairs: pd.DataFrame, positives: pd.DataFrame, include: bool) -> pd.DataFrame:
     rows = pair_rows(positives, pairs)
     marked = pairs.assign(is_original=are_among(rows[rows >= 0], len(pairs)))
@@ -349,45 +366,3 @@ def _with_originals(pairs: pd.DataFrame, positives: pd.DataFrame, include: bool)
         return marked
     missed = positives.loc[rows < 0, PAIR].assign(best_rank=np.nan, n_runs=0, is_original=True)
     return pd.concat([marked, missed], ignore_index=True)
-
-
-def _mark_asked(
-    pairs: pd.DataFrame,
-    asked: Sequence[pd.DataFrame],
-    judged: pd.DataFrame | None,
-    round_number: int | None,
-) -> dict[str, int]:
-    """Give pairs their rounds and say which are judged; return what was counted."""
-    counts = {}
-    number = round_number or 1 + (_latest_round(asked) if asked else 0)
-    first = _first_rounds(pairs, asked)
-    if asked:
-        counts["to_ask"] = int((first == _NEVER).sum())
-        counts["round"] = number if counts["to_ask"] else int(first.max(initial=1))
-    pairs["round"] = np.where(first == _NEVER, number, first)
-    if judged is not None and len(judged):
-        pairs["is_judged"] = pair_rows(pairs, judged) >= 0
-        counts["judged_before"] = int(pairs["is_judged"].sum())
-    return counts
-
-
-def _first_rounds(pairs: pd.DataFrame, asked: Sequence[pd.DataFrame]) -> npt.NDArray[np.int64]:
-    """Return the first round of each pair in the tables asked, `_NEVER` where it is in none of them."""
-    first = np.full(len(pairs), _NEVER)
-    for table in asked:
-        rows = pair_rows(table, pairs)
-        np.minimum.at(first, rows[rows >= 0], _rounds_of(table)[rows >= 0])
-    return first
-
-
-def _latest_round(asked: Sequence[pd.DataFrame]) -> int:
-    """Return the latest of the rounds in which pairs were first asked."""
-    rounds = [table[PAIR].assign(round=_rounds_of(table)) for table in asked]
-    return int(pairs_once(pd.concat(rounds, ignore_index=True), "round")["round"].max())
-
-
-def _rounds_of(table: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """Return the round of each pair, 1 where the table has no rounds."""
-    if "round" not in table.columns:
-        return np.ones(len(table), dtype=np.int64)
-    return check_table(_ROUNDS, table[["round"]])["round"].to_numpy()

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import UsageError
+from fire_toolkit.matching.stored_runs import AnyRun
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import BY_RANK, PRECISION_AT_RECALL
-from fire_toolkit.measures.stored_runs import AnyRun
 from fire_toolkit.scoring.score import score_runs
 from fire_toolkit.tables import Qrels
 

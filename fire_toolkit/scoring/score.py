@@ -12,10 +12,10 @@ import pandas as pd
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.matching.coded import code_together
+from fire_toolkit.matching.stored_runs import AnyRun, join_stored, list_stored
 from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.depths import Reach, note_depths
-from fire_toolkit.measures.stored_runs import AnyRun, join_stored, list_stored
 from fire_toolkit.results import Result
 from fire_toolkit.scoring.drawn import drawn_scores
 from fire_toolkit.scoring.judging import judge_tied

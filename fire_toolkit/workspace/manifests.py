@@ -23,6 +23,7 @@ from fire_toolkit.errors import FireError, FormatError, StaleError
 from fire_toolkit.files import read_text, sha256_of
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.workspace.exchange import exchange
+from fire_toolkit.workspace.spool import Spool
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -50,13 +51,13 @@ def manifest_path(out: Path, *, is_folder: bool) -> Path:
     return out / MANIFEST if is_folder else out.with_name(out.name + _SUFFIX)
 
 
-def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Path) -> None:
+def write_stage(texts: Mapping[Path, str | bytes | Spool], manifest: Manifest, *, at: Path) -> None:
     """Write a stage's files and its manifest as one change.
 
     Files of the same manifest that an earlier run wrote and this one does not are removed.
 
     Args:
-        texts: path → content; all in the folder of the manifest.
+        texts: path → content, or what holds it; all in the folder of the manifest.
         manifest: without outputs: their hashes are filled in here.
         at: the manifest's path.
 
@@ -73,7 +74,7 @@ def write_stage(texts: Mapping[Path, str | bytes], manifest: Manifest, *, at: Pa
         at.with_name(name).unlink(missing_ok=True)
 
 
-def write_files(contents: Mapping[Path, bytes]) -> None:
+def write_files(contents: Mapping[Path, bytes | Spool]) -> None:
     """Write files of one folder as one change: after a kill all are old or, on the next look, all new.
 
     Raises:
@@ -93,7 +94,7 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
         raise FireError(f"{error.filename or folder}: cannot be written: {error.strerror}{hint}") from None
 
 
-def _write_one(path: Path, content: bytes) -> None:
+def _write_one(path: Path, content: bytes | Spool) -> None:
     """Write one file, whose renaming is the whole change and needs no record."""
     part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -184,7 +185,7 @@ def _clear_up(parent: Path) -> None:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def _prepare(folder: Path, contents: Mapping[Path, bytes]) -> Path:
+def _prepare(folder: Path, contents: Mapping[Path, bytes | Spool]) -> Path:
     """Write the temporary files and, last, the commit record: from then on the change is made."""
     parts = {path: path.with_name(f".{path.name}.{os.getpid()}.tmp") for path in contents}
     record = folder / f"{_RECORD}{os.getpid()}.json"
@@ -253,10 +254,12 @@ def _replace_if_there(part: Path, path: Path) -> None:
         return  # renamed before the interruption
 
 
-def _write_through(path: Path, content: bytes | Path) -> None:
+def _write_through(path: Path, content: bytes | Path | Spool) -> None:
     with path.open("wb") as stream:
         if isinstance(content, bytes):
             stream.write(content)
+        elif isinstance(content, Spool):
+            content.copy_to(stream)
         else:
             with content.open("rb") as source:
                 shutil.copyfileobj(source, stream, 1 << 20)
@@ -274,8 +277,8 @@ def _flush_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _sha256(content: bytes | Spool) -> str:
+    return content.sha256 if isinstance(content, Spool) else hashlib.sha256(content).hexdigest()
 
 
 def read_manifest(path: Path) -> Manifest:

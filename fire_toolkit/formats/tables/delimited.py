@@ -115,14 +115,16 @@ def delimited_text(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") 
     return delimited_bytes(table, delimiter=delimiter, nan=nan).decode()
 
 
-def delimited_bytes(table: pd.DataFrame, *, delimiter: str = ",", nan: str = "") -> bytes:
-    """Return `table` as CSV (or TSV) in UTF-8 with a header line and `\\n` line ends.
+def delimited_bytes(
+    table: pd.DataFrame, *, delimiter: str = ",", nan: str = "", with_header: bool = True
+) -> bytes:
+    """Return `table` as CSV (or TSV) in UTF-8 with a header line (by default) and `\\n` line ends.
 
     Floats are written with the fewest digits that read back equal; a missing value is an empty
     field, NaN in a float column is `nan`. TSV has no quoting: tabs and line ends in text become spaces.
     """
     quote, marked = (_quoted, _all_quoted) if delimiter == "," else (_flat, _all_flat)
-    header = delimiter.join(quote(str(name)) for name in table.columns) + "\n"
+    header = delimiter.join(quote(str(name)) for name in table.columns) + "\n" if with_header else ""
     if table.empty:
         return header.encode()
     written = io.BytesIO()  # whose value is its own buffer

@@ -1,0 +1,155 @@
+"""A pool made in ranges of queries, from runs read a block at a time, is the pool made in one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from fire_toolkit.cli import main
+from fire_toolkit.errors import FireError, JoinError
+from fire_toolkit.formats.runs import native
+from fire_toolkit.formats.runs.native import run_bytes
+from fire_toolkit.formats.runs.read import open_run
+from fire_toolkit.pooling import pool_runs, tops
+from fire_toolkit.tables import Run, check_qrels, check_run
+from fire_toolkit.workspace.spool import spooled
+
+DEPTH = 3
+
+
+def make_run(run_id: str, seed: int) -> Run:
+    """Return lists of other queries, lengths and docs than the next run has; below some tops stand gaps."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for query in random.permutation(30)[: random.integers(16, 31)]:
+        ranks = np.arange(1, random.integers(1, 7) + 1)
+        ranks[-1] += random.integers(0, 2) * 40  # a positive that was kept below the top, or the only doc
+        docs = random.permutation(25)[: len(ranks)]
+        rows += [
+            (run_id, f"q{query}", f"d{doc}", rank, -float(rank))
+            for doc, rank in zip(docs, ranks, strict=True)
+        ]
+    return check_run(pd.DataFrame(rows, columns=["run_id", "query_id", "doc_id", "rank", "score"]))
+
+
+RUNS = [make_run(run_id, seed) for seed, run_id in enumerate(["z", "a", "m"])]
+QRELS = check_qrels(
+    pd.DataFrame({"query_id": [f"q{n}" for n in range(3, 33)], "doc_id": "d7", "relevance": [1, 0, 2] * 10})
+)
+OWN = {f"q{n}": f"d{n % 5}" for n in range(0, 30, 2)}
+
+
+def slow_sources(runs: list[Run], own: dict[str, str], queries: set[str] | None) -> list[tuple[object, ...]]:
+    """Return what brought what, list by list: own items out, ranks closed up, docs to the first gap."""
+    found = []
+    for run in runs:
+        lists: dict[str, dict[int, str]] = defaultdict(dict)
+        for row in run.itertuples(index=False):
+            lists[row.query_id][row.rank] = row.doc_id
+        for query, docs in lists.items():
+            at = next((rank for rank, doc in docs.items() if doc == own.get(query)), None)
+            kept = {rank - (at is not None and rank > at): doc for rank, doc in docs.items() if rank != at}
+            if queries is None or query in queries:
+                for rank in range(1, DEPTH + 1):
+                    if rank not in kept:
+                        break
+                    found.append((query, kept[rank], run["run_id"].iloc[0], rank))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("own", [{}, OWN], ids=["whole", "own_items"])
+@pytest.mark.parametrize(
+    "given", [{}, {"originals": QRELS, "include_originals": True}], ids=["", "originals"]
+)
+@pytest.mark.parametrize("n_rows", [1, 7, 1 << 20])
+def test_ranges_of_stored_runs_give_the_pool_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: dict[str, str], given: dict, n_rows: int
+) -> None:
+    whole = pool_runs(RUNS, depth=DEPTH, own_items=own, **given)
+    queries = set(QRELS["query_id"]) if given else None
+    assert list(whole.sources.itertuples(index=False, name=None)) == slow_sources(RUNS, own, queries)
+    monkeypatch.setattr(native, "_BLOCK_ROWS", 9)
+    monkeypatch.setattr(tops, "_ROWS_AT_ONCE", n_rows)
+    for run in RUNS:
+        (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
+    stored = [open_run(tmp_path / f"{name}.parquet") for name in "zam"]
+    parts: list[pd.DataFrame] = []
+    kept = pool_runs(stored, depth=DEPTH, own_items=own, keep_sources=parts.append, **given)
+    held = pool_runs(stored, depth=DEPTH, own_items=own, **given)
+    assert (len(parts) == 1) == (n_rows > 7)
+    assert kept.sources.empty
+    assert kept.sources.dtypes.equals(whole.sources.dtypes)
+    assert kept.counts == held.counts == whole.counts
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), whole.sources)
+    pd.testing.assert_frame_equal(held.sources, whole.sources)
+    pd.testing.assert_frame_equal(kept.pool, whole.pool)
+    pd.testing.assert_frame_equal(held.pool, whole.pool)
+
+
+@pytest.mark.parametrize("strategy", ["rrf", "combmnz", "move-to-front"])
+def test_other_strategies_take_stored_runs_too(tmp_path: Path, strategy: str) -> None:
+    for run in RUNS:
+        (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
+    stored = [open_run(tmp_path / f"{name}.parquet") for name in "zam"]
+    options = {"depth": DEPTH, "strategy": strategy, "per_query": 2, "originals": QRELS}
+    whole, found = pool_runs(RUNS, **options), pool_runs(stored, **options)
+    pd.testing.assert_frame_equal(found.pool, whole.pool)
+    pd.testing.assert_frame_equal(found.sources, whole.sources)
+    pd.testing.assert_frame_equal(found.stops, whole.stops)
+
+
+def test_a_run_without_a_query_in_common_is_named_before_anything_is_kept() -> None:
+    other = Run(RUNS[0].assign(run_id=RUNS[0]["run_id"].cat.rename_categories(["b"])))
+    other = Run(other.assign(query_id=other["query_id"].cat.rename_categories(lambda name: f"x{name}")))
+    kept: list[pd.DataFrame] = []
+    with pytest.raises(JoinError, match="run 'b' has no query in common with the other runs"):
+        pool_runs([*RUNS, other], depth=1, keep_sources=kept.append)
+    with pytest.raises(JoinError, match="run 'b' has none of the 30 queries of the original qrels"):
+        pool_runs([*RUNS, other], depth=1, originals=QRELS, keep_sources=kept.append)
+    assert kept == []
+
+
+def test_a_spool_leaves_nothing_behind_and_names_a_full_disk(tmp_path: Path) -> None:
+    folder = tmp_path / "not" / "there"
+    with spooled(folder) as spool:
+        spool.write(b"one,")
+        spool.write(b"two")
+        with (tmp_path / "copy").open("wb") as copy:
+            spool.copy_to(copy)
+        assert len(spool) == 7
+    assert (tmp_path / "copy").read_bytes() == b"one,two"
+    assert [path.name for path in tmp_path.iterdir()] == ["copy"]
+    if Path("/dev/full").exists():
+        with spooled(folder) as spool, Path("/dev/full").open("wb", buffering=0) as full:
+            spool._stream = full
+            with pytest.raises(FireError, match="cannot be written: No space left on device"):
+                spool.write(b"more")
+
+
+def test_the_command_writes_the_same_bytes_bit_by_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in RUNS:
+        (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
+    monkeypatch.chdir(tmp_path)
+    for out, n_rows in (("whole", 1 << 20), ("parts", 5)):
+        monkeypatch.setattr(tops, "_ROWS_AT_ONCE", n_rows)
+        words = ["pool", "z.parquet", "a.parquet", "m.parquet", "--depth", "3", "--out", out]
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code == 0, result.output
+    files = {path.name for path in (tmp_path / "whole").iterdir()}
+    assert files == {"pool.csv", "pool_sources.csv", "manifest.json"}
+    for name in files:
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes()
+    bad = tmp_path / "b.parquet"
+    bad.write_bytes((tmp_path / "a.parquet").read_bytes()[:-9])
+    result = CliRunner().invoke(main, ["pool", "z.parquet", "b.parquet", "--out", "never"])
+    assert result.exit_code == 1
+    assert "b.parquet" in result.output
+    assert not (tmp_path / "never").exists()
+    assert list(tmp_path.rglob(".*")) == []
