@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -109,6 +110,10 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         )
     problems: list[str] = []
     present = [c for c in spec.columns if c.name in table.columns or not c.rare]
+    extra = [name for name in table.columns if spec.extra and name not in spec.names]
+    if not len(table):
+        return _empty(present, table[extra])
+    table = table.reset_index(drop=True)
     coded: dict[str, Coded] = {}
     columns = {column.name: _typed(column, table, problems, coded) for column in present}
     if not problems:
@@ -117,18 +122,29 @@ def check_table(spec: TableSpec, table: pd.DataFrame, *, where: str = "") -> pd.
         _check_key(spec, columns, coded, problems)
     if problems:
         raise TableError(f"{where}: {'; '.join(problems)}")
-    extra = [name for name in table.columns if spec.extra and name not in columns]
-    columns |= {name: table[name].reset_index(drop=True) for name in extra}
-    typed = pd.DataFrame(columns, copy=False)  # pandas copies what is written to
-    return _in_order(typed, [coded[name] for name in order]) if len(typed) else _whole(typed)
+    columns |= {name: table[name] for name in extra}
+    typed = pd.DataFrame(columns, index=table.index, copy=False)  # pandas copies what is written to
+    return _in_order(typed, [coded[name] for name in order])
 
 
-def _whole(empty: pd.DataFrame) -> pd.DataFrame:
-    """Return an empty table with the same types, which can be joined.
-
-    Counting the ids of no row leaves an array without any chunk, and pandas fails to join two of those.
+def _empty(columns: Sequence[Column], extra: pd.DataFrame) -> pd.DataFrame:
+    """Return a table without rows; every column is made anew, since others may have an array without chunks,
+    and pandas fails to join two of those.
     """
-    return pd.DataFrame({name: pd.Series([], dtype=empty[name].dtype) for name in empty.columns})
+    empty = _without_rows(tuple(columns)).copy()
+    for name in extra.columns:
+        empty[name] = pd.Series([], dtype=extra[name].dtype)
+    return empty
+
+
+@cache
+def _without_rows(columns: tuple[Column, ...]) -> pd.DataFrame:
+    whole = {"int": "int64", "float": "float64", "probability": "float64", "bool": "boolean"}
+    coded = pd.CategoricalDtype(pd.Index([], dtype="str"))
+    types: dict[str, Any] = {column.name: whole.get(column.kind, "str") for column in columns}
+    types |= {column.name: coded for column in columns if column.kind == "coded_id"}
+    types |= {column.name: "Int64" for column in columns if column.kind == "int" and column.missing}
+    return pd.DataFrame({name: pd.Series([], dtype=dtype) for name, dtype in types.items()})
 
 
 def _typed(column: Column, table: pd.DataFrame, problems: list[str], coded: dict[str, Coded]) -> Series:
@@ -137,7 +153,7 @@ def _typed(column: Column, table: pd.DataFrame, problems: list[str], coded: dict
         dtype = "str" if isinstance(column.default, str) else object
         one = _of_kind(column, pd.Series([column.default], dtype=dtype), problems, {})
         return one.take(np.zeros(len(table), dtype=np.int64)).reset_index(drop=True)
-    return _of_kind(column, table[column.name].reset_index(drop=True), problems, coded)
+    return _of_kind(column, table[column.name], problems, coded)
 
 
 def _of_kind(column: Column, values: Series, problems: list[str], coded: dict[str, Coded]) -> Series:
@@ -171,7 +187,7 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 
 
 def _text(column: Column, values: Series, problems: list[str]) -> Series:
-    missing = np.asarray(values.isna(), dtype=bool)
+    missing = np.asarray(values.array.isna(), dtype=bool)
     if not _is_sound_text(values):
         is_text = np.array([isinstance(value, str) for value in values], dtype=bool)
         _say(problems, column, "is not text", ~missing & ~is_text, values)

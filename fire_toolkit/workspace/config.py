@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -131,8 +132,13 @@ def read_workspace(root: Path) -> Workspace:
     Raises:
         FormatError: fire.toml is no TOML, or has a section, key or type that is not known.
     """
+    return _workspace_of(root, _text(root / CONFIG))
+
+
+@lru_cache(maxsize=4)  # a command asks a dozen times for its workspace
+def _workspace_of(root: Path, text: str) -> Workspace:
     path = root / CONFIG
-    written = parse_toml(_text(path), str(path))
+    written = parse_toml(text, str(path))
     settings = {section: dict(defaults) for section, defaults in SETTINGS.items()}
     named: dict[str, dict[str, dict[str, Any]]] = {section: {} for section in NAMED}
     for section, values in written.items():
