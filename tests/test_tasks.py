@@ -75,6 +75,11 @@ def test_different_pairs_have_different_keys() -> None:
     assert len({pair_id(*pair) for pair in pairs}) == 5
 
 
+def test_a_key_is_read_behind_the_apostrophe_of_a_spreadsheet() -> None:
+    assert split_pair_id("'" + pair_id("q", "d")) == ("q", "d")
+    assert split_pair_id("'q|d") == ("'q", "d")
+
+
 @given(IDS, IDS, st.data())
 def test_a_changed_key_is_noticed(query_id: str, doc_id: str, data: st.DataObject) -> None:
     key = pair_id(query_id, doc_id)

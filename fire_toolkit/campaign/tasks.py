@@ -59,6 +59,8 @@ def pair_id(query_id: str, doc_id: str) -> str:
 def split_pair_id(token: str) -> tuple[str, str]:
     """Return query id and doc id of a key made by `pair_id`, or written by hand as `query|doc`.
 
+    A key may stand behind the apostrophe that keeps it from being a formula in a spreadsheet.
+
     Raises:
         FormatError: no such key: changed, cut short, foreign, or with more than one `|`.
 
@@ -71,7 +73,7 @@ def split_pair_id(token: str) -> tuple[str, str]:
         if not query_id or not doc_id or _READABLE in doc_id:
             raise FormatError(f"pair_id {token!r}: expected query|doc with exactly one '|' between two ids")
         return query_id, doc_id
-    payload = _payload(token)
+    payload = _payload(token.removeprefix("'"))
     if payload is None:
         raise FormatError(
             f"pair_id {token!r} is damaged or was made by another tool; expected a key as in the tasks that "

@@ -227,10 +227,9 @@ def test_experts_audit_labels_and_scores_are_corrected_by_them(fire: Fire, begun
     assert {row["label"] for row in sheet} == {""}
     refused = fire("audit-labels", code=1).stderr
     assert "experts may have its sheet" in refused
-    keys = [row["pair_id"] for row in sheet]  # "'-…" where a spreadsheet would see a formula
-    found_relevant = [is_relevant(*split_pair_id(key.removeprefix("'"))) for key in keys]
     filled = [
-        f"{key},{'relevant' if yes else 'irrelevant'}" for key, yes in zip(keys, found_relevant, strict=True)
+        f"{row['pair_id']},{'relevant' if is_relevant(*split_pair_id(row['pair_id'])) else 'irrelevant'}"
+        for row in sheet
     ]
     Path("filled.csv").write_text("\n".join(["pair_id,label", *filled]) + "\n")
     shown = fire("audit-labels", "--answers", "filled.csv", "-m", "P@5", "--format", "json")
