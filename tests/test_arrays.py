@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples import seeds
 from fire_toolkit import arrays
 
 EMPTY = np.empty(0, dtype=np.int64)
@@ -85,7 +86,7 @@ def test_a_mean_is_the_exact_sum_divided(values: list[float]) -> None:
     assert math.fsum(values) / len(values) == arrays.mean(np.array(values))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_a_mean_of_many_is_the_exact_sum_divided(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.random(20_000) * 10.0 ** rng.integers(-12, 1, 20_000)

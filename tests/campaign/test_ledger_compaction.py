@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from examples import seeds
 from fire_toolkit.campaign.ledger import (
     DELETED,
     EDITED,
@@ -49,7 +50,7 @@ def ledger_in(folder: Path, seed: int, n_segments: int = 12) -> None:
         append_rows(folder, rows_of(chance, chance.randint(1, 8)))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_the_same_rows_are_read_before_and_after(tmp_path: Path, seed: int) -> None:
     ledger_in(tmp_path, seed)
     before = read_ledger(tmp_path)

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "labelstudio"))
 
 from campaigns import round_of, tasks_of
 
+from examples import examples, seeds
 from fire_toolkit.campaign.moves import Moves, check_moves, move_tasks, moved_assignments, no_moves
 from fire_toolkit.campaign.queues import CONTROL, OVERLAP, TASK, TRAINING, Assignments, check_assignments
 from fire_toolkit.campaign.records import Round, add_moves, read_rounds, write_round
@@ -133,7 +134,7 @@ def test_no_moves_change_nothing() -> None:
     st.integers(1, 5),
     st.integers(0, 9),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_whatever_changes_hands_no_vote_is_lost_and_nobody_is_given_a_pair_twice(
     steps: list[tuple[set[str], set[str], int]], n_people: int, seed: int
 ) -> None:
@@ -180,7 +181,7 @@ def move_pages(assignments: Assignments, targets: list[str], **options: Any) -> 
     return move_tasks(assignments, left, ["ann"], targets, seen=seen, batch=1, page_of=PAGES, **options)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 @pytest.mark.parametrize("is_share", [False, True])
 def test_a_page_moves_whole_or_not_at_all(seed: int, is_share: bool) -> None:
     moves = move_pages(of_pages(), ["bob", "cy"], is_share=is_share, seed=seed)

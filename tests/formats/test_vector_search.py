@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs import dense, vector_search
 from fire_toolkit.formats.runs.dense import QUERIES_ROWS, rank_matrix, tie_codes_of
@@ -85,7 +86,7 @@ def assert_same(left: Ranked, right: Ranked) -> None:
     assert left.anomalies == right.anomalies
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     similarity=st.sampled_from(SIMILARITY_NAMES),

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from examples import seeds
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.coverage import coverage
 from fire_toolkit.qrels import augment_qrels
@@ -15,7 +16,7 @@ MakeWorld = Callable[..., Any]
 MEASURES = ["C@5", "RR", "AP@5", "nDCG@5", "P@5", "MnR"]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("measure", MEASURES)
 def test_judging_the_pairs_settles_the_score(make_world: MakeWorld, seed: int, measure: str) -> None:
     """Whatever the answers are, no bound is left open; and without one of the pairs some would be."""

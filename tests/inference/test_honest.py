@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from examples import seeds
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.inference import compare_orders, score_differences, scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import PooledPairs, join_runs
@@ -31,7 +32,7 @@ def means(world: Any, qrels: Any, measures: list[str]) -> dict[tuple[str, str], 
 
 
 @pytest.mark.parametrize("policy", ["union", "override", "drop"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_scores_are_those_of_score_runs(make_world: MakeWorld, seed: int, policy: str) -> None:
     world = make_world(seed)
     table = honest(world, policies=[policy])
@@ -45,7 +46,7 @@ def test_scores_are_those_of_score_runs(make_world: MakeWorld, seed: int, policy
 
 
 @pytest.mark.parametrize("policy", ["union", "override", "drop"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_leaving_out_the_own_is_labelling_without_them(make_world: MakeWorld, seed: int, policy: str) -> None:
     """By brute force: drop the labels of pairs that only this run pooled, augment and score anew."""
     world = make_world(seed)

@@ -4,6 +4,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from examples import seeds
 from fire_toolkit.errors import UsageError
 from fire_toolkit.inference.leave_out import leave_out
 from fire_toolkit.inference.orders import kendall_tau
@@ -26,7 +27,7 @@ def scores_without(world: Any, members: set[str]) -> dict[tuple[str, str], float
     return {(s.run_id, s.measure): s.value for s in own.itertuples()}
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 @pytest.mark.parametrize("families", [None, {"r1": "old", "r3": "old"}])
 def test_leaving_out_is_scoring_anew_without_the_labels(
     make_world: MakeWorld, seed: int, families: dict[str, str] | None

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from examples import seeds
 from fire_toolkit import arrays, kernels
 from fire_toolkit.matching import lookup
 from fire_toolkit.matching.ranking import ranks_in_rows, top_of_rows
@@ -170,7 +171,7 @@ def test_measures_are_equal_either_way(
         np.testing.assert_array_equal(expected, measure.per_query(measure.view(ranking)))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_means_are_the_exact_sum_divided_either_way(both_ways: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.random(4001) ** rng.integers(1, 40) * rng.choice([-1, 1], 4001)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from small_world import judge_matrix
 
+from examples import seeds
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import code_qrels, judge_run
 from fire_toolkit.tables import check_qrels
@@ -14,7 +15,7 @@ from fire_toolkit.tables import check_qrels
 QUERIES, DOCS = [f"q{row}" for row in range(12)], [f"d{column}" for column in range(30)]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_it_equals_the_join_of_the_run(seed: int) -> None:
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 6, (12, 30)).astype(np.float32)  # most docs are tied

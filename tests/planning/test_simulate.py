@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from small_world import World
 
+from examples import seeds
 from fire_toolkit.errors import UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.measures import parse_measures
@@ -67,7 +68,7 @@ def test_settling_gives_every_run_the_score_of_the_whole_pool() -> None:
         assert settled.is_asked.sum() < whole.is_asked.sum()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_until_confirmed_asks_as_a_loop_over_pairs_does(seed: int) -> None:
     lists = small(seed, n_queries=8)
     rng = np.random.default_rng(seed)

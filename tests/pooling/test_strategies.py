@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from fire_toolkit.errors import PluginError, UsageError
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.pooling import pool_runs
@@ -92,7 +93,7 @@ worlds = st.lists(queries, min_size=1, max_size=3).map(lambda lists: dict(zip("n
 ORDERS = ["depth", "rrf(k=3)", "rbp(p=.5)", "combmnz"]
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(worlds, st.sampled_from(ORDERS), st.integers(1, 5), st.integers(4, 20), st.integers(1, 4))
 def test_an_order_pools_its_best_within_the_budget(
     lists: Lists, strategy: str, depth: int, budget: int, per_query: int
@@ -111,7 +112,7 @@ def test_an_order_pools_its_best_within_the_budget(
         assert set(result.stops["query_id"]) == {query for query, _ in score}
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(worlds, st.sampled_from(ORDERS))
 def test_the_order_of_runs_and_what_is_pooled_say_the_same(lists: Lists, strategy: str) -> None:
     """The sources are those of the whole pool, restricted to the pairs that were chosen."""
@@ -320,7 +321,7 @@ def answered(pool: pd.DataFrame, truth: set[Pair]) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(worlds, truths)
 def test_move_to_front_one_answer_at_a_time_is_the_published_method(lists: Lists, truth: set[Pair]) -> None:
     orders = {
@@ -338,7 +339,7 @@ def test_move_to_front_one_answer_at_a_time_is_the_published_method(lists: Lists
 
 
 @pytest.mark.slow
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(worlds, truths, st.integers(2, 3), st.integers(4, 9))
 def test_move_to_front_in_batches_ends_at_the_budget_and_never_loses_a_pair(
     lists: Lists, truth: set[Pair], batch: int, budget: int
