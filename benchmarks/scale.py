@@ -1,10 +1,13 @@
 """What commands cost as runs grow in number: `python benchmarks/scale.py [--runs 10 30 100] [--folder DIR]`.
 
 Makes runs of 10,000 queries × 100 docs as Parquet, a file each, and lets `score` (four measures) and `pool`
-(depth 10) read them from files to files. Beside them a polars program does the same work on the same rows, if
-polars is installed: one lazy query, its streaming engine, its own CSV writer. Each is a process of its own;
-printed are CPU seconds (user and system), the peak of its memory, and whether the results are equal. With
---python another interpreter runs polars.
+(depth 10) read them from files to files. Beside them polars programs do the same work on the same rows, if
+polars is installed: one lazy query, its streaming engine, its own CSV writer. The first kind reads long
+tables with ranks and without scores, and checks nothing. The second reads the files that the command reads,
+and checks each list as it does: ranks ascend, scores are finite and do not, no doc twice; it takes no sha256,
+and looks at no checksum and no tie. Each is a process of its own; printed are CPU seconds (user and system),
+what each run added to those of the smallest number of runs, the peak of memory, and whether the results are
+equal. With --python another interpreter runs polars; --only score leaves the pools out.
 
 Absolute seconds are of one machine; the ratio and the growth are what can be compared.
 """
@@ -54,6 +57,33 @@ hits = (
 names = ("C@1", "C@10", "AP@100", "nDCG@10")
 print(json.dumps([row[name] / qrels.height for row in hits.to_dicts() for name in names]))
 """
+CHECKED = """
+import json, sys, polars as pl
+files = [f"runs/{name}" for name in sys.argv[1:]]
+lists = pl.scan_parquet(files, include_file_paths="run_id")
+ranks, scores, docs = (pl.col(name).list for name in ("ranks", "scores", "doc_ids"))
+is_bad = (
+    (ranks.diff().list.min() <= 0)
+    | (scores.diff().list.max() > 0)
+    | ~(scores.min().is_finite() & scores.max().is_finite())
+    | (docs.n_unique() != docs.len())
+)
+lists = lists.select("run_id", "query_id", "doc_ids", "ranks", is_bad=is_bad)
+bad = lists.select(pl.col("is_bad").any())
+runs = lists.explode("doc_ids", "ranks").rename({"doc_ids": "doc_id", "ranks": "rank"})
+"""
+CHECKED_SCORE = (
+    CHECKED
+    + """
+qrels = pl.read_csv("qrels.csv")
+"""
+    + SCORE[SCORE.index("rank = ") : SCORE.index('    .collect(engine="streaming")')]
+    + """)
+hits, bad = pl.collect_all([hits, bad], engine="streaming")
+assert not bad.item()
+"""
+    + SCORE[SCORE.index("names = ") :]
+)
 POOL = """
 import json, sys, polars as pl
 runs = pl.scan_parquet([f"long/{name}" for name in sys.argv[1:]]).filter(pl.col("rank") <= 10)
@@ -65,6 +95,16 @@ sources = runs.select("query_id", "doc_id", "run_id", "rank").sort([*order, "run
 sources.sink_csv("polars_sources.csv", engine="streaming")
 print(json.dumps([sum(1 for _ in open(name)) - 1 for name in ("polars_pool.csv", "polars_sources.csv")]))
 """
+CHECKED_POOL = (
+    CHECKED
+    + """
+assert not bad.collect(engine="streaming").item()
+runs = runs.filter(pl.col("rank") <= 10)
+"""
+    + POOL[POOL.index("order = ") :]
+)
+PEERS = {"score": {"polars": SCORE, "polars, checked": CHECKED_SCORE}}
+PEERS |= {"pool": {"polars": POOL, "polars, checked": CHECKED_POOL}}
 
 
 class Cost(NamedTuple):
@@ -80,17 +120,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, nargs="+", default=[10, 30, 100])
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--only", choices=["score", "pool"])
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has polars")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = given.folder or Path(made)
         with ProcessPoolExecutor(1, get_context("spawn")) as maker:  # a child's peak begins at its parent's
             maker.submit(make_files, folder, max(given.runs)).result()
-        print(f"{'':20}{'ours':>22}{'polars':>23}{'CPU':>9}{'peak':>8}")
+        first: dict[tuple[str, str], tuple[int, float]] = {}
         for n_runs in given.runs:
             names = [f"m{number:03}.parquet" for number in range(n_runs)]
-            compare(f"score {n_runs} runs", folder, score_command(names), [given.python, "-c", SCORE, *names])
-            compare(f"pool {n_runs} runs", folder, pool_command(names), [given.python, "-c", POOL, *names])
+            for what, command in (("score", score_command), ("pool", pool_command)):
+                if given.only in (what, None):
+                    compare(what, folder, command(names), names, given.python, first)
 
 
 def score_command(names: list[str]) -> list[str]:
@@ -109,18 +151,38 @@ def pool_command(names: list[str]) -> list[str]:
 OURS = [sys.executable, "-m", "fire_toolkit"]
 
 
-def compare(what: str, folder: Path, ours: list[str], theirs: list[str]) -> None:
-    """Run both and print what each cost, and whether they agree."""
-    own, other = run(ours, folder), run(theirs, folder)
-    line = f"{what:20}{own.seconds:10.2f} s {own.megabytes:7,.0f} MB"
-    if other.output is None:
-        print(f"{line}   polars did not run")
-        return
-    is_same = np.allclose(summary(own.output or "", folder), json.loads(other.output), atol=1e-12)
-    print(
-        f"{line}{other.seconds:11.2f} s {other.megabytes:7,.0f} MB{own.seconds / other.seconds:8.2f}×"
-        f"{own.megabytes / other.megabytes:7.2f}×  {'equal' if is_same else 'DIFFERENT'}"
-    )
+def compare(
+    what: str,
+    folder: Path,
+    ours: list[str],
+    names: list[str],
+    python: str,
+    first: dict[tuple[str, str], tuple[int, float]],
+) -> None:
+    """Run the command and its peers, and print what each cost, and whether they agree."""
+    own = run(ours, folder)
+    found = summary(own.output or "", folder)
+    show(what, "ours", own, len(names), first)
+    for peer, program in PEERS[what].items():
+        other = run([python, "-c", program, *names], folder)
+        if other.output is None:
+            print(f"  {peer} did not run")
+            continue
+        is_same = np.allclose(found, json.loads(other.output), atol=1e-12)
+        show(what, peer, other, len(names), first)
+        print(
+            f"  ours beside {peer}: {own.seconds / other.seconds:.2f} of the CPU, "
+            f"{own.megabytes / other.megabytes:.2f} of the peak; {'equal' if is_same else 'DIFFERENT'}"
+        )
+
+
+def show(
+    what: str, who: str, cost: Cost, n_runs: int, first: dict[tuple[str, str], tuple[int, float]]
+) -> None:
+    """Print what a program cost, and each run beyond the smallest number."""
+    least, seconds = first.setdefault((what, who), (n_runs, cost.seconds))
+    each = f"{(cost.seconds - seconds) / (n_runs - least) * 1000:7.0f} ms a run" if n_runs > least else ""
+    print(f"{what} {n_runs} runs, {who:16}{cost.seconds:9.2f} s {cost.megabytes:7,.0f} MB{each}", flush=True)
 
 
 def summary(output: str, folder: Path) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -161,6 +162,16 @@ class CodedQrels:
         return IdealRanking(query, grade, len(self.queries))
 
     @cached_property
+    def unions(self) -> list[tuple[list[CodedQrels], CodedQrels]]:
+        """Hold others, and the pairs of these qrels and those, see `all_pairs`."""
+        return []
+
+    @cached_property
+    def cells(self) -> dict[str, Any]:
+        """Hold where the pairs stand in the matrix before, see `judge_matrix`."""
+        return {}
+
+    @cached_property
     def positives(self) -> CodedQrels:
         """Return the positives alone."""
         kept = self.relevance >= 1
@@ -301,7 +312,19 @@ def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented
 
 
 def all_pairs(qrels: Sequence[CodedQrels]) -> CodedQrels:
-    """Return the pairs of all qrels, which have one universe and the same docs; each with its place."""
+    """Return the pairs of all qrels, which have one universe and the same docs; each with its place.
+
+    Made once for qrels that many runs are joined with.
+    """
+    first, *others = qrels
+    for of, union in first.unions:
+        if len(of) == len(others) and all(map(operator.is_, of, others)):
+            return union
+    first.unions.append((others, _all_pairs(qrels)))
+    return first.unions[-1][1]
+
+
+def _all_pairs(qrels: Sequence[CodedQrels]) -> CodedQrels:
     pairs = np.sort(np.concatenate([coded.pairs for coded in qrels]), kind="stable")
     pairs = pairs[are_firsts(pairs)]
     return CodedQrels(qrels[0].queries, qrels[0].docs, pairs, np.arange(pairs.size))

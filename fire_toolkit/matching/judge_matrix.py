@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -114,9 +114,7 @@ def rank_pairs(
         UsageError, JoinError: `doc_order` is no order of the docs, see `places_in_order`.
     """
     codes = _tie_codes(doc_ids, doc_order, run_id)
-    row_of, column_of = query_ids.get_indexer(coded.queries), doc_ids.get_indexer(coded.docs)
-    by_row = _by_row(coded, row_of, column_of)
-    row, column = row_of[coded.query[by_row]], column_of[coded.doc[by_row]]
+    row_of, column_of, by_row, row, column = _cells_of(coded, query_ids, doc_ids)
     rank, n_equal, mirrored = np.zeros((3, by_row.size), dtype=np.int64)
     n_found, begin = np.zeros(len(query_ids), dtype=np.int64), 0
     left_out = places_of(own_items, query_ids, doc_ids)[1] if own_items is not None else None
@@ -173,6 +171,32 @@ def _tie_codes(doc_ids: pd.Index[str], doc_order: Sequence[str] | None, run_id: 
         first_to_last = np.argsort(places_in_order(doc_ids, doc_order, run_id=run_id))
         codes[first_to_last[::-1]] = np.arange(len(doc_ids))
     return codes
+
+
+class _Cells(NamedTuple):
+    """The cells of a matrix that are pairs of qrels.
+
+    row_of, column_of: of each query and doc of the qrels, -1 where there is none; by_row: the pairs, by the
+    rows of the matrix; row, column: of each of these.
+    """
+
+    row_of: Ints
+    column_of: Ints
+    by_row: Ints
+    row: Ints
+    column: Ints
+
+
+def _cells_of(coded: CodedQrels, query_ids: pd.Index[str], doc_ids: pd.Index[str]) -> _Cells:
+    """Return the cells of the pairs; matrices that follow one another have mostly the same ids."""
+    known = coded.cells
+    if not (known and known["queries"].equals(query_ids) and known["docs"].equals(doc_ids)):
+        row_of, column_of = query_ids.get_indexer(coded.queries), doc_ids.get_indexer(coded.docs)
+        by_row = _by_row(coded, row_of, column_of)
+        row, column = row_of[coded.query[by_row]], column_of[coded.doc[by_row]]
+        known.update(queries=query_ids, docs=doc_ids, of=_Cells(row_of, column_of, by_row, row, column))
+    cells: _Cells = known["of"]
+    return cells
 
 
 def _by_row(coded: CodedQrels, row_of: Ints, column_of: Ints) -> Ints:

@@ -130,3 +130,27 @@ def test_a_file_that_says_its_columns_are_queries_is_not_read_the_other_way(tmp_
             read(path)
     np.savez(path, sims=np.array([[1.0, 2.0], [4.0, 3.0]]), orientation="queries-rows", **ids)
     assert read_run(path)["doc_id"].tolist() == ["d2", "d1", "d1", "d2"]
+
+
+def test_matrices_of_other_ids_and_qrels_by_turns_are_scored_as_alone(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    runs = []
+    for number in range(6):  # the first two have the same ids in the same order, the others do not
+        queries = list(random.permutation(QUERIES)) if number > 1 else QUERIES
+        docs = list(random.permutation(DOCS)) if number > 2 else DOCS
+        np.save(tmp_path / f"m{number}.npy", random.random((4, 5), dtype=np.float32))
+        for what, ids in (("query_ids", queries), ("doc_ids", docs)):
+            (tmp_path / f"m{number}.{what}.txt").write_text("\n".join(ids))
+        runs.append(open_run(tmp_path / f"m{number}.npy"))
+    qrels = make_qrels({"q0": {"d1": 1, "d3": 0}, "q1": {"d0": 1}, "q2": {"d4": 2}, "q3": {"d2": 1, "d1": 1}})
+    augmented = make_qrels({"q0": {"d2": 1}, "q1": {"d0": 0, "d4": 1}, "q2": {"d1": 1}, "q3": {"d2": 1}})
+    names = ["C@1", "RR", "AP", "nDCG@3"]
+    for given_qrels in (qrels, augmented, qrels):
+        together = score_runs(runs, given_qrels, names, augmented=augmented, per_query=True).scores
+        alone = [
+            score_runs(run, given_qrels, names, augmented=augmented, per_query=True).scores for run in runs
+        ]
+        pd.testing.assert_frame_equal(together, pd.concat(alone, ignore_index=True))
+        held = [read_run(tmp_path / f"m{number}.npy") for number in range(6)]
+        whole = score_runs(held, given_qrels, names, augmented=augmented, per_query=True).scores
+        pd.testing.assert_frame_equal(together, whole)
