@@ -93,6 +93,7 @@ class _Task(msgspec.Struct, gc=False):
 
 
 _TASKS, _PLAIN = msgspec.json.Decoder(list[msgspec.Raw]), msgspec.json.Decoder(_Task)
+_ANSWER = msgspec.json.Decoder(_Annotation)
 _REFUSED = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 
@@ -140,6 +141,22 @@ def _plain(task: msgspec.Raw) -> _Task | None:
         return _PLAIN.decode(task)
     except _REFUSED:
         return None
+
+
+def plain_votes(pairs: Sequence[str], answers: Sequence[str], keys: Sequence[str]) -> pa.Table:
+    """Return the plain votes among answers as a table of `VOTES`, by their place among all.
+
+    pairs: the pair_id of each answer; answers: each as JSON; keys: what stands in the place of unique_ids.
+    """
+    tasks = []
+    for place, (pair, text, key) in enumerate(zip(pairs, answers, keys, strict=True)):
+        try:
+            answer = _ANSWER.decode(text)
+        except _REFUSED:
+            continue
+        answer.unique_id = key
+        tasks.append((place, _Task(_Data(pair), [answer], 0)))
+    return _votes_of(tasks)
 
 
 def _votes_of(tasks: Sequence[tuple[int, _Task]]) -> pa.Table:

@@ -40,6 +40,7 @@ class LedgerIndex:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._waiting: list[dict[str, str]] = []
+        self._times: dict[str, dict[str, list[str]]] = {}
         self.counts = dict.fromkeys(STATES, 0)
 
     @cached_property
@@ -109,6 +110,7 @@ class LedgerIndex:
             return
         places = self._places
         append_rows(self._folder, new)
+        self._times.clear()
         for annotation, place in zip(new["annotation"].tolist(), _places_of(new), strict=True):
             places.setdefault(place, set()).add(annotation)
         answers = self.answers
@@ -131,6 +133,8 @@ class LedgerIndex:
 
         A page of several captions is one answer there.
         """
+        if source in self._times:
+            return self._times[source]
         there: dict[str, set[str]] = {}
         for (found, project, *_), own in self._places.items():
             if found == source:
@@ -140,6 +144,7 @@ class LedgerIndex:
             states = ((whole_key(each), *self._states[each]) for each in own)
             whole = sorted((key, updated_at) for key, updated_at, state in states if state != DELETED)
             times[project] = list(dict(whole).values())
+        self._times[source] = times
         return times
 
     def missing(

@@ -7,15 +7,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from fire_toolkit.campaign.answers import Answer, read_answers
+from fire_toolkit.campaign.exports import Batch, plain_votes
 from fire_toolkit.campaign.ledger import DELETED, RESTORED, Ledger, latest_answers
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round, queue_named
 from fire_toolkit.campaign.task_json import PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.campaign.votes import ImportResult, dropped_row, judgments_from_answers
+from fire_toolkit.campaign.votes import ImportResult, dropped_row, judgments_from_batches
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import DROPPED, ELSEWHERE, UNASSIGNED, Dropped, check_dropped, check_judgments
 
@@ -48,7 +52,7 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
     latest = latest_answers(ledger)
     answers = classify_answers(latest, rounds)
     reason = _reasons(answers)
-    result = judgments_from_answers([_votes(answers[reason == ""])], guideline=guideline)
+    result = judgments_from_batches([read_votes(answers[reason == ""])], guideline=guideline)
     dropped = [
         result.dropped,
         _dropped(_earlier_versions(ledger, latest), EDITED),
@@ -105,10 +109,12 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
         rounds: what was asked of whom; an answer to what none of them asks has no kind, and the round that
             its task named.
     """
+    answered = set(latest["pair_id"])
     assigned = {
         (entry.number, name, pair): kind
         for entry in rounds
         for name, pair, kind in entry.given.itertuples(index=False, name=None)
+        if pair in answered
     }
     numbers = [entry.number for entry in rounds]
     asked = {pair for _, _, pair in assigned}
@@ -144,11 +150,26 @@ def _answers(rows: pd.DataFrame) -> Iterator[Answer]:
         yield answer._replace(annotator_id=name)
 
 
-def _votes(rows: pd.DataFrame) -> Iterator[Answer]:
-    """Yield the answers with round and kind; the ledger's key makes them unique across servers."""
-    columns = (rows[name] for name in ("annotation", "round", "kind"))
-    for answer, key, number, kind in zip(_answers(rows), *columns, strict=True):
-        yield answer._replace(unique_id=key, round=number, kind=kind)
+def read_votes(rows: pd.DataFrame) -> Batch:
+    """Return the answers with round and kind (`classify_answers`), each in the place of its row.
+
+    The ledger's key makes them unique across servers.
+    """
+    votes = plain_votes(*(rows[name].tolist() for name in ("pair_id", "answer", "annotation")))
+    own = rows.iloc[votes["place"].to_numpy()]
+    for name in ("annotator_id", "round", "kind"):
+        values = pa.array(own[name], votes.schema.field(name).type)
+        votes = votes.set_column(votes.column_names.index(name), name, values)
+    votes = votes.filter(compute.not_equal(votes["annotator_id"], ""))
+    is_odd = np.ones(len(rows), dtype=np.bool_)
+    is_odd[votes["place"].to_numpy()] = False
+    odd = rows[is_odd]
+    columns = (odd[name] for name in ("annotation", "round", "kind"))
+    others = [
+        answer._replace(unique_id=key, round=number, kind=kind)
+        for answer, key, number, kind in zip(_answers(odd), *columns, strict=True)
+    ]
+    return Batch(votes, list(zip(np.flatnonzero(is_odd).tolist(), others, strict=True)), len(rows))
 
 
 def _earlier_versions(ledger: Ledger, latest: Ledger) -> pd.DataFrame:

@@ -69,9 +69,10 @@ def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str
         FormatError: an annotation that is no object, or has no number.
     """
     content = task.get("data")
-    pair, part = pair_of(content), task.get(PART)
+    annotations = task.get("annotations") or []
+    pair, part = pair_of(content) if annotations else "", task.get(PART)
     rows = []
-    for annotation in task.get("annotations") or []:
+    for annotation in annotations:
         if not isinstance(annotation, dict) or not isinstance(annotation.get("id"), int):
             raise FormatError(f"{where}: task {task.get('id')}: an annotation without an id")
         kept = {key: annotation[key] for key in KEPT if key in annotation}

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from fire_toolkit.campaign.answers import read_answers
+from fire_toolkit.campaign.exports import plain_votes
 from fire_toolkit.campaign.ledger import DELETED, Ledger, latest_answers
 from fire_toolkit.campaign.ledger_judgments import classify_answers
 from fire_toolkit.campaign.queues import TRAINING
@@ -69,6 +70,9 @@ def measure_progress(rounds: Sequence[Round], ledger: Ledger, *, guideline: Guid
     """
     seen = _answers_by_queue(ledger, rounds)
     everybody = median_seconds(seen.values())
+    by_queue: dict[QueueName, dict[str, _Seen]] = {}
+    for (queue, pair), found in seen.items():
+        by_queue.setdefault(queue, {})[pair] = found
     progress = []
     for entry in rounds:
         relevances = {
@@ -80,7 +84,7 @@ def measure_progress(rounds: Sequence[Round], ledger: Ledger, *, guideline: Guid
         for annotator_id, rows in entry.assignments.groupby("annotator_id", sort=True):
             name = QueueName(entry.number, str(annotator_id))
             kinds = dict(zip(rows["pair_id"], rows["kind"], strict=True))
-            answered = {pair: found for (queue, pair), found in seen.items() if queue == name}
+            answered = by_queue.get(name, {})
             progress.append(_queue_progress(name, kinds, answered, relevances, guideline.grades, everybody))
     return progress
 
@@ -128,12 +132,19 @@ def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[Que
     is_asked = (answers["state"] != DELETED) & (answers["pair_id"] != "") & (answers["kind"] != ELSEWHERE)
     answers = answers[is_asked].sort_values("updated_at")
     found: dict[tuple[QueueName, str], _Seen] = {}
-    columns = (answers[name] for name in ("queue", "round", "annotator_id", "pair_id", "answer"))
-    for queue, number, annotator_id, pair, answer in zip(*columns, strict=True):
+    votes = plain_votes(*(answers[name].tolist() for name in ("pair_id", "answer", "annotation")))
+    plain = {
+        place: _Seen(label, False, math.nan if seconds is None else seconds)
+        for place, label, seconds in zip(
+            *(votes[name].to_pylist() for name in ("place", "label", "duration_s")), strict=True
+        )
+        if label
+    }
+    columns = (answers[name].tolist() for name in ("queue", "round", "annotator_id", "pair_id", "answer"))
+    for place, (queue, number, annotator_id, pair, answer) in enumerate(zip(*columns, strict=True)):
         name = queue_named(queue) or QueueName(number, annotator_id)
-        annotation = json.loads(answer)
-        content = _seen(annotation, pair)
-        if "page" in annotation and not content.label and not content.is_skipped:
+        content = plain.get(place) or _seen(json.loads(answer), pair)
+        if content is None:
             continue  # a page was sent without an answer to this caption: it is still to be judged
         earlier = found.get((name, pair))
         if earlier is None or earlier.is_skipped or not content.is_skipped:
@@ -141,13 +152,16 @@ def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[Que
     return found
 
 
-def _seen(annotation: dict[str, Any], pair: str) -> _Seen:
+def _seen(annotation: dict[str, Any], pair: str) -> _Seen | None:
+    """Return what an answer says; None if it is of a page that was sent without one to this caption."""
     task = {"data": {"pair_id": pair}, "annotations": [{**annotation, "completed_by": None}]}
     try:
         (answer,) = read_answers([task], where="ledger")
     except FormatError:
         return _Seen("", True, math.nan)
     label = answer.labels[0] if len(answer.labels) == 1 else ""
+    if "page" in annotation and not label and not answer.is_skipped:
+        return None
     return _Seen(label, answer.is_skipped, answer.duration_s)
 
 
@@ -166,7 +180,7 @@ def _queue_progress(
     n_left = len(kinds) - len(asked)
     judged = [
         (relevances[split_pair_id(pair)] >= 1) == (grade >= 1)
-        for pair in sorted(done)
+        for pair in (sorted(done) if relevances else ())
         if split_pair_id(pair) in relevances and (grade := grades.get(asked[pair].label)) is not None
     ]
     return QueueProgress(

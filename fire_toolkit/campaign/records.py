@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,7 @@ class QueueName:
         return self.annotator_id in (SHARED, SHARED_OVERLAP)
 
 
+@lru_cache(1 << 12)
 def queue_named(text: str) -> QueueName | None:
     """Return the queue that `str` of it names; None for any other text."""
     number, slash, annotator_id = text.partition("/")

@@ -96,12 +96,12 @@ def _batch_of(export: tuple[str, object]) -> Batch:
     return split_answers(read_answers(content, where=where))
 
 
-def judgments_from_answers(batches: Iterable[Iterable[Answer]], *, guideline: Guideline) -> ImportResult:
-    """Return what `judgments_from_export` does of answers as `read_answers` returns them.
+def judgments_from_batches(batches: Iterable[Batch], *, guideline: Guideline) -> ImportResult:
+    """Return what `judgments_from_export` does of answers in batches.
 
     The judgments have one more column, kind: that of their answer.
     """
-    return _judgments_of(map(split_answers, batches), guideline)
+    return _judgments_of(batches, guideline)
 
 
 def _judgments_of(batches: Iterable[Batch], guideline: Guideline) -> ImportResult:

@@ -239,7 +239,7 @@ def _pull_project(
         rows = [row for task in tasks for row in answer_rows(task, origin, where=where)]
         index.add_answers(rows)
         seen.update(row["annotation"] for row in rows)
-        tasks_seen.update(_task_keys(tasks))
+        tasks_seen.update(_task_keys(tasks) if since else ())
         report(len(page))
     if tasks_seen or not since:
         looked_at = tasks_seen if since else None
