@@ -45,7 +45,7 @@ site: $(VENV)/.docs
 	$(BIN)/python docs/build_site.py
 
 # A real Dask cluster of three processes on loopback: workers, scheduler and command are killed in the middle.
-# And what needs other extras that `make test` does without: an approximate index.
+# And what `make test` does without: an approximate index, and the documented lines of other engines that are there.
 .PHONY: cluster
 cluster: $(VENV)/.dask
 	FIRE_CLUSTER=1 $(BIN)/pytest tests/cluster tests/cli/test_approximate.py

@@ -13,6 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 SMALL = {
     "audit.py": ["50000"],
+    "curve.py": ["--queries", "500", "1000"],
     "fuzz.py": ["--mutations", "2000"],
     "ingest.py": ["--gigabytes", "0.25"],
     "scale.py": ["--runs", "10"],
