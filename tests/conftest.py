@@ -1,7 +1,8 @@
 """Where real data for checks lies; tests that need it skip with a clear word where it is absent."""
 
+import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,17 @@ settings.load_profile("fire")
 collect_ignore = ["loaders.py"]  # runs in an environment of its own: `make loaders`
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("FIRE_TOOLKIT_DATA", ROOT.parent / "shared" / "data"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep what is collected out of the search for garbage, which took a fifth of the time to collect."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def data_folder(name: str) -> Path:

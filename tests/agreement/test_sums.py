@@ -81,9 +81,9 @@ def test_one_inclusion_probability_for_all_pairs_changes_nothing(name: str) -> N
 
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_second_judgments_of_all_positives_and_few_negatives_are_undone_by_weights(name: str) -> None:
-    # Among 64,000 pairs 10% of first answers are positive; second answers differ on 20% of these, on 5% of
+    # Among 16,000 pairs 10% of first answers are positive; second answers differ on 20% of these, on 5% of
     # the rest. All first positives are asked twice, and one in eight of the rest.
-    first = ["11"] * 5120 + ["10"] * 1280, ["00"] * 54720 + ["01"] * 2880
+    first = ["11"] * 1280 + ["10"] * 320, ["00"] * 13680 + ["01"] * 720
     one_in_eight = [given if row % 8 == 0 else given[0] for row, given in enumerate(first[1])]
     chance = [1.0] * len(first[0]) + [1 / 8] * len(first[1])
     expected = agreement(pairs([*first[0], *first[1]]), statistics=[name])["value"][0]
