@@ -24,6 +24,11 @@ def check_draws(n_resamples: int, seed: int) -> None:
         raise UsageError(f"seed {seed}; expected 0 or more")
 
 
+def expect_draws(n_units: int, *, n_resamples: int) -> None:
+    """Load now the compiled loops that so many draws will need, so that what comes before has them too."""
+    compiled(n_units * n_resamples, cold=_COLD)
+
+
 def draw_units(n_units: int, *, n_resamples: int, seed: int) -> Iterator[tuple[slice, Floats]]:
     """Yield stretches of resamples: which they are, and how often each unit is drawn, (resamples, n_units).
 

@@ -16,6 +16,7 @@ from fire_toolkit.cli.printing import drawn_cells, print_table
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.score_design import design_if_any
 from fire_toolkit.cli.unusable import beside_usable, drawn_beside, usable_join
+from fire_toolkit.draws import expect_draws
 from fire_toolkit.inference import scores_with_uncertainty
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.inference.trust import describe_trust
@@ -75,6 +76,7 @@ def show_honest(
     """Print the honest rows and write them as CSV where `--out` says, or at `place` in the workspace."""
     with Progress() as tell:
         tell("ranks of judged docs")
+        expect_draws(len(given.original), n_resamples=given.values["resamples"])
         shared = shared_once(given, given.labels)
         joined = join_with_votes(given, measures, *([shared.labels] if shared.n_shared else []))
         scores, notes, corrected, trusted = honest_rows(

@@ -11,7 +11,7 @@ from fire_toolkit.collections.ngrams import DIGITS, NgramIndex, expand, index_te
 from fire_toolkit.kernels import compiled
 
 _VALUES = 1 << 22  # numbers in a block of cosines
-_KEPT = 1 << 18  # cosines of which the largest are kept at a time
+_KEPT = 1 << 16  # cosines of which the largest are kept at a time
 _CACHED = 1 << 16  # numbers summed at a time
 _COLD = 1 << 18  # sums for which the compiled loops are loaded: a block of many
 _N_LEFT = 128  # texts compared with all others at a time

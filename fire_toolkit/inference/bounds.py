@@ -87,7 +87,7 @@ def _most_judged(ranking: JudgedRanking) -> int:
 def _bounds_of_block(ranking: JudgedRanking, measure: Measure, depth: int) -> tuple[Floats, Floats]:
     """Return the bounds of each query of a ranking that `view` has returned."""
     is_open = _find_open(ranking, depth)
-    low = measure.per_query(_assigned(ranking, is_open, np.zeros_like(is_open), measure))
+    low = measure.per_query(_without_added(ranking, is_open, measure))
     high = low.copy()
     if depth and measure.definition.bounds == "ends" and measure.definition.filled is not None:
         first, last = measure.filled(Filling(ranking, is_open, measure.level))
@@ -118,15 +118,28 @@ def _candidates(is_open: Bools, measure: Measure) -> Iterator[Bools]:
         yield is_open & (number > n_open - n_added)
 
 
+def _without_added(ranking: JudgedRanking, is_open: Bools, measure: Measure) -> JudgedRanking:
+    """Return the ranking in which no unjudged doc is a positive."""
+    if measure.definition.skips_unjudged:
+        return _assigned(ranking, is_open, np.zeros_like(is_open), measure)
+    kept = _are_shut(ranking, is_open)
+    return ranking if kept.all() else ranking.take(kept)
+
+
+def _are_shut(ranking: JudgedRanking, is_open: Bools) -> Bools:
+    """Return for each entry whether it is of no doc that an assignment decides on."""
+    kept = np.ones(ranking.query.size, dtype=bool)
+    inside = np.flatnonzero(ranking.rank <= is_open.shape[1])
+    kept[inside] = ~is_open[ranking.query[inside], ranking.rank[inside].astype(np.int64) - 1]
+    return kept
+
+
 def _assigned(ranking: JudgedRanking, is_open: Bools, is_added: Bools, measure: Measure) -> JudgedRanking:
     """Return the ranking in which the chosen unjudged docs are positives and the others not.
 
     The others have an entry only where the measure passes over docs without one.
     """
-    depth, skips = is_open.shape[1], measure.definition.skips_unjudged
-    kept = np.ones(ranking.query.size, dtype=bool)
-    inside = np.flatnonzero(ranking.rank <= depth)
-    kept[inside] = ~is_open[ranking.query[inside], ranking.rank[inside].astype(np.int64) - 1]
+    kept, skips = _are_shut(ranking, is_open), measure.definition.skips_unjudged
     query, place = np.nonzero(is_open if skips else is_added)
     relevance = np.where(is_added[query, place], measure.level, 0)
     query = np.concatenate([ranking.query[kept], query])
