@@ -26,6 +26,8 @@ WORK: Mapping[str, Mapping[str, int]] = {
     "combmnz": {"per_query": 100},
     "rrf(k=10)": {"budget": 105},  # times the number of queries
     "move-to-front": {"per_query": 100},
+    "strata(1:10:1,11:1000:.1)": {},
+    "settle(C@10)": {},
 }
 
 
@@ -70,7 +72,7 @@ def main() -> None:
         result = pool_runs(runs, depth=given.docs, strategy=strategy, **options)
         took = time.process_time() - began
         first = first or took
-        print(f"{strategy:14} {result.counts['pairs']:12,} pairs {took:7.2f} s, {took / first:.2f} of depth")
+        print(f"{strategy:25} {result.counts['pairs']:12,} pairs {took:7.2f} s, {took / first:.2f} of depth")
     print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
 
 
