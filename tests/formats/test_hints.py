@@ -38,7 +38,7 @@ def test_what_is_not_the_file_is_told_by_both_commands(content: bytes, said: str
             "qid,video,score",
             "commas between 3 fields on the first line (qid, video, score), expected CSV or TSV",
         ),
-        ("query_id;doc_id;score", "semicolons between 3 fields on the first line (query_id, doc_id, score)"),
+        ("qid;video;score", "semicolons between 3 fields on the first line (qid, video, score)"),
         ("q0\td1\t0.5", "tabs between 3 fields on the first line (q0, d1, 0.5), expected CSV or TSV"),
         ("q Q0 d 1 0.5", "5 fields on the first line, expected 6 (query_id Q0 doc_id rank score run_id)"),
         (
