@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -165,6 +165,18 @@ class CodedQrels:
     def unions(self) -> list[tuple[list[CodedQrels], CodedQrels]]:
         """Hold others, and the pairs of these qrels and those, see `all_pairs`."""
         return []
+
+    def looked_up(self, what: str, ids: pd.Index[str], look_up: Callable[[], Any]) -> Any:
+        """Return what `look_up` finds for ids; once for ids that the next block or run shares."""
+        known, found = self._looked_up.get(what, (None, None))
+        if known is not ids:
+            found = look_up()
+            self._looked_up[what] = ids, found
+        return found
+
+    @cached_property
+    def _looked_up(self) -> dict[str, tuple[pd.Index[str], Any]]:
+        return {}
 
     @cached_property
     def cells(self) -> dict[str, Any]:
@@ -349,7 +361,7 @@ def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, 
 def code_run(run: Run | RunBlock, coded: CodedQrels) -> CodedRun:
     """Return `run`, one run or a block of one, as integers over the queries and docs of `coded`."""
     block = run if isinstance(run, RunBlock) else block_of(run)
-    place = coded.queries.get_indexer(block.queries)
+    place = coded.looked_up("queries", block.queries, lambda: coded.queries.get_indexer(block.queries))
     first, last = block.start[:-1], block.start[1:]
     is_known = place >= 0
     start, stop = np.zeros((2, len(coded.queries)), dtype=np.int64)
@@ -359,6 +371,8 @@ def code_run(run: Run | RunBlock, coded: CodedQrels) -> CodedRun:
         start=start,
         stop=stop,
         qrels_docs=coded.docs,
-        to_run=block.docs.get_indexer(coded.docs).astype(np.int32),
+        to_run=coded.looked_up(
+            "docs", block.docs, lambda: block.docs.get_indexer(coded.docs).astype(np.int32)
+        ),
         n_extra_queries=int(np.count_nonzero(last[~is_known] > first[~is_known])),
     )
