@@ -13,7 +13,7 @@ from fire_toolkit.errors import FireError, FormatError, JoinError
 from fire_toolkit.formats.tables.fire_release import read_fire_release
 from fire_toolkit.formats.tables.fire_release_text import fire_release_json
 from fire_toolkit.formats.tables.table_files import read_queries
-from fire_toolkit.tables import check_items
+from fire_toolkit.tables import check_items, check_judgments
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "fire-release"  # FIRE's shape, invented content
 QUERIES = read_queries(GOLDEN / "queries.tsv")
@@ -154,6 +154,18 @@ def test_what_is_written_reads_back_as_the_same_tables(tmp_path: Path) -> None:
     assert written() == written()
     content = json.loads(written())
     assert (content["license"], content["datasets"], content["creator"]) == ("CC BY-NC", ["sample"], "us")
+
+
+def test_ids_that_no_answer_has_are_written_as_none() -> None:
+    bare = RELEASE.judgments.drop(columns=["response_id", "queue_id"])
+    written = [
+        fire_release_json(
+            check_judgments(judgments), RELEASE.labels, RELEASE.disputes, QUERIES, licence="CC0"
+        )
+        for judgments in (bare, bare.assign(response_id="", queue_id=""))
+    ]
+    assert written[0] == written[1]
+    assert all(entry["response_ids"] == [] for entry in json.loads(written[0])["annotations"])
 
 
 def test_a_judged_query_without_a_text_cannot_be_written() -> None:

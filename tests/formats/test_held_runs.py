@@ -79,3 +79,15 @@ def test_lists_and_whole_numbers_are_taken_and_what_is_allowed_is_left_out() -> 
         fire.run_from_matrix(np.eye(2), ["7", "7"], ["a", "b"], "m")
     with pytest.raises(FireError, match="depth is 0"):
         fire.run_from_matrix(np.eye(2), ["7", "8"], ["a", "b"], "m", depth=0)
+
+
+def test_a_frame_in_another_order_than_the_ids_is_refused() -> None:
+    sims, queries, docs = made()
+    plain = fire.run_from_matrix(sims, queries, docs, "clip")
+    frame = pd.DataFrame(sims, index=queries, columns=docs)
+    for same in (frame, pd.DataFrame(sims)):
+        pd.testing.assert_frame_equal(plain, fire.run_from_matrix(same, queries, docs, "clip"))
+    with pytest.raises(FireError, match=f"row 0 of sims is '{queries[-1]}', but its id is '{queries[0]}'"):
+        fire.run_from_matrix(frame.iloc[::-1], queries, docs, "clip")
+    with pytest.raises(FireError, match=f"column 0 of sims is '{docs[-1]}', but its id is '{docs[0]}'"):
+        fire.run_from_matrix(frame.iloc[:, ::-1], queries, docs, "clip")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fire_toolkit.errors import FormatError, TableError, UsageError
 from fire_toolkit.formats.runs.axis_ids import needed_ids
@@ -32,7 +33,8 @@ def run_from_matrix(
     """Return a matrix of scores as a Run: what `add-run` makes of the same matrix in a file.
 
     Args:
-        sims: queries × docs, the higher the better: an array, a tensor, nested lists.
+        sims: queries × docs, the higher the better: an array, a tensor, nested lists; a DataFrame whose
+            rows and columns are the ids, or are numbered from 0.
         query_ids: the ids of the rows, in their order; whole numbers become their digits.
         doc_ids: the ids of the columns, in their order.
         run_id: what the run is called.
@@ -46,7 +48,7 @@ def run_from_matrix(
         A Run by query id and rank; equal scores by doc id, descending.
 
     Raises:
-        FormatError: no matrix of numbers, or its shape does not fit the ids, or an id is given twice.
+        FormatError: no matrix of numbers, or its shape or labels do not fit the ids, or an id is given twice.
         TableError: an id is invalid, or the scores have anomalies that are not allowed (see `allow`).
         UsageError: `depth` is below 1, or `allow` names nothing known.
 
@@ -72,11 +74,27 @@ def run_from_matrix(
             f"run_from_matrix: sims is {shape}, but there are {len(queries):,} query ids and {len(docs):,} "
             f"doc ids; expected queries × docs{': give sims.T' if turned else ''}"
         )
+    _refuse_other_labels(sims, axes)
     request = Request(run_id=run_id, qrels=qrels, depth=depth, allow=parse_allowances(allow))
     try:
         return rank_queries(_WHERE, held("sims", values), axes, request, {}).run
     except TableError as error:
         raise TableError(str(error).replace("--allow ", "allow=")) from None
+
+
+def _refuse_other_labels(sims: Any, axes: Sequence[Sequence[str]]) -> None:
+    """Raise FormatError where a DataFrame names its rows or columns otherwise than the ids."""
+    if not isinstance(sims, pd.DataFrame):
+        return
+    for what, labels, ids in zip(("row", "column"), sims.axes, axes, strict=True):
+        if labels.equals(pd.RangeIndex(len(ids))):
+            continue
+        for place, (label, given) in enumerate(zip(labels, ids, strict=True)):
+            if str(label) != given:
+                raise FormatError(
+                    f"run_from_matrix: {what} {place} of sims is {str(label)!r}, but its id is {given!r}: "
+                    "give the ids in the order of sims, or sims.to_numpy() if its labels mean nothing"
+                )
 
 
 def _array(sims: Any) -> Array:

@@ -125,7 +125,8 @@ def _votes(judgments: Judgments) -> dict[tuple[str, str], dict[str, list[str]]]:
         place = pd.to_numeric(judgments[VOTE_ORDER], errors="coerce")
         ordered = judgments.iloc[place.argsort(kind="stable")]
     found: dict[tuple[str, str], dict[str, list[str]]] = {}
-    columns = [ordered[name].tolist() if name in ordered else None for name in _VOTES.values()]
+    known = {name for name in _VOTES.values() if name in ordered and (ordered[name] != "").any()}
+    columns = [ordered[name].tolist() if name in known else None for name in _VOTES.values()]
     for row, pair in enumerate(zip(ordered["query_id"], ordered["doc_id"], strict=True)):
         answers = found.setdefault(pair, {name: [] for name in _VOTES})
         for answer, column in zip(answers.values(), columns, strict=True):
