@@ -1,4 +1,4 @@
-"""A campaign with PostgreSQL behind Label Studio, with FIRE_LIVE_POSTGRES=1 only: it takes over a minute."""
+"""A campaign of several projects a queue with PostgreSQL behind Label Studio, where it is installed."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ def as_its_user(*command: str | Path) -> None:
 def database() -> Iterator[str]:
     """The URL of an empty database of a PostgreSQL of our own, on the loopback."""
     place = programs()
-    if os.environ.get("FIRE_LIVE_POSTGRES") != "1":
-        pytest.skip("takes over a minute: set FIRE_LIVE_POSTGRES=1")
     if place is None:
         pytest.skip("no PostgreSQL: apt-get install postgresql")
     root = Path(tempfile.mkdtemp(prefix="fire-postgres-"))
@@ -84,9 +82,15 @@ def test_a_campaign_on_postgresql(
         assert not list(server.folder.rglob("*.sqlite3"))
         http = server.as_annotator("ANN")
         site.make_tasks(20, overlap=0.0)
-        assert site.counts("push", "--check-media", "0", "--annotator", "ANN")["added"] == 20
+        several = ("--tasks-per-project", "12")
+        assert site.counts("push", "--check-media", "0", "--annotator", "ANN", *several)["added"] == 20
         assert site.counts("push", "--check-media", "0")["added"] == 0
-        project = site.projects()["1/ANN"]
+        parts = site.projects()
+        assert {name: len(_tasks(http, number)) for name, number in parts.items()} == {
+            "1/ANN": 12,
+            "1/ANN/2": 8,
+        }
+        project = parts["1/ANN"]
         tasks = sorted(task["id"] for task in _tasks(http, project))
         made = [answer(http, task, project, "relevant") for task in tasks[:5]]
         assert site.counts("pull")["new"] == 5
@@ -96,13 +100,14 @@ def test_a_campaign_on_postgresql(
         http.patch(f"/api/annotations/{made[0]['id']}/", json={"lead_time": 9.0}).raise_for_status()
         http.delete(f"/api/annotations/{made[1]['id']}/").raise_for_status()
         answer(http, tasks[5], project, None)
+        answer(http, _tasks(http, parts["1/ANN/2"])[0]["id"], parts["1/ANN/2"], "relevant")
         counts = site.counts("pull")
-        assert [counts[key] for key in ("new", "edited", "deleted")] == [1, 1, 1]
+        assert [counts[key] for key in ("new", "edited", "deleted")] == [2, 1, 1]
         with server.as_admin() as admin:
             admin.delete(f"/api/tasks/{tasks[2]}/").raise_for_status()
         assert site.counts("pull", "--full")["deleted"] == 1
         assert json.loads(site.run("doctor", "--format", "json").stdout)
-        assert len(read_ledger(tmp_path / "ledger")) == 9
+        assert len(read_ledger(tmp_path / "ledger")) == 10
     finally:
         server.opened.close()
         stop_server(server.folder)
