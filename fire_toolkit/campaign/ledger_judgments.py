@@ -52,7 +52,7 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
     latest = latest_answers(ledger)
     answers = classify_answers(latest, rounds)
     reason = _reasons(answers)
-    result = judgments_from_batches([read_votes(answers[reason == ""])], guideline=guideline)
+    result = judgments_from_batches([votes_of(answers[reason == ""])], guideline=guideline)
     dropped = [
         result.dropped,
         _dropped(_earlier_versions(ledger, latest), EDITED),
@@ -150,7 +150,7 @@ def _answers(rows: pd.DataFrame) -> Iterator[Answer]:
         yield answer._replace(annotator_id=name)
 
 
-def read_votes(rows: pd.DataFrame) -> Batch:
+def votes_of(rows: pd.DataFrame) -> Batch:
     """Return the answers with round and kind (`classify_answers`), each in the place of its row.
 
     The ledger's key makes them unique across servers.
