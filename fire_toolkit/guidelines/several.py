@@ -23,7 +23,8 @@ IN_PLACE_OF_KEYS = (
 )
 _SEVERAL = (
     "Answer every caption: each answer has its key beside it. Then submit with Ctrl+Enter; where it is set "
-    "up, the space bar submits too. A page with an unanswered caption is not sent."
+    "up, the space bar submits too. A page with an unanswered caption is not sent: a warning stands over the "
+    "item, and what is missing is framed. Escape closes the warning; keys answer meanwhile too."
 )
 _MISSING = (
     "Nothing is shown, or only a wheel turns? Do not answer: skip the page with Ctrl+Space (on a Mac "
@@ -54,7 +55,12 @@ _STYLE = """
     .judge .row label.ant-radio-wrapper-checked, .judge .row label.ant-checkbox-wrapper-checked { background: #1d5fc4; border-color: #1d5fc4; color: #fff; }
     .judge .row label.ant-radio-wrapper-checked *, .judge .row label.ant-checkbox-wrapper-checked * { color: #fff; }
     @media (max-width: 900px) { .judge .row .text { flex-basis: 100%; } .judge .row label, .judge .row .flags label { padding: 3px 2px; font-size: 12px; } }
-    @media (max-width: 700px) { .judge { display: block; height: auto; } .judge .item { height: 34vh; } }
+    .ant-modal-root:has(.ant-modal-confirm-warning) .ant-modal-mask { display: none; }
+    .ant-modal-wrap:has(.ant-modal-confirm-warning) { pointer-events: none; }
+    .ant-modal-wrap .ant-modal-confirm-warning { position: fixed; top: 52px; left: 8px; width: min(420px, 35vw) !important; margin: 0; pointer-events: auto; }
+    .ant-modal-confirm-warning .ant-modal-body { padding: 16px; }
+    body:has(.ant-modal-confirm-warning) .judge .row:has(.ant-radio-wrapper):not(:has(.ant-radio-wrapper-checked)) { outline: 4px dashed #c62828; outline-offset: -4px; }
+    @media (max-width: 700px) { .judge { display: block; height: auto; } .judge .item { height: 34vh; } .ant-modal-wrap .ant-modal-confirm-warning { width: calc(100vw - 16px) !important; } .lsf-menu-header__context, .lsf-menu-header__hotkeys, .lsf-bottombar__group:not(:has(.lsf-controls)) { display: none !important; } }
   """  # noqa: E501
 
 
@@ -123,7 +129,7 @@ def _row(page: LabelConfig) -> ET.Element:
         choice="single-radio",
         showInline="true",
         required="true",
-        requiredMessage="Answer every caption",
+        requiredMessage="Not sent: a caption is unanswered. Escape closes this.",
         value=f"{value}.{ANSWERS}",
     )
     if FLAGS in page.choices:

@@ -20,7 +20,8 @@ from test_live_campaign import RUN, Site, _tasks, choice, site  # noqa: F401
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.media.server import MediaServer
 
-SIZES = ((1366, 625), (1024, 768), (800, 600))
+BAR = f'let bar = document.querySelector("{SUBMIT}").getBoundingClientRect();'
+SIZES = ((1366, 625), (1024, 768), (800, 600), (390, 844))
 LABELS = ("relevant", "irrelevant", "ambiguous")
 N_EACH = 12  # captions of each of two clips: pages of six
 ROWS = "return [...document.querySelectorAll('.judge .row .text')].map(e => e.innerText)"
@@ -87,11 +88,17 @@ ESCAPE = "\ue00c"
 OK = "[...document.querySelectorAll('button')].find(e => e.innerText.trim() == 'OK' && e.offsetParent)"
 
 
-def close_warning(browser: Browser) -> None:
-    """Close Label Studio's warning by its button."""
-    browser.wait_for("the warning", lambda: browser.run(f"return !!{OK}"))
-    browser.run(f"{OK}.click()")
-    browser.wait_for("no warning", lambda: not browser.run(f"return !!{OK}"))
+def is_warned(browser: Browser) -> bool:
+    return bool(browser.run(f"return !!{OK}"))
+
+
+def framed(browser: Browser) -> list[str]:
+    """Return the captions that the warning frames as unanswered."""
+    script = (
+        "return [...document.querySelectorAll('.judge .row')].filter(e => e.querySelector('input')"
+        " && getComputedStyle(e).outlineStyle == 'dashed').map(e => e.querySelector('.text').innerText)"
+    )
+    return ["".join(str(words).split()) for words in browser.run(script)]
 
 
 def stored(server: LiveServer, project: int) -> dict[str, str]:
@@ -145,12 +152,18 @@ def test_ten_captions_are_answered_by_keys_and_all_three_records_agree(
                     browser.resize(width, height)
                     all_seen = width > 1000
                     browser.wait_for(f"seen in {width} × {height}", lambda a=all_seen: browser.run(SEEN, a))
+                    assert browser.run(f"{BAR} return bar.left >= 0 && bar.right <= innerWidth"), width
                     browser.screenshot(artefacts / f"several-{width}.png")
                 browser.resize(1366, 625)
             for place, caption in enumerate(captions):
                 if number == 1 and place == len(captions) - 1:  # one is missing: nothing is sent
                     browser.press(SPACE)
-                    close_warning(browser)
+                    browser.wait_for("the warning", lambda: is_warned(browser))
+                    assert framed(browser) == ["".join(caption["text"].split())]
+                    assert browser.run(SEEN, True)
+                    browser.screenshot(artefacts / "several-warned.png")
+                    browser.press(ESCAPE)
+                    browser.wait_for("no warning", lambda: not is_warned(browser))
                     assert len(stored(server, project)) == len(given) - place
                 label = LABELS[(number + place) % 3]
                 press_answer(browser, caption, label)
