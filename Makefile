@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Each process begins with a run of neighbours, which share what their file makes once, and then helps the others.
+PYTEST := $(BIN)/pytest -n auto --dist worksteal
 DEMO ?= fire-demo
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
@@ -24,17 +26,18 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -n auto -m "not slow"
+	$(PYTEST) -m "not slow"
 
 # The stages and formats alone: no commands, processes, servers, compiled loops or made worlds.
 LONG := cli demo elsewhere engines kernels labelstudio live machines media pages plugins walks \
-  test_fuzz.py test_rules_on_the_demo.py test_sample_pool.py test_systems.py
+  formats/test_every_reader.py formats/test_hdf5.py formats/test_hostile_files.py test_fuzz.py \
+  test_rules_on_the_demo.py test_sample_pool.py test_systems.py
 quick: lint types
-	$(BIN)/pytest -n auto -m "not slow" tests $(addprefix --ignore=tests/,$(LONG))
+	$(PYTEST) -m "not slow" tests $(addprefix --ignore=tests/,$(LONG))
 
 # Killed processes, damaged files, and every property by all of its random cases.
 thorough: $(VENV)/.dev
-	FIRE_THOROUGH=1 $(BIN)/pytest -n auto -m "slow or hypothesis"
+	FIRE_THOROUGH=1 $(PYTEST) -m "slow or hypothesis"
 
 # The wheel in an empty environment, away from the checkout: the demo must run from it alone.
 wheel: $(VENV)/.dev

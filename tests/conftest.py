@@ -2,7 +2,9 @@
 
 import gc
 import os
+import ssl
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,22 @@ settings.load_profile("fire")
 collect_ignore = ["loaders.py"]  # runs in an environment of its own: `make loaders`
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("FIRE_TOOLKIT_DATA", ROOT.parent / "shared" / "data"))
+MEMORY = Path("/dev/shm")
+
+
+def is_place_for_files(folder: Path) -> bool:
+    """Whether files of tests fit there (half a gigabyte) and programs among them may run."""
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        return False
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize > 4 << 30 and not disk.f_flag & os.ST_NOEXEC
+
+
+# To read the certificates takes 20 ms, for each client anew, and the servers of tests need none.
+ssl.create_default_context = cache(ssl.create_default_context)  # type: ignore[assignment]
+# Every stage waits until its files are on the disk, thousands of times in all; in memory that takes no time.
+if is_place_for_files(MEMORY):
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -237,6 +237,7 @@ def browser(
         base_url=connection.url,
         transport=transport,
         timeout=timeout_s,
+        verify=_trusted(trust_env=not connection.is_local),
         trust_env=not connection.is_local,
         event_hooks={"request": [note_request]},
     )

@@ -150,10 +150,15 @@ def _without_rows(columns: tuple[Column, ...]) -> pd.DataFrame:
 def _typed(column: Column, table: pd.DataFrame, problems: list[str], coded: dict[str, Coded]) -> Series:
     """Return a column with its dtype; where ids were coded on the way, their codes are kept in `coded`."""
     if column.name not in table.columns:
-        dtype = "str" if isinstance(column.default, str) else object
-        one = _of_kind(column, pd.Series([column.default], dtype=dtype), problems, {})
-        return one.take(np.zeros(len(table), dtype=np.int64)).reset_index(drop=True)
+        return pd.Series(_default(column).take(np.zeros(len(table), dtype=np.int64)))
     return _of_kind(column, table[column.name], problems, coded)
+
+
+@cache
+def _default(column: Column) -> Any:
+    """Return the value of an absent column as an array of one."""
+    dtype = "str" if isinstance(column.default, str) else object
+    return _of_kind(column, pd.Series([column.default], dtype=dtype), [], {}).array
 
 
 def _of_kind(column: Column, values: Series, problems: list[str], coded: dict[str, Coded]) -> Series:

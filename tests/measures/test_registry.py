@@ -74,7 +74,7 @@ def test_no_file_outside_measures_knows_one_by_name(monkeypatch: pytest.MonkeyPa
 @functools.cache
 def names_a_measure(word: str) -> bool:
     """Whether a text is a measure's name, or its beginning in an f-string (`C@`); letters alone are not."""
-    if len(word) < 2 or len(word) > 40:
+    if len(word) < 2 or len(word) > 40 or not word[0].isalpha() or " " in word.partition("(")[0]:
         return False
     try:
         parse_measure(word)

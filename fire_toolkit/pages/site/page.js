@@ -9,7 +9,6 @@ let ahead = [], awaited = new Set();
 
 const wait = ms => new Promise(done => setTimeout(done, ms));
 const note = text => { $("note").textContent = text; };
-const disable = (button, isOff) => button.setAttribute("aria-disabled", String(isOff));  // keeps the focus
 
 // A page without a server has `file.js` before this script, which answers in the server's place.
 const ask = (path, content) => typeof alone === "undefined" ? serve(path, content) : alone.ask(path, content);
@@ -34,18 +33,15 @@ async function serve(path, content) {
 // What is sent carries a key of its own, so that a request that is sent twice counts once.
 const once = content => ({...content, key: crypto.randomUUID()});
 
-// words: what was done, for a screen reader; it is said with what comes next.
-async function act(path, content, words) {
+async function act(path, content) {
   if (busy) return;
   busy = true;
   document.body.dataset.busy = "1";
   try {
-    const next = await ask(path, once(content)).catch(error => {
+    show(await ask(path, once(content)).catch(error => {
       if (error.status !== 404 && error.status !== 409) throw error;
-      words = "";
       return ask("state");  // something else is asked by now: another tab, or the task went to somebody else
-    });
-    show(next, words);
+    }));
   } catch (error) {
     tell(error.message);
   } finally {
@@ -54,31 +50,25 @@ async function act(path, content, words) {
   }
 }
 
-// Shows the work or the words, with the focus in it if it was in the other; what is said is heard there.
-function turnTo(id, said) {
-  const other = $(id === "work" ? "words" : "work"), hasFocus = other.contains(document.activeElement);
-  other.hidden = true;
-  $(id).hidden = false;
-  if (hasFocus) $(id).focus();
-  $("said").textContent = said;
-}
-
 function tell(text, mayAgree) {
+  $("work").hidden = true;
+  $("words").hidden = false;
   $("text").textContent = text;
-  turnTo("words", text);
   $("agree").hidden = !mayAgree;
   $("send").hidden = mayAgree || !state || typeof alone === "undefined";
   $("video").removeAttribute("src");
   document.body.dataset.page = "";
 }
 
-function show(next, words) {
+function show(next) {
   const before = state && state.page;
   state = next;
   document.title = state.title;
   if (state.consent !== null) return tell(state.consent, true);
   if (state.waits) return tell(state.waits);
   if (!state.page) return tell(`All done: ${state.done} of ${state.total}. Thank you. ${state.farewell}`);
+  $("words").hidden = true;
+  $("work").hidden = false;
   const page = state.page, several = page.captions.length > 1;
   row = page.captions.findIndex(caption => caption.label === null);
   $("caption").hidden = several;
@@ -87,18 +77,13 @@ function show(next, words) {
   $("rows").hidden = !several;
   $("stage").className = several ? "several" : "";
   $("rows").replaceChildren(...(several ? page.captions.map(shownRow) : []));
-  const place = several ? `Caption ${row + 1} of ${page.captions.length}: ` : "";
-  turnTo("work", `${words ? `${words}. ` : ""}${state.done} of ${state.total} judged. ${place}${page.captions[row].text}`);
   keepNowSeen();
   $("question").textContent = state.question;
   buttons("answers", state.labels, label => answer(label.name));
   buttons("flags", state.flags, flag => toggle(flag.name));
-  for (const button of document.querySelectorAll("#flags button")) button.setAttribute("aria-pressed", "false");
   $("comment").value = "";
-  disable($("undo"), !state.can_undo);
+  $("undo").disabled = !state.can_undo;
   $("count").textContent = `${state.done} of ${state.total}`;
-  for (const [name, value] of [["min", 0], ["max", state.total], ["now", state.done], ["text", $("count").textContent]])
-    $("count").setAttribute(`aria-value${name}`, value);
   since = performance.now();
   if (before && before.id === page.id && before.media === page.media && ready) return mark();
   load(page);
@@ -107,8 +92,6 @@ function show(next, words) {
 function keepNowSeen() {
   const now = document.querySelector("#rows .now");
   if (now) now.scrollIntoView({block: "nearest"});
-  for (const part of [$("caption"), $("rows")])
-    part.tabIndex = part.scrollHeight > part.clientHeight ? 0 : -1;  // what scrolls is scrolled by keys too
 }
 addEventListener("resize", keepNowSeen);
 
@@ -124,9 +107,6 @@ function shownRow(caption, place) {
 }
 
 function buttons(id, entries, press) {
-  const made = JSON.stringify(entries);
-  if ($(id).dataset.made === made) return;  // a button that stays keeps the focus
-  $(id).dataset.made = made;
   $(id).replaceChildren(...entries.map(entry => {
     const button = document.createElement("button"), key = document.createElement("kbd");
     button.type = "button";
@@ -134,10 +114,8 @@ function buttons(id, entries, press) {
     button.title = entry.words;
     key.textContent = entry.key;
     button.append(entry.name + " ", key);
-    button.onclick = event => {
-      if (event.detail) button.blur();  // of a mouse: the space bar is for the clip again
-      press(entry);
-    };
+    if (id === "flags") button.setAttribute("aria-pressed", "false");
+    button.onclick = () => { button.blur(); press(entry); };
     return button;
   }));
 }
@@ -196,8 +174,8 @@ function missing() {
 }
 
 function mark() {
-  for (const button of document.querySelectorAll("#answers button, #flags button")) disable(button, !ready);
-  disable($("report"), ready);
+  for (const button of document.querySelectorAll("#answers button, #flags button")) button.disabled = !ready;
+  $("report").disabled = ready;
   document.body.dataset.page = state && state.page ? state.page.captions[row].task : "";
   document.body.dataset.ready = ready ? "1" : "";
 }
@@ -218,8 +196,6 @@ $("video").onloadeddata = () => {
   keepPart();
 };
 $("video").ontimeupdate = keepPart;
-for (const name of ["play", "pause"])
-  $("video").addEventListener(name, () => $("pause").setAttribute("aria-pressed", String(name === "pause")));
 $("video").onerror = () => { if (state && state.page && $("video").hasAttribute("src")) missing(); };
 for (const image of [$("image"), $("reference")]) {
   image.onload = () => isShown(image.id);
@@ -244,36 +220,27 @@ function content(label) {
 function answer(label) {
   const isFirst = state.page.captions.every(caption => caption.label === null);
   if (!ready || (isFirst && performance.now() - shownAt < GUARD_MS)) return;
-  act("answer", content(label), label);
+  act("answer", content(label));
 }
 
-function report() { if (state && state.page && !ready) act("answer", {...content(""), flags: []}, "reported"); }
-function undo() { if (state && state.can_undo) act("undo", {}, "taken back"); }
+function report() { if (state && state.page && !ready) act("answer", {...content(""), flags: []}); }
+function undo() { if (state && state.can_undo) act("undo", {}); }
 
 function help() {
   const frame = $("instructions");
-  if (typeof alone === "undefined") frame.src = frame.src || "instructions";
-  else frame.srcdoc = frame.srcdoc || alone.instructions;
+  if (typeof alone !== "undefined") frame.srcdoc = alone.instructions;
+  else if (!frame.src) frame.src = "instructions";
   frame.hidden = !frame.hidden;
   $("help").setAttribute("aria-expanded", String(!frame.hidden));
 }
-
-// The focus may be in the instructions; their keys come here.
-$("instructions").onload = () => $("instructions").contentWindow.onkeydown = event => {
-  if (event.key !== "i" && event.key !== "Escape") return;
-  help();
-  $("help").focus();
-};
 
 function pause() { if ($("video").paused) $("video").play().catch(() => {}); else $("video").pause(); }
 
 function save() { if (typeof alone !== "undefined") alone.save(); }
 
-const OWN = {" ": pause, "0": report, Backspace: undo, i: help, c: () => $("comment").focus(), s: save,
-  Escape: () => { if (!$("instructions").hidden) help(); }};
+const OWN = {" ": pause, "0": report, Backspace: undo, i: help, c: () => $("comment").focus(), s: save};
 
 addEventListener("keydown", event => {
-  if (event.repeat && event.key === "Enter" && event.target instanceof HTMLButtonElement) event.preventDefault();
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.target === $("comment")) {
     if (event.key === "Enter" || event.key === "Escape") $("comment").blur();
