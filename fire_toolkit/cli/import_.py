@@ -124,7 +124,10 @@ def _hint_at_foreign(paths: Sequence[Path], rules: Guideline) -> Iterator[None]:
         labels = [label.name for label in rules.labels]
         if path and (words := how_to_read(read_text(path), str(path), labels)):
             raise FormatError(f"{path}: {words}") from None
-        if path and ": not JSON" in str(error) and (words := how_to_read_table(path)):
+        words = how_to_read_table(path) if path else ""
+        if words and not words.startswith("a table"):
+            raise FormatError(f"{path}: is this {words}") from None
+        if words and ": not JSON" in str(error):
             raise FormatError(f"{error}. Or is it {words}") from None
         raise
 

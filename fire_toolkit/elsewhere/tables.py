@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.elsewhere.found import AMONG_RESPONSES, BY_FILE, BY_FOLDER, SKIP, Found, FoundFile
+from fire_toolkit.elsewhere.records import list_of_responses, records_of, says_status, unfolded
 from fire_toolkit.elsewhere.tools import COUNTS, NOT_YET, SKIPS, Tool, own_roles, tool_of
 from fire_toolkit.elsewhere.values import (
     columns_of,
@@ -20,9 +22,7 @@ from fire_toolkit.elsewhere.values import (
     value_finder,
 )
 from fire_toolkit.errors import FireError, FormatError
-from fire_toolkit.files import read_text
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables.checks import is_id
 
 ROLES = ("annotator", "query", "doc", "pair", "label", "time", "seconds", "status", "round", "comment")
@@ -58,51 +58,47 @@ def read_elsewhere_table(
         FormatError: no such table; a role without a column; a row with a bad id, time, number or status, with
             its number (the first below the header is 1).
     """
-    names, records = _records(path)
+    names, records = records_of(path)
     tool = tool_of(names)
     roles = own_roles(tool, names, columns)
     roles = {role: name for role, name in roles.items() if name != SKIP}
-    find = _finders(path, roles, names)
+    within = list_of_responses(roles, records, names)
+    if within and "status" not in columns and says_status(records, within):
+        roles["status"] = f"{within}.status"
+    options = _option_columns(tool, roles, names)
+    find = _finders(path, roles, names, options)
     if "annotator" not in find and _are_responses(find["label"], records):
         roles["annotator"] = AMONG_RESPONSES
     _check_roles(path, tool, roles, names)
     left_out: Counter[str] = Counter()
-    rows = _Rows(find, roles, split, path, left_out, kept)
-    answers = [
-        answer for number, record in enumerate(records, start=1) for answer in rows.read(record, number)
-    ]
+    rows = _Rows(find, roles, split, path, left_out, kept, tool)
+    answers = [answer for n, row in unfolded(records, within) for answer in rows.read(row, n)]
     used = {column for name in roles.values() for column in columns_of(name, names)}
+    used |= {*options, tool.rejected, tool.origin}
     unread = [name for name in names if name not in used]
     unknown = [words for role, words in _UNKNOWN.items() if role not in roles]
     return FoundFile(
-        str(path), tool.name, roles, len(records), answers, left_out, unread, unknown, rows.notes(tool)
+        str(path), tool.name, roles, len(records), answers, left_out, unread, unknown, rows.notes()
     )
 
 
 def _stem(path: Path) -> str:
-    return path.name.split(".", 1)[0]
+    """Return a file's name without its kind; what else stands behind a dot is part of it (ann.lee.jsonl)."""
+    return re.sub(r"(?:\.(?:jsonl?|csv|tsv|txt|gz))+$", "", path.name, flags=re.IGNORECASE)
 
 
-def _records(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the columns of a file in their order, and its rows."""
-    text = read_text(path)
-    start = text.lstrip()[:1]
-    if start not in ("[", "{"):
-        table = read_delimited(path)
-        names = [str(name) for name in table.columns]
-        return names, [dict(zip(names, row, strict=True)) for row in table.itertuples(index=False)]
-    if start == "[":
-        records = parse_json(text, str(path), as_written=True)
-    else:
-        lines = enumerate(text.split("\n"), start=1)
-        records = [parse_json(line, str(path), line=n, as_written=True) for n, line in lines if line.strip()]
-    bad = next((n for n, record in enumerate(records, start=1) if not isinstance(record, dict)), 0)
-    if bad or not records:
-        raise FormatError(f"{path}: {f'entry {bad} is no object' if bad else 'no rows'}; expected one a row")
-    return list(dict.fromkeys(name for record in records for name in record)), records
+def _option_columns(tool: Tool, roles: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    """Return Potato's columns with one option each where the label has a column of its own too.
+
+    That one holds something only where the others say several things.
+    """
+    label = roles.get("label", "")
+    return columns_of(label, [*{*names} - {label}]) if tool.name == "Potato" and label in names else []
 
 
-def _finders(path: Path, roles: Mapping[str, str], names: Sequence[str]) -> dict[str, _Finder]:
+def _finders(
+    path: Path, roles: Mapping[str, str], names: Sequence[str], options: Sequence[str]
+) -> dict[str, _Finder]:
     found: dict[str, _Finder] = {}
     for role, name in roles.items():
         if role == "annotator" and name in _OF_THE_FILE:
@@ -112,8 +108,13 @@ def _finders(path: Path, roles: Mapping[str, str], names: Sequence[str]) -> dict
         finder = value_finder(name, names)
         if finder is None:
             raise FormatError(f"{path}: no column {name} ({role}); found {_some(names)}")
-        found[role] = finder
+        other = value_finder(name, options) if role == "label" and options else None
+        found[role] = _first_of(finder, other) if other else finder
     return found if "label" in found else {**found, "label": lambda record: None}
+
+
+def _first_of(finder: _Finder, other: _Finder) -> _Finder:
+    return lambda record: finder(record) or other(record)
 
 
 def _always(value: str) -> _Finder:
@@ -155,9 +156,10 @@ class _Rows:
         path: Path,
         left_out: Counter[str],
         kept: Collection[str] | None,
+        tool: Tool,
     ) -> None:
         self._find, self._roles, self._split, self._path = find, roles, split, path
-        self._left_out, self._kept = left_out, kept
+        self._left_out, self._kept, self._tool = left_out, kept, tool
         self._n_without_zone = self._n_without_status = self._n_sessions = 0
 
     def read(self, record: Record, number: int) -> Iterator[Found]:
@@ -189,9 +191,12 @@ class _Rows:
 
     def _answer(self, record: Record, response: _Response, number: int) -> Found | None:
         worker, status = text_of_value(response.worker), text_of_value(response.status)
+        if text_of_value(record.get(self._tool.rejected)):
+            status = "Rejected"  # reviewed in the file, and perhaps not on the platform yet
         why = self._why(status)
         texts = texts_of(response.value)
-        reason = self._no_answer(worker, status, bool(texts or why))
+        is_machine = _is_of_machine(record.get(self._tool.origin))
+        reason = "by a machine" if is_machine else self._no_answer(worker, status, bool(texts or why))
         if reason:
             self._left_out[reason] += 1
             return None
@@ -267,17 +272,17 @@ class _Rows:
             raise FormatError(f"round is {text!r}, expected a whole number from 1")
         return int(text or 1)
 
-    def notes(self, tool: Tool) -> list[str]:
+    def notes(self) -> list[str]:
         """Return sentences on what was found in all rows."""
-        notes = [tool.note] if tool.note else []
+        notes = [self._tool.note] if self._tool.note else []
         if self._n_without_zone:
             notes.append(f"{self._n_without_zone:,} times do not say their zone; they count as UTC")
         if self._n_without_status:
             notes.append(
                 f"{self._n_without_status:,} responses do not say whether they were submitted, drafts or "
-                "discarded, and all count; export with flatten=True, which says it"
+                "discarded, and all count; records.to_list(flatten=True) says it"
             )
-        if tool.name == "Prodigy" and self._n_sessions:
+        if self._tool.name == "Prodigy" and self._n_sessions:
             notes.append(
                 f"{self._n_sessions:,} answers are of sessions without a name, so by nobody knows whom; each "
                 "session counts as a person"
@@ -295,6 +300,11 @@ def _are_responses(find: _Finder, records: Sequence[Record]) -> bool:
         if value:
             return _are_of_people(value)
     return False
+
+
+def _is_of_machine(origin: Any) -> bool:
+    kind = origin.get("kind") if isinstance(origin, dict) else origin
+    return text_of_value(kind).lower() not in ("", "human")
 
 
 def _are_of_people(value: Any) -> bool:
@@ -326,9 +336,12 @@ def read_submissions(path: Path) -> set[str]:
 
 
 def how_to_read_table(path: Path) -> str:
-    """Return what a table of another tool is, and what to type to read it; empty if it is no table."""
+    """Return what a table of another tool is, and what to type to read it; empty if it is no table.
+
+    It begins with the name of the tool, or with `a table`.
+    """
     try:
-        names, _ = _records(path)
+        names, _ = records_of(path)
     except FormatError:
         return ""
     tool = tool_of(names)

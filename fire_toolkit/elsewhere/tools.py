@@ -14,11 +14,13 @@ COUNTS = (
     "accepted",
     "completed",
     "awaiting review",
+    "partially approved",
     "awaiting_review",
 )
 SKIPS = {
     **dict.fromkeys(("ignore", "ignored", "discarded", "skipped", "cancelled", "reject"), "skipped"),
-    **dict.fromkeys(("rejected", "returned", "timed-out", "timed out", "timed_out"), "left out"),
+    **dict.fromkeys(("rejected", "returned", "screened out"), "left out"),
+    **dict.fromkeys(("timed-out", "timed out", "timed_out"), "left out"),
 }
 NOT_YET = ("draft", "pending", "active", "reserved")
 
@@ -27,7 +29,9 @@ NOT_YET = ("draft", "pending", "active", "reserved")
 class Tool:
     """A tool: the columns by which its tables are known, and which of them is what.
 
-    any_of: roles that the first of several columns has; labels: what its own words mean; note: what it loses.
+    roles: role → columns of which the first that is there has it; labels: what its own words mean; note: what
+    it loses; rejected: the column in which a reviewer writes why work is rejected; origin: the one that says
+    whether a person answered, or a machine.
     """
 
     name: str
@@ -35,6 +39,8 @@ class Tool:
     roles: Mapping[str, tuple[str, ...]]
     labels: Mapping[str, str] = field(default_factory=dict)
     note: str = ""
+    rejected: str = ""
+    origin: str = ""
 
 
 TOOLS = (
@@ -47,6 +53,7 @@ TOOLS = (
             "seconds": ("WorkTimeInSeconds",),
             "status": ("AssignmentStatus",),
         },
+        rejected="Reject",
     ),
     Tool(
         "Prodigy",
@@ -61,7 +68,7 @@ TOOLS = (
     ),
     Tool("Argilla", ("_server_id",), {}),
     Tool("Potato", ("instance_id", "user"), {"annotator": ("user",)}),
-    Tool("Potato", ("instance_id", "user_id"), {"annotator": ("user_id",)}),
+    Tool("Potato", ("instance_id", "user_id"), {"annotator": ("user_id",)}, origin="annotator_origin"),
     Tool("Potato", ("displayed_text", "label_annotations"), {}),
     Tool("doccano", ("id", "label", "Comments"), {"label": ("label",)}),
     Tool(

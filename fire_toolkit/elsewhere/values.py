@@ -83,6 +83,8 @@ def texts_of(value: Any) -> tuple[str, ...]:
         >>> texts_of(" Yes "), texts_of(["a", "b"]), texts_of({"Yes": "true", "No": "false"}), texts_of("")
         (('Yes',), ('a', 'b'), ('Yes',), ())
     """
+    if isinstance(value, dict) and list(value) == ["choices"]:
+        value = value["choices"]  # Label Studio's JSON_MIN, where several were chosen
     if isinstance(value, dict):
         return tuple(str(key) for key, chosen in value.items() if _is_chosen(chosen))
     if isinstance(value, list):

@@ -40,12 +40,6 @@ MTURK = [
     "Approve",
     "Reject",
 ]
-OF_MTURK = [
-    *("HITId", "HITTypeId", "Title", "Reward", "CreationTime", "MaxAssignments", "AssignmentId", "WorkerId"),
-    *("AssignmentStatus", "AcceptTime", "SubmitTime", "AutoApprovalTime", "ApprovalTime", "RejectionTime"),
-    *("RequesterFeedback", "WorkTimeInSeconds", "LifetimeApprovalRate", "Input.caption_id", "Input.video_id"),
-    *("Answer.match", "Approve", "Reject"),
-]
 OF_MTURK = ("--columns", "query=Input.caption_id,doc=Input.video_id,label=Answer.match")
 
 

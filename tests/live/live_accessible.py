@@ -34,6 +34,7 @@ class Node(NamedTuple):
     name: str
     level: int
     focusable: bool
+    states: dict[str, Any]  # what else is told: pressed, disabled, expanded, live, valuetext …
 
 
 def nodes_of(browser: Browser) -> list[Node]:
@@ -47,7 +48,7 @@ def _node(each: dict[str, Any]) -> Node:
     facts = {fact["name"]: fact["value"].get("value") for fact in each.get("properties", [])}
     name = str(each.get("name", {}).get("value", "")).strip()
     role = str(each.get("role", {}).get("value", ""))
-    return Node(role, name, int(facts.get("level") or 0), bool(facts.get("focusable")))
+    return Node(role, name, int(facts.get("level") or 0), bool(facts.get("focusable")), facts)
 
 
 def nameless(browser: Browser) -> list[Node]:

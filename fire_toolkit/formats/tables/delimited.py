@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -29,7 +30,11 @@ _BROKEN = re.compile(rb"[\t-\r\x1c-\x1e]|\xc2\x85|\xe2\x80[\xa8\xa9]")
 
 
 def read_delimited(
-    path: str | Path, *, required: Sequence[str] = (), only: Collection[str] | None = None
+    path: str | Path,
+    *,
+    required: Sequence[str] = (),
+    only: Collection[str] | None = None,
+    numbers_repeats: bool = False,
 ) -> pd.DataFrame:
     """Return a CSV or TSV file as a frame of text; the header line decides how fields are separated.
 
@@ -37,29 +42,50 @@ def read_delimited(
         path: a file with a header line (`-`: standard input; gzip by content).
         required: columns that the header must name; others are kept.
         only: the columns to return if the file has them; by default all.
+        numbers_repeats: a name that several columns have is no error; they are `name (1)`, `name (2)` …
 
     Raises:
-        FormatError: no header, a name twice, a required column missing, a line with too few or too many
+        FormatError: no header, a name twice (but see `numbers_repeats`), a
+             required column missing, a line with too few or too many
             fields, or a quote that is not closed; names path and line.
     """
     raw = without_mark(read_bytes(path))
     table = well_formed_columns(raw, only)
     if table is not None and set(required) <= set(table.columns):
         return table
-    found = _read_carefully(text_of(raw, path), path, required)
+    found = _read_carefully(text_of(raw, path), path, required, numbers_repeats=numbers_repeats)
     return found if only is None else found[[name for name in found.columns if name in only]]
 
 
-def _read_carefully(text: str, path: str | Path, required: Sequence[str]) -> pd.DataFrame:
+def _read_carefully(
+    text: str, path: str | Path, required: Sequence[str], *, numbers_repeats: bool = False
+) -> pd.DataFrame:
     delimiter = delimiter_of(text.split("\n", 1)[0])
     rows = _rows(text, delimiter, path)
     header = [name.strip() for name in next(rows)[1]]
+    if numbers_repeats:
+        header = _numbered(header)
     check_header(header, required, path)
     parts = list(_columns(rows, header, path))
     names = enumerate(header)
     return pd.DataFrame(
         {name: pd.concat([part[n] for part in parts], ignore_index=True) for n, name in names}
     )
+
+
+def _numbered(header: Sequence[str]) -> list[str]:
+    """Return the names, each that stands several times with its number among its like.
+
+    Examples:
+        >>> _numbered(["who", "fits", "", "fits", ""])
+        ['who', 'fits (1)', '(1)', 'fits (2)', '(2)']
+    """
+    n_seen: Counter[str] = Counter()
+    totals, names = Counter(header), []
+    for name in header:
+        n_seen[name] += 1
+        names.append(f"{name} ({n_seen[name]})".strip() if totals[name] > 1 else name)
+    return names
 
 
 def _columns(

@@ -9,6 +9,7 @@ let ahead = [], awaited = new Set();
 
 const wait = ms => new Promise(done => setTimeout(done, ms));
 const note = text => { $("note").textContent = text; };
+const disable = (button, isOff) => button.setAttribute("aria-disabled", String(isOff));  // keeps the focus
 
 // A page without a server has `file.js` before this script, which answers in the server's place.
 const ask = (path, content) => typeof alone === "undefined" ? serve(path, content) : alone.ask(path, content);
@@ -33,15 +34,18 @@ async function serve(path, content) {
 // What is sent carries a key of its own, so that a request that is sent twice counts once.
 const once = content => ({...content, key: crypto.randomUUID()});
 
-async function act(path, content) {
+// words: what was done, for a screen reader; it is said with what comes next.
+async function act(path, content, words) {
   if (busy) return;
   busy = true;
   document.body.dataset.busy = "1";
   try {
-    show(await ask(path, once(content)).catch(error => {
+    const next = await ask(path, once(content)).catch(error => {
       if (error.status !== 404 && error.status !== 409) throw error;
+      words = "";
       return ask("state");  // something else is asked by now: another tab, or the task went to somebody else
-    }));
+    });
+    show(next, words);
   } catch (error) {
     tell(error.message);
   } finally {
@@ -50,25 +54,31 @@ async function act(path, content) {
   }
 }
 
+// Shows the work or the words, with the focus in it if it was in the other; what is said is heard there.
+function turnTo(id, said) {
+  const other = $(id === "work" ? "words" : "work"), hasFocus = other.contains(document.activeElement);
+  other.hidden = true;
+  $(id).hidden = false;
+  if (hasFocus) $(id).focus();
+  $("said").textContent = said;
+}
+
 function tell(text, mayAgree) {
-  $("work").hidden = true;
-  $("words").hidden = false;
   $("text").textContent = text;
+  turnTo("words", text);
   $("agree").hidden = !mayAgree;
   $("send").hidden = mayAgree || !state || typeof alone === "undefined";
   $("video").removeAttribute("src");
   document.body.dataset.page = "";
 }
 
-function show(next) {
+function show(next, words) {
   const before = state && state.page;
   state = next;
   document.title = state.title;
   if (state.consent !== null) return tell(state.consent, true);
   if (state.waits) return tell(state.waits);
   if (!state.page) return tell(`All done: ${state.done} of ${state.total}. Thank you. ${state.farewell}`);
-  $("words").hidden = true;
-  $("work").hidden = false;
   const page = state.page, several = page.captions.length > 1;
   row = page.captions.findIndex(caption => caption.label === null);
   $("caption").hidden = several;
@@ -77,13 +87,18 @@ function show(next) {
   $("rows").hidden = !several;
   $("stage").className = several ? "several" : "";
   $("rows").replaceChildren(...(several ? page.captions.map(shownRow) : []));
+  const place = several ? `Caption ${row + 1} of ${page.captions.length}: ` : "";
+  turnTo("work", `${words ? `${words}. ` : ""}${state.done} of ${state.total} judged. ${place}${page.captions[row].text}`);
   keepNowSeen();
   $("question").textContent = state.question;
   buttons("answers", state.labels, label => answer(label.name));
   buttons("flags", state.flags, flag => toggle(flag.name));
+  for (const button of document.querySelectorAll("#flags button")) button.setAttribute("aria-pressed", "false");
   $("comment").value = "";
-  $("undo").disabled = !state.can_undo;
+  disable($("undo"), !state.can_undo);
   $("count").textContent = `${state.done} of ${state.total}`;
+  for (const [name, value] of [["min", 0], ["max", state.total], ["now", state.done], ["text", $("count").textContent]])
+    $("count").setAttribute(`aria-value${name}`, value);
   since = performance.now();
   if (before && before.id === page.id && before.media === page.media && ready) return mark();
   load(page);
@@ -92,6 +107,8 @@ function show(next) {
 function keepNowSeen() {
   const now = document.querySelector("#rows .now");
   if (now) now.scrollIntoView({block: "nearest"});
+  for (const part of [$("caption"), $("rows")])
+    part.tabIndex = part.scrollHeight > part.clientHeight ? 0 : -1;  // what scrolls is scrolled by keys too
 }
 addEventListener("resize", keepNowSeen);
 
@@ -107,6 +124,9 @@ function shownRow(caption, place) {
 }
 
 function buttons(id, entries, press) {
+  const made = JSON.stringify(entries);
+  if ($(id).dataset.made === made) return;  // a button that stays keeps the focus
+  $(id).dataset.made = made;
   $(id).replaceChildren(...entries.map(entry => {
     const button = document.createElement("button"), key = document.createElement("kbd");
     button.type = "button";
@@ -114,8 +134,10 @@ function buttons(id, entries, press) {
     button.title = entry.words;
     key.textContent = entry.key;
     button.append(entry.name + " ", key);
-    if (id === "flags") button.setAttribute("aria-pressed", "false");
-    button.onclick = () => { button.blur(); press(entry); };
+    button.onclick = event => {
+      if (event.detail) button.blur();  // of a mouse: the space bar is for the clip again
+      press(entry);
+    };
     return button;
   }));
 }
@@ -174,8 +196,8 @@ function missing() {
 }
 
 function mark() {
-  for (const button of document.querySelectorAll("#answers button, #flags button")) button.disabled = !ready;
-  $("report").disabled = ready;
+  for (const button of document.querySelectorAll("#answers button, #flags button")) disable(button, !ready);
+  disable($("report"), ready);
   document.body.dataset.page = state && state.page ? state.page.captions[row].task : "";
   document.body.dataset.ready = ready ? "1" : "";
 }
@@ -196,6 +218,8 @@ $("video").onloadeddata = () => {
   keepPart();
 };
 $("video").ontimeupdate = keepPart;
+for (const name of ["play", "pause"])
+  $("video").addEventListener(name, () => $("pause").setAttribute("aria-pressed", String(name === "pause")));
 $("video").onerror = () => { if (state && state.page && $("video").hasAttribute("src")) missing(); };
 for (const image of [$("image"), $("reference")]) {
   image.onload = () => isShown(image.id);
@@ -220,27 +244,36 @@ function content(label) {
 function answer(label) {
   const isFirst = state.page.captions.every(caption => caption.label === null);
   if (!ready || (isFirst && performance.now() - shownAt < GUARD_MS)) return;
-  act("answer", content(label));
+  act("answer", content(label), label);
 }
 
-function report() { if (state && state.page && !ready) act("answer", {...content(""), flags: []}); }
-function undo() { if (state && state.can_undo) act("undo", {}); }
+function report() { if (state && state.page && !ready) act("answer", {...content(""), flags: []}, "reported"); }
+function undo() { if (state && state.can_undo) act("undo", {}, "taken back"); }
 
 function help() {
   const frame = $("instructions");
-  if (typeof alone !== "undefined") frame.srcdoc = alone.instructions;
-  else if (!frame.src) frame.src = "instructions";
+  if (typeof alone === "undefined") frame.src = frame.src || "instructions";
+  else frame.srcdoc = frame.srcdoc || alone.instructions;
   frame.hidden = !frame.hidden;
   $("help").setAttribute("aria-expanded", String(!frame.hidden));
 }
+
+// The focus may be in the instructions; their keys come here.
+$("instructions").onload = () => $("instructions").contentWindow.onkeydown = event => {
+  if (event.key !== "i" && event.key !== "Escape") return;
+  help();
+  $("help").focus();
+};
 
 function pause() { if ($("video").paused) $("video").play().catch(() => {}); else $("video").pause(); }
 
 function save() { if (typeof alone !== "undefined") alone.save(); }
 
-const OWN = {" ": pause, "0": report, Backspace: undo, i: help, c: () => $("comment").focus(), s: save};
+const OWN = {" ": pause, "0": report, Backspace: undo, i: help, c: () => $("comment").focus(), s: save,
+  Escape: () => { if (!$("instructions").hidden) help(); }};
 
 addEventListener("keydown", event => {
+  if (event.repeat && event.key === "Enter" && event.target instanceof HTMLButtonElement) event.preventDefault();
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (event.target === $("comment")) {
     if (event.key === "Enter" || event.key === "Escape") $("comment").blur();

@@ -1,0 +1,295 @@
+"""Our own page without eyes or a mouse: names, states, what is said; Tab and Enter; touch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live_accessible import TAB, Node, check_accessible, nodes_of
+from live_browser import ENTER, SPACE, Browser, open_browser
+from page_site import HOSTILE, N_PAIRS, run, serving
+from test_live_page import answers, is_ready, shown
+
+SHIFT, DOWN = "\ue008", "\ue015"
+ANSWERS = ["relevant 1", "irrelevant 2", "ambiguous 3"]
+DONE = "return document.getElementById('work').hidden"
+FOCUS = "return document.activeElement.innerText || document.activeElement.id"
+
+Opened = Callable[..., AbstractContextManager[Browser]]
+
+
+@pytest.fixture(params=["served", "written"])
+def opened(request: pytest.FixtureRequest, page_root: Path, tmp_path: Path) -> Opened:
+    """Opens A01's page at its consent, from a server or from a file, with so many captions at most."""
+
+    @contextmanager
+    def open_page(captions: int = 1) -> Iterator[Browser]:
+        number = ("--captions", str(captions))
+        with open_browser(tmp_path) as browser:
+            browser.resize(1366, 625)
+            if request.param == "written":
+                run("page", "write", *number)
+                browser.open((page_root / "pages/A01/judge.html").as_uri())
+                yield browser
+                return
+            with serving(page_root, *number) as served:
+                browser.open(served.links["A01"])
+                yield browser
+
+    return open_page
+
+
+def by_role(browser: Browser, role: str) -> list[Node]:
+    return [node for node in nodes_of(browser) if node.role == role]
+
+
+def states(browser: Browser, name: str) -> dict[str, Any]:
+    """Return what is told of the button of a name."""
+    (found,) = [node for node in by_role(browser, "button") if node.name == name]
+    return found.states
+
+
+def heard(browser: Browser) -> str:
+    """Return what a screen reader speaks by itself: the text of the page's status."""
+    return str(browser.run("return document.querySelector('[role=status]').textContent"))
+
+
+def agree(browser: Browser) -> str:
+    browser.click("#agree:not([hidden])")
+    return is_ready(browser)
+
+
+def focus_on(browser: Browser, name: str) -> None:
+    """Press Tab until the button of a name has the focus."""
+    for _ in range(25):
+        if browser.run(FOCUS) == name:
+            return
+        browser.press(TAB)
+    raise AssertionError(f"Tab does not lead to {name}")
+
+
+def next_task(browser: Browser, task: str) -> None:
+    browser.wait_for(
+        "the next task", lambda: shown(browser)["page"] != task and not shown(browser).get("busy")
+    )
+
+
+def test_each_control_has_a_name_and_says_its_state(opened: Opened) -> None:
+    with opened() as browser:
+        browser.wait_for_element("#agree:not([hidden])")
+        text = browser.run("return document.getElementById('text').textContent")
+        assert heard(browser) == text != ""
+        task = agree(browser)
+        check_accessible(browser)
+        names = [node.name for node in by_role(browser, "button")]
+        assert names[:3] == ANSWERS
+        assert {"sensitive 4", "pause space", "does not show 0", "undo ⌫", "instructions i"} <= set(names)
+        groups = [node.name for node in by_role(browser, "group")]
+        assert groups == [browser.run("return state.question"), "Flags"]
+        assert [node.name for node in by_role(browser, "Video")] == ["the clip to judge"]
+        assert [node.name for node in by_role(browser, "textbox")] == ["Comment"]
+        assert [node.states.get("live") for node in by_role(browser, "status")] == ["polite"]
+        assert [node.states.get("live") for node in by_role(browser, "alert")] == ["assertive"]
+        assert states(browser, "sensitive 4")["pressed"] == "false"
+        browser.press("4")
+        assert states(browser, "sensitive 4")["pressed"] == "true"
+        browser.press(SPACE)
+        browser.wait_for("a pause", lambda: states(browser, "pause space")["pressed"] == "true")
+        assert states(browser, "undo ⌫")["disabled"]
+        assert states(browser, "does not show 0")["disabled"]
+        assert not states(browser, "relevant 1").get("disabled")
+        browser.press("1")
+        next_task(browser, task)
+        assert not states(browser, "undo ⌫").get("disabled")
+        assert states(browser, "sensitive 4")["pressed"] == "false"
+        (progress,) = by_role(browser, "progressbar")
+        assert (progress.name, progress.states["valuetext"]) == ("Judged", progress_of(browser))
+        assert not states(browser, "instructions i")["expanded"]
+        browser.press("i")
+        assert states(browser, "instructions i")["expanded"]
+        assert [node.name for node in by_role(browser, "Iframe")] == ["Instructions"]
+        browser.press("\ue00c")
+        assert not states(browser, "instructions i")["expanded"]
+
+
+def progress_of(browser: Browser) -> str:
+    done, total = browser.run("return [state.done, state.total]")
+    assert (done, total) == (1, total)
+    return f"1 of {total}"
+
+
+@pytest.mark.parametrize("captions", [1, 10])
+def test_the_next_caption_is_announced_with_what_was_done(opened: Opened, captions: int) -> None:
+    with opened(captions) as browser:
+        task = agree(browser)
+        spoken = []
+        for number, (key, words) in enumerate(
+            (("", ""), ("2", "irrelevant. "), ("\ue003", "taken back. "), ("1", "relevant. "))
+        ):
+            if key:
+                browser.press(key)
+                next_task(browser, task)
+                task = is_ready(browser)
+            done = (0, 1, 0, 1)[number]
+            page, total = browser.run("return [state.page, state.total]")
+            row = browser.run("return row")
+            n_rows = len(page["captions"])
+            place = f"Caption {row + 1} of {n_rows}: " if n_rows > 1 else ""
+            text = page["captions"][row]["text"]
+            assert heard(browser) == f"{words}{done} of {total} judged. {place}{text}"
+            spoken.append(heard(browser))
+        assert len(set(spoken)) == 4
+        assert browser.run("return document.querySelectorAll('[role=status] *').length") == 0
+        if captions == 10:
+            check_accessible(browser)
+            assert [node.name for node in by_role(browser, "list")] == ["Captions"]
+            current = "return [...document.querySelectorAll('[aria-current]')].map(e => e.className)"
+            assert browser.run(current) == ["now"]
+
+
+def test_what_does_not_play_is_an_alert(opened: Opened, page_root: Path) -> None:
+    for number in range(2):
+        (page_root / "media" / f"v{number}.webm").write_bytes(b"no video")
+    with opened() as browser:
+        browser.click("#agree:not([hidden])")
+        browser.wait_for("a word", lambda: browser.run("return document.getElementById('note').textContent"))
+        words = "This video does not show. Wait, or press 0 to report it and go on."
+        assert browser.run("return document.querySelector('[role=alert]').textContent") == words
+        assert states(browser, "relevant 1")["disabled"]
+        assert not states(browser, "does not show 0").get("disabled")
+        task = shown(browser)["page"]
+        focus_on(browser, "does not show 0")
+        browser.press(ENTER)
+        next_task(browser, task)
+        assert heard(browser).startswith("reported. 1 of ")
+
+
+@pytest.mark.parametrize("captions", [1, 10])
+def test_a_page_is_judged_by_tab_and_enter_alone(opened: Opened, captions: int) -> None:
+    """The focus stays on the button that was pressed, so that the next answer takes one key again."""
+    with opened(captions) as browser:
+        focus_on(browser, "I have read this and agree")
+        browser.press(ENTER)
+        task = is_ready(browser)
+        focus_on(browser, "sensitive 4")
+        browser.press(SPACE)
+        assert states(browser, "sensitive 4")["pressed"] == "true"
+        for _ in range(4):
+            browser.press(SHIFT, TAB)
+            if browser.run(FOCUS) == "irrelevant 2":
+                break
+        n_answers = 0
+        while True:
+            browser.press(ENTER)
+            n_answers += 1
+            next_task(browser, task)
+            if browser.run(DONE):
+                break
+            assert browser.run(FOCUS) == "irrelevant 2"
+            task = is_ready(browser)
+        assert heard(browser).startswith(f"All done: {n_answers} of {n_answers}.")
+        assert browser.run(FOCUS) != ""
+
+
+def test_a_held_enter_answers_once(opened: Opened) -> None:
+    with opened(10) as browser:
+        agree(browser)
+        focus_on(browser, "relevant 1")
+        for is_repeat in (False, True, True, True):
+            browser.cdp(
+                "Input.dispatchKeyEvent", type="keyDown", key="Enter", code="Enter", autoRepeat=is_repeat,
+                text="\r", windowsVirtualKeyCode=13,
+            )  # fmt: skip
+        browser.wait_for("an answer", lambda: browser.run("return state.done") == 1)
+        is_ready(browser)
+        assert browser.run("return state.done") == 1
+
+
+def test_the_instructions_are_left_by_a_key_from_inside(opened: Opened) -> None:
+    with opened() as browser:
+        agree(browser)
+        focus_on(browser, "instructions i")
+        browser.press(ENTER)
+        browser.wait_for_element("#instructions:not([hidden])")
+        text = "return document.getElementById('instructions').contentDocument.body.innerText"
+        browser.wait_for("its text", lambda: "relevant" in (browser.run(text) or ""))
+        browser.press(TAB)
+        assert browser.run("return document.activeElement.id") == "instructions"
+        browser.press("\ue00c")
+        assert browser.run("return document.getElementById('instructions').hidden")
+        assert browser.run(FOCUS) == "instructions i"
+
+
+def test_a_long_caption_is_scrolled_by_keys(opened: Opened, page_root: Path) -> None:
+    tasks = page_root / "campaign" / "round-1" / "tasks.csv"
+    text = tasks.read_text()
+    for number in range(10):
+        text = text.replace(f"caption {number}", "long " * 2000)
+    tasks.write_text(text.replace(HOSTILE.replace("\r\n", " "), "long " * 2000))
+    with opened() as browser:
+        agree(browser)
+        check_accessible(browser)
+        for _ in range(20):
+            browser.press(TAB)
+            if browser.run("return document.activeElement.id") == "caption":
+                break
+        browser.press(DOWN)
+        browser.wait_for(
+            "a way down", lambda: browser.run("return document.getElementById('caption').scrollTop") > 0
+        )
+
+
+def tap(browser: Browser, selector: str) -> None:
+    """Touch the middle of an element with a finger."""
+    browser.wait_for_element(selector)
+    x, y = browser.run(
+        "let box = document.querySelector(arguments[0]).getBoundingClientRect();"
+        "return [box.left + box.width / 2, box.top + box.height / 2]",
+        selector,
+    )
+    assert 0 <= x < 390
+    assert 0 <= y < 844
+    browser.cdp("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+    browser.cdp("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+
+@pytest.mark.parametrize("captions", [1, 10])
+def test_fingers_reach_all_on_a_phone(opened: Opened, page_root: Path, captions: int) -> None:
+    with opened(captions) as browser:
+        browser.cdp(
+            "Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=2, mobile=True
+        )
+        browser.cdp("Emulation.setTouchEmulationEnabled", enabled=True)
+        tap(browser, "#agree:not([hidden])")
+        task = is_ready(browser)
+        small = """
+        return [...document.querySelectorAll('main button, main input')].filter(e => e.offsetParent &&
+            (e.offsetHeight < 44 || e.offsetWidth < 44)).map(e => e.outerHTML)
+        """
+        assert browser.run(small) == []
+        tap(browser, "#flags [data-name=sensitive]")
+        assert states(browser, "sensitive 4")["pressed"] == "true"
+        tap(browser, "#pause")
+        assert browser.run("return document.getElementById('video').paused")
+        tap(browser, "#help")
+        assert not browser.run("return document.getElementById('instructions').hidden")
+        tap(browser, "#help")
+        tap(browser, "[data-name=irrelevant]")
+        next_task(browser, task)
+        is_ready(browser)
+        tap(browser, "#undo")
+        browser.wait_for("the first task", lambda: shown(browser)["page"] == task)
+        n_answers = 0
+        while not browser.run(DONE):
+            task = is_ready(browser)
+            tap(browser, "[data-name=relevant]")
+            n_answers += 1
+            next_task(browser, task)
+        done, total = browser.run("return [state.done, state.total]")
+        assert n_answers == done == total >= N_PAIRS // 2
+        if (page_root / "campaign/page/answers.journal").exists():
+            kept = [record["label"] for record in answers(page_root)]
+            assert kept.count("relevant") == n_answers
