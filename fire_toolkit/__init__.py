@@ -11,13 +11,16 @@ Names are loaded when first used, so that importing the package costs nothing.
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 __version__ = "0.2.0"
 
+# The one list of public names, which type checkers read as it stands, and `_listed` from this file.
 if TYPE_CHECKING:
     from fire_toolkit.agreement import agreement as _agreement
     from fire_toolkit.agreement import agreement_intervals as agreement_intervals
@@ -81,69 +84,18 @@ if TYPE_CHECKING:
 
     agreement_table = _agreement
 
-# Each home, after a colon the name there where it is another, and its public names.
-_HOMES = {
-    "agreement": (
-        "agreement_intervals",
-        "agreement_summary",
-        "annotator_matrix",
-        "annotator_profiles",
-        "krippendorff_alpha",
-        "leave_one_out",
-    ),
-    "agreement:agreement": ("agreement_table",),
-    "campaign.task_json": ("tasks_to_json",),
-    "campaign.tasks": ("make_tasks",),
-    "campaign.votes": ("judgments_from_export",),
-    "errors": ("FireError",),
-    "formats.collections": ("read_collection",),
-    "formats.collections.qrels": ("read_qrels",),
-    "formats.runs.held_runs": ("run_from_matrix",),
-    "formats.runs.read": ("open_run", "read_run"),
-    "formats.tables.guideline_files": ("list_guidelines", "read_guideline"),
-    "formats.tables.table_files": (
-        "read_items",
-        "read_judgments",
-        "read_labels",
-        "read_machine_judgments",
-        "read_pool",
-        "read_pool_sources",
-        "read_queries",
-    ),
-    "formats.tables.table_text": ("table_text",),
-    "inference": (
-        "compare_orders",
-        "contributions",
-        "coverage",
-        "leave_out",
-        "score_differences",
-        "scores_with_uncertainty",
-    ),
-    "inference.compare": ("compare_runs",),
-    "machines": ("check_judge", "judge_pairs"),
-    "matching.own_items": ("drop_own_items",),
-    "matching.ranking": ("rank_run",),
-    "measures": ("list_measures", "parse_measure"),
-    "planning.plan": ("plan_designs",),
-    "pooling": ("pool_runs",),
-    "qrels": ("augment_qrels", "change_counts"),
-    "report": (
-        "plot_annotators",
-        "plot_differences",
-        "plot_judged",
-        "plot_lengths",
-        "plot_orders",
-        "plot_overlap",
-        "plot_scores",
-    ),
-    "report.save": ("save_plot",),
-    "resolution": ("next_round", "plan_round", "resolve"),
-    "scoring": ("score_curves", "score_runs"),
-    "scoring.bidirectional": ("score_directions",),
-    "scoring.breakdown": ("score_aspects",),
-    "scoring.tifa": ("score_tifa",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+def _listed() -> dict[str, tuple[str, str]]:
+    """Return each public name's home, and its name there, as the imports above have them."""
+    (block,) = (
+        node for node in ast.parse(Path(__file__).read_text("utf-8")).body if isinstance(node, ast.If)
+    )
+    imports = (node for node in block.body if isinstance(node, ast.ImportFrom))
+    homes = {str(one.asname): (str(node.module), one.name) for node in imports for one in node.names}
+    return homes | {"agreement_table": homes.pop("_agreement")}
+
+
+_HOME_OF = _listed()
 __all__ = sorted(_HOME_OF)
 _RENAMED = {"honest_scores": "scores_with_uncertainty"}  # old public names, which still work
 
@@ -155,8 +107,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(__name__), _RENAMED[name])
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home, _, attribute = _HOME_OF[name].partition(":")
-    value = getattr(import_module(f"{__name__}.{home}"), attribute or name)
+    home, its_name = _HOME_OF[name]
+    value = getattr(import_module(home), its_name)
     if isinstance(value, FunctionType):
         from fire_toolkit.arguments import checked
 

@@ -3,7 +3,6 @@
 import ast
 import doctest
 import inspect
-import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Mapping
@@ -184,13 +183,6 @@ def test_importing_the_commands_loads_nothing_heavy(module: str) -> None:
 def test_every_public_name_is_there_and_documented() -> None:
     for name in fire_toolkit.__all__:
         assert getattr(fire_toolkit, name).__doc__, name
-    typed = re.findall(
-        r"^    from fire_toolkit\.(\S+) import \w+ as (\w+)$",
-        PACKAGE.joinpath("__init__.py").read_text(),
-        re.M,
-    )
-    homes = {(home.partition(":")[0], name) for name, home in fire_toolkit._HOME_OF.items()}
-    assert {(home, name.replace("_agreement", "agreement_table")) for home, name in typed} == homes
     assert not set(fire_toolkit.__all__) & {room(path) for path in MODULES}  # a module would hide the name
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         fire_toolkit.nothing  # noqa: B018

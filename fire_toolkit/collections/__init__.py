@@ -1,5 +1,3 @@
 """Queries, items and original positives of a benchmark: put together, audited, compared by text."""
 
-from fire_toolkit.collections.parts import Collection, Part, assemble
-
-__all__ = ["Collection", "Part", "assemble"]
+from fire_toolkit.collections.parts import Collection as Collection

@@ -6,7 +6,7 @@ their UTF-8 form. The rank that a file gives is never used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -18,7 +18,6 @@ from fire_toolkit.arrays import Ints, rows_of_lists, starts_of_groups, starts_of
 from fire_toolkit.errors import JoinError, TableError
 from fire_toolkit.kernels import as_input, compiled
 from fire_toolkit.tables import RUN, Run, check_run
-from fire_toolkit.tables.columns import listed
 
 _CHUNK_CELLS = 1 << 20
 _COMPILED_DEPTH = 128
@@ -132,18 +131,6 @@ def split_runs(runs: Run | Sequence[Run]) -> dict[str, Run]:
                 found[run_id] = table
             else:
                 found[run_id] = Run(table[table["run_id"] == run_id].reset_index(drop=True))
-    return found
-
-
-def queries_of(runs: Mapping[str, Run]) -> dict[str, set[str]]:
-    """Return the queries of each run by its id; runs with the same share one set."""
-    found: dict[str, set[str]] = {}
-    before, names = None, set[str]()
-    for run_id, run in runs.items():
-        own = run["query_id"].cat.categories
-        if before is None or not own.equals(before):
-            before, names = own, set(listed(own))
-        found[run_id] = names
     return found
 
 

@@ -1,29 +1,17 @@
 """Measures: one small file each, registered by name, over a run joined with qrels."""
 
-from fire_toolkit.matching.coded import CodedQrels, CodedRun, Strata, code_qrels, code_run
-from fire_toolkit.matching.groups import count_missing_members, restrict_run, restrict_to_groups
-from fire_toolkit.matching.judged_ranking import FoundPositives, JudgedRanking, judge_run
-from fire_toolkit.measures.definition import Definition, Measure, Parameter
-from fire_toolkit.measures.names import list_measures, parse_measure, parse_measures
-from fire_toolkit.measures.views import score_coded
-
-__all__ = [
-    "CodedQrels",
-    "CodedRun",
-    "Definition",
-    "FoundPositives",
-    "JudgedRanking",
-    "Measure",
-    "Parameter",
-    "Strata",
-    "code_qrels",
-    "code_run",
-    "count_missing_members",
-    "judge_run",
-    "list_measures",
-    "parse_measure",
-    "parse_measures",
-    "restrict_run",
-    "restrict_to_groups",
-    "score_coded",
-]
+from fire_toolkit.matching.coded import CodedQrels as CodedQrels
+from fire_toolkit.matching.coded import code_qrels as code_qrels
+from fire_toolkit.matching.coded import code_run as code_run
+from fire_toolkit.matching.groups import count_missing_members as count_missing_members
+from fire_toolkit.matching.groups import restrict_run as restrict_run
+from fire_toolkit.matching.groups import restrict_to_groups as restrict_to_groups
+from fire_toolkit.matching.judged_ranking import JudgedRanking as JudgedRanking
+from fire_toolkit.matching.judged_ranking import judge_run as judge_run
+from fire_toolkit.measures.definition import Definition as Definition
+from fire_toolkit.measures.definition import Measure as Measure
+from fire_toolkit.measures.definition import Parameter as Parameter
+from fire_toolkit.measures.names import list_measures as list_measures
+from fire_toolkit.measures.names import parse_measure as parse_measure
+from fire_toolkit.measures.names import parse_measures as parse_measures
+from fire_toolkit.measures.views import score_coded as score_coded

@@ -1,7 +1,6 @@
 """Runs × qrels × measures → scores."""
 
-from fire_toolkit.scoring.curves import score_curves
-from fire_toolkit.scoring.notes import Note
-from fire_toolkit.scoring.score import Scoring, score_runs
-
-__all__ = ["Note", "Scoring", "score_curves", "score_runs"]
+from fire_toolkit.scoring.curves import score_curves as score_curves
+from fire_toolkit.scoring.notes import Note as Note
+from fire_toolkit.scoring.score import Scoring as Scoring
+from fire_toolkit.scoring.score import score_runs as score_runs
