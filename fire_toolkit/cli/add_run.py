@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import click
 
-from fire_toolkit.cli.common import json_option, n_of, say, say_next, say_notes, summarise
+from fire_toolkit.cli.common import Range, json_option, n_of, say, say_next, say_notes, summarise
 from fire_toolkit.cli.engines import shard_options
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.inputs import Inputs
@@ -100,7 +100,7 @@ from fire_toolkit.scoring.expect import parse_expectation
 @click.option("--items-emb", metavar="FILE", help="The vectors of the docs, which go with them.")
 @click.option(
     "--approximate",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Range(0, 1, min_open=True),
     metavar="SHARE",
     help="Rank vectors by an index (faiss) that finds about this share of the nearest ten docs, such as .95: "
     "for docs too many to be compared with every query.",

@@ -26,6 +26,7 @@ from fire_toolkit.cli.campaigns import begun_here, give_out_files
 from fire_toolkit.cli.common import (
     DRAWN,
     FireGroup,
+    Range,
     drawn,
     format_option,
     formatted,
@@ -239,7 +240,7 @@ def reassign(
 @annotators.command()
 @click.option(
     "--pass-mark",
-    type=click.FloatRange(0, 1),
+    type=Range(0, 1),
     metavar="SHARE",
     help="How much of the training must be right.",
 )
@@ -289,11 +290,11 @@ def qualify(pass_mark: float | None, retries: int | None, as_json: bool) -> None
 
 
 @annotators.command()
-@click.option("--hourly", type=click.FloatRange(min=0), required=True, metavar="AMOUNT", help="For an hour.")
+@click.option("--hourly", type=Range(min=0), required=True, metavar="AMOUNT", help="For an hour.")
 @click.option(
     "--longest",
     "longest_s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Range(min=0, min_open=True),
     default=600.0,
     show_default=True,
     metavar="SECONDS",

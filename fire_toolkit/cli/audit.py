@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from fire_toolkit.cli.common import drawn, json_option, say, say_next, say_notes
+from fire_toolkit.cli.common import Range, drawn, json_option, say, say_next, say_notes
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.options import reads
@@ -39,7 +39,7 @@ from fire_toolkit.tables import Items
 )
 @click.option(
     "--similarity",
-    type=click.FloatRange(0.5, 1),
+    type=Range(0.5, 1),
     default=0.9,
     show_default=True,
     help="Cosine from which captions are near duplicates.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import sys
 import warnings
@@ -44,6 +45,17 @@ def _say_once(shown: Callable[..., None]) -> Callable[..., None]:
 
 
 WORDS = f"{__name__}.words"  # of the command, as they were given; kept in the context
+
+
+class Range(click.FloatRange):
+    """A range of numbers, of which nan is none: click alone lets it through."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is no number", param, ctx)
+        return number
 
 
 class FireGroup(click.Group):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fire_toolkit.cli.common import FireGroup, current_workspace, json_option, say, say_next
+from fire_toolkit.cli.common import FireGroup, Range, current_workspace, json_option, say, say_next
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.labelstudio.connection import SERVER_FOLDER
 from fire_toolkit.labelstudio.install import cache_folder, install
@@ -83,7 +83,7 @@ def labelstudio() -> None:
 @click.option(
     "--wait",
     "limit_s",
-    type=click.FloatRange(min=1),
+    type=Range(min=1),
     default=600.0,
     show_default=True,
     metavar="SECONDS",

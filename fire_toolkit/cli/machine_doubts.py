@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fire_toolkit.cli.common import format_option, n_of, say
+from fire_toolkit.cli.common import Range, format_option, n_of, say
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.machine_scores import scores_of_judge
 from fire_toolkit.cli.options import reads
@@ -18,7 +18,7 @@ from fire_toolkit.tables.validity import ALONE
 @reads("labels", "qrels", machine="What machine judges said (machine.csv). [default: the workspace's]")
 @click.option(
     "--least",
-    type=click.FloatRange(0.5, 1, min_open=True),
+    type=Range(0.5, 1, min_open=True),
     default=0.9,
     show_default=True,
     help="From which doubt on: P(yes) of a label that is not relevant, 1 - P(yes) of one that is.",

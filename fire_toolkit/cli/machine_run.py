@@ -13,7 +13,7 @@ import click
 
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.asking import queries_alone
-from fire_toolkit.cli.common import json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.common import Range, json_option, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.media import media_root
 from fire_toolkit.cli.meter import Meter
@@ -109,7 +109,7 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
 )
 @click.option(
     "--temperature",
-    type=click.FloatRange(0, 2),
+    type=Range(0, 2),
     default=0.0,
     show_default=True,
     help="0: the likeliest answer.",
@@ -127,7 +127,7 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0.1),
+    type=Range(min=0.1),
     default=120.0,
     show_default=True,
     help="Seconds for an answer.",
@@ -140,9 +140,7 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
 @click.option(
     "--price", callback=_price, metavar="IN,OUT", help="Price of a million tokens of question, answer."
 )
-@click.option(
-    "--budget", type=click.FloatRange(min=0), metavar="MONEY", help="Stop here, earlier runs counted."
-)
+@click.option("--budget", type=Range(min=0), metavar="MONEY", help="Stop here, earlier runs counted.")
 @click.option("--budget-tokens", type=click.IntRange(min=0), metavar="N", help="The same in tokens.")
 @click.option(
     "--injections",

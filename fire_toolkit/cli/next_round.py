@@ -16,7 +16,16 @@ from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import assign_next_round, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, give_out_files, handed_to
-from fire_toolkit.cli.common import drawn, formatted, json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.common import (
+    Range,
+    drawn,
+    formatted,
+    json_option,
+    n_of,
+    say,
+    say_next,
+    setting_or_default,
+)
 from fire_toolkit.cli.designs import open_by_design, policy_option, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import next_number
@@ -57,12 +66,12 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 )
 @click.option(
     "--random-share",
-    type=click.FloatRange(0, 1),
+    type=Range(0, 1),
     help=f"Share of the other pairs with one judgment to ask too, for agreement. [default: {RANDOM_SHARE}]",
 )
 @click.option(
     "--low-posterior",
-    type=click.FloatRange(0, 1),
+    type=Range(0, 1),
     help="Ask again about labels that a model (dawid-skene, weighted) is less sure of than this. "
     f"[default: {LOW_POSTERIOR}]",
 )

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pandas as pd
 
-from fire_toolkit.cli.common import format_option, n_of, say, say_next
+from fire_toolkit.cli.common import Range, format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import measure_option, out_option, reads
@@ -54,22 +54,22 @@ _LATE = {
     queries="The queries: their own items (column reference) are left out.",
 )
 @measure_option
-@click.option("--budget", type=click.FloatRange(min=1), metavar="PAIRS", help="Pairs that can be asked.")
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True), metavar="H", help="Hours of judging.")
+@click.option("--budget", type=Range(min=1), metavar="PAIRS", help="Pairs that can be asked.")
+@click.option("--hours", type=Range(min=0, min_open=True), metavar="H", help="Hours of judging.")
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Range(min=0, min_open=True),
     help="What one judgment takes. [default: the median of the workspace's judgments]",
 )
 @click.option(
     "--tell",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=Range(0, 100, min_open=True),
     metavar="POINTS",
     help="Find the cheapest design that tells differences of so many points of the first measure.",
 )
 @click.option(
     "--within",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=Range(0, 100, min_open=True),
     metavar="POINTS",
     help="Find the cheapest design that has every run's first measure right to so many points.",
 )
@@ -86,7 +86,7 @@ _LATE = {
 )
 @click.option(
     "--deep-queries",
-    type=click.FloatRange(0, 1),
+    type=Range(0, 1),
     default=0.0,
     metavar="SHARE",
     help="Judge so many of the queries to --deep-depth, drawn at random.",
@@ -96,7 +96,7 @@ _LATE = {
 )
 @click.option(
     "--overlap",
-    type=click.FloatRange(0, 1),
+    type=Range(0, 1),
     default=OVERLAP,
     show_default=True,
     help="Share of pairs that two people judge, for alpha.",
@@ -104,7 +104,7 @@ _LATE = {
 @click.option(
     "--rates",
     nargs=2,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=Range(0, 1, min_open=True, max_open=True),
     default=RATES,
     show_default=True,
     help="How often a vote calls a positive relevant, and how often another doc.",

@@ -12,6 +12,7 @@ import pandas as pd
 
 from fire_toolkit.cli.circular import MACHINE_SAMPLE, say_circular
 from fire_toolkit.cli.common import (
+    Range,
     current_workspace,
     json_option,
     made_file,
@@ -74,7 +75,7 @@ _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
 @click.option("--per-query", type=click.IntRange(min=1), metavar="N", help="Pool at most N pairs a query.")
 @click.option(
     "--deep-queries",
-    type=click.FloatRange(0, 1),
+    type=Range(0, 1),
     metavar="SHARE",
     help="Judge a random share of the queries, such as .1 and never below 40 queries, to --deep-depth whole.",
 )

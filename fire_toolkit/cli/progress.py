@@ -14,7 +14,7 @@ import click
 from fire_toolkit.agreement.live import LEAST_AGREEMENT
 from fire_toolkit.campaign.progress import QueueProgress, total_progress
 from fire_toolkit.cli.campaigns import Begun, begun_here
-from fire_toolkit.cli.common import drawn, json_option, n_of, named_files, say
+from fire_toolkit.cli.common import Range, drawn, json_option, n_of, named_files, say
 from fire_toolkit.cli.fetching import fetch_all
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
@@ -26,7 +26,7 @@ from fire_toolkit.workspace.locks import Busy
 
 @click.command()
 @click.option("--watch", is_flag=True, help="Pull and show again every --every seconds, until Ctrl-C.")
-@click.option("--every", type=click.FloatRange(min=1), default=30.0, help="Seconds between looks.")
+@click.option("--every", type=Range(min=1), default=30.0, help="Seconds between looks.")
 @click.option("--pull", "pulls", is_flag=True, help="Pull before showing.")
 @click.option(
     "--html",
@@ -37,7 +37,7 @@ from fire_toolkit.workspace.locks import Busy
 )
 @click.option(
     "--least-agreement",
-    type=click.FloatRange(0, 1),
+    type=Range(0, 1),
     default=LEAST_AGREEMENT,
     show_default=True,
     help="Less agreement with others, on 10 shared pairs or more, is an alarm.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fire_toolkit.cli.common import json_option, say, say_next
+from fire_toolkit.cli.common import Range, json_option, say, say_next
 from fire_toolkit.cli.fetching import derive_judgments, pull_once, read_files
 from fire_toolkit.cli.listening import listen
 from fire_toolkit.cli.locking import workspace_lock
@@ -40,7 +40,7 @@ from fire_toolkit.cli.server_options import connection_options
     is_flag=True,
     help="Go on until Ctrl-C: pull at each hint of the server (webhooks), and every --every seconds.",
 )
-@click.option("--every", type=click.FloatRange(min=1), default=60.0, show_default=True, metavar="SECONDS")
+@click.option("--every", type=Range(min=1), default=60.0, show_default=True, metavar="SECONDS")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Where --listen takes hints."
 )

@@ -35,6 +35,7 @@ from fire_toolkit.cli.campaigns import (
     loads_of,
 )
 from fire_toolkit.cli.common import (
+    Range,
     json_option,
     n_of,
     named_file,
@@ -114,7 +115,7 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
     "--repair", is_flag=True, help="First retire the copies of projects that two pushes made, if unanswered."
 )
 @most_tasks_option
-@click.option("--seconds", type=click.FloatRange(min=0), help="Time of a judgment, for --dry-run. [measured]")
+@click.option("--seconds", type=Range(min=0), help="Time of a judgment, for --dry-run. [measured]")
 @click.option("--dry-run", is_flag=True, help="Say who would judge how much, and send nothing.")
 @connection_options
 @json_option

@@ -14,7 +14,15 @@ from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.asking import Asked, by_hand, kept, warn_of_unshown, what_to_ask
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, handed_to, loads_of
-from fire_toolkit.cli.common import current_workspace, json_option, n_of, say, say_next, setting_or_default
+from fire_toolkit.cli.common import (
+    Range,
+    current_workspace,
+    json_option,
+    n_of,
+    say,
+    say_next,
+    setting_or_default,
+)
 from fire_toolkit.cli.designs import check_policy, policy_option, record_design
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.locking import writes_workspace
@@ -33,9 +41,7 @@ from fire_toolkit.tables import Pool, Queries
 @click.option(
     "--guideline", metavar="NAME", help="A guideline's name or folder. [default: caption-relevance-v1]"
 )
-@click.option(
-    "--overlap", type=click.FloatRange(0, 1), help="Share of pairs that get a second judgment. [default: 0.1]"
-)
+@click.option("--overlap", type=Range(0, 1), help="Share of pairs that get a second judgment. [default: 0.1]")
 @captions_option
 @click.option("--seed", type=int, help="Seed of the order and of the doubled pairs. [default: 0]")
 @annotator_option(

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+import fire_toolkit
+
 Fire = Callable[..., Result]
 
 
@@ -201,3 +203,22 @@ def test_values_out_of_range_are_usage_errors(fire: Fire) -> None:
     assert "strictly between 0 and 1" in error_line(
         fire("compare", "clip.run", "ssb.run", "--rbo-p", 1.0, code=1)
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "--hours", "nan"),
+        ("plan", "--rates", "0.9", "nan"),
+        ("pool", "--deep-queries", "nan"),
+        ("tasks", "pool", "--overlap", "NaN"),
+    ],
+)
+def test_nan_is_in_no_range(fire: Fire, words: tuple[str, ...]) -> None:
+    done = fire(*words, code=2)
+    assert "is no number" in done.stderr
+
+
+def test_every_range_refuses_nan() -> None:
+    own = Path(fire_toolkit.__file__).parent
+    assert [path.name for path in own.rglob("*.py") if "type=click.FloatRange" in path.read_text()] == []
