@@ -33,6 +33,7 @@ _MISSING = (
 _STYLE = """
     .lsf-sidepanels__wrapper { display: none !important; }
     .lsf-sidepanels { padding: 0 !important; }
+    .lsf-menu-header__context, .lsf-menu-header__context-item_left { min-width: 0; overflow: hidden; }
     .judge { display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 16fr); grid-template-rows: auto minmax(0, 1fr); gap: 4px 12px; height: calc(100vh - 122px); min-height: 400px; }
     .judge .lsf-richtext, .judge .lsf-richtext__container { margin: 0; padding: 0; border: 0; background: none; }
     .judge .question { grid-column: 1 / 3; }

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from live_browser import ALT, CONTROL, ENTER, SPACE, Browser, open_browser
 from live_server import LiveServer
+from page_site import HOSTILE
 
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 
@@ -22,7 +23,8 @@ let bar = box("[data-testid='bottombar-submit-button']").top;
 let inputs = [...document.querySelectorAll('.judge label, .judge input')];
 let ends = inputs.map(e => e.getBoundingClientRect().bottom);
 let video = box('video');
-return box('.judge .caption').top >= 0 && video.height >= 150 && video.bottom <= box('.judge label').top
+return document.documentElement.scrollWidth <= innerWidth
+    && box('.judge .caption').top >= 0 && video.height >= 100 && video.bottom <= box('.judge label').top
     && Math.max(...ends) <= bar
 """
 
@@ -40,7 +42,7 @@ def project(live_server: LiveServer) -> int:
         (folder / f"v{number}.webm").write_bytes(encode_clip(render_clip(clip)))
     tasks = [
         {
-            "caption": f"caption {number}",
+            "caption": f"caption {number}" + (HOSTILE + " word" * 2000 if number == 0 else ""),
             "video": f"/data/local-files/?d=clips/v{number % 2}.webm{FROM_1_S if number == 1 else ''}",
             "pair_id": f"q{number}|v{number % 2}",
         }
@@ -48,7 +50,7 @@ def project(live_server: LiveServer) -> int:
     ]
     settings = {"enable_empty_annotation": False, "show_collab_predictions": False}
     config = read_guideline("caption-relevance-v1").label_config
-    made = live_server.project("in the browser", config, tasks, **settings)
+    made = live_server.project("ABC-1234 · round 1 · caption-relevance-v1", config, tasks, **settings)
     with live_server.as_admin() as http:
         storage = {"project": made, "path": str(folder), "use_blob_urls": True, "title": "clips"}
         http.post("/api/storages/localfiles/", json=storage).raise_for_status()
@@ -65,10 +67,11 @@ def test_an_annotator_sees_the_video_play_and_answers_by_keys(
         browser.open(f"{live_server.connection.url}/projects/{project}/data?labeling=1")
         shows_task(browser, 0)
         plays(browser)
-        for width, height in ((800, 600), (1366, 625)):
+        for width, height in ((800, 600), (1024, 768), (390, 844), (1366, 625)):
             browser.resize(width, height)
             browser.wait_for(f"all within {width} × {height}", lambda: browser.run(ALL_SEEN))
             browser.screenshot(artefacts / f"labeling-{width}.png")
+        assert HOSTILE.split("\u202e")[0] in text(browser)
         assert is_disabled(browser, SUBMIT)
         browser.press(SPACE)  # nothing is chosen, so nothing is sent
         browser.press("1")

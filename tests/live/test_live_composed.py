@@ -20,8 +20,10 @@ let bar = box("[data-testid='bottombar-submit-button']");
 let [one, two] = images.map(e => e.getBoundingClientRect());
 let inputs = [...document.querySelectorAll('.judge label, .judge input')];
 let ends = inputs.map(e => e.getBoundingClientRect().bottom);
-return images.length == 2 && images.every(e => e.complete && e.naturalWidth > 0)
+return document.documentElement.scrollWidth <= innerWidth && images.length == 2
+    && images.every(e => e.complete && e.naturalWidth > 0)
     && one.right <= two.left && Math.abs(one.width - two.width) < 2
+    && Math.abs(one.height - two.height) < 2
     && one.height >= 100 && two.height >= 100
     && box('.judge .caption').bottom <= one.top && Math.max(one.bottom, two.bottom) <= box('.judge label').top
     && Math.max(...ends) <= bar.top;
@@ -41,7 +43,7 @@ def test_reference_text_and_candidate_are_seen_side_by_side_and_answered(
     config = read_guideline("composed-image-relevance-v1").label_config
     settings = {"enable_empty_annotation": False, "show_collab_predictions": False}
     task = {"caption": text, "pair_id": "q|one", **content}
-    made = live_server.project("composed", config, [task], **settings)
+    made = live_server.project("ABC-1234 · round 1 · composed-image-relevance-v1", config, [task], **settings)
     with live_server.as_admin() as http:
         storage = {"project": made, "path": str(folder), "use_blob_urls": True, "title": "composed"}
         http.post("/api/storages/localfiles/", json=storage).raise_for_status()
@@ -50,13 +52,10 @@ def test_reference_text_and_candidate_are_seen_side_by_side_and_answered(
         log_in(browser, live_server.connection.url, person.email, person.password)
         browser.open(f"{live_server.connection.url}/projects/{made}/data?labeling=1")
         browser.wait_for_element(SUBMIT)
-        browser.resize(390, 844)
-        browser.wait_for_element(".judge img")
-        browser.screenshot(artefacts / "composed-390.png")
-        for width, height in ((800, 600), (1366, 625)):
+        for width, height in ((390, 844), (800, 600), (1366, 625)):
             browser.resize(width, height)
             browser.wait_for(f"all within {width} × {height}", lambda: browser.run(SEEN))
-            browser.screenshot(artefacts / f"composed-{width}.png")
+            browser.screenshot(artefacts / f"labeling-composed-{width}.png")
         shown = browser.run("return document.querySelector('.judge .caption').innerText")
         assert "<img src=x onerror=alert(1)> {{7*7}} $caption" in shown
         assert is_disabled(browser, SUBMIT)

@@ -18,7 +18,8 @@ ALL_SEEN = """
 let seen = e => e.offsetParent && e.getBoundingClientRect();
 let boxes = [...document.querySelectorAll('main button, main input, #caption, #rows, #stage img')].map(seen);
 let images = [...document.querySelectorAll('#stage img')].map(seen).filter(Boolean);
-return images.every(box => box.height >= 100 && box.width >= 100) && boxes.filter(Boolean).every(box =>
+return document.documentElement.scrollHeight <= innerHeight
+    && images.every(box => box.height >= 100 && box.width >= 100) && boxes.filter(Boolean).every(box =>
     box.top >= 0 && box.left >= 0 && box.right <= innerWidth && box.bottom <= innerHeight);
 """
 

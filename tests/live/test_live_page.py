@@ -22,7 +22,8 @@ ALL_SEEN = """
 let boxes = [...document.querySelectorAll('main button, main input, #caption')].filter(e => e.offsetParent);
 let clip = document.getElementById('video').getBoundingClientRect();
 let question = document.getElementById('question').getBoundingClientRect();
-return clip.height >= 100 && clip.bottom <= question.top && boxes.every(e => {
+let isWhole = document.documentElement.scrollHeight <= innerHeight;
+return isWhole && clip.height >= 100 && clip.bottom <= question.top && boxes.every(e => {
     let box = e.getBoundingClientRect();
     return box.top >= 0 && box.left >= 0 && box.right <= innerWidth && box.bottom <= innerHeight; });
 """
