@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fire_toolkit.cli.common import made_file, setting_or_default
-from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.cli.common import setting_or_default
+from fire_toolkit.tables.columns import plain_numbers
 
 
-def time_of(n_pairs: int) -> str:
+def time_of(n_pairs: int, durations: pd.Series | None) -> str:
     """Return how long people need for the judgments of so many new pairs, in words; empty if unknown.
 
-    By the median time of the workspace's judgments and the share of pairs that are judged twice.
+    By the share of pairs that are judged twice, and the median of `durations`: the seconds of the judgments
+    so far, as text.
     """
-    path = made_file("judgments/judgments.csv")
-    table = read_delimited(path, only=["duration_s"]) if path else None
-    if table is None or "duration_s" not in table.columns:
+    if durations is None or not n_pairs:
         return ""
-    seconds = pd.to_numeric(table["duration_s"], errors="coerce").median()
+    known = plain_numbers(durations, "float", missing=True, minimum=None)
+    seconds = (pd.to_numeric(durations, errors="coerce") if known is None else known).median()
     minutes = n_pairs * (1 + float(setting_or_default(None, "tasks", "overlap"))) * seconds / 60
     if not minutes > 0:
         return ""

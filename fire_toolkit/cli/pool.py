@@ -164,7 +164,7 @@ def write_pool(
     tables |= {} if result.sample is None else {MACHINE_SAMPLE: result.sample}
     tables |= {"undrawn.csv": result.undrawn} if len(result.undrawn) else {}
     given.write(folder, tables, "pool", parameters | _settled(given, parameters, result), result.counts)
-    given.summarise(result.counts, _words(result.counts, parameters))
+    given.summarise(result.counts, _words(result.counts, parameters, earlier.durations))
     say_circular(given, parameters["strategy"], result.sources)
     for line in told:
         say(line)
@@ -256,7 +256,8 @@ def news_of_runs(changed: Mapping[str, str], *, are_all: bool) -> str | None:
     if files or not is_rest_asked:
         given.values["runs"] = tuple(files) if is_rest_asked else ()
         to_ask = pool_given(given, settings, earlier=earlier)[0].counts.get("to_ask", 0)
-    asked = f"{n_of(to_ask, 'pair')} to ask{time_of(to_ask)}" if to_ask else "nothing new to ask"
+    hours = time_of(to_ask, earlier.durations)
+    asked = f"{n_of(to_ask, 'pair')} to ask{hours}" if to_ask else "nothing new to ask"
     return f"{_in_words(changed)}: {asked}"
 
 
@@ -275,9 +276,11 @@ def _changes(result: PoolingResult, earlier: Earlier) -> list[dict[Any, Any]]:
     """Return the runs that are new, changed or withdrawn since the earlier pool, with what they bring."""
     if earlier.sources is None or _are_same(earlier.sources, result.sources):
         return []
-    path = made_file("labels/labels.csv")
+    before, now = (set(sources["run_id"].unique()) for sources in (earlier.sources, result.sources))
+    judged = earlier.judged if before - now else None  # told of withdrawn runs alone
+    path = made_file("labels/labels.csv") if before - now else None
     labels = read_labels(path) if path else None
-    found = source_changes(earlier.sources, result.sources, judged=earlier.judged, labels=labels)
+    found = source_changes(earlier.sources, result.sources, judged=judged, labels=labels)
     rows = found[(found["n_gone"] > 0) | (found["n_new"] > 0)].to_dict("records")
     for row in rows:
         row["kind"] = "new" if not row["n_before"] else "changed" if row["n_now"] else "withdrawn"
@@ -305,7 +308,8 @@ def _known(row: Mapping[Any, Any]) -> str:
 
 def _told_changes(result: PoolingResult, earlier: Earlier, takes_all: bool) -> Iterator[str]:
     """Yield which runs are new, changed or withdrawn since the earlier pool, and what they had brought."""
-    for row in _changes(result, earlier):
+    rows = _changes(result, earlier)
+    for row in rows:
         if row["kind"] == "changed" and not takes_all:  # the strategy has chosen others
             continue
         pairs, before = n_of(row["n_now"], "pair"), row["n_before"]
@@ -316,7 +320,8 @@ def _told_changes(result: PoolingResult, earlier: Earlier, takes_all: bool) -> I
             f"alone{_known(row)}",
         }
         yield f"{row['run_id']}: {words[row['kind']]}"
-    if earlier.sources is None or earlier.judged is None or _are_same(earlier.sources, result.sources):
+    is_all_there = takes_all and result.alike is None and not any(row["n_gone"] for row in rows)
+    if earlier.sources is None or earlier.judged is None or not rows or is_all_there:
         return
     pairs_before = earlier.sources[["query_id", "doc_id"]].drop_duplicates()
     is_gone = pair_rows(pairs_before, result.pool) < 0
@@ -338,7 +343,7 @@ def _say_next(folder: Path, counts: dict[str, int]) -> None:
         say_next("tasks", f"{folder} --queries {named('QUERIES')} --out {folder / 'tasks.json'}")
 
 
-def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:
+def _words(counts: dict[str, int], parameters: dict[str, Any], durations: pd.Series | None) -> str:
     chosen_by = "" if parameters["strategy"] == "depth" else f", chosen by {parameters['strategy']}"
     words = [
         f"{n_of(counts['pairs'], 'pair')} of {n_of(counts['queries'], 'query')} "
@@ -365,7 +370,7 @@ def _words(counts: dict[str, int], parameters: dict[str, Any]) -> str:
     if "to_ask" in counts:
         n_asked = counts["to_ask"]
         waiting = counts["pairs"] - counts["judged_before"] - n_asked
-        new = f"{n_asked:,} new, to be asked in round {counts['round']}{time_of(n_asked)}"
+        new = f"{n_asked:,} new, to be asked in round {counts['round']}{time_of(n_asked, durations)}"
         parts = [f"{waiting:,} asked and not judged"] if waiting else []
         parts.append(new if n_asked else "none new")
         words.append(", ".join([f"{counts['judged_before']:,} judged before", *parts]))

@@ -133,7 +133,8 @@ def rank_pairs(
     is_known = are_among(row_of[row_of >= 0], len(query_ids))
     first = np.where(n_equal > 1, (rank + mirrored - n_equal + 1) // 2, rank)
     ranks = np.zeros((3, coded.pairs.size), dtype=np.int64)
-    ranks[:, by_row] = rank, first, first + np.maximum(n_equal, 1) - 1
+    for own, found in zip(ranks, (rank, first, first + np.maximum(n_equal, 1) - 1), strict=True):
+        own[by_row] = found
     return PairRanks(
         coded.pairs,
         coded.query,

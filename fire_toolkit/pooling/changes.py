@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import starts_of_groups
 from fire_toolkit.tables import Labels, Pool, PoolSources
 from fire_toolkit.tables.columns import PAIR, pair_rows
 
@@ -40,7 +41,7 @@ def source_changes(
     """Return what each run pooled before and pools now.
 
     Args:
-        before: the sources of an earlier pool.
+        before: the sources of an earlier pool, by query and doc, as they are checked.
         now: those of the present one.
         judged: the pairs (query_id, doc_id) that have been judged.
         labels: the resolved labels.
@@ -60,8 +61,9 @@ def source_changes(
     """
     run_ids = sorted({*before["run_id"].unique(), *now["run_id"].unique()})
     sides = [(before[before["run_id"] == run_id], now[now["run_id"] == run_id]) for run_id in run_ids]
-    n_kept = np.array([int((pair_rows(old, new) >= 0).sum()) for old, new in sides], dtype=np.int64)
-    own = before[~before.duplicated(PAIR, keep=False)]
+    n_kept = np.array([_n_kept(old, new) for old, new in sides], dtype=np.int64)
+    starts = starts_of_groups(*(before[name].array for name in PAIR))
+    own = before.iloc[starts[np.diff(starts, append=len(before)) == 1]]
     relevant = None if labels is None else labels[labels["relevance"] >= 1]
     known = {"n_own_judged": judged, "n_own_relevant": relevant}
     counted: dict[str, pd.DataFrame] = {"n_before": before, "n_now": now, "n_own_before": own}
@@ -72,6 +74,13 @@ def source_changes(
     table = pd.DataFrame({name: column.to_numpy() for name, column in counts.items()})
     changed = {"n_gone": table["n_before"] - n_kept, "n_new": table["n_now"] - n_kept}
     return table.assign(run_id=run_ids, **changed).reindex(columns=COLUMNS)
+
+
+def _n_kept(before: pd.DataFrame, now: pd.DataFrame) -> int:
+    """Return how many pairs of a run's sources are among others."""
+    if before[PAIR].reset_index(drop=True).equals(now[PAIR].reset_index(drop=True)):
+        return len(before)
+    return int((pair_rows(before, now) >= 0).sum())
 
 
 def _among(sources: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:

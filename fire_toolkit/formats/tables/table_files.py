@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.files import read_bytes, text_of, without_mark
+from fire_toolkit.files import STDIN, is_gzip, opened, read_bytes, text_of, without_mark
 from fire_toolkit.formats.tables.delimited import check_header, read_delimited
 from fire_toolkit.formats.tables.delimited_columns import distinct_ids
 from fire_toolkit.judgments import latest_judgments
@@ -70,7 +70,9 @@ def read_queries(path: str | Path) -> Queries:
 
 def has_columns(path: str | Path, *names: str) -> bool:
     """Whether the header of a CSV or TSV file names all these columns."""
-    raw = without_mark(read_bytes(path))
+    with opened(path) as stream:
+        line = b"" if str(path) == STDIN else stream.readline()
+    raw = without_mark(line if line and not is_gzip(line) else read_bytes(path))
     header = raw[: raw.find(b"\n") + 1] or raw
     found = text_of(header, path) if header.strip() else ""
     return set(names) <= {field.strip(' "\r\n') for field in found.replace("\t", ",").split(",")}
@@ -226,16 +228,21 @@ def read_judged_pairs(path: str | Path) -> pd.DataFrame:
     of `read_qrels`, those with a relevance of 0 or more. round: the first round of a pair, 1 if the file has
     no rounds.
     """
+    return judged_pairs(path)[0]
+
+
+def judged_pairs(path: str | Path) -> tuple[pd.DataFrame, pd.Series | None]:
+    """Return what `read_judged_pairs` does, and the column duration_s as text, None where there is none."""
     from fire_toolkit.formats.collections.qrels import read_qrels
 
     if not has_columns(path, *PAIR):
         qrels = read_qrels(path)
-        return qrels.loc[qrels["relevance"] >= 0, PAIR].assign(round=1)
-    table = read_delimited(path, required=PAIR, only=(*PAIR, "round"))
+        return qrels.loc[qrels["relevance"] >= 0, PAIR].assign(round=1), None
+    table = read_delimited(path, required=PAIR, only=(*PAIR, "round", "duration_s"))
     codes, words = table.get("round", pd.Series("", index=table.index)).factorize()
     are_rounds = all(map(_NUMBER.fullmatch, words))
     rounds = np.array([int(word) if are_rounds else 1 for word in words], dtype=np.int64)
-    return pairs_once(table[PAIR].assign(round=rounds[codes]), "round")
+    return pairs_once(table[PAIR].assign(round=rounds[codes]), "round"), table.get("duration_s")
 
 
 class _ReadJudgments(NamedTuple):
