@@ -145,7 +145,7 @@ def open_browser(folder: Path, *arguments: str) -> Iterator[Browser]:
     found = programs()
     assert found is not None
     chromium, driver = found
-    port = _free_port()
+    port = free_port()
     with (folder / "chromedriver.log").open("wb") as log:
         process = subprocess.Popen(
             [driver, f"--port={port}", "--allowed-ips=127.0.0.1"],
@@ -187,7 +187,7 @@ def _new_session(http: httpx.Client, chromium: str, profile: Path, more: tuple[s
     return str(answer["sessionId"])
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
