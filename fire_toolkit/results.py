@@ -8,6 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, cast
 
+from fire_toolkit.words import n_of
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -157,7 +159,7 @@ def _given_in_words(name: str, value: object) -> str:
 
 
 def _rows(table: pd.DataFrame) -> str:
-    return f"{len(table):,} row{'' if len(table) == 1 else 's'}"
+    return n_of(len(table), "row")
 
 
 def _short(text: str) -> str:

@@ -33,6 +33,7 @@ BASE = {
     "kernels",
     "guidelines",
     "plugins",
+    "words",
 }
 # A stage may use the base and the stages named here: scoring is made of measures, say.
 STAGES: dict[str, set[str]] = {

@@ -19,7 +19,8 @@ from fire_toolkit.cli.hints import meanings
 from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.cli.spellings import respelled
 from fire_toolkit.cli.streams import in_own_names, make_copies, with_copies
-from fire_toolkit.errors import FileNote, FireError
+from fire_toolkit.errors import FileNote, FireError, UsageError
+from fire_toolkit.words import n_of as n_of
 from fire_toolkit.workspace.config import Workspace, find_workspace
 
 if TYPE_CHECKING:
@@ -138,12 +139,6 @@ def say_notes(notes: Iterable[object]) -> None:
         say(f"note: {note}")
 
 
-def n_of(number: int, thing: str) -> str:
-    """Return `1 pair`, `2 pairs`, `1 query`, `2,000 queries`."""
-    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
-    return f"{number:,} {thing if number == 1 else plural}"
-
-
 def numbers_of(counts: Mapping[str, int]) -> str:
     """Return `3 new, 1,200 rejected`."""
     return ", ".join(f"{n:,} {what}" for what, n in counts.items())
@@ -159,6 +154,14 @@ def say_next(command: str, arguments: str = "") -> None:
 def current_workspace() -> Workspace | None:
     """Return the workspace of the current folder, or None."""
     return find_workspace(Path.cwd())
+
+
+def needed_workspace(why: str) -> Workspace:
+    """Return the workspace of the current folder; a usage error, which ends in `why`, where there is none."""
+    workspace = current_workspace()
+    if workspace is None:
+        raise UsageError(f"no fire.toml in this folder or above it{why}")
+    return workspace
 
 
 def setting_or_default(value: Any, section: str, key: str) -> Any:

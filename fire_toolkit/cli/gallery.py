@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.cli.common import current_workspace, relative_path, say
-from fire_toolkit.errors import UsageError
+from fire_toolkit.cli.common import needed_workspace, relative_path, say
 
 _PORT = 8794
 
@@ -71,9 +70,7 @@ def gallery(
     if marked is not None:
         context.invoke(_command("next-round", context), marked=marked)
         return
-    workspace = current_workspace()
-    if workspace is None:
-        raise UsageError("no fire.toml in this folder or above it: a gallery is made of a workspace")
+    workspace = needed_workspace(": a gallery is made of a workspace")
     folder = out or relative_path(workspace.root / "gallery")
     served = make_gallery(workspace, Wanted(folder, depth, is_public, copy_media or is_public))
     if not serve:

@@ -11,12 +11,12 @@ import click
 from fire_toolkit.cli.common import (
     DRAWN,
     FireGroup,
-    current_workspace,
     drawn,
     format_option,
     formatted,
     json_option,
     n_of,
+    needed_workspace,
     relative_path,
     say,
 )
@@ -72,9 +72,7 @@ def release(
         )
     from fire_toolkit.cli.release_making import Wanted, make_release
 
-    workspace = current_workspace()
-    if workspace is None:
-        raise UsageError("no fire.toml in this folder or above it: a release is made of a workspace")
+    workspace = needed_workspace(": a release is made of a workspace")
     folder = out or relative_path(workspace.root / "releases" / version)
     wanted = Wanted(version, _checked_date(date), folder, previous, is_anonymous, allowed)
     with workspace_lock(), Progress() as tell:

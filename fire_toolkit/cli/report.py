@@ -10,10 +10,10 @@ import pandas as pd
 
 from fire_toolkit.cli.common import (
     FireGroup,
-    current_workspace,
     drawn,
     format_option,
     n_of,
+    needed_workspace,
     refuse_untransposed,
     say,
     say_notes,
@@ -28,7 +28,6 @@ from fire_toolkit.cli.report_plot import plot
 from fire_toolkit.cli.score import score
 from fire_toolkit.cli.trust import trust_notes
 from fire_toolkit.collections.similarity import nearest_mean
-from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.measures.defaults import FIRST, PAPER
@@ -55,8 +54,7 @@ report.add_command(plot)
 @click.pass_context
 def summary(ctx: click.Context, resamples: int, output_format: str) -> None:
     """The workspace's summary: the honest row of every run and measure, see `score --honest`."""
-    if current_workspace() is None:
-        raise UsageError("no fire.toml in this folder or above it; outside a workspace use `score --honest`")
+    needed_workspace("; outside a workspace use `score --honest`")
     ctx.invoke(score, honest=True, resamples=resamples, output_format=output_format)
 
 
@@ -70,9 +68,7 @@ def methods(format: str) -> None:  # noqa: A002
     """
     from fire_toolkit.cli.methods_facts import workspace_facts
 
-    workspace = current_workspace()
-    if workspace is None:
-        raise UsageError("no fire.toml in this folder or above it, so nothing is known of the study")
+    workspace = needed_workspace(", so nothing is known of the study")
     paragraphs = methods_paragraphs(workspace_facts(workspace, Given({})))
     wipe_progress()
     click.echo("\n\n".join(drawn_paragraph(title, text, format) for title, text in paragraphs))

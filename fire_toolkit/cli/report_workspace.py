@@ -14,7 +14,7 @@ import pandas as pd
 from fire_toolkit.agreement import annotator_profiles
 from fire_toolkit.cli import report_sections as sections
 from fire_toolkit.cli.as_augmented import policy_of
-from fire_toolkit.cli.common import current_workspace, setting_or_default
+from fire_toolkit.cli.common import needed_workspace, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.honest import HonestRows, honest_rows
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, number_annotators
@@ -43,9 +43,7 @@ _LONGEST_FILE = 20_000  # characters of a manifest that are shown
 
 def workspace_to_report(command: str) -> Workspace:
     """Return the workspace here; a usage error where there is none, or its labels are not in its qrels."""
-    workspace = current_workspace()
-    if workspace is None:
-        raise UsageError(f"no fire.toml in this folder or above it; `{command}` reports on a workspace")
+    workspace = needed_workspace(f"; `{command}` reports on a workspace")
     missing = [place for place in _NEEDED if not (workspace.root / place).is_file()]
     if missing:
         raise UsageError(f"no {missing[0]} in {workspace.root}; run resolve and augment first")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.common import current_workspace, drawn, json_option, n_of, say, say_next
+from fire_toolkit.cli.common import drawn, json_option, n_of, needed_workspace, say, say_next
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
-from fire_toolkit.errors import FireError, UsageError
+from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.rounds import has_campaign
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 @json_option
 def status(as_json: bool) -> None:
     """Show what is done in this workspace, what is stale and why, and the next command."""
-    workspace = current_workspace()
-    if workspace is None:
-        raise UsageError("no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`")
+    workspace = needed_workspace("; make a workspace with `fire-toolkit init`")
     is_of_queries = read_guideline(workspace.setting("tasks", "guideline")).is_of_queries
     found = stage_states(workspace, on_server=knows_server(), is_of_queries=is_of_queries)
     states = [_with_news(state, workspace) for state in found]

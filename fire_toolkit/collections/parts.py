@@ -13,6 +13,7 @@ from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.words import n_of
 
 _GROUPS = TableSpec(
     "groups", (Column("query_id", "id"), Column("doc_id", "id")), ("query_id", "doc_id"), extra=True
@@ -22,9 +23,9 @@ _NO_TEXTS = (
     "captions in their place, beside qrels/test.tsv"
 )
 _KEYS = (
-    ("queries", ["query_id"], ("query", "queries")),
-    ("positives", PAIR, ("pair", "pairs")),
-    ("items", ["doc_id"], ("item", "items")),
+    ("queries", ["query_id"], "query"),
+    ("positives", PAIR, "pair"),
+    ("items", ["doc_id"], "item"),
 )
 
 
@@ -123,7 +124,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
     named = _joined([part.targets for part in parts], [*PAIR, "relevance"])
     targets = named.merge(positives[PAIR], on=PAIR)
     if len(targets) < len(named):
-        notes.append(f"{_n(len(named) - len(targets), 'target')} without a pair left out")
+        notes.append(f"{n_of(len(named) - len(targets), 'target')} without a pair left out")
     queries = _asked(queries, positives, parts, notes)
     return Collection(
         queries=check_queries(queries, where="queries"),
@@ -165,7 +166,7 @@ def _refuse_overlaps(parts: Sequence[Part]) -> None:
             if len(both):
                 shown = " ".join(map(str, both.iloc[0]))
                 raise TableError(
-                    f"{one} and {other}: {_n(len(both), *what)} in both ({shown}); name one of the two files"
+                    f"{one} and {other}: {n_of(len(both), what)} in both ({shown}); name one of the two files"
                 )
 
 
@@ -215,7 +216,7 @@ def _with_plain_text(table: pd.DataFrame, what: str, notes: list[str]) -> pd.Dat
         changed |= {row for row, old in enumerate(table[name]) if plain[row] is not old and plain[row] != old}
         columns[name] = pd.Series(plain, dtype=object, index=table.index)
     if changed:
-        notes.append(f"{_n(len(changed), what)} changed: tabs, line ends and invalid characters")
+        notes.append(f"{n_of(len(changed), what)} changed: tabs, line ends and invalid characters")
     return table.assign(**columns)
 
 
@@ -229,10 +230,10 @@ def _all_items(
     absent = implied[~implied.isin(listed["doc_id"])].drop_duplicates()
     if any(part.is_corpus for part in parts):
         if len(absent):
-            notes.append(f"{_n(len(absent), 'doc')} of the qrels not in the corpus ({_some(absent)})")
+            notes.append(f"{n_of(len(absent), 'doc')} of the qrels not in the corpus ({_some(absent)})")
         return _with_media(listed)
     if len(listed) and len(absent):
-        notes.append(f"{_n(len(absent), 'item')} known only from the pairs ({_some(absent)})")
+        notes.append(f"{n_of(len(absent), 'item')} known only from the pairs ({_some(absent)})")
     return _with_media(_joined([listed, pd.DataFrame({"doc_id": absent})], ["doc_id"]))
 
 
@@ -249,7 +250,7 @@ def _gallery_items(
         )
     left_out = known[~known.isin(gallery["doc_id"])]
     if len(left_out):
-        notes.append(f"{_n(len(left_out), 'item')} not in the list of items left out")
+        notes.append(f"{n_of(len(left_out), 'item')} not in the list of items left out")
     extra = [name for name in listed.columns if name not in gallery.columns]
     described = listed.drop_duplicates("doc_id")[["doc_id", *extra]]
     return gallery.merge(described, on="doc_id", how="left").fillna(dict.fromkeys(extra, ""))
@@ -269,8 +270,8 @@ def _note_placeless(items: pd.DataFrame, are_listed: bool, notes: list[str]) -> 
         lack = "has no media_url" if n_bare == 1 else "have no media_url"
         source = "" if are_listed else ", and no file lists items"
         notes.append(
-            f"{_n(n_bare, 'item')} {lack} and cannot be shown to annotators ({shown}){source}: before tasks, "
-            "add a table of items with doc_id and media_url"
+            f"{n_of(n_bare, 'item')} {lack} and cannot be shown to annotators ({shown}){source}: before "
+            "tasks, add a table of items with doc_id and media_url"
         )
 
 
@@ -281,7 +282,7 @@ def _within_gallery(
         return positives
     kept = positives[positives["doc_id"].isin(items["doc_id"])]
     if len(kept) < len(positives):
-        notes.append(f"{_n(len(positives) - len(kept), 'pair')} of items not in the list left out")
+        notes.append(f"{n_of(len(positives) - len(kept), 'pair')} of items not in the list left out")
     return kept
 
 
@@ -300,14 +301,10 @@ def _asked(
         )
     asked = queries["query_id"].isin(positives["query_id"])
     if not asked.all():
-        notes.append(f"{_n(int((~asked).sum()), 'query', 'queries')} without a pair in the qrels left out")
+        notes.append(f"{n_of(int((~asked).sum()), 'query')} without a pair in the qrels left out")
     return queries[asked]
 
 
 def _some(ids: pd.Series) -> str:
     shown = ", ".join(map(repr, ids.head(3)))
     return shown + (", …" if len(ids) > 3 else "")
-
-
-def _n(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"

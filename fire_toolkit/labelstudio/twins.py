@@ -21,6 +21,7 @@ from fire_toolkit.labelstudio.projects import (
     project_mark,
     project_title,
 )
+from fire_toolkit.words import n_of
 
 Project = Mapping[str, Any]
 REPAIR = "fire-toolkit push --repair"
@@ -74,7 +75,7 @@ def _n_there(project: Project) -> int:
 
 def _twins(queue: QueueName, projects: Sequence[Project]) -> Doubled:
     counts = {project["id"]: n_answers(project) for project in projects}
-    shown = ", ".join(f"{number} ({n:,} {'answer' if n == 1 else 'answers'})" for number, n in counts.items())
+    shown = ", ".join(f"{number} ({n_of(n, 'answer')})" for number, n in counts.items())
     part = part_of(projects[0])
     which = f"part {part} of queue {queue}" if part > 1 else f"queue {queue}"
     words = f"{which} has {len(projects)} projects: {shown}"

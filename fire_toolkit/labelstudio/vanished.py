@@ -10,6 +10,7 @@ from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import Campaign, queue_named
 from fire_toolkit.judgments import utc_time
 from fire_toolkit.labelstudio.projects import own_projects
+from fire_toolkit.words import n_of
 
 QUEUE = " queue"
 PART = " part"  # of its queue, where it is not the first
@@ -38,8 +39,8 @@ class Vanished:
     def words(self) -> str:
         """What is wrong with it."""
         what = "has lost its mark (its description was changed)" if self.is_unmarked else "was deleted"
-        answers = f"{self.n_answers:,} answer{'' if self.n_answers == 1 else 's'}"
-        return f"project {self.number}{f' ({self.queue})' if self.queue else ''} {what}, with {answers}"
+        where = f"project {self.number}{f' ({self.queue})' if self.queue else ''}"
+        return f"{where} {what}, with {n_of(self.n_answers, 'answer')}"
 
 
 def find_vanished(

@@ -31,6 +31,7 @@ from fire_toolkit.matching.ideal import IdealRanking
 from fire_toolkit.matching.ranking import ranked_lengths
 from fire_toolkit.tables import Qrels, Run
 from fire_toolkit.tables.columns import places_in_order
+from fire_toolkit.words import n_of
 
 _FEW_GRADES = 16
 ABSENT = int(np.iinfo(np.int64).min)  # in the place of a relevance: these qrels do not hold the pair
@@ -315,10 +316,10 @@ def code_together(original: Qrels, *others: pd.DataFrame, what: str = "augmented
     for table in others:
         extra = pd.Index(table["query_id"].unique()).difference(first.queries)
         if not extra.empty:
-            n_extra = f"{len(extra):,} {'query' if len(extra) == 1 else 'queries'}"
             some = ", ".join(extra[:3]) + (", ..." if len(extra) > 3 else "")
             raise JoinError(
-                f"{what}: {n_extra} not in the original qrels ({some}); expected those of the same collection"
+                f"{what}: {n_of(len(extra), 'query')} not in the original qrels ({some}); expected those of "
+                "the same collection"
             )
     return [first, *(code_qrels(Qrels(table), queries=first.queries, docs=docs) for table in others)]
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Collection
 
 from fire_toolkit.release.answers import KNOWN, licence_url, module_name
-from fire_toolkit.release.facts import ReleaseFacts, counted, licence_notes, sentence
+from fire_toolkit.release.facts import ReleaseFacts, licence_notes, sentence
 from fire_toolkit.release.layout import FILES, TABLES
+from fire_toolkit.words import n_of
 
 
 def card(facts: ReleaseFacts, tables: Collection[str]) -> str:
@@ -88,7 +89,7 @@ def _body(facts: ReleaseFacts, tables: Collection[str]) -> list[str]:
 
 
 def _described(name: str, facts: ReleaseFacts) -> str:
-    return f"- `{name}` ({counted(facts.counts[name], 'row')}): {TABLES[name]}"
+    return f"- `{name}` ({n_of(facts.counts[name], 'row')}): {TABLES[name]}"
 
 
 _LIMITS = {

@@ -6,7 +6,8 @@ arise for labels of query–item pairs are left out.
 
 from __future__ import annotations
 
-from fire_toolkit.release.facts import ReleaseFacts, counted, licence_notes, sentence
+from fire_toolkit.release.facts import ReleaseFacts, licence_notes, sentence
+from fire_toolkit.words import n_of
 
 Answers = dict[str, str]
 
@@ -32,18 +33,18 @@ def _composition(facts: ReleaseFacts) -> Answers:
     return {
         "What does a row stand for?": "A pair of a query and an item, with its relevance; in the table "
         "judgments, one annotator's answer to such a pair.",
-        "How much is there?": f"{counted(n['queries'], 'query')}, {counted(n['corpus'], 'item')}, "
-        f"{counted(n['qrels'], 'pair')} with a relevance, of which {n['positives']:,} are relevant "
-        f"(originally {n['original_positives']:,}); {counted(n['judgments'], 'judgment')} of "
-        f"{counted(n['judged'], 'pair')} by {counted(n['annotators'], 'annotator')}; "
-        f"{counted(n['disputes'], 'dispute')}.",
+        "How much is there?": f"{n_of(n['queries'], 'query')}, {n_of(n['corpus'], 'item')}, "
+        f"{n_of(n['qrels'], 'pair')} with a relevance, of which {n['positives']:,} are relevant "
+        f"(originally {n['original_positives']:,}); {n_of(n['judgments'], 'judgment')} of "
+        f"{n_of(n['judged'], 'pair')} by {n_of(n['annotators'], 'annotator')}; "
+        f"{n_of(n['disputes'], 'dispute')}.",
         "Is it all, or a sample?": "A sample of all pairs, and not a random one. "
         f"{told['Pool']} Pairs outside the pool were not judged.",
         "What is missing?": f"{' '.join(licence_notes(facts))} {_withheld(facts)}",
         "How do rows belong together?": "By the ids of queries and items, which are those of the benchmark, "
         "and by the pseudonyms of annotators.",
         "Which splits are there?": "One, called test. The original labels stand beside the corrected ones.",
-        "Which errors are known?": f"{told['Agreement']} {counted(n['disputes'], 'pair')} in dispute "
+        "Which errors are known?": f"{told['Agreement']} {n_of(n['disputes'], 'pair')} in dispute "
         f"{'has' if n['disputes'] == 1 else 'have'} no label. {facts.rejected}",
         "What does it not cover?": sentence(answers["limitations"]),
         "What does it rest on that lies elsewhere?": sentence(answers["source"]),

@@ -9,6 +9,7 @@ from typing import Any
 from fire_toolkit.paper_tables.methods import MethodFacts, blank, methods_paragraphs
 from fire_toolkit.release.answers import spoken_name
 from fire_toolkit.tables.machine import words_of_machine
+from fire_toolkit.words import n_of
 
 ANONYMOUS = "Anonymous authors"
 
@@ -102,9 +103,9 @@ class ReleaseFacts:
         n = self.counts
         return (
             f"Corrected relevance labels for a retrieval benchmark: {sentence(self.answers['source'])} "
-            f"Annotators judged {counted(n['judged'], 'pair')} of a query and an item: "
-            f"{counted(n['positives'], 'pair')} are relevant now, where the original labels had "
-            f"{n['original_positives']:,}; {counted(n['disputes'], 'pair')} "
+            f"Annotators judged {n_of(n['judged'], 'pair')} of a query and an item: "
+            f"{n_of(n['positives'], 'pair')} are relevant now, where the original labels had "
+            f"{n['original_positives']:,}; {n_of(n['disputes'], 'pair')} "
             f"{'stays' if n['disputes'] == 1 else 'stay'} in dispute."
         )
 
@@ -126,17 +127,6 @@ class ReleaseFacts:
         """How it is cited, in a line."""
         where = f" {self.url}" if self.url else ""
         return f"{'; '.join(self.creators)} ({self.date[:4]}). {self.title}, version {self.version}.{where}"
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number of things in words.
-
-    Examples:
-        >>> counted(1, "pair"), counted(2000, "query")
-        ('1 pair', '2,000 queries')
-    """
-    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
-    return f"{number:,} {thing if number == 1 else plural}"
 
 
 def sentence(text: str) -> str:

@@ -11,6 +11,7 @@ from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.measures import CodedQrels, JudgedRanking, Measure
 from fire_toolkit.measures.defaults import ESTIMATES, LEAST_DRAWN
 from fire_toolkit.scoring.judging import Judged
+from fire_toolkit.words import n_of
 
 
 @dataclass(frozen=True)
@@ -140,4 +141,4 @@ def count_queries(n: int, of: int | None = None) -> str:
     """Return a number of queries in words."""
     if of is not None:
         return f"{n:,} of {of:,} queries"
-    return f"{n:,} {'query' if n == 1 else 'queries'}"
+    return n_of(n, "query")

@@ -9,6 +9,7 @@ import numpy as np
 
 from fire_toolkit.arrays import Bools
 from fire_toolkit.errors import TableError, UsageError
+from fire_toolkit.words import n_of
 
 FLOOD_DOCS = 10
 CONSTANT_DOCS = 3
@@ -84,11 +85,11 @@ def describe_anomalies(
     if anomalies.flood:
         query = queries[anomalies.first["flood"][0]]
         found["flood"] = (
-            f"in {_n(anomalies.flood, 'query')} half of the docs or more share the lowest score ({query})"
+            f"in {n_of(anomalies.flood, 'query')} half of the docs or more share the lowest score ({query})"
         )
     if anomalies.constant:
         query = queries[anomalies.first["constant"][0]]
-        found["constant"] = f"one score for all docs in {_n(anomalies.constant, 'query')} ({query})"
+        found["constant"] = f"one score for all docs in {n_of(anomalies.constant, 'query')} ({query})"
     if 2 * anomalies.duplicates > len(queries):
         one, two = anomalies.first["duplicates"]
         found["duplicates"] = (
@@ -98,14 +99,8 @@ def describe_anomalies(
     return found
 
 
-def _n(count: int, one: str) -> str:
-    """Return `1 score`, `2 scores`, `2 queries`."""
-    many = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
-    return f"{count:,} {one if count == 1 else many}"
-
-
 def _are(count: int, one: str) -> str:
-    return f"{_n(count, one)} {'is' if count == 1 else 'are'}"
+    return f"{n_of(count, one)} {'is' if count == 1 else 'are'}"
 
 
 def refuse_anomalies(

@@ -1,0 +1,12 @@
+"""Words for numbers of things, in notes, messages and texts."""
+
+
+def n_of(number: int, thing: str) -> str:
+    """Return a number of things in words.
+
+    Examples:
+        >>> n_of(1, "pair"), n_of(2, "pair"), n_of(1, "query"), n_of(2000, "query")
+        ('1 pair', '2 pairs', '1 query', '2,000 queries')
+    """
+    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{number:,} {thing if number == 1 else plural}"
