@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,7 @@ from live_browser import CONTROL, ENTER, SPACE, Browser, open_browser
 from live_server import LiveServer
 from page_site import HOSTILE
 from test_live_browser import SUBMIT, is_disabled, log_in, text
-from test_live_campaign import RUN, Site, _tasks, choice, site  # noqa: F401
+from test_live_campaign import RUN, Site, _next, _tasks, choice, site  # noqa: F401
 
 from fire_toolkit.campaign.tasks import split_pair_id
 from fire_toolkit.media.server import MediaServer
@@ -24,6 +27,10 @@ BAR = f'let bar = document.querySelector("{SUBMIT}").getBoundingClientRect();'
 SIZES = ((1366, 625), (1024, 768), (800, 600), (390, 844))
 LABELS = ("relevant", "irrelevant", "ambiguous")
 N_EACH = 12  # captions of each of two clips: pages of six
+SHAPES = itertools.product(
+    ("cross", "square", "ring", "circle", "star"), ("purple", "orange", "green", "red", "blue")
+)
+TEXTS = [f"a {colour} {shape} moves across the screen" for shape, colour in SHAPES]
 ROWS = "return [...document.querySelectorAll('.judge .row .text')].map(e => e.innerText)"
 # The item and, without scrolling where all=true, every answer lie above the bar at the bottom.
 SEEN = """
@@ -52,7 +59,7 @@ def clips(site: Site, tmp_path: Path) -> Iterator[Site]:  # noqa: F811
     pairs = "".join(f"q{n},v{n % 2}\n" for n in range(2 * N_EACH))
     (tmp_path / "pool" / "pool.csv").write_text("query_id,doc_id\n" + pairs)
     hostile = {0: HOSTILE.replace("\r\n", " "), 1: "word " * 2000, 2: "{{idx}} $captions[0].text </Text><b>"}
-    rows = "".join(f"q{n}\t{hostile.get(n, f'caption {n}')}\n" for n in range(2 * N_EACH + 1))
+    rows = "".join(f"q{n}\t{hostile.get(n, text)}\n" for n, text in enumerate(TEXTS))
     (tmp_path / "collection" / "queries.tsv").write_text("query_id\ttext\n" + rows)
     items = "".join(f"v{n}\t{media.base_url}/{name}\n" for n, name in enumerate(names))
     (tmp_path / "collection" / "items.tsv").write_text("doc_id\tmedia_url\n" + items)
@@ -85,6 +92,7 @@ def press_answer(browser: Browser, caption: dict[str, Any], label: str) -> None:
 
 
 ESCAPE = "\ue00c"
+OPACITY = "getComputedStyle(document.querySelector('.ant-modal-confirm-warning')).opacity"
 OK = "[...document.querySelectorAll('button')].find(e => e.innerText.trim() == 'OK' && e.offsetParent)"
 
 
@@ -126,6 +134,7 @@ def test_ten_captions_are_answered_by_keys_and_all_three_records_agree(
     chromium: None,
     clips: Site,
     artefacts: Path,
+    pictures: Path,
     tmp_path: Path,
 ) -> None:
     server, name = clips.server, f"SEV-{RUN}"
@@ -161,7 +170,8 @@ def test_ten_captions_are_answered_by_keys_and_all_three_records_agree(
                     browser.wait_for("the warning", lambda: is_warned(browser))
                     assert framed(browser) == ["".join(caption["text"].split())]
                     assert browser.run(SEEN, True)
-                    browser.screenshot(artefacts / "several-warned.png")
+                    browser.wait_for("the warning whole", lambda: browser.run(f"return {OPACITY}") == "1")
+                    browser.screenshot(pictures / "label-studio-ten.png")
                     browser.press(ESCAPE)
                     browser.wait_for("no warning", lambda: not is_warned(browser))
                     assert len(stored(server, project)) == len(given) - place
@@ -234,3 +244,67 @@ def test_a_page_left_skipped_edited_and_answered_in_part_is_told_apart(
         r for r in json.loads(clips.run("progress", "--format", "json").stdout) if r["annotator_id"] == name
     )
     assert (row["n_done"], row["n_skipped"]) == (len(second) - 1, len(first))
+
+
+def answer_pages(
+    clips: Site, name: str, number: int, label: str, n: int | None = None
+) -> set[tuple[str, str]]:
+    """Answer the first n pages of somebody's queue through the server's API; return the pairs."""
+    http, project = clips.server.as_annotator(name), clips.projects()[f"{number}/{name}"]
+    pairs = set()
+    for task in pages_of(clips.server, project)[:n]:
+        captions = task["data"]["captions"]
+        result = [choice(f"relevance_{row}", label) for row in range(len(captions))]
+        sent = {"result": result, "lead_time": 6.0 * len(captions)}
+        http.post(f"/api/tasks/{task['id']}/annotations/", json=sent).raise_for_status()
+        pairs |= {split_pair_id(caption["pair_id"]) for caption in captions}
+    return pairs
+
+
+def asked_on_the_server(clips: Site, number: int) -> dict[str, list[tuple[str, str]]]:
+    """Return the pairs of everybody's pages in a round, as the server has them."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for queue, project in clips.projects().items():
+        if queue.startswith(f"{number}/"):
+            pages = [task["data"]["captions"] for task in pages_of(clips.server, project)]
+            found[queue.split("/")[1]] = [split_pair_id(each["pair_id"]) for page in pages for each in page]
+    return found
+
+
+def test_pages_of_a_later_round_through_a_killed_push_and_of_somebody_who_leaves(clips: Site) -> None:
+    ann, bo, cy = (f"{name}-{RUN}" for name in ("PA", "PB", "PC"))
+    for name in (ann, bo, cy):
+        clips.server.annotator(name)
+    clips.run("push", "--annotator", f"{ann},{bo}")
+    first = {name: answer_pages(clips, name, 1, "relevant") for name in (ann, bo)}
+    assert not first[ann] & first[bo]
+    clips.run("pull")
+    clips.run("resolve")
+    doubted = sorted(first[ann])[:7] + sorted(first[bo])[:7]
+    rows = "".join(f"{query},{doc}\n" for query, doc in doubted)
+    (clips.root / "marks.csv").write_text("query_id,doc_id\n" + rows)
+    clips.run("next-round", "--recheck", "marks.csv", "--annotator", f"{ann},{bo}")
+    for moment in (0.8, 1.6, 2.4):
+        process = subprocess.Popen([sys.executable, "-m", "fire_toolkit", "push"], stderr=subprocess.DEVNULL)
+        time.sleep(moment)
+        process.kill()
+        process.wait()
+    clips.run("push")
+    asked = asked_on_the_server(clips, 2)
+    assert sorted(asked[ann]) == [pair for pair in sorted(doubted) if pair in first[bo]]
+    assert sorted(asked[bo]) == [pair for pair in sorted(doubted) if pair in first[ann]]
+    done = answer_pages(clips, bo, 2, "irrelevant", 1)
+    left = set(asked[bo]) - done
+    assert left
+    assert clips.counts("annotators", "reassign", bo, "--to", cy)["moved"] == len(left)
+    clips.run("push")
+    assert _next(clips.server.as_annotator(bo), clips.projects()[f"2/{bo}"]) == 0
+    assert sorted(asked_on_the_server(clips, 2)[cy]) == sorted(left)
+    answer_pages(clips, ann, 2, "irrelevant")
+    answer_pages(clips, cy, 2, "irrelevant")
+    clips.run("pull")
+    judged = clips.table("judgments/judgments.csv")
+    again = judged[judged["round"] == "2"]
+    assert sorted(zip(again["query_id"], again["doc_id"], strict=True)) == sorted(doubted)
+    assert set(again["kind"]) == {"recheck"}
+    assert len(judged) == 2 * N_EACH + len(doubted)
