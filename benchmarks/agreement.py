@@ -27,21 +27,17 @@ import krippendorff
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement import (
-    STATISTICS,
-    alpha_interval,
-    annotator_profiles,
-    coverage,
-    intervals,
-    krippendorff_alpha,
-    leave_one_out,
-)
+from fire_toolkit.agreement import coverage, intervals
+from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.agreement.coverage import PAIRS_OF_A_CAPTION, SIZES
-from fire_toolkit.agreement.intervals import METHODS, Resampling, interval_of
+from fire_toolkit.agreement.intervals import METHODS, Resampling, alpha_interval, interval_of
+from fire_toolkit.agreement.profiles import annotator_profiles
+from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.sample import Sample, measure
+from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.agreement.votes import Votes, code_votes
-from fire_toolkit.resolution import resolve
 from fire_toolkit.resolution.dawid_skene import fit
+from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.tables import Judgments, check_judgments
 
 N_PAIRS, N_DOUBLED, N_ANNOTATORS = 579_000, 102_000, 100

@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit import read_guideline, read_pool
-from fire_toolkit.agreement import alpha_interval
+from fire_toolkit.agreement.intervals import alpha_interval
 from fire_toolkit.campaign.votes import judgments_from_export
 from fire_toolkit.demo.annotators import Export, annotators_seen, answer_tasks
 from fire_toolkit.demo.world import World, make_world
-from fire_toolkit.resolution import RULES, resolve
+from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.tables import Judgments, Labels, check_judgments
 
 PAIR = ["query_id", "doc_id"]

@@ -13,9 +13,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement import STATISTICS, agreement_intervals, annotator_matrix, leave_one_out
+from fire_toolkit.agreement.annotators import annotator_matrix, leave_one_out
+from fire_toolkit.agreement.registry import STATISTICS
+from fire_toolkit.agreement.table import agreement_intervals
 from fire_toolkit.judgments import latest_judgments
-from fire_toolkit.resolution import RULES, Resolution, against_majority, resolve_in_full
+from fire_toolkit.resolution.changes import against_majority
+from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.resolution.resolve import Resolution, resolve_in_full
 from fire_toolkit.tables import Judgments
 
 GRADES = {"0": 0, "1": 1}

@@ -22,13 +22,13 @@ __version__ = "0.2.0"
 
 # The one list of public names, which type checkers read as it stands, and `_listed` from this file.
 if TYPE_CHECKING:
-    from fire_toolkit.agreement import agreement as _agreement
-    from fire_toolkit.agreement import agreement_intervals as agreement_intervals
-    from fire_toolkit.agreement import agreement_summary as agreement_summary
-    from fire_toolkit.agreement import annotator_matrix as annotator_matrix
-    from fire_toolkit.agreement import annotator_profiles as annotator_profiles
-    from fire_toolkit.agreement import krippendorff_alpha as krippendorff_alpha
-    from fire_toolkit.agreement import leave_one_out as leave_one_out
+    from fire_toolkit.agreement.annotators import annotator_matrix as annotator_matrix
+    from fire_toolkit.agreement.annotators import leave_one_out as leave_one_out
+    from fire_toolkit.agreement.profiles import annotator_profiles as annotator_profiles
+    from fire_toolkit.agreement.summary import agreement_summary as agreement_summary
+    from fire_toolkit.agreement.table import agreement as _agreement
+    from fire_toolkit.agreement.table import agreement_intervals as agreement_intervals
+    from fire_toolkit.agreement.table import krippendorff_alpha as krippendorff_alpha
     from fire_toolkit.campaign.task_json import tasks_to_json as tasks_to_json
     from fire_toolkit.campaign.tasks import make_tasks as make_tasks
     from fire_toolkit.campaign.votes import judgments_from_export as judgments_from_export
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from fire_toolkit.inference import score_differences as score_differences
     from fire_toolkit.inference import scores_with_uncertainty as scores_with_uncertainty
     from fire_toolkit.inference.compare import compare_runs as compare_runs
-    from fire_toolkit.machines import check_judge as check_judge
-    from fire_toolkit.machines import judge_pairs as judge_pairs
+    from fire_toolkit.machines.callables import judge_pairs as judge_pairs
+    from fire_toolkit.machines.check import check_judge as check_judge
     from fire_toolkit.matching.own_items import drop_own_items as drop_own_items
     from fire_toolkit.matching.ranking import rank_run as rank_run
     from fire_toolkit.measures import list_measures as list_measures
@@ -65,17 +65,17 @@ if TYPE_CHECKING:
     from fire_toolkit.pooling import pool_runs as pool_runs
     from fire_toolkit.qrels import augment_qrels as augment_qrels
     from fire_toolkit.qrels import change_counts as change_counts
-    from fire_toolkit.report import plot_annotators as plot_annotators
-    from fire_toolkit.report import plot_differences as plot_differences
-    from fire_toolkit.report import plot_judged as plot_judged
-    from fire_toolkit.report import plot_lengths as plot_lengths
-    from fire_toolkit.report import plot_orders as plot_orders
-    from fire_toolkit.report import plot_overlap as plot_overlap
-    from fire_toolkit.report import plot_scores as plot_scores
+    from fire_toolkit.report.plots import plot_annotators as plot_annotators
+    from fire_toolkit.report.plots import plot_differences as plot_differences
+    from fire_toolkit.report.plots import plot_judged as plot_judged
+    from fire_toolkit.report.plots import plot_lengths as plot_lengths
+    from fire_toolkit.report.plots import plot_orders as plot_orders
+    from fire_toolkit.report.plots import plot_overlap as plot_overlap
+    from fire_toolkit.report.plots import plot_scores as plot_scores
     from fire_toolkit.report.save import save_plot as save_plot
-    from fire_toolkit.resolution import next_round as next_round
-    from fire_toolkit.resolution import plan_round as plan_round
-    from fire_toolkit.resolution import resolve as resolve
+    from fire_toolkit.resolution.plan import plan_round as plan_round
+    from fire_toolkit.resolution.resolve import next_round as next_round
+    from fire_toolkit.resolution.resolve import resolve as resolve
     from fire_toolkit.scoring import score_curves as score_curves
     from fire_toolkit.scoring import score_runs as score_runs
     from fire_toolkit.scoring.bidirectional import score_directions as score_directions

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import krippendorff_alpha, leave_one_out
-from fire_toolkit.resolution import resolve
+from fire_toolkit.agreement.annotators import leave_one_out
+from fire_toolkit.agreement.table import krippendorff_alpha
+from fire_toolkit.resolution.resolve import resolve
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "trec2011_crowd.py"
 

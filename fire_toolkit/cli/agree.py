@@ -11,26 +11,17 @@ from typing import Any
 import click
 import pandas as pd
 
-from fire_toolkit.agreement import (
-    STATISTICS,
-    AgreementSummary,
-    agreement,
-    agreement_by_question,
-    agreement_intervals,
-    agreement_summary,
-    annotator_matrix,
-    annotator_profiles,
-    caption_disagreement,
-    first_round,
-    join_columns,
-    leave_one_out,
-    page_effects,
-    self_consistency,
-)
+from fire_toolkit.agreement.annotators import annotator_matrix, leave_one_out
+from fire_toolkit.agreement.captions import caption_disagreement
+from fire_toolkit.agreement.consistency import self_consistency
+from fire_toolkit.agreement.groups import join_columns
 from fire_toolkit.agreement.intervals import METHODS
-from fire_toolkit.agreement.pages import alike
-from fire_toolkit.agreement.registry import DEFAULTS
-from fire_toolkit.agreement.summary import METHOD, UNITS
+from fire_toolkit.agreement.pages import alike, page_effects
+from fire_toolkit.agreement.profiles import annotator_profiles
+from fire_toolkit.agreement.questions import agreement_by_question
+from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
+from fire_toolkit.agreement.summary import METHOD, UNITS, AgreementSummary, agreement_summary
+from fire_toolkit.agreement.table import agreement, agreement_intervals
 from fire_toolkit.agreement.times import DERIVED
 from fire_toolkit.agreement.votes import LEVELS
 from fire_toolkit.cli.agreement_text import draw_agreement
@@ -49,7 +40,7 @@ from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats, typed_judgments
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.judgments import SUPERSEDED, describe_bad_time, unreadable_times
-from fire_toolkit.tables import Dropped, Judgments, check_dropped
+from fire_toolkit.tables import Dropped, Judgments, check_dropped, first_round
 from fire_toolkit.tables.columns import code_pairs
 
 INCLUSION = "inclusion_probability"

@@ -9,7 +9,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement import leave_one_out
+from fire_toolkit.agreement.annotators import leave_one_out
 from fire_toolkit.cli.common import format_option, n_of, say, say_notes, setting_or_default
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import level_of
@@ -19,7 +19,8 @@ from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.inference import score_changes
 from fire_toolkit.measures.defaults import COVERAGE
 from fire_toolkit.qrels import POLICIES, augment_qrels
-from fire_toolkit.resolution import LabelsWithout, labels_without_each, resolve
+from fire_toolkit.resolution.resolve import resolve
+from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
 from fire_toolkit.tables import Qrels, asked_judgments
 from fire_toolkit.tables.columns import pair_rows
 

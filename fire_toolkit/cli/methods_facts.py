@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.agreement import agreement_summary
+from fire_toolkit.agreement.summary import agreement_summary
 from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of, rules_of

@@ -36,9 +36,8 @@ from fire_toolkit.cli.progress_line import wipe_progress
 from fire_toolkit.errors import UsageError
 from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
-from fire_toolkit.resolution import RoundPlan, plan_round
 from fire_toolkit.resolution.design import split_positives, votes_in_order
-from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA
+from fire_toolkit.resolution.plan import FOURTH_VOTE, STRATA, RoundPlan, plan_round
 from fire_toolkit.tables import Pool, check_pool
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import RECHECK

@@ -31,8 +31,10 @@ from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.measures.defaults import FIRST, PAPER
-from fire_toolkit.paper_tables import all_and_new, by_length, by_similarity, describe_data
-from fire_toolkit.paper_tables import saturation as saturated
+from fire_toolkit.paper_tables.captions import by_length, by_similarity
+from fire_toolkit.paper_tables.captions import saturation as saturated
+from fire_toolkit.paper_tables.contributions import all_and_new
+from fire_toolkit.paper_tables.data import describe_data
 from fire_toolkit.paper_tables.methods import blanks_of, drawn_paragraph, methods_paragraphs
 from fire_toolkit.scoring import score_runs
 from fire_toolkit.scoring.drawn import drawn_scores

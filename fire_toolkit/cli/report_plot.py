@@ -12,7 +12,7 @@ from fire_toolkit.cli.options import measure_option
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.report_workspace import ReportedWorkspace, workspace_to_report
 from fire_toolkit.errors import UsageError
-from fire_toolkit.report import Section
+from fire_toolkit.report.page import Section
 from fire_toolkit.report.save import check_kind, plot_bytes
 
 # The section that each plot is of, and its place there.

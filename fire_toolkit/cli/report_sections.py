@@ -8,16 +8,14 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.agreement import AgreementSummary
+from fire_toolkit.agreement.summary import AgreementSummary
 from fire_toolkit.cli.common import n_of
 from fire_toolkit.inference.orders import Orders
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.release.sides import Side
-from fire_toolkit.report import (
-    Figure,
+from fire_toolkit.report.page import Figure, Section, Table
+from fire_toolkit.report.plots import (
     Plot,
-    Section,
-    Table,
     plot_annotators,
     plot_differences,
     plot_judged,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from fire_toolkit.agreement import annotator_profiles
+from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.cli import report_sections as sections
 from fire_toolkit.cli.as_augmented import policy_of
 from fire_toolkit.cli.common import needed_workspace, setting_or_default
@@ -29,9 +29,9 @@ from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.inference.judged_pairs import JudgedPairs
 from fire_toolkit.measures import parse_measure
 from fire_toolkit.measures.defaults import FIRST, judged_at
-from fire_toolkit.paper_tables import by_length
+from fire_toolkit.paper_tables.captions import by_length
 from fire_toolkit.paper_tables.methods import MethodFacts, drawn_paragraph, methods_paragraphs
-from fire_toolkit.report import Section
+from fire_toolkit.report.page import Section
 from fire_toolkit.tables import Judgments, first_round
 from fire_toolkit.workspace.config import Workspace
 

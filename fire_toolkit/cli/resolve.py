@@ -22,17 +22,14 @@ from fire_toolkit.collections.sharing import CHOICES, mark_shared, share_judgmen
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.inference.binomial import wilson
-from fire_toolkit.resolution import (
-    against_majority,
-    flagged_pairs,
-    next_round,
-    rejected_originals,
-    resolve_in_full,
-    settle_disputes,
-)
+from fire_toolkit.resolution.changes import against_majority
 from fire_toolkit.resolution.design import rechecked_pairs, votes_in_order, with_design
 from fire_toolkit.resolution.design import without_rechecks as leave_out_rechecks
+from fire_toolkit.resolution.flagged import flagged_pairs
 from fire_toolkit.resolution.query_labels import query_labels, query_validity
+from fire_toolkit.resolution.rejected import rejected_originals
+from fire_toolkit.resolution.resolve import next_round, resolve_in_full
+from fire_toolkit.resolution.settle import settle_disputes
 from fire_toolkit.tables import (
     FOURTH,
     Disputes,

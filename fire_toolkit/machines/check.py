@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fire_toolkit.agreement import agreement_intervals
-from fire_toolkit.agreement.table import ALPHA_BOUNDS
+from fire_toolkit.agreement.table import ALPHA_BOUNDS, agreement_intervals
 from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.machines.check_groups import (

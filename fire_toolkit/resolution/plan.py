@@ -133,7 +133,7 @@ def plan_round(
         UsageError: an argument out of its range.
 
     Examples:
-        >>> from fire_toolkit.resolution import resolve
+        >>> from fire_toolkit.resolution.resolve import resolve
         >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": list("aabcd"), "annotator_id": list("uvuuu"),

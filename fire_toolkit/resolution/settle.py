@@ -31,7 +31,7 @@ def settle_disputes(labels: Labels, disputes: Disputes, *, grades: Grades, end: 
         UsageError: an unknown end; no label has such a grade.
 
     Examples:
-        >>> from fire_toolkit.resolution import resolve
+        >>> from fire_toolkit.resolution.resolve import resolve
         >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": "a", "annotator_id": ["u", "v"], "label": ["no", "yes"]}))

@@ -52,7 +52,7 @@ def labels_without_each(
         UsageError, TableError: as `resolve`.
 
     Examples:
-        >>> from fire_toolkit.resolution import resolve
+        >>> from fire_toolkit.resolution.resolve import resolve
         >>> from fire_toolkit.tables import check_judgments
         >>> judgments = check_judgments(pd.DataFrame({
         ...     "query_id": "q", "doc_id": list("aaab"), "annotator_id": list("uvwu"),

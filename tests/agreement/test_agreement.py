@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from fire_toolkit.agreement import agreement, krippendorff_alpha
+from fire_toolkit.agreement.table import agreement, krippendorff_alpha
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, check_judgments
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import agreement, annotator_matrix, krippendorff_alpha, leave_one_out
+from fire_toolkit.agreement.annotators import annotator_matrix, leave_one_out
+from fire_toolkit.agreement.table import agreement, krippendorff_alpha
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, check_judgments
 

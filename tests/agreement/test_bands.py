@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import agreement_intervals
 from fire_toolkit.agreement.bands import BANDS, normal_at_least, reached_band
+from fire_toolkit.agreement.table import agreement_intervals
 from fire_toolkit.tables import Judgments, check_judgments
 
 BOUNDS = [(0.8, 1.0), (0.6, 0.8), (0.4, 0.6), (0.2, 0.4), (0.0, 0.2), (-1.0, 0.0)]

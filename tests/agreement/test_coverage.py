@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import STATISTICS, agreement_intervals, agreement_summary
 from fire_toolkit.agreement.coverage import SIZES, _read, describe_coverage
 from fire_toolkit.agreement.intervals import METHODS
-from fire_toolkit.agreement.registry import DEFAULTS
+from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
+from fire_toolkit.agreement.summary import agreement_summary
+from fire_toolkit.agreement.table import agreement_intervals
 from fire_toolkit.tables import Judgments, check_judgments
 
 

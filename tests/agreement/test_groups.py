@@ -2,9 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import agreement, first_round, join_columns
+from fire_toolkit.agreement.groups import join_columns
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import JoinError, TableError, UsageError
-from fire_toolkit.tables import Judgments, check_judgments
+from fire_toolkit.tables import Judgments, check_judgments, first_round
 
 
 def judged(rows: list[tuple[str, str, str]], **columns: list[object]) -> Judgments:

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from fire_toolkit import draws
-from fire_toolkit.agreement import Interval, alpha_interval, krippendorff_alpha
 from fire_toolkit.agreement.coincidence import alphas, coincidences, count_patterns
-from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.intervals import Interval, Resampling, alpha_interval, interval_of
+from fire_toolkit.agreement.table import krippendorff_alpha
 from fire_toolkit.agreement.votes import Votes
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, check_judgments

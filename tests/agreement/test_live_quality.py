@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import alpha_interval, annotator_profiles
+from fire_toolkit.agreement.intervals import alpha_interval
 from fire_toolkit.agreement.live import RESAMPLING, live_quality
+from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.tables import Judgments, check_judgments
 
 GRADES = {"relevant": 1, "irrelevant": 0, "ambiguous": None}

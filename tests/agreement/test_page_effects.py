@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import page_effects
-from fire_toolkit.agreement.pages import alike
+from fire_toolkit.agreement.pages import alike, page_effects
 
 
 def on_pages(pages: Sequence[str]) -> pd.DataFrame:

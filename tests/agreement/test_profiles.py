@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import annotator_profiles
+from fire_toolkit.agreement.profiles import annotator_profiles
 from fire_toolkit.arrays import wilson_interval
 from fire_toolkit.errors import TableError, UsageError
 from fire_toolkit.tables import Judgments, check_judgments

@@ -5,8 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import STATISTICS, agreement
 from fire_toolkit.agreement.gwet import agreement_weights
+from fire_toolkit.agreement.registry import STATISTICS
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import UsageError
 from fire_toolkit.tables import Judgments, check_judgments
 

@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import agreement, agreement_intervals, agreement_summary
+from fire_toolkit.agreement.summary import agreement_summary
+from fire_toolkit.agreement.table import agreement, agreement_intervals
 from fire_toolkit.tables import Judgments, check_judgments
 
 

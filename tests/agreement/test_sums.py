@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import STATISTICS, agreement, agreement_intervals, alpha_interval
-from fire_toolkit.agreement.intervals import Resampling, interval_of
+from fire_toolkit.agreement.intervals import Resampling, alpha_interval, interval_of
+from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.sample import Sample, measure
+from fire_toolkit.agreement.table import agreement, agreement_intervals
 from fire_toolkit.agreement.votes import Votes, code_votes
 from fire_toolkit.tables import Judgments, check_judgments
 

@@ -6,16 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import (
-    add_times,
-    agreement,
-    agreement_by_question,
-    agreement_intervals,
-    annotator_matrix,
-    caption_disagreement,
-    self_consistency,
-)
+from fire_toolkit.agreement.annotators import annotator_matrix
+from fire_toolkit.agreement.captions import caption_disagreement
+from fire_toolkit.agreement.consistency import self_consistency
 from fire_toolkit.agreement.marginals import chi_squared_tail, holm, stuart_maxwell
+from fire_toolkit.agreement.questions import agreement_by_question
+from fire_toolkit.agreement.table import agreement, agreement_intervals
+from fire_toolkit.agreement.times import add_times
 from fire_toolkit.judgments import describe_bad_time, latest_judgments, unreadable_times
 from fire_toolkit.tables import Judgments, check_judgments
 

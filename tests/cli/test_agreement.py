@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from fire_toolkit.agreement import STATISTICS
-from fire_toolkit.agreement.registry import DEFAULTS
+from fire_toolkit.agreement.registry import DEFAULTS, STATISTICS
 
 Fire = Callable[..., Result]
 AGREE = ("agree", "--format", "csv")

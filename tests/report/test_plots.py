@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.report import (
+from fire_toolkit.report.plots import (
     Plot,
     plot_annotators,
     plot_differences,

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.resolution import resolve
+from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.tables import Judgments, check_judgments
 
 GRADES = {"y": 1, "n": 0, "e": None}

@@ -5,15 +5,12 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution import (
-    RULES,
-    against_majority,
-    flagged_pairs,
-    rejected_originals,
-    resolve,
-    resolve_in_full,
-    settle_disputes,
-)
+from fire_toolkit.resolution.changes import against_majority
+from fire_toolkit.resolution.flagged import flagged_pairs
+from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.resolution.rejected import rejected_originals
+from fire_toolkit.resolution.resolve import resolve, resolve_in_full
+from fire_toolkit.resolution.settle import settle_disputes
 from fire_toolkit.tables import Judgments, Labels, Qrels, check_judgments, check_labels, check_qrels
 
 GRADES = {"no": 0, "yes": 1, "very": 2, "?": None}

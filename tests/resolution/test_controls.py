@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.resolution import RULES, resolve_in_full
+from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.resolution.resolve import resolve_in_full
 from fire_toolkit.tables import Judgments, check_judgments
 
 GRADES = {"n": 0, "y": 1, "?": None}

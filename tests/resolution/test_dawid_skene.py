@@ -2,8 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.resolution import resolve, resolve_in_full
 from fire_toolkit.resolution.dawid_skene import Model, fit
+from fire_toolkit.resolution.resolve import resolve, resolve_in_full
 from fire_toolkit.tables import check_judgments
 
 # Dawid and Skene (1979), table 1: 45 patients graded 1 to 4 by five anaesthetists, three times by the first.

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.resolution import resolve_in_full
 from fire_toolkit.resolution.dawid_skene import fit
 from fire_toolkit.resolution.one_coin import one_accuracy
+from fire_toolkit.resolution.resolve import resolve_in_full
 from fire_toolkit.tables import check_judgments
 
 N_UNITS, N_ANNOTATORS, N_LABELS = 200, 6, 3

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fire_toolkit.agreement import alpha_interval
+from fire_toolkit.agreement.intervals import alpha_interval
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution import RoundPlan, plan_round, resolve
-from fire_toolkit.resolution.plan import STRATA
+from fire_toolkit.resolution.plan import STRATA, RoundPlan, plan_round
+from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.tables import Judgments, Qrels, check_judgments, check_qrels
 
 GRADES = {"no": 0, "yes": 1, "?": None}

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from examples import examples
 from fire_toolkit.errors import JoinError, TableError, UsageError
-from fire_toolkit.resolution import RULES, next_round, resolve
+from fire_toolkit.resolution.registry import RULES
+from fire_toolkit.resolution.resolve import next_round, resolve
 from fire_toolkit.tables import SUPPORT, Judgments, check_disputes, check_judgments, check_labels, check_pool
 
 GRADES = {"relevant": 1, "not-relevant": 0, "escalate": None}

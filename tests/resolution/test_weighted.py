@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import UsageError
-from fire_toolkit.resolution import resolve
+from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.vote_table import count_votes
 from fire_toolkit.resolution.weighted import annotator_weights
 from fire_toolkit.tables import Judgments, check_judgments

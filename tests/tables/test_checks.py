@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fire_toolkit.agreement import agreement
+from fire_toolkit.agreement.table import agreement
 from fire_toolkit.errors import TableError
 from fire_toolkit.inference.compare import compare_runs
 from fire_toolkit.matching.ranking import rank_run
