@@ -10,11 +10,9 @@ from live_accessible import TAB
 from live_browser import ENTER
 from live_firefox import Firefox, firefox, open_firefox
 from page_site import HOSTILE, run, serving
-from test_live_page import ALL_SEEN, BACKSPACE, answers, is_ready, press, shown
+from test_live_page import ALL_SEEN, BACKSPACE, COUNTED, DONE, answers, is_ready, press, shown
 
-COUNTED = "return parseInt(document.getElementById('count').textContent)"
 FOCUS = "return document.activeElement.dataset.name"
-DONE = "return document.getElementById('work').hidden"
 SIZES = ((1366, 625), (800, 600), (450, 844))
 
 

@@ -15,6 +15,8 @@ from page_site import HOSTILE, run, serving
 from fire_toolkit.workspace.journal import read_journal
 
 BACKSPACE = "\ue003"
+COUNTED = "return parseInt(document.getElementById('count').textContent)"
+DONE = "return document.getElementById('work').hidden"
 TIME = "return document.getElementById('video').currentTime"
 SIZES = ((1366, 625), (800, 600), (390, 844))
 # Every control lies within the window, and the clip has a fair share of it.
@@ -87,7 +89,7 @@ def test_one_key_answers_and_all_is_seen_at_every_size(
         press(browser, "2", task)
         press(browser, BACKSPACE, is_ready(browser))
         assert is_ready(browser) == task
-        while not browser.run("return document.getElementById('work').hidden"):
+        while not browser.run(DONE):
             task = is_ready(browser)
             is_long = caption(browser).startswith("long")
             for size in SIZES if is_long or not seen else ():
@@ -133,7 +135,7 @@ def test_ten_captions_are_answered_by_a_key_each(page_root: Path, artefacts: Pat
             browser.wait_for(f"all within {size}", lambda: browser.run(ALL_SEEN))
             browser.screenshot(artefacts / f"own-page-ten-{size[0]}.png")
         n_pages = 1
-        while not browser.run("return document.getElementById('work').hidden"):
+        while not browser.run(DONE):
             n_rows = browser.run("return document.querySelectorAll('#rows li').length")
             task = is_ready(browser)
             for _ in range(max(n_rows, 1)):
@@ -148,7 +150,6 @@ def test_browser_and_server_are_killed_and_no_acknowledged_answer_is_lost(
     page_root: Path, tmp_path: Path
 ) -> None:
     """Each time the browser goes, or the server, at once after a key; what the page counted is kept."""
-    counted = "return parseInt(document.getElementById('count').textContent)"
     profile = tmp_path / "browser"
     profile.mkdir()
     with serving(page_root) as served:
@@ -164,7 +165,7 @@ def test_browser_and_server_are_killed_and_no_acknowledged_answer_is_lost(
         with open_browser(profile) as browser:
             browser.open(link)
             is_ready(browser)
-            assert browser.run(counted) == n_kept
+            assert browser.run(COUNTED) == n_kept
             served.kill()
             browser.press("1")
             browser.wait_for(
@@ -174,7 +175,7 @@ def test_browser_and_server_are_killed_and_no_acknowledged_answer_is_lost(
             with serving(page_root, port=port):
                 browser.wait_for("the answer kept", lambda: len(answers(page_root)) == n_kept + 1)
                 is_ready(browser)
-                assert browser.run(counted) == n_kept + 1
+                assert browser.run(COUNTED) == n_kept + 1
     pairs = [record["pair"] for record in answers(page_root)]
     assert len(pairs) == len(set(pairs))
 

@@ -11,11 +11,10 @@ import pytest
 from live_accessible import TAB, Node, check_accessible, nodes_of
 from live_browser import ENTER, SPACE, Browser, open_browser
 from page_site import HOSTILE, N_PAIRS, run, serving
-from test_live_page import answers, is_ready, shown
+from test_live_page import DONE, answers, is_ready, shown
 
 SHIFT, DOWN = "\ue008", "\ue015"
 ANSWERS = ["relevant 1", "irrelevant 2", "ambiguous 3"]
-DONE = "return document.getElementById('work').hidden"
 FOCUS = "return document.activeElement.innerText || document.activeElement.id"
 
 Opened = Callable[..., AbstractContextManager[Browser]]

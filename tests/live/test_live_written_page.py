@@ -8,11 +8,20 @@ from pathlib import Path
 import pandas as pd
 from live_browser import Browser, open_browser
 from page_site import HOSTILE, N_PAIRS, run
-from test_live_page import ALL_SEEN, BACKSPACE, SIZES, caption, is_ready, kill_browser, press, shown
+from test_live_page import (
+    ALL_SEEN,
+    BACKSPACE,
+    COUNTED,
+    DONE,
+    SIZES,
+    caption,
+    is_ready,
+    kill_browser,
+    press,
+    shown,
+)
 
-COUNTED = "return parseInt(document.getElementById('count').textContent)"
 TEXT = "return document.body.innerText"
-DONE = "return document.getElementById('work').hidden"
 
 
 def open_page(browser: Browser, root: Path) -> None:
