@@ -44,9 +44,47 @@ def test_other_commands_read_them_with_ids_in_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["[[0, 3, 1],\n [1],\n [3, 1]]", "[0, 3, 1]\n[1]\n[3, 1]\n", "[\n[0,3,1],[1],[3,1]\n]\n"]
+)
+def test_lists_of_places_in_json_may_differ_in_length(text: str, tmp_path: Path) -> None:
+    run = ingest(lists(tmp_path, text), IDS).run
+    expected = [
+        ("v1#0", "v1"),
+        ("v1#0", "v4"),
+        ("v1#0", "v2"),
+        ("v1#1", "v2"),
+        ("v2#0", "v4"),
+        ("v2#0", "v2"),
+    ]
+    assert list(zip(run["query_id"], run["doc_id"], strict=True)) == expected
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("0,1\n1,0\n", "2 lines, but 3 query ids; expected a line for each query"),
+        ("[[0, 1], [], [2]]", "p.csv: list 2: an empty list"),
+        ("[[0, 1], [2, 2], [2]]", "p.csv: list 2: a doc appears twice"),
+        ("[[0, 1], [2], [4]]", "place 4, but 4 doc ids"),
+        ("[[0, 1], [2]]", "2 lists, but 3 query ids"),
+        ("[[0.5, 0.1], [0.2]]", "no ranked lists"),
+        ("[[0, true], [1], [2]]", "no ranked lists"),
+        ("[[0, -1], [1], [2]]", "no ranked lists"),
+        ('{"ids": [[0, 1]], "scores": [[0.5, 0.4]]}', "no ranked lists"),
+        ("[[], []]", "no ranked lists"),
+        ("[[0,1]\n[1,0]", "damaged or truncated JSON"),
+        ("[0,1]\n[1,0\n[2]\n", "p.csv:2: damaged or truncated JSON"),
+    ],
+)
+def test_lists_of_places_in_json_that_do_not_fit_are_told(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError) as caught:
+        ingest(lists(tmp_path, text), IDS)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("0,1\n1,0\n", "2 lists, but 3 query ids; expected a list for each query"),
         ("0,1\n1,4\n0,1\n", "place 4, but 4 doc ids; expected places from 0 to 3"),
         ("0,1\n1\n0,1\n", "p.csv:2: '1', expected 2 whole numbers, as on the first line"),
         ("0,1\n\n1,x\n0,1\n", "p.csv:3: '1,x', expected 2 whole numbers"),

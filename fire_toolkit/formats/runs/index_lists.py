@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,27 +36,41 @@ def read_index_list(path: Path, key: str | None = None) -> Listed:
     Raises:
         FormatError: a line has another length, or a field that is not a whole number; names the line.
     """
-    queries: list[str] = []
-    docs: list[str] = []
-    scores: list[float] = []
     lines = [(n, line) for n, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
     width = len(lines[0][1].split(","))
-    for row, (number, line) in enumerate(lines):
+    lists: dict[str, list[int]] = {}
+    for number, line in lines:
         fields = [field.strip() for field in line.split(",")]
         if len(fields) != width or not all(_PLACE.fullmatch(field) for field in fields):
             raise FormatError(
                 f"{path}:{number}: {line[:40]!r}, expected {width} whole numbers, as on the first line: "
                 "places of docs, best first"
             )
-        places = [str(int(field)) for field in fields]
-        if len(set(places)) < width:
-            raise FormatError(
-                f"{path}:{number}: a doc appears twice, expected {width} different places of docs"
-            )
-        queries += [str(row)] * width
-        docs += places
-        scores += [float(-rank) for rank in range(1, width + 1)]
-    listed = from_columns(queries, docs, scores, where=str(path), notes=(FROM_RANKS,))
+        lists[f"{path}:{number}"] = [int(field) for field in fields]
+    return from_places(lists, str(path))
+
+
+def from_places(lists: Mapping[str, Sequence[int]], where: str) -> Listed:
+    """Return lists of places, one for each query in the order of the ids, with places as ids.
+
+    Args:
+        lists: where a list stands (for messages), and its places, best first; lengths may differ.
+        where: the file.
+
+    Raises:
+        FormatError: a list is empty or holds a place twice, or there is none.
+    """
+    queries: list[str] = []
+    docs: list[str] = []
+    scores: list[float] = []
+    for row, (at, places) in enumerate(lists.items()):
+        if not places or len(set(places)) < len(places):
+            problem = "a doc appears twice" if places else "an empty list"
+            raise FormatError(f"{at}: {problem}, expected {len(places) or 'some'} different places of docs")
+        queries += [str(row)] * len(places)
+        docs += map(str, places)
+        scores += [float(-rank) for rank in range(1, len(places) + 1)]
+    listed = from_columns(queries, docs, scores, where=where, notes=(FROM_RANKS,))
     return replace(listed, has_places=True)
 
 
@@ -73,7 +87,7 @@ def named_by_place(
     n_lines, highest = int(rows.max()) + 1, int(places.max())
     if n_lines != len(queries):
         raise FormatError(
-            f"{path}: {n_lines} lines, but {len(queries)} query ids; expected a line for each query"
+            f"{path}: {n_lines} lists, but {len(queries)} query ids; expected a list for each query"
         )
     if highest >= len(docs):
         raise FormatError(

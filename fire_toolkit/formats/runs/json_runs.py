@@ -6,6 +6,7 @@
 | `{query: [doc, doc, ...]}`, best first | CIRR, CIRCO, ECCV Caption |
 | records `{"query_id", "doc_id", "score" or "rank"}` | tables written as JSON or JSON Lines |
 | records `{"query_id", "docs": [...] or {...}}` | JSON Lines of lists |
+| `[[place, place, ...], ...]`, whole numbers from 0 | `argsort(...).tolist()`, saved |
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import read_text, without_mark
+from fire_toolkit.formats.runs.index_lists import from_places
 from fire_toolkit.formats.runs.listed import FROM_RANKS, Listed, from_columns
 from fire_toolkit.formats.runs.names import DOC, QUERY, RANK, RUN, SCORE, find_name, needed_name
 from fire_toolkit.formats.runs.reader import RunReader
@@ -34,9 +36,10 @@ def is_json(start: bytes, path: Path) -> bool:
 
 
 def is_jsonl(start: bytes, path: Path) -> bool:
-    """Whether the first line is a whole JSON object and another follows."""
+    """Whether the first line is a whole JSON object or list and another of its kind follows."""
     first, _, rest = without_mark(start).lstrip().partition(b"\n")
-    return first.rstrip().endswith(b"}") and first[:1] == b"{" and rest.lstrip()[:1] == b"{"
+    ends = {b"{": b"}", b"[": b"]"}
+    return first.rstrip()[-1:] == ends.get(first[:1]) and rest.lstrip()[:1] == first[:1]
 
 
 def read_json(path: Path, key: str | None = None) -> Listed:
@@ -61,6 +64,9 @@ def read_jsonl(path: Path, key: str | None = None) -> Listed:
 def _listed(value: Any, where: str, key: str | None) -> Listed:
     runs = dict(_runs(value, ""))
     chosen = _choose(runs, value, where, key)
+    if _are_places(chosen):
+        lists = {f"{where}: list {number}": places for number, places in enumerate(chosen, start=1)}
+        return from_places(lists, where)
     if isinstance(chosen, list):
         return _from_records(chosen, where)
     queries: list[str] = []
@@ -78,7 +84,7 @@ def _listed(value: Any, where: str, key: str | None) -> Listed:
 def _runs(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     """Yield what may be a run, with the path of keys to it."""
     if isinstance(value, list):
-        if value and all(isinstance(item, dict) for item in value):
+        if (value and all(isinstance(item, dict) for item in value)) or (not path and _are_places(value)):
             yield path, value
     elif isinstance(value, dict):
         inner = {name: item for name, item in value.items() if path or name not in _META}
@@ -96,6 +102,19 @@ def _is_ranking(item: Any) -> bool:
     return isinstance(item, list) and all(isinstance(doc, str | int) for doc in item)
 
 
+def _are_places(value: Any) -> bool:
+    """Whether a value is lists of whole numbers from 0, one for each query."""
+    return (
+        isinstance(value, list)
+        and len(value) > 0
+        and all(
+            isinstance(item, list) and all(type(place) is int and place >= 0 for place in item)
+            for item in value
+        )
+        and any(value)
+    )
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -109,7 +128,7 @@ def _choose(runs: dict[str, Any], value: Any, where: str, key: str | None) -> An
     if not runs:
         raise FormatError(
             f"{where}: no ranked lists{_oddity(value)}; expected {{query: {{doc: score}}}}, "
-            "{query: [doc, ...]} or records with query_id, doc_id and score"
+            "{query: [doc, ...]}, [[place, ...], ...] or records with query_id, doc_id and score"
         )
     problem = f"no part {key!r}" if key is not None else f"{len(runs)} runs in one file"
     raise FormatError(f"{where}: {problem}; choose one with --key: {names}")
@@ -192,5 +211,5 @@ def _run_id(records: list[dict[str, Any]], names: list[str], where: str) -> str 
     return found[0] if found and found[0] else None
 
 
-JSONL = RunReader("jsonl", "JSON Lines", "two lines that begin with {", is_jsonl, read_jsonl)
+JSONL = RunReader("jsonl", "JSON Lines", "two lines that begin with { or [", is_jsonl, read_jsonl)
 JSON = RunReader("json", "JSON", "begins with { or [", is_json, read_json)
