@@ -18,7 +18,6 @@ N_BINS = 10
 PEOPLE, JUDGE = "people", "judge"
 BANDS = ((1, 1), (2, 5), (6, 10), (11, 20))
 _CELLS = 1 << 22
-_Ratio = Callable[[Floats, Floats], Floats]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Power: how many queries tell a difference, with what chance, and the least difference that is told.
+"""Power: with what chance queries tell a difference, and the least difference that they tell.
 
 A difference of C@k is tested by McNemar's test, of which only the queries count on which two runs differ;
 any other by the paired t test. Sources: Connor, Biometrics 43 (1987), for McNemar's; Sakai, Information
@@ -16,7 +16,6 @@ from fire_toolkit.inference.student import noncentral_t_cdf, t_quantile
 
 POWER, LEVEL = 0.8, 0.05
 _NORMAL = NormalDist()
-_MOST_QUERIES = 1 << 40
 
 
 def mcnemar_power(
@@ -42,22 +41,6 @@ def mcnemar_power(
     if spread <= 0:
         return float(excess > 0)
     return _NORMAL.cdf(excess / math.sqrt(spread))
-
-
-def mcnemar_queries(
-    difference: float, *, share_differing: float, power: float = POWER, level: float = LEVEL
-) -> int:
-    """Return how many queries tell a difference of C@k: [z√p_d + z√(p_d − Δ²)]² / Δ², rounded up.
-
-    Examples:
-        >>> [mcnemar_queries(points / 100, share_differing=0.2) for points in (1, 2, 3, 5)]
-        [15696, 3923, 1742, 626]
-    """
-    _check_shares(difference, share_differing)
-    if not difference > 0:
-        raise UsageError(f"difference {difference:g}, expected above 0")
-    chance = _NORMAL.inv_cdf(power) * math.sqrt(max(share_differing - difference**2, 0.0))
-    return math.ceil((_upper(level) * math.sqrt(share_differing) + chance) ** 2 / difference**2)
 
 
 def mcnemar_least(
@@ -94,27 +77,6 @@ def paired_t_power(n_queries: float, effect: float, *, level: float = LEVEL) -> 
     shift = abs(effect) * math.sqrt(n_queries)
     below = noncentral_t_cdf(-critical, n_queries - 1, shift)
     return 1 - noncentral_t_cdf(critical, n_queries - 1, shift) + below
-
-
-def paired_t_queries(effect: float, *, power: float = POWER, level: float = LEVEL) -> int:
-    """Return how many queries tell a difference of `effect` standard deviations by a paired t test.
-
-    Examples:
-        >>> [paired_t_queries(effect) for effect in (0.2, 0.3, 0.5, 0.8)]
-        [199, 90, 34, 15]
-    """
-    if effect == 0:
-        raise UsageError("an effect of 0, expected another")
-    few, enough = 1, 2
-    while paired_t_power(enough, effect, level=level) < power:
-        few, enough = enough, 2 * enough
-        if enough > _MOST_QUERIES:
-            raise UsageError(f"effect {effect:g}, expected one that a number of queries can tell")
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        told = paired_t_power(middle, effect, level=level) >= power
-        few, enough = (few, middle) if told else (middle, enough)
-    return enough
 
 
 def paired_t_least(n_queries: float, *, power: float = POWER, level: float = LEVEL) -> float:
