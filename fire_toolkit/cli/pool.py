@@ -201,7 +201,7 @@ def pool_given(
     earlier = earlier or read_earlier(given, judged, previous)
     chosen = parse_strategy(parameters["strategy"])
     options = {name: value for name, value in parameters.items() if name != "judge_once"}
-    if earlier.sources is not None or chosen.reads_machine:
+    if earlier.sources_file is not None or chosen.reads_machine:
         sources = None
     result = pool_runs(
         runs,

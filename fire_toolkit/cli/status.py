@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,12 +13,16 @@ from fire_toolkit.cli.common import drawn, json_option, n_of, needed_workspace, 
 from fire_toolkit.cli.server_options import ON_A_SERVER, knows_server
 from fire_toolkit.errors import FireError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.workspace.answers import kept_answer
 from fire_toolkit.workspace.config import Workspace
 from fire_toolkit.workspace.rounds import has_campaign
 from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
 
 if TYPE_CHECKING:
     from fire_toolkit.cli.campaigns import Begun
+
+_NAMED = [("collection", key) for key in ("queries", "items", "qrels")]
+_NAMED += [("runs", key) for key in ("query_ids", "doc_ids")]  # files that may lie outside the workspace
 
 
 @click.command()
@@ -99,10 +104,24 @@ def _with_news(state: StageState, workspace: Workspace) -> StageState:
     runs = changed_runs(state, workspace)
     if not runs:
         return state
-    from fire_toolkit.cli.pool import news_of_runs  # only here, since pandas takes half a second
+    are_all = len(runs) == state.n_reasons
+
+    def find() -> str | None:
+        from fire_toolkit.cli.pool import news_of_runs  # only here, since it takes half a second
+
+        return news_of_runs(runs, are_all=are_all)
 
     try:
-        news = news_of_runs(runs, are_all=len(runs) == state.n_reasons)
+        news = _kept(workspace, [runs, are_all], find)
     except FireError as error:
         news = str(error)
     return replace(state, reason=f"{news} ({state.reason})") if news else state
+
+
+def _kept(workspace: Workspace, asked: list[Any], find: Callable[[], str | None]) -> str | None:
+    """Return the news of runs, as kept where nothing has changed."""
+    if workspace.setting("pool", "strategy") != "depth" or workspace.setting("pool", "judge_once"):
+        return find()
+    named = [workspace.path(section, key) for section, key in _NAMED]
+    question = json.dumps([asked, workspace.settings])
+    return kept_answer(workspace.root, question, find, beside=[path for path in named if path])

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from fire_toolkit.errors import FireError
 from fire_toolkit.files import read_bytes, sha256_of
@@ -43,7 +44,7 @@ def kept_hashes(root: Path) -> Iterator[Callable[[Path], str]]:
         name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
         if name not in asked:
             entry = kept.get(name)
-            asked[name] = entry if entry and entry[0] == _facts(path) else _hashed(path)
+            asked[name] = entry if entry and entry[0] == facts_of(path) else _hashed(path)
         return asked[name][1]
 
     yield hash_of
@@ -62,26 +63,26 @@ def keep_hashes(root: Path, sha256s: Mapping[str, str], *, began_ns: int) -> Non
     """
     kept = _read(root)
     found = {
-        name: (_facts(root / name), sha256) for name, sha256 in sha256s.items() if (root / name).is_file()
+        name: (facts_of(root / name), sha256) for name, sha256 in sha256s.items() if (root / name).is_file()
     }
-    settled = {name: entry for name, entry in found.items() if _is_settled(entry[0], began_ns)}
+    settled = {name: entry for name, entry in found.items() if is_settled(entry[0], began_ns)}
     if kept | settled != kept:
         _write(root, kept | settled)
 
 
 def _hashed(path: Path) -> tuple[_Facts, str]:
     """Return a file's facts and sha256; no facts where it changed a moment ago, or meanwhile."""
-    began, before = time.time_ns(), _facts(path)
+    began, before = time.time_ns(), facts_of(path)
     sha256 = sha256_of(path)
-    return (before if before == _facts(path) and _is_settled(before, began) else []), sha256
+    return (before if before == facts_of(path) and is_settled(before, began) else []), sha256
 
 
-def _is_settled(facts: _Facts, began_ns: int) -> bool:
+def is_settled(facts: _Facts, began_ns: int) -> bool:
     """Return whether a file had stood still for a while at a moment."""
     return bool(facts) and max(facts[1:3]) + _CLEARLY_OLDER_NS < began_ns
 
 
-def _facts(path: Path) -> _Facts:
+def facts_of(path: Path) -> _Facts:
     """Return a file's size, time of its last change, time of the last change of its entry, and inode."""
     try:
         found = path.stat()
@@ -92,17 +93,31 @@ def _facts(path: Path) -> _Facts:
 
 def _read(root: Path) -> _Kept:
     """Return the hashes kept; none where their record is absent, damaged or of another version."""
-    with suppress(FireError, ValueError, KeyError, TypeError):
-        seal, _, content = read_bytes(root / RECORD).partition(b"\n")
-        if seal == _seal(content) and (found := json.loads(content))["version"] == _VERSION:
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        found = read_sealed(root / RECORD)
+        if found["version"] == _VERSION:
             return {name: (facts, sha256) for name, (facts, sha256) in found["files"].items()}
     return {}
 
 
 def _write(root: Path, kept: _Kept) -> None:
-    content = json.dumps({"version": _VERSION, "files": kept}).encode()
-    with suppress(FireError):  # a folder that cannot be written to
-        write_files({root / RECORD: _seal(content) + b"\n" + content})
+    write_sealed(root / RECORD, {"version": _VERSION, "files": kept})
+
+
+def read_sealed(path: Path) -> Any:
+    """Return what `write_sealed` wrote into a file; an empty object where it is absent or damaged."""
+    with suppress(FireError, ValueError):
+        seal, _, content = read_bytes(path).partition(b"\n")
+        if seal == _seal(content):
+            return json.loads(content)
+    return {}
+
+
+def write_sealed(path: Path, found: Any) -> None:
+    """Write JSON under a line with its sha256; nothing into a folder that cannot be written to."""
+    content = json.dumps(found).encode()
+    with suppress(FireError):
+        write_files({path: _seal(content) + b"\n" + content})
 
 
 def _seal(content: bytes) -> bytes:

@@ -526,3 +526,21 @@ def test_next_round_by_a_strategy_asks_new_pairs_and_judged_ones_again(
         assert keys_in(root / f"tasks/round-2/round-2.{name}.json") <= asked_by[other]
     fire("tasks", "--overlap", 0, "--annotators", "A01,A02")
     assert keys_in(root / "tasks/round-3/tasks.json") == new
+
+
+def test_status_keeps_what_a_later_model_asks_until_anything_changes(
+    fire: Fire, judged: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fire_toolkit.workspace.hashes._CLEARLY_OLDER_NS", -1_000_000_000)
+    put_run(judged, "late")
+    first = states(fire)["pool"]
+    n_asked = len(top_of("late") - top_of("clip") - top_of("frozen"))
+    assert f" {n_asked} pairs to ask" in first[1]
+    with monkeypatch.context() as broken:
+        broken.setattr("fire_toolkit.cli.pool.news_of_runs", None)  # nothing is found again
+        assert states(fire)["pool"] == first
+    text = (judged / "fire.toml").read_text()
+    (judged / "fire.toml").write_text(text.replace("overlap = 0.1", "overlap = 0.9"))
+    assert states(fire)["pool"] != first  # the hours: more pairs are judged twice
+    put_other_run(judged, "late", "clip")
+    assert "nothing new to ask" in states(fire)["pool"][1]
