@@ -136,14 +136,15 @@ def whole_model(lists: Lists, positive: np.ndarray) -> RelevanceModel:
     votes = np.full(len(pair), 50)
     rates = (TRUE_RATE, FALSE_RATE)
     found = fit_model(lists, pair, votes * positive[pair], votes, rates=rates, rates_known=True)
-    return replace(found, true_positive_rate=TRUE_RATE, false_positive_rate=FALSE_RATE)
+    return replace(found, true_positive_rate=TRUE_RATE, false_positive_rate=FALSE_RATE, others=())
 
 
 def predicted(lists: Lists, model: RelevanceModel) -> np.ndarray:
-    """Return the error of each design and measure that a plan expects."""
+    """Return the error of each design and measure that a plan expects, and the ends of its interval."""
     table = plan_worlds(lists, {"pilot": model}, MEASURES, designs=DESIGNS).designs
     table = table[table["estimate"] != "corrected"]
-    return table["error"].to_numpy().reshape(len(DESIGNS), len(MEASURES))
+    ends = table[["error", "error_low", "error_high"]].to_numpy()
+    return ends.T.reshape(3, len(DESIGNS), len(MEASURES))
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
@@ -165,7 +166,7 @@ def main() -> None:
             lambda seed: positive,
         ),
         "positives drawn from the model": (
-            predicted(lists, whole),
+            predicted(lists, whole)[0],
             lambda seed: whole.draw(lists, np.random.default_rng([seed, 2])),
         ),
     }
@@ -183,22 +184,29 @@ def compare(
     rates_known: bool,
 ) -> None:
     """Print how often the error that a pilot predicts is near the measured one, by measure."""
-    ratios, orders = [], []
+    ratios, orders, is_held = [], [], []
     for seed in range(n_pilots):
-        expected = predicted(lists, pilot_model(lists, positives_of(seed), seed, rates_known))
+        model = pilot_model(lists, positives_of(seed), seed, rates_known)
+        expected, low, high = predicted(lists, model)
+        is_held.append((low <= truth) & (truth <= high))
         ratios.append(expected / truth)
         orders.append([rank_correlation(a, b) for a, b in zip(expected.T, truth.T, strict=True)])
     middle = np.median(ratios, axis=0)
+    is_near = np.abs(middle - 1) <= 0.25
+    print(
+        f"the median pilot is within 25% in {is_near.sum()} of {is_near.size} cells:",
+        *shares(is_near.mean(axis=0)),
+    )
     print(f"error measured, points; in brackets predicted / measured, median of {n_pilots} pilots")
     print(f"{'':<44}" + "".join(f"{name:>15}" for name in MEASURES))
     for design, errors, ratio in zip(DESIGNS, truth, middle, strict=True):
         cells = "".join(f"{100 * e:>8.2f} ({r:.2f})" for e, r in zip(errors, ratio, strict=True))
         print(f"{design.pool + ', ' + design.policy:<44}{cells}")
-    print("the median pilot, within 25%:", *shares((np.abs(middle - 1) <= 0.25).mean(axis=0)))
     off = np.abs(np.array(ratios) - 1)
     print("within 25%, of all designs and pilots:", *shares((off <= 0.25).mean(axis=(0, 1))))
     is_close = (off <= 0.25) | (off * truth <= 0.005)
     print("within 25% or half a point:", *shares(is_close.mean(axis=(0, 1))))
+    print("the interval of a single pilot holds the measured error:", *shares(np.mean(is_held, axis=(0, 1))))
     print("order of designs, rank correlation:", *shares(np.mean(orders, axis=0), "{:.2f}"))
 
 

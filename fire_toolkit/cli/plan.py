@@ -19,6 +19,7 @@ from fire_toolkit.cli.printing import drawn_cells, print_table, shown_as
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import POLICIES
+from fire_toolkit.planning.doubt import n_simulations
 from fire_toolkit.planning.late import late_costs
 from fire_toolkit.planning.lists import Lists
 from fire_toolkit.planning.pilot import draw_pilot
@@ -170,8 +171,8 @@ def plan(given: Given, measures: tuple[str, ...], **options: Any) -> None:
     each positive; until-confirmed, the same until one is confirmed; doubled; a third where two differ.
 
     found: the share of the positives in the runs' top --deep-depth that are asked. Each measure: how many
-    points it is off, + too high, − too low, ± by chance. tells: the least true difference of two runs that
-    is told, at 80% power and 5%, after Holm.
+    points it is off, + too high, − too low, ± by chance; in brackets, what a pilot leaves open of it (95%).
+    tells: the least true difference of two runs that is told, at 80% power and 5%, after Holm.
     """
     options["seed"] = given.values["seed"]
     lists = lists_given(given, options)
@@ -201,7 +202,8 @@ def _planned(
     options: dict[str, Any],
 ) -> Plan:
     designs = designs_given(lists, options)
-    with Meter("simulations", len(worlds) * len(designs) * options["repeats"]) as meter:
+    each = sum(n_simulations(model, options["repeats"]) for model in worlds.values())
+    with Meter("simulations", len(designs) * each) as meter:
         return plan_worlds(
             lists,
             worlds,

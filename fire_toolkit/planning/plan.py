@@ -15,6 +15,7 @@ from fire_toolkit.matching.own_items import OwnItems
 from fire_toolkit.measures import Measure, parse_measures
 from fire_toolkit.measures.defaults import PLANNED
 from fire_toolkit.planning.designs import Design, usual_designs, within_budget
+from fire_toolkit.planning.doubt import with_doubt
 from fire_toolkit.planning.lists import Lists, lists_of
 from fire_toolkit.planning.pilot import pilot_votes
 from fire_toolkit.planning.relevance import ASSUMPTIONS, RelevanceModel, assumed_model, fit_model
@@ -158,11 +159,12 @@ def plan_worlds(
         overlap: the random share of pairs that two people judge, for alpha.
         n_repeats: how often positives and votes are drawn, 2 or more.
         seed: of all draws; the same seed gives the same table.
-        tell: called with 1 for each world, design and repetition.
+        tell: called with 1 for each world, design and repetition (`doubt.n_simulations`).
 
     Returns:
         The table and the cheapest designs that fulfil the wish. Its columns: bias and error are of the runs'
-        mean and root mean square, largest_bias the worst run's; chance_within: that every run's score lies
+        mean and root mean square; from error_low to error_high is what a pilot leaves open of the error (95%;
+        missing without a pilot); largest_bias the worst run's; chance_within: that every run's score lies
         within the wish; least_difference: between any two runs, told at 80% power and 5% after Holm,
         of which run_a and run_b decide it;
         power: that the wished difference is told. recall: of the positives in the runs' top `depth` and the
@@ -179,7 +181,8 @@ def plan_worlds(
     rows: list[dict[str, Any]] = []
     for name, model in worlds.items():
         chosen = _affordable(lists, plain, model, budget, hours, seconds, seed)
-        outcomes = simulate(lists, chosen, known, model, n_repeats=n_repeats, seed=seed, tell=tell)
+        plain_outcomes = simulate(lists, chosen, known, model, n_repeats=n_repeats, seed=seed, tell=tell)
+        outcomes = with_doubt(plain_outcomes, lists, chosen, known, model, seed=seed, tell=tell)
         rows += plan_rows(name, outcomes, known, lists.run_ids, rates=model.rates, seconds=seconds, wish=wish)
     table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
     best = table.iloc[:0] if wish is None else cheapest(table, wish)

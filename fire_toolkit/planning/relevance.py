@@ -1,12 +1,13 @@
 """How likely each pair is a positive: a small model, assumed by name or fitted to a pilot's judgments.
 
-    logit P(positive) = level + Σ over runs (weight + spread · effect) · nearness + more · (n_runs − 1)
+    logit P(positive) = level + Σ over runs (weight · nearness + spread · effect · √(nearness / nearest))
+                        + more · (n_runs − 1)
 
-nearness: log((depth + 1) / rank) of the pair in each run, 0 where the run does not have it; effect: N(0, 1)
-of each query and run, over log(depth + 1), since a run finds positives in some queries and fails in others.
-Originals are positives. Where they stand says how much each run's ranks are worth: a logistic regression of
-"is an original" on nearness gives weights, which the model takes up to a slope. How many positives the
-originals leave out, the level, only judgments can tell.
+nearness: log((depth + 3) / (rank + 2)) of the pair in each run, 0 where the run does not have it; nearest: at
+rank 1; effect: N(0, 1) of each query and run, since a run finds positives in some queries and fails in
+others. Originals are positives. Where they stand says how much each run's ranks are worth: a logistic
+regression of "is an original" on nearness gives weights, which the model takes up to a slope. How many
+positives the originals leave out, the level, only judgments can tell.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ POOL_DEPTH = 10  # of the pools that assumptions count positives in
 _STEPS = 60
 _PENALTY = 1.0
 _NODES = 9
+_OTHERS = 12  # models that a pilot leaves possible
 
 # As fitted to ECCV Caption's positives of 1,332 COCO captions and five runs; and how far a pilot may take
 # each from there (standard deviations of normal priors; of the rates' logits).
-SLOPE, MORE, SPREAD = 0.42, 0.35, 1.0
-_LEVEL, _LOOSE = -4.5, {"level": 3.0, "weight": 0.25, "more": 0.3, "rate": 0.5}
+SLOPE, MORE, SPREAD = 0.35, 0.26, 0.8
+_LEVEL, _LOOSE = -4.3, {"level": 3.0, "weight": 0.12, "more": 0.15, "rate": 0.4}
+_OFFSET = 2  # added to ranks: the first is not worth as much more than the second as log(rank) has it
 _KNOWN = 0.02  # the same for rates that are known from elsewhere
 
 
@@ -68,7 +71,8 @@ ASSUMPTIONS = (
 class RelevanceModel:
     """The parameters of the model, and the error rates of one vote that they were fitted with or assume.
 
-    weights: of each run; true_positive_rate: P(vote 1 | positive); false_positive_rate: P(vote 1 | not).
+    weights: of each run; true_positive_rate: P(vote 1 | positive); false_positive_rate: P(vote 1 | not);
+    others: models drawn from what the judgments leave open, where it was fitted to some.
     """
 
     level: float
@@ -77,6 +81,7 @@ class RelevanceModel:
     spread: float = SPREAD
     true_positive_rate: float = 0.92
     false_positive_rate: float = 0.04
+    others: tuple[RelevanceModel, ...] = ()
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -86,8 +91,8 @@ class RelevanceModel:
     def chances(self, lists: Lists, rng: np.random.Generator) -> Floats:
         """Return P(positive) of each pair, for effects of queries and runs drawn anew."""
         near = nearness(lists)
-        effect = rng.standard_normal((lists.n_queries, near.shape[1])) / math.log(lists.depth + 1)
-        of_query = np.einsum("pr,pr->p", effect[lists.query], near)
+        effect = rng.standard_normal((lists.n_queries, near.shape[1]))
+        of_query = np.einsum("pr,pr->p", effect[lists.query], _carried(near, lists.depth))
         logit = self.level + near @ self.weights + self.more * (lists.n_runs - 1) + self.spread * of_query
         return _logistic(logit)
 
@@ -98,8 +103,13 @@ class RelevanceModel:
 
 
 def nearness(lists: Lists) -> Floats:
-    """Return log((depth + 1) / rank) of each pair and run, 0 where the run does not have the pair."""
-    return np.log((lists.depth + 1) / lists.ranks)
+    """Return log((depth + 3) / (rank + 2)) of each pair and run, 0 where the run does not have the pair."""
+    return np.log((lists.depth + 1 + _OFFSET) / (lists.ranks + _OFFSET))
+
+
+def _carried(near: Floats, depth: int) -> Floats:
+    """Return how much of its query's and run's effect a pair takes: all at rank 1, none outside the run."""
+    return np.asarray(np.sqrt(near / math.log((depth + 1 + _OFFSET) / (1 + _OFFSET))))
 
 
 def original_weights(lists: Lists) -> Floats:
@@ -144,6 +154,8 @@ def fit_model(
 ) -> RelevanceModel:
     """Return the model fitted to votes, by maximum a posteriori: parameters and error rates together.
 
+    Its `others` are drawn from the normal distribution that approximates what the votes leave open.
+
     A pair's votes are independent given what it is. The spread stays as assumed, since a few pairs of a query
     do not tell it; each pair counts by its chance over all effects.
 
@@ -168,30 +180,42 @@ def fit_model(
     loose = ["level", *["weight"] * len(lists.run_ids), "more", "rate", "rate"]
     spreads = np.array([_LOOSE[name] for name in loose])
     spreads[-2:] = _KNOWN if rates_known else spreads[-2:]
-    found = _maximise(
-        lambda at: _log_likelihoods(at, columns, *votes, SPREAD / math.log(lists.depth + 1)),
+    moved = SPREAD * np.sqrt((_carried(columns[:, 1:-1], lists.depth) ** 2).sum(axis=1))
+    found, information = _maximise(
+        lambda at: _log_likelihoods(at, columns, *votes, moved),
         centres,
         spreads,
     )
-    t, f = _rates(found).tolist()
-    return RelevanceModel(float(found[0]), found[1:-3], float(found[-3]), SPREAD, t, f)
+    normal = np.random.default_rng(0).standard_normal((_OTHERS, len(found)))
+    drawn = found + np.linalg.solve(np.linalg.cholesky(information).T, normal.T).T
+    return replace(_model_of(found), others=tuple(map(_model_of, drawn)))
+
+
+def _model_of(parameters: Floats) -> RelevanceModel:
+    t, f = _rates(parameters).tolist()
+    return RelevanceModel(float(parameters[0]), parameters[1:-3], float(parameters[-3]), SPREAD, t, f)
 
 
 def _log_likelihoods(
-    parameters: Floats, columns: Floats, n_positive: Ints, n_votes: Ints, spread: float
+    parameters: Floats, columns: Floats, n_positive: Ints, n_votes: Ints, moved: Floats
 ) -> Floats:
-    """Return the log-likelihood of each pair's votes, over its effects by Gauss and Hermite's rule."""
+    """Return the log-likelihood of each pair's votes, over its effects by Gauss and Hermite's rule.
+
+    moved: the standard deviation of the effects' sum, of each pair.
+    """
     of_positive, of_other = (
         n_positive * np.log(rate) + (n_votes - n_positive) * np.log1p(-rate) for rate in _rates(parameters)
     )
     node, weight = np.polynomial.hermite_e.hermegauss(_NODES)
-    moved = spread * np.sqrt((columns[:, 1:-1] ** 2).sum(axis=1))
     chance = _logistic((columns @ parameters[:-2])[:, None] + moved[:, None] * node) @ (weight / weight.sum())
     return np.asarray(np.logaddexp(np.log(chance) + of_positive, np.log1p(-chance) + of_other))
 
 
-def _maximise(terms: Callable[[Floats], Floats], centres: Floats, spreads: Floats) -> Floats:
-    """Return where a sum of terms and normal log-priors is largest: scoring by the terms' gradients."""
+def _maximise(terms: Callable[[Floats], Floats], centres: Floats, spreads: Floats) -> tuple[Floats, Floats]:
+    """Return where a sum of terms and normal log-priors is largest, and the information there.
+
+    Scoring by the terms' gradients.
+    """
 
     def total(at: Floats, values: Floats) -> float:
         return float(values.sum() - (((at - centres) / spreads) ** 2).sum() / 2)
@@ -202,19 +226,20 @@ def _maximise(terms: Callable[[Floats], Floats], centres: Floats, spreads: Float
         shifted = (terms(at + step_size * unit) for unit in np.eye(len(at)))
         slopes = np.column_stack([(one - values) / step_size for one in shifted])
         gradient = slopes.sum(axis=0) - (at - centres) / spreads**2
-        step = np.linalg.solve(slopes.T @ slopes + np.diag(1 / spreads**2), gradient)
+        information = slopes.T @ slopes + np.diag(1 / spreads**2)
+        step = np.linalg.solve(information, gradient)
         for _ in range(12):
             tried = terms(at + step)
             if total(at + step, tried) > total(at, values):
                 break
             step = step / 2
         else:
-            return at
+            break
         gained = total(at + step, tried) - total(at, values)
         at, values = at + step, tried
         if gained < 1e-6:
             break
-    return at
+    return at, information
 
 
 def _logistic_regression(columns: Floats, is_one: Bools, penalty: Floats) -> Floats:

@@ -36,7 +36,8 @@ class Outcome:
     asked, or are originals; share_positive: of the pairs asked; bias, noise: the error's mean and standard
     deviation; spread, differing: of each pair of runs, the standard deviation of its difference (of one
     query), and the share of queries on which it is not 0; kept: how large a difference between runs is by
-    this estimate, as a share of the true one.
+    this estimate, as a share of the true one; factors: by which the error of each estimate may be off, as far
+    as a pilot leaves it open (95%).
     """
 
     design: Design
@@ -51,11 +52,17 @@ class Outcome:
     spread: Floats
     differing: Floats
     kept: Floats
+    factors: tuple[float, ...] = ()
 
     @property
     def error(self) -> Floats:
         """Return the root of the mean squared error of each measure and run."""
         return np.asarray(np.sqrt(self.bias**2 + self.noise**2))
+
+    @property
+    def root_mean_square(self) -> Floats:
+        """Return the error of each measure, over runs."""
+        return np.asarray(np.sqrt((self.error**2).mean(axis=1)))
 
 
 @dataclass

@@ -41,6 +41,8 @@ COLUMNS = {
     "estimate": "str",
     "bias": "float64",
     "error": "float64",
+    "error_low": "float64",
+    "error_high": "float64",
     "largest_bias": "float64",
     "chance_within": "float64",
     "least_difference": "float64",
@@ -114,6 +116,8 @@ def _of_measure(
     outcome: Outcome, place: int, measure: Measure, run_ids: Sequence[str], wish: Wish
 ) -> dict[str, Any]:
     bias, noise = outcome.bias[place], outcome.noise[place]
+    error = float(outcome.root_mean_square[place])
+    factor = outcome.factors[place] if outcome.factors else math.nan
     least, hardest = _least_difference(outcome, place, measure)
     pairs = list(combinations(run_ids, 2))
     within = (
@@ -123,7 +127,9 @@ def _of_measure(
         "measure": measure.name,
         "estimate": outcome.estimates[place][1],
         "bias": float(bias.mean()),
-        "error": float(np.sqrt((outcome.error[place] ** 2).mean())),
+        "error": error,
+        "error_low": error / factor,
+        "error_high": error * factor,
         "largest_bias": float(bias[np.abs(bias).argmax()]),
         "chance_within": within,
         "least_difference": least,

@@ -24,7 +24,8 @@ _POLICIES = {
 def plan_cells(designs: pd.DataFrame) -> list[dict[str, str]]:
     """Return a row of text for each design, worlds side by side: low/middle/high.
 
-    An error's sign says which way most of it goes: + too high, − too low, ± by chance alone.
+    An error's sign says which way most of it goes: + too high, − too low, ± by chance alone. In brackets,
+    what a pilot leaves open of its size.
     """
     rows = []
     keys = ["design", "policy"]
@@ -62,7 +63,9 @@ def _across(own: pd.DataFrame, column: str, form: str) -> str:
 def _error(row: dict[Any, Any]) -> str:
     by_chance = row["error"] ** 2 > 2 * row["bias"] ** 2
     sign = "±" if by_chance else "+" if row["bias"] > 0 else "−"
-    return f"{sign}{_points(row['error'])}"
+    is_open = not math.isnan(row["error_low"])
+    by_pilot = f" [{_points(row['error_low'])}, {_points(row['error_high'])}]" if is_open else ""
+    return f"{sign}{_points(row['error'])}{by_pilot}"
 
 
 def _points(value: float) -> str:

@@ -1,6 +1,7 @@
 """`plan` as a person calls it, before anybody has judged."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,9 +86,11 @@ def test_a_pilot_is_drawn_judged_and_planned_with(sample: Fire) -> None:
     done = sample("plan", *RUNS, *QUICK, "--pilot", "judgments.csv", "--format", "json")
     assert {row["world"] for row in json.loads(done.stdout)} == {"pilot"}
     assert "pilot: 60 pairs, 120 votes: about" in done.stderr
+    assert all(row["error_low"] < row["error"] < row["error_high"] for row in json.loads(done.stdout))
     known = ("--rates", ".9", ".03", "--rates-known")
-    told = sample("plan", *RUNS, *QUICK, "--pilot", "judgments.csv", *known).stderr
-    assert "votes call 90% of positives and 3.0% of others relevant" in told
+    told = sample("plan", *RUNS, *QUICK, "--pilot", "judgments.csv", *known)
+    assert "votes call 90% of positives and 3.0% of others relevant" in told.stderr
+    assert re.search(r"[+−±][0-9.]+ \[[0-9.]+, [0-9.]+\]", told.stdout)
     refused = sample("plan", *RUNS, *QUICK, "--rates-known", code=1)
     assert "--rates-known is for a plan with --pilot" in refused.stderr
 

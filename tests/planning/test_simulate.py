@@ -12,6 +12,7 @@ from fire_toolkit.measures import parse_measures
 from fire_toolkit.planning.answers import Votes, answer, draw_votes
 from fire_toolkit.planning.designs import POLICIES, Design, within_budget
 from fire_toolkit.planning.lists import Lists, lists_of
+from fire_toolkit.planning.plan import plan_worlds
 from fire_toolkit.planning.relevance import RelevanceModel, assumed_model, fit_model
 from fire_toolkit.planning.simulate import simulate
 from fire_toolkit.tables import check_qrels
@@ -129,6 +130,38 @@ def test_a_pilot_finds_the_level_that_its_votes_were_drawn_with() -> None:
     drawn, expected = (np.mean([m.draw(lists, rng).mean() for _ in range(20)]) for m in (found, right))
     assert drawn == pytest.approx(expected, rel=0.08)
     assert found.rates == pytest.approx(right.rates, abs=0.02)
+
+
+def test_the_interval_of_a_pilot_holds_the_error_that_the_right_model_expects() -> None:
+    lists = small(2, n_queries=300)
+    right = RelevanceModel(-2.0, np.array([0.4, 0.3, 0.2]), 0.3, 0.8, 0.9, 0.05)
+    designs, measures = [Design(depth=5, policy="verify", overlap=0.0)], parse_measures(["P@5", "AP"])
+    (expected,) = simulate(lists, designs, measures, right, n_repeats=20, seed=1)
+    is_held = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        positive = right.draw(lists, rng)
+        pair = rng.choice(np.flatnonzero(~lists.is_original), 200, replace=False)
+        votes = (np.where(positive, *right.rates) > rng.random((3, len(positive)))).sum(axis=0)[pair]
+        model = fit_model(lists, pair, votes, np.full(len(pair), 3), rates=(0.9, 0.05))
+        rows = plan_worlds(lists, {"pilot": model}, measures, designs=designs, n_repeats=4).designs
+        rows = rows[rows["estimate"] == "as labelled"]
+        assert (rows["error_low"] * rows["error_high"]).tolist() == pytest.approx(
+            (rows["error"] ** 2).tolist()
+        )
+        low, high = rows["error_low"].to_numpy(), rows["error_high"].to_numpy()
+        right_error = expected.root_mean_square[: len(rows)]
+        is_held.append((low <= right_error) & (right_error <= high))
+    shares = np.mean(is_held, axis=0)
+    assert (shares >= 0.8).all()  # 95% expected; 20 pilots
+    assert rows["error_high"].iloc[0] < 5 * rows["error"].iloc[0]
+
+
+def test_an_assumption_leaves_no_interval() -> None:
+    lists = small(3)
+    model = assumed_model(lists, 1.0, rates=(0.9, 0.05))
+    table = plan_worlds(lists, {"mine": model}, ["C@1"], designs=[Design(depth=5)], n_repeats=2).designs
+    assert table[["error_low", "error_high"]].isna().all(axis=None)
 
 
 def test_a_budget_cuts_queries_and_an_impossible_one_is_refused() -> None:
