@@ -24,7 +24,7 @@ from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
 from fire_toolkit.media.places import place_of
 from fire_toolkit.pooling import pairs_to_ask
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.tables import Pool, Tasks, check_pool
+from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_pool
 from fire_toolkit.tables.columns import listed, pair_rows
 from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
@@ -153,15 +153,20 @@ def _campaign_keys(root: Path) -> set[str]:
     return keys
 
 
-def warn_of_unshown(made: Tasks) -> None:
-    """Say which media_url of the tasks are no addresses: ids, and paths on this machine."""
+def warn_of_unshown(made: Tasks, queries: Queries, items: Items | None) -> None:
+    """Say which media_url of the tasks are ids or paths on this machine, or that items are texts."""
     urls = made["media_url"].unique()
-    bad = [url for url in urls if url and place_of(url, Path()).kind == "file"]
-    if bad:
+    bad = [url for url in urls if not url or place_of(url, Path()).kind == "file"]
+    if bad and items is not None and "text" in items.columns and "media_url" not in queries.columns:
+        say(
+            "warning: queries and items are texts, and no page shows two texts: judge the pool's pairs "
+            "in another tool, and import its answers (docs/campaign.md, judgments made elsewhere)"
+        )
+    elif bad:
         shown = ", ".join(map(repr, bad[:3])) + (", …" if len(bad) > 3 else "")
         say(
             f"warning: {len(bad):,} of {n_of(len(urls), 'item')} cannot be shown to annotators: media_url "
-            f"is an id or a local path, not a URL ({shown}); `media serve` gives files addresses, "
+            f"is empty, an id or a local path, not a URL ({shown}); `media serve` gives files addresses, "
             f"and our own page (`push --carrier page`) shows them as they are; for ids, "
             "give --items a table with doc_id and media_url"
         )

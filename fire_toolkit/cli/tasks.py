@@ -108,7 +108,8 @@ def tasks(
         begin(*begins, [entry])
         record_design(begins[0], policy)
     given.summarise(counts, _words(counts, asked))
-    warn_of_unshown(made)
+    if not rules.is_of_queries:
+        warn_of_unshown(made, queries, items)
     if entry:
         _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")

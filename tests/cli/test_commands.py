@@ -167,7 +167,10 @@ def test_tasks_warn_of_media_that_no_page_can_show(fire: Fire, folder: Path) -> 
     fire("pool", *RUNS, "--out", "pool")
     ends = ("--queries", "queries.tsv", "--items", "items.csv", "--seed", 1)
     told = fire("tasks", "pool", *ends, "--out", "tasks.json").stderr
-    assert "warning: 2 of 5 items cannot be shown to annotators: media_url is an id or a local path" in told
+    assert (
+        "warning: 2 of 5 items cannot be shown to annotators: media_url is empty, an id or a local path"
+        in told
+    )
     assert "'a.mp4'" in told
     (folder / "items.csv").write_text("doc_id,media_url\n" + rows.replace(",NA", ",http://m/NA"))
     told = fire("tasks", "pool", *ends, "--out", "more.json").stderr
@@ -176,6 +179,16 @@ def test_tasks_warn_of_media_that_no_page_can_show(fire: Fire, folder: Path) -> 
         "doc_id,media_url\n" + "".join(f"{doc},http://m/{doc}\n" for doc in urls)
     )
     assert "warning" not in fire("tasks", "pool", *ends, "--out", "all.json").stderr
+
+
+def test_tasks_say_where_two_texts_are_judged(fire: Fire, folder: Path) -> None:
+    rows = "".join(f"{doc},passage {doc}\n" for doc in ("a", "b", "c", "NA", "007"))
+    (folder / "items.csv").write_text("doc_id,text\n" + rows)
+    fire("pool", *RUNS, "--out", "pool")
+    ends = ("--queries", "queries.tsv", "--items", "items.csv", "--seed", 1)
+    told = fire("tasks", "pool", *ends, "--out", "tasks.json").stderr
+    assert "no page shows two texts: judge the pool's pairs in another tool" in told
+    assert "media_url" not in told
 
 
 def test_agree_gives_the_named_columns(fire: Fire) -> None:
