@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import NewType
 
 import pandas as pd
@@ -10,6 +12,8 @@ from fire_toolkit.errors import TableError
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
 
 QueryDesign = NewType("QueryDesign", pd.DataFrame)
+
+_RANKS = re.compile(r"([1-9][0-9]*):([1-9][0-9]*):")
 
 SHALLOW, DEEP, ORIGINAL = "shallow", "deep", "original"
 SUREST = (
@@ -130,7 +134,7 @@ sample of two designs gives no estimate
 def check_one_design(table: pd.DataFrame, *, where: str) -> pd.DataFrame:
     """Return pairs with strata as they are, or raise `TableError` where they were drawn by two designs.
 
-    A stratum has one inclusion probability, and a table one seed.
+    A stratum has one inclusion probability, a table one seed, and strata of ranks do not overlap.
 
     Examples:
         >>> pairs = pd.DataFrame({"stratum": ["11:50", "11:50"], "inclusion_probability": [0.1, 0.2]})
@@ -146,7 +150,20 @@ expected one; a sample of two designs gives no estimate
         for stratum in of_strata.loc[of_strata["stratum"].duplicated(), "stratum"].head(1):
             chances = of_strata.loc[of_strata["stratum"] == stratum, "inclusion_probability"]
             _refuse_several(chances, "inclusion_probability", f"{where}: stratum {stratum}")
+        _refuse_overlap(of_strata["stratum"].drop_duplicates().tolist(), where)
     return table
+
+
+def _refuse_overlap(strata: list[str], where: str) -> None:
+    """Raise `TableError` where strata of ranks (`from:to:rate`) share a rank; other strata are left out."""
+    named = [(found, name) for name in strata if (found := _RANKS.match(name))]
+    of_ranks = sorted((int(found[1]), int(found[2]), name) for found, name in named)
+    for (_, last, one), (first, _, other) in pairwise(of_ranks):
+        if first <= last:
+            raise TableError(
+                f"{where}: strata {one} and {other} overlap; a sample of two designs gives no estimate, "
+                "expected pairs of one"
+            )
 
 
 def _refuse_several(values: pd.Series, name: str, where: str) -> None:
