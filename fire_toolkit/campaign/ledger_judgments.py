@@ -30,13 +30,16 @@ _ELSEWHERE = '"elsewhere":"'
 _COLUMNS = ["query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail"]
 
 
-def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: Guideline) -> ImportResult:
+def ledger_to_judgments(
+    ledger: Ledger, rounds: Sequence[Round], *, guideline: Guideline, answers: pd.DataFrame | None = None
+) -> ImportResult:
     """Return the judgments in the ledger, and every other answer with the reason why it is not one.
 
     Args:
         ledger: all rows.
         rounds: what was asked of whom; none if nothing was pushed from here.
         guideline: the one whose labeling page was shown.
+        answers: what `answers_asked` returns of both, where it is known.
 
     Returns:
         As `judgments_from_export`, with two further columns of judgments: round (from 1), and kind: `task`,
@@ -49,13 +52,12 @@ def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: G
         Where answers were given on pages of several captions: page (empty for others), page_position (from
         1), page_s (the seconds of all answers of the page); duration_s is then the mean of these.
     """
-    latest = latest_answers(ledger)
-    answers = classify_answers(latest, rounds)
+    answers = answers_asked(ledger, rounds) if answers is None else answers
     reason = _reasons(answers)
     result = judgments_from_batches([votes_of(answers[reason == ""])], guideline=guideline)
     dropped = [
         result.dropped,
-        _dropped(_earlier_versions(ledger, latest), EDITED),
+        _dropped(_earlier_versions(ledger, answers), EDITED),
         *(_dropped(answers[reason == name], name) for name in (DELETED, NO_PAIR, TRAINING, CONTROL)),
     ]
     both = pd.concat(dropped, ignore_index=True).sort_values(_COLUMNS, kind="stable", ignore_index=True)
@@ -101,6 +103,11 @@ def _reasons(answers: pd.DataFrame) -> pd.Series[str]:
     return reason.where(answers["state"] != DELETED, DELETED)
 
 
+def answers_asked(ledger: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
+    """Return the version of each answer that counts, with round and kind (`classify_answers`)."""
+    return classify_answers(latest_answers(ledger), rounds)
+
+
 def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
     """Return the rows with columns round and kind: what the answer was asked for.
 
@@ -109,12 +116,10 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
         rounds: what was asked of whom; an answer to what none of them asks has no kind, and the round that
             its task named.
     """
-    answered = set(latest["pair_id"])
     assigned = {
         (entry.number, name, pair): kind
         for entry in rounds
-        for name, pair, kind in entry.given.itertuples(index=False, name=None)
-        if pair in answered
+        for name, pair, kind in _given_of(entry, latest["pair_id"])
     }
     numbers = [entry.number for entry in rounds]
     asked = {pair for _, _, pair in assigned}
@@ -126,6 +131,13 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
         for queue, name, pair, answer in zip(*columns, strict=True)
     ]
     return latest.assign(round=[number for number, _ in found], kind=[kind for _, kind in found])
+
+
+def _given_of(entry: Round, pairs: pd.Series) -> Iterator[tuple[str, str, str]]:
+    """Return annotator_id, pair_id and kind of what a round gave out of some pairs."""
+    given = entry.given
+    given = given[given["pair_id"].isin(pairs)]
+    return zip(*(given[name].tolist() for name in ("annotator_id", "pair_id", "kind")), strict=True)
 
 
 def _classified(
@@ -172,7 +184,7 @@ def votes_of(rows: pd.DataFrame) -> Batch:
     return Batch(votes, list(zip(np.flatnonzero(is_odd).tolist(), others, strict=True)), len(rows))
 
 
-def _earlier_versions(ledger: Ledger, latest: Ledger) -> pd.DataFrame:
+def _earlier_versions(ledger: Ledger, latest: pd.DataFrame) -> pd.DataFrame:
     """Return the versions of answers that a later one has replaced, each once."""
     versions = ledger[~ledger["state"].isin([DELETED, RESTORED])]
     versions = versions.drop_duplicates(["annotation", "updated_at"])

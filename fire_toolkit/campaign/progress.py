@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+import pandas as pd
+
 from fire_toolkit.campaign.answers import read_answers
 from fire_toolkit.campaign.exports import plain_votes
-from fire_toolkit.campaign.ledger import DELETED, Ledger, latest_answers
-from fire_toolkit.campaign.ledger_judgments import classify_answers
+from fire_toolkit.campaign.ledger import DELETED, Ledger
+from fire_toolkit.campaign.ledger_judgments import answers_asked
 from fire_toolkit.campaign.queues import TRAINING
 from fire_toolkit.campaign.records import QueueName, Round, queue_named
 from fire_toolkit.campaign.tasks import split_pair_id
@@ -59,7 +61,9 @@ class _Seen:
     seconds: float
 
 
-def measure_progress(rounds: Sequence[Round], ledger: Ledger, *, guideline: Guideline) -> list[QueueProgress]:
+def measure_progress(
+    rounds: Sequence[Round], ledger: Ledger, *, guideline: Guideline, answers: pd.DataFrame | None = None
+) -> list[QueueProgress]:
     """Return the progress of each queue, by round and annotator.
 
     Args:
@@ -67,8 +71,9 @@ def measure_progress(rounds: Sequence[Round], ledger: Ledger, *, guideline: Guid
         ledger: all rows.
         guideline: the grades of labels: a control is right if label and known answer are both positive (from
             grade 1), or neither; an escalated control counts as neither right nor wrong.
+        answers: what `answers_asked` returns of both, where it is known.
     """
-    seen = _answers_by_queue(ledger, rounds)
+    seen = _answers_by_queue(ledger, rounds, answers)
     everybody = median_seconds(seen.values())
     by_queue: dict[QueueName, dict[str, _Seen]] = {}
     for (queue, pair), found in seen.items():
@@ -126,9 +131,11 @@ def median_seconds(answers: Iterable[_Seen]) -> float:
     return median(known) if known else math.nan
 
 
-def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[QueueName, str], _Seen]:
+def _answers_by_queue(
+    ledger: Ledger, rounds: Sequence[Round], answers: pd.DataFrame | None = None
+) -> dict[tuple[QueueName, str], _Seen]:
     """Return the answer of each queue to each pair: a vote before a skip, a later before an earlier one."""
-    answers = classify_answers(latest_answers(ledger), rounds)
+    answers = answers_asked(ledger, rounds) if answers is None else answers
     is_asked = (answers["state"] != DELETED) & (answers["pair_id"] != "") & (answers["kind"] != ELSEWHERE)
     answers = answers[is_asked].sort_values("updated_at")
     found: dict[tuple[QueueName, str], _Seen] = {}

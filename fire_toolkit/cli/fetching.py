@@ -16,6 +16,7 @@ from fire_toolkit.campaign.records import (
     BY_PAGE,
     BY_SERVER,
     LEDGER_FOLDER,
+    Round,
     read_campaign,
     read_rounds,
 )
@@ -39,10 +40,16 @@ CARRIERS.add(BY_PAGE, OwnPage)
 
 
 def pull_once(
-    root: Path, url: str | None, token_file: Path | None, *, is_full: bool = False, accepts_loss: bool = False
+    root: Path,
+    rounds: Sequence[Round],
+    url: str | None,
+    token_file: Path | None,
+    *,
+    is_full: bool = False,
+    accepts_loss: bool = False,
 ) -> Fetched:
     """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
-    campaign, rounds = read_campaign(root), read_rounds(root)
+    campaign = read_campaign(root)
     names = sorted({entry.carrier for entry in rounds} - {BY_HAND}) if rounds else [BY_SERVER]
     if campaign is None or not names:
         files = "" if campaign is None else "; `fire-toolkit import` takes answers from files"
@@ -85,11 +92,12 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
 
 def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Sequence[Path]) -> None:
     """Bring the ledger up to what every carrier of the campaign has."""
-    carriers = {entry.carrier for entry in read_rounds(root)}
+    rounds = read_rounds(root)
+    carriers = {entry.carrier for entry in rounds}
     if BY_HAND in carriers:
         read_files(root, exports)
     if carriers != {BY_HAND}:
-        pull_once(root, url, token_file)
+        pull_once(root, rounds, url, token_file)
 
 
 def guideline_of(root: Path) -> Guideline:
@@ -98,11 +106,18 @@ def guideline_of(root: Path) -> Guideline:
 
 
 def derive_judgments(
-    root: Path, added: Fetched, *, stage: str = "pull", exports: Inputs | None = None, as_json: bool
+    root: Path,
+    added: Fetched,
+    *,
+    rounds: Sequence[Round] | None = None,
+    stage: str = "pull",
+    exports: Inputs | None = None,
+    as_json: bool,
 ) -> None:
     """Write judgments.csv and dropped.csv from the ledger, and say what came in.
 
-    exports: the files that were read; those of earlier imports stay in the manifest.
+    rounds: the campaign's, where they were read already. exports: the files that were read; those of
+    earlier imports stay in the manifest.
     """
     out = relative_path(root / "judgments" / "judgments.csv")
     if n_small := compact_ledger(root / LEDGER_FOLDER):
@@ -112,7 +127,8 @@ def derive_judgments(
     for segment in sorted((root / LEDGER_FOLDER).glob("*.parquet")):
         inputs.use(relative_path(segment))
     rules = guideline_of(root)
-    result = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
+    rounds = read_rounds(root) if rounds is None else rounds
+    result = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), rounds, guideline=rules)
     dropped = reasons_of(result.dropped)
     counts: dict[str, Any] = {"judgments": len(result.judgments), "dropped": dropped}
     counts |= latest_round(result.judgments)

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.agreement.live import LEAST_AGREEMENT, LiveQuality, live_quality
-from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+from fire_toolkit.campaign.ledger_judgments import answers_asked, ledger_to_judgments
 from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
 from fire_toolkit.campaign.records import PAUSED, away
 from fire_toolkit.campaign.team_page import PagePerson, TeamPage, team_page
@@ -47,14 +47,25 @@ class Look:
     @cached_property
     def queues(self) -> list[QueueProgress]:
         """The progress of each queue."""
-        return measure_progress(self.campaign.rounds, self.campaign.ledger, guideline=self.campaign.guideline)
+        campaign = self.campaign
+        return measure_progress(
+            campaign.rounds, campaign.ledger, guideline=campaign.guideline, answers=self.answers
+        )
+
+    @cached_property
+    def answers(self) -> pd.DataFrame:
+        """Each answer that counts, with what it was asked for."""
+        return answers_asked(self.campaign.ledger, self.campaign.rounds)
 
     @cached_property
     def quality(self) -> LiveQuality:
         """Agreement, annotators and alarms, of the judgments that the ledger holds now."""
         rules = self.campaign.guideline
         level = str(setting_or_default(None, "agree", "level"))
-        judgments = ledger_to_judgments(self.campaign.ledger, self.campaign.rounds, guideline=rules).judgments
+        campaign = self.campaign
+        judgments = ledger_to_judgments(
+            campaign.ledger, campaign.rounds, guideline=rules, answers=self.answers
+        ).judgments
         return live_quality(
             judgments,
             grades=rules.grades,

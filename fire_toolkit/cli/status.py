@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +19,7 @@ from fire_toolkit.workspace.rounds import has_campaign
 from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
 
 if TYPE_CHECKING:
+    from fire_toolkit.campaign.progress import QueueProgress
     from fire_toolkit.cli.campaigns import Begun
 
 _NAMED = [("collection", key) for key in ("queries", "items", "qrels")]
@@ -55,7 +56,6 @@ def status(as_json: bool) -> None:
 
 def _say_progress() -> None:
     """Say how far each annotator is, and where the files with their tasks are."""
-    from fire_toolkit.campaign.progress import measure_progress
     from fire_toolkit.campaign.records import VANISHED, QueueName, read_marks
     from fire_toolkit.cli.campaigns import begun_here, full_pull_due
     from fire_toolkit.folder.carrier import Folder
@@ -65,7 +65,7 @@ def _say_progress() -> None:
         return
     folder = Folder(campaign.root, campaign.guideline)
     places = folder.where(campaign.campaign, campaign.by_hand)
-    queues = measure_progress(campaign.rounds, campaign.ledger, guideline=campaign.guideline)
+    queues = _queues(campaign)
     for queue in queues:
         place = places.get(QueueName(queue.round, queue.annotator_id), "")
         where = f" ({place})" if place and queue.n_left else ""
@@ -78,6 +78,21 @@ def _say_progress() -> None:
         say(f"warning: at the last pull {gone}")
     if not any(queue.n_left for queue in queues) and (due := full_pull_due(campaign)):
         say(due)
+
+
+def _queues(campaign: Begun) -> list[QueueProgress]:
+    """Return the progress of each queue, as kept where no file has changed."""
+    from fire_toolkit.campaign.progress import QueueProgress, measure_progress
+
+    rules = campaign.guideline
+
+    def find() -> list[dict[str, Any]]:
+        return [
+            asdict(queue) for queue in measure_progress(campaign.rounds, campaign.ledger, guideline=rules)
+        ]
+
+    kept = kept_answer(campaign.root, "progress", rules.sha256, find)
+    return [QueueProgress(**queue) for queue in kept]
 
 
 def _say_doubled(campaign: Begun) -> None:
@@ -123,5 +138,5 @@ def _kept(workspace: Workspace, asked: list[Any], find: Callable[[], str | None]
     if workspace.setting("pool", "strategy") != "depth" or workspace.setting("pool", "judge_once"):
         return find()
     named = [workspace.path(section, key) for section, key in _NAMED]
-    question = json.dumps([asked, workspace.settings])
-    return kept_answer(workspace.root, question, find, beside=[path for path in named if path])
+    beside = [path for path in named if path]
+    return kept_answer(workspace.root, "late", [asked, workspace.settings], find, beside=beside)

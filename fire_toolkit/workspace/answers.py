@@ -8,17 +8,19 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TypeVar
 
 from fire_toolkit import __version__
 from fire_toolkit.workspace.hashes import facts_of, is_settled, read_sealed, write_sealed
 
 RECORD = ".fire-answers"
+T = TypeVar("T")
 _MOST_FILES = 20_000  # more take longer to look at than the answer to find
 
 
 def kept_answer(
-    root: Path, question: str, find: Callable[[], str | None], *, beside: Iterable[Path] = ()
-) -> str | None:
+    root: Path, name: str, question: Any, find: Callable[[], T], *, beside: Iterable[Path] = ()
+) -> T:
     """Return what `find` returns; what it returned to the same question where no file has changed since.
 
     Size, times and inode of every file in the workspace but hidden ones are those of then, and no file had
@@ -27,20 +29,23 @@ def kept_answer(
 
     Args:
         root: the folder of the workspace.
-        question: names the answer, with all that it depends on beside files.
-        find: finds it; what it raises is raised and not kept.
+        name: of the answer; of each name the last is kept.
+        question: all that it depends on beside files, as JSON has it.
+        find: finds it, as JSON has it; what it raises is raised and not kept.
         beside: the files elsewhere that it depends on; where one is absent, nothing is kept.
     """
     began_ns, others = time.time_ns(), list(beside)
     before = _facts_of_all(root, others)
     state = hashlib.sha256(json.dumps([__version__, question, before]).encode()).hexdigest()
-    kept = read_sealed(root / RECORD)
-    if isinstance(kept, dict) and before and kept.get("state") == state:
-        return kept.get("answer")
+    record = read_sealed(root / RECORD)
+    kept = record if isinstance(record, dict) else {}
+    if before and name in kept and kept[name][0] == state:
+        answer: T = kept[name][1]
+        return answer
     found = find()
     is_still = all(is_settled(facts, began_ns) for facts in before.values())
     if before and is_still and _facts_of_all(root, others) == before:
-        write_sealed(root / RECORD, {"state": state, "answer": found})
+        write_sealed(root / RECORD, kept | {name: [state, found]})
     return found
 
 
