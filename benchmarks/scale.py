@@ -1,9 +1,9 @@
 """What commands cost as runs grow in number: `python benchmarks/scale.py [--runs 10 30 100] [--folder DIR]`.
 
-Makes runs of 10,000 queries × 100 docs as Parquet, a file each, and lets `score` (four measures) and `pool`
-(depth 10) read them from files to files. Beside them polars programs do the same work on the same rows, if
-polars is installed: one lazy query, its streaming engine, its own CSV writer. The first kind reads long
-tables with ranks and without scores, and checks nothing. The second reads the files that the command reads,
+Makes runs of 10,000 queries (or --queries) × 100 docs as Parquet, a file each, and lets `score` (four
+measures) and `pool` (depth 10) read them from files to files. Beside them polars programs do the same work on
+the same rows, if polars is installed: one lazy query, its streaming engine, its own CSV writer. The first
+kind reads long tables with ranks and without scores, and checks nothing. The second reads our own files,
 and checks each list as it does: ranks ascend, scores are finite and do not, no doc twice; it takes no sha256,
 and looks at no checksum and no tie. Each is a process of its own; printed are CPU seconds (user and system),
 what each run added to those of the smallest number of runs, the peak of memory, and whether the results are
@@ -34,7 +34,7 @@ from fire_toolkit.formats.runs.native import run_bytes
 from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.score_anomalies import ScoreAnomalies
 
-QUERIES, DOCS, DEPTH, POOL_DEPTH = 10_000, 50_000, 100, 10
+AT_ONCE, DOCS, DEPTH, POOL_DEPTH = 10_000, 50_000, 100, 10
 MEASURES = ("C@1", "C@10", "AP@100", "nDCG@10")
 
 SCORE = """
@@ -119,6 +119,7 @@ def main() -> None:
     """Make the files and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, nargs="+", default=[10, 30, 100])
+    parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", choices=["score", "pool"])
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has polars")
@@ -126,7 +127,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = given.folder or Path(made)
         with ProcessPoolExecutor(1, get_context("spawn")) as maker:  # a child's peak begins at its parent's
-            maker.submit(make_files, folder, max(given.runs)).result()
+            maker.submit(make_files, folder, max(given.runs), given.queries).result()
         first: dict[tuple[str, str], tuple[int, float]] = {}
         for n_runs in given.runs:
             names = [f"m{number:03}.parquet" for number in range(n_runs)]
@@ -205,13 +206,14 @@ def run(arguments: list[str], folder: Path) -> Cost:
     return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, None if status else text)
 
 
-def make_files(folder: Path, n_runs: int) -> None:
+def make_files(folder: Path, n_runs: int, n_queries: int) -> None:
     """Write qrels and runs, ours and as long tables; what is there stays."""
     for name in ("runs", "long"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
-    queries, docs = (np.array([f"{what}{n:06}" for n in range(size)]) for what, size in SIZES)
-    positives, base = rng.integers(0, DOCS, QUERIES), rng.integers(0, DOCS, (QUERIES, 1))
+    sizes = (("query", n_queries), ("doc", DOCS))
+    queries, docs = (np.array([f"{what}{n:06}" for n in range(size)]) for what, size in sizes)
+    positives, base = rng.integers(0, DOCS, n_queries), rng.integers(0, DOCS, (n_queries, 1))
     lines = zip(queries, docs[positives], strict=True)
     (folder / "qrels.txt").write_text("".join(f"{query} 0 {doc} 1\n" for query, doc in lines))
     (folder / "qrels.csv").write_text(
@@ -223,9 +225,6 @@ def make_files(folder: Path, n_runs: int) -> None:
             make_run(folder, name, base, positives, (queries, docs), np.random.default_rng(number))
 
 
-SIZES = (("query", QUERIES), ("doc", DOCS))
-
-
 def make_run(
     folder: Path,
     name: str,
@@ -235,19 +234,35 @@ def make_run(
     rng: np.random.Generator,
 ) -> None:
     """Write a run whose docs are near those of the others, with half of the positives in its top ten."""
-    near = np.argsort(rng.random((QUERIES, 220)) + np.linspace(0, 1, 220), axis=1)[:, :DEPTH]
-    doc = (base + 7 * near) % DOCS
-    found = np.flatnonzero((rng.random(QUERIES) < 0.5) & ~(doc == positives[:, None]).any(axis=1))
-    doc[found, rng.integers(0, 10, found.size)] = positives[found]
-    score = -np.sort(-rng.random((QUERIES, DEPTH)), axis=1)
-    query, rank = np.repeat(np.arange(QUERIES), DEPTH), np.tile(np.arange(1, DEPTH + 1), QUERIES)
-    ranked = Ranked(query, doc.ravel(), rank, score.ravel(), ScoreAnomalies())
     run_id = name.removesuffix(".parquet")
+    fields = ("run_id", "query_id", "doc_id")
+    schema = pa.schema([*((field, pa.string()) for field in fields), ("rank", pa.int64())])
+    docs, scores = [], []
+    with parquet.ParquetWriter(folder / "long" / f".{name}", schema, compression="zstd") as long:
+        for start in range(0, len(base), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            doc, score = some_lists(base[part], positives[part], rng)
+            query, rank = np.repeat(ids[0][part], DEPTH), np.tile(np.arange(1, DEPTH + 1), len(doc))
+            columns = [pa.array([run_id] * rank.size), query, ids[1][doc.ravel()], rank]
+            long.write_table(pa.table([pa.array(column) for column in columns], schema=schema))
+            docs.append(doc.ravel())
+            scores.append(score.ravel())
+    query, rank = np.repeat(np.arange(len(base)), DEPTH), np.tile(np.arange(1, DEPTH + 1), len(base))
+    ranked = Ranked(query, np.concatenate(docs), rank, np.concatenate(scores), ScoreAnomalies())
     table = run_of_ranked(ranked, run_id, list(ids[0]), list(ids[1]), where=name)
     (folder / "runs" / name).write_bytes(run_bytes(table))
-    columns = {"run_id": pa.array([run_id] * len(rank)), "query_id": pa.array(ids[0][query])}
-    columns |= {"doc_id": pa.array(ids[1][doc.ravel()]), "rank": pa.array(rank)}
-    parquet.write_table(pa.table(columns), folder / "long" / name, compression="zstd")
+    (folder / "long" / f".{name}").rename(folder / "long" / name)
+
+
+def some_lists(
+    base: np.ndarray, positives: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return docs and scores of some queries, queries × docs."""
+    near = np.argsort(rng.random((len(base), 220)) + np.linspace(0, 1, 220), axis=1)[:, :DEPTH]
+    doc = (base + 7 * near) % DOCS
+    found = np.flatnonzero((rng.random(len(base)) < 0.5) & ~(doc == positives[:, None]).any(axis=1))
+    doc[found, rng.integers(0, 10, found.size)] = positives[found]
+    return doc, -np.sort(-rng.random((len(base), DEPTH)), axis=1)
 
 
 if __name__ == "__main__":

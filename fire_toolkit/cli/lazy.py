@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from keyword import iskeyword
+from types import ModuleType
 from typing import Any
 
 import click
@@ -26,7 +29,7 @@ class LazyCommands(Mapping[str, click.Command]):
             raise KeyError(name)
         word = name.replace("-", "_")
         word += "_" if iskeyword(word) else ""
-        command: click.Command = getattr(import_module(f"{__package__}.{_FILES.get(name, word)}"), word)
+        command: click.Command = getattr(_imported(f"{__package__}.{_FILES.get(name, word)}"), word)
         return command
 
     def __contains__(self, name: object) -> bool:
@@ -37,6 +40,18 @@ class LazyCommands(Mapping[str, click.Command]):
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+def _imported(name: str) -> ModuleType:
+    """Return a module; what its import makes stays, so cycles are not looked for in it, then or later."""
+    if name in sys.modules or not gc.isenabled():
+        return import_module(name)
+    gc.disable()
+    try:
+        return import_module(name)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 class LazyGroup(FireGroup):

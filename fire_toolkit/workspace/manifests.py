@@ -206,9 +206,15 @@ def _prepare(folder: Path, contents: Mapping[Path, bytes | Spool]) -> Path:
 
 def finish_interrupted(folder: Path) -> None:
     """Carry every commit record in `folder` to its end, and remove what killed writers left behind."""
-    for record in sorted(folder.glob(f"{_RECORD}*.json")):
-        _carry_out(record)
-    for part in folder.glob(".*.tmp"):
+    try:
+        with os.scandir(folder) as entries:
+            hidden = sorted(entry.name for entry in entries if entry.name.startswith("."))
+    except OSError:  # no folder, or one whose names are not for us
+        hidden = []
+    for name in hidden:
+        if name.startswith(_RECORD) and name.endswith(".json"):
+            _carry_out(folder / name)
+    for part in (folder / name for name in hidden if name.endswith(".tmp")):
         if not part.is_dir() and not _is_alive(part.name.split(".")[-2].rpartition("-")[2]):
             part.unlink(missing_ok=True)
 

@@ -43,6 +43,12 @@ def test_help_imports_no_command(words: list[str]) -> None:
     assert not loaded & {*files, "numpy", "pandas"}
 
 
+def test_after_the_import_of_a_command_cycles_are_collected_again() -> None:
+    code = "import gc; from fire_toolkit.cli import main; main.commands['score']; print(gc.isenabled())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"
+
+
 def completed(*words: str) -> list[str]:
     complete = ShellComplete(main, {}, "fire-toolkit", "_FIRE_TOOLKIT_COMPLETE")
     return [item.value for item in complete.get_completions(list(words[:-1]), words[-1])]
