@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import csv
 import errno
+import faulthandler
 import json
 import os
 import re
@@ -518,19 +519,27 @@ def listen_while(steps: Callable[[], None], *arguments: str) -> Result:
 
     has_ended = threading.Event()
 
+    def end() -> None:
+        while not has_ended.wait(0.1):
+            os.kill(os.getpid(), signal.SIGTERM)
+            if not has_ended.wait(30):  # the signal was lost, or the steps stand still: say where
+                faulthandler.dump_traceback(sys.__stderr__)
+
     def beside() -> None:
         try:
             steps()
         finally:
-            if not has_ended.wait(0.1):
-                os.kill(os.getpid(), signal.SIGTERM)
+            end()
 
-    thread = threading.Thread(target=beside)
+    thread, watch = threading.Thread(target=beside), threading.Timer(120, end)
+    watch.daemon = True
     thread.start()
+    watch.start()
     try:
         return run("pull", "--listen", "--url", "http://127.0.0.1:9", *arguments)
     finally:
         has_ended.set()
+        watch.cancel()
         thread.join()
 
 
