@@ -185,8 +185,11 @@ def stoppable() -> Iterator[threading.Event]:
     """Let SIGTERM end the block as Ctrl-C does, and end it quietly; the rest of the program goes on.
 
     Yields an event that is set from then on: a KeyboardInterrupt that comes while an object is being deleted
-    is lost, so whoever loops looks at the event too.
+    is lost, so whoever loops looks at the event too. Arrow takes signals for itself while it reads a CSV file
+    and lost one in 80 (pyarrow 26, which hands them on by another thread), so it leaves them alone meanwhile.
     """
+    import pyarrow as pa
+
     stopped = threading.Event()
 
     def stop(number: int, frame: object) -> None:
@@ -194,10 +197,12 @@ def stoppable() -> Iterator[threading.Event]:
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
+    pa.enable_signal_handlers(False)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             yield stopped
     finally:
+        pa.enable_signal_handlers(True)
         signal.signal(signal.SIGTERM, before)
 
 

@@ -3,6 +3,11 @@
 import contextlib
 import os
 import signal
+import threading
+import time
+
+import pyarrow as pa
+from pyarrow import csv
 
 from fire_toolkit.serving import stoppable
 
@@ -25,3 +30,30 @@ def test_a_stop_ends_the_block_quietly_and_the_handler_comes_back() -> None:
         raise AssertionError("the block went on")
     assert stopped.is_set()
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_no_signal_is_lost_while_files_are_read() -> None:
+    """Arrow's own handlers lose about one in 80: of these 500 some in all but two of a thousand times."""
+    n_sent, n_caught, raw = 500, 0, pa.py_buffer(b"a,b\n" + b"1,2\n" * 2000)
+
+    def count(number: int, frame: object) -> None:
+        nonlocal n_caught
+        n_caught += 1
+
+    def send() -> None:
+        for n in range(n_sent):
+            os.kill(os.getpid(), signal.SIGTERM)
+            deadline = time.monotonic() + 5
+            while n_caught <= n and time.monotonic() < deadline:
+                time.sleep(0.0005)
+            if n_caught <= n:
+                return
+
+    with stoppable():
+        before = signal.signal(signal.SIGTERM, count)
+        thread = threading.Thread(target=send)
+        thread.start()
+        while thread.is_alive():
+            csv.read_csv(pa.BufferReader(raw), csv.ReadOptions(use_threads=False))
+        signal.signal(signal.SIGTERM, before)
+    assert n_caught == n_sent
