@@ -45,9 +45,8 @@ def read_delimited(
         numbers_repeats: a name that several columns have is no error; they are `name (1)`, `name (2)` …
 
     Raises:
-        FormatError: no header, a name twice (but see `numbers_repeats`), a
-             required column missing, a line with too few or too many
-            fields, or a quote that is not closed; names path and line.
+        FormatError: no header, a name twice (but see `numbers_repeats`), a required column missing, a line
+            with too few or too many fields, or a quote that is not closed; names path and line.
     """
     raw = without_mark(read_bytes(path))
     table = well_formed_columns(raw, only)
