@@ -31,7 +31,7 @@ from fire_toolkit.workspace.locks import hold_lock
 
 if TYPE_CHECKING:
     import httpx
-    from label_studio_sdk import LabelStudio
+    from label_studio_sdk.base_client import LabelStudioBase
 
 # What submits an answer. Never the key of the answer itself: going back would show one and keep another.
 SUBMIT_KEYS = "space,ctrl+enter"
@@ -51,7 +51,7 @@ class Accounts:
         self._connection = connection
         self._folder = folder
         self._transport = transport
-        self._client: LabelStudio = open_client(connection, transport=transport)
+        self._client: LabelStudioBase = open_client(connection, transport=transport)
 
     def refresh(self) -> list[Annotator]:
         """Return the register after bringing it up to what the server lists.

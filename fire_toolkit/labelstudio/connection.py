@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import ssl
 
     import httpx
-    from label_studio_sdk import LabelStudio
+    from label_studio_sdk.base_client import LabelStudioBase
 
 URL_VARIABLE = "FIRE_LABEL_STUDIO_URL"
 TOKEN_VARIABLE = "FIRE_LABEL_STUDIO_TOKEN"
@@ -250,7 +250,7 @@ def labeling_page(connection: Connection, project: int) -> str:
 
 def open_client(
     connection: Connection, *, timeout_s: float = TIMEOUT_S, transport: httpx.BaseTransport | None = None
-) -> LabelStudio:
+) -> LabelStudioBase:
     """Return the SDK's client for a connection; nothing is sent yet.
 
     Args:
@@ -263,11 +263,13 @@ def open_client(
     each call has a connection of its own: Label Studio sends an answer in two parts, and on a connection that
     is kept the second one waits 40 ms for word of the first (Nagle's algorithm, delayed acknowledgement).
 
+    The SDK's own `LabelStudio` adds converters of labeling pages, which take .8 s to load and are not used.
+
     Raises:
         ServerError: a personal token that has expired.
     """
     import httpx
-    from label_studio_sdk import LabelStudio
+    from label_studio_sdk.base_client import LabelStudioBase
 
     http = httpx.Client(
         transport=transport,
@@ -279,7 +281,7 @@ def open_client(
         event_hooks={"request": [note_request]},
     )
     with server_errors(connection):
-        client = LabelStudio(  # type: ignore[no-untyped-call]
+        client = LabelStudioBase(
             base_url=connection.url + "/", api_key=connection.token, timeout=timeout_s, httpx_client=http
         )
     # The SDK closes nothing. All parts of its client share this object, and it goes with the last of them.
