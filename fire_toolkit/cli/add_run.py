@@ -244,7 +244,7 @@ def _ingested(request: Request, path: Path, other: Path | None, inputs: Inputs) 
         try:
             return ingest(path, read, other=other)
         finally:
-            _say_taken(taken)
+            _say_taken(taken, " and ".join(map(str, filter(None, (path, other)))))
 
 
 def _option(name: str) -> str:
@@ -260,13 +260,13 @@ def _collection_ids(name: str, *, inputs: Inputs, taken: dict[str, Path]) -> lis
     return read_ids(inputs.use(file), name.removesuffix("s"))
 
 
-def _say_taken(taken: dict[str, Path]) -> None:
-    """Say whose order a matrix without ids was taken to have."""
+def _say_taken(taken: dict[str, Path], where: str) -> None:
+    """Say whose order predictions without ids were taken to have."""
     if taken:
         sides = " and ".join("queries" if name == "query_ids" else "docs" for name in taken)
         files, options = " and ".join(map(str, taken.values())), " and ".join(map(_option, taken))
         say(
-            f"note: the matrix has no ids for its {sides}; they are taken to be in the order of {files}; if "
+            f"note: no ids for {sides} in {where}; they are taken to be in the order of {files}; if "
             f"the model used another order, give {options}"
         )
 

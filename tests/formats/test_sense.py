@@ -117,7 +117,7 @@ def test_a_matrix_in_the_order_of_the_benchmarks_list_gets_the_right_ids(
     assert result.exit_code == 0, result.output
     assert SAID in result.stderr
     note = (
-        "note: the matrix has no ids for its queries and docs; they are taken to be in the order of "
+        "note: no ids for queries and docs in sim.npy; they are taken to be in the order of "
         "collection/queries.tsv and collection/items.tsv; if the model used another order, give --query-ids "
         "and --doc-ids\n"
     )

@@ -232,7 +232,7 @@ def needed_ids(
         raise FormatError(
             f"{path}: no {absent}; give --query-ids and --doc-ids, or put {path.stem}.query_ids.txt and "
             f"{path.stem}.doc_ids.txt beside it (for doc vectors DOCS.doc_ids.txt beside DOCS.npy), or save "
-            "an .npz with sims, query_ids, doc_ids"
+            "all in an .npz, the ids as query_ids and doc_ids"
         )
     for what, ids in (("query ids", query_ids), ("doc ids", doc_ids)):
         if len(set(ids)) < len(ids):
