@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -82,7 +82,8 @@ class CodedQrels:
 
     queries: the universe, sorted ids; docs: the ids of the qrels; pairs: `query * len(docs) + doc`,
     ascending; relevance: of each pair, `ABSENT` where the qrels do not hold it, as happens to those that
-    share the pairs of others; stratum: of each pair, None where the qrels have none.
+    share the pairs of others; stratum: of each pair, None where the qrels have none. looked_up: what
+    `look_up` found last.
     """
 
     queries: pd.Index[str]
@@ -90,6 +91,9 @@ class CodedQrels:
     pairs: Ints
     relevance: Ints
     stratum: Ints | None = None
+    looked_up: dict[str, tuple[pd.Index[str], pd.Index[str], Ints]] = field(
+        default_factory=dict, repr=False, kw_only=True
+    )
 
     def strata_at(self, places: Ints) -> Strata | None:
         """Return the strata of a ranking whose entries are the pairs at `places`, None without strata."""
@@ -131,6 +135,7 @@ class CodedQrels:
             np.repeat(np.arange(queries.size), lengths) * len(self.docs) + self.doc[kept],
             self.relevance[kept],
             None if self.stratum is None else self.stratum[kept],
+            looked_up=self.looked_up,
         )
 
     @cached_property
@@ -167,17 +172,13 @@ class CodedQrels:
         """Hold others, and the pairs of these qrels and those, see `all_pairs`."""
         return []
 
-    def looked_up(self, what: str, ids: pd.Index[str], look_up: Callable[[], Any]) -> Any:
-        """Return what `look_up` finds for ids; once for ids that the next block or run shares."""
-        known, found = self._looked_up.get(what, (None, None))
-        if known is not ids:
-            found = look_up()
-            self._looked_up[what] = ids, found
+    def look_up(self, what: str, ids: pd.Index[str], known: pd.Index[str]) -> Ints:
+        """Return the place of each id in `known`, -1 where it is not; once for what blocks and runs share."""
+        of, within, found = self.looked_up.get(what, (None, None, None))
+        if found is None or of is not ids or within is not known:
+            found = known.get_indexer(ids)
+            self.looked_up[what] = ids, known, found
         return found
-
-    @cached_property
-    def _looked_up(self) -> dict[str, tuple[pd.Index[str], Any]]:
-        return {}
 
     @cached_property
     def cells(self) -> dict[str, Any]:
@@ -362,7 +363,7 @@ def _places_of(ids: pd.Series[str], known: pd.Index[str] | None) -> tuple[Ints, 
 def code_run(run: Run | RunBlock, coded: CodedQrels) -> CodedRun:
     """Return `run`, one run or a block of one, as integers over the queries and docs of `coded`."""
     block = run if isinstance(run, RunBlock) else block_of(run)
-    place = coded.looked_up("queries", block.queries, lambda: coded.queries.get_indexer(block.queries))
+    place = coded.look_up("queries", block.queries, coded.queries)
     first, last = block.start[:-1], block.start[1:]
     is_known = place >= 0
     start, stop = np.zeros((2, len(coded.queries)), dtype=np.int64)
@@ -372,8 +373,6 @@ def code_run(run: Run | RunBlock, coded: CodedQrels) -> CodedRun:
         start=start,
         stop=stop,
         qrels_docs=coded.docs,
-        to_run=coded.looked_up(
-            "docs", block.docs, lambda: block.docs.get_indexer(coded.docs).astype(np.int32)
-        ),
+        to_run=coded.look_up("docs", coded.docs, block.docs).astype(np.int32),
         n_extra_queries=int(np.count_nonzero(last[~is_known] > first[~is_known])),
     )

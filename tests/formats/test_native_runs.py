@@ -103,8 +103,9 @@ def rewritten(path: Path, **columns: list[object]) -> Path:
     """Write the file again with other columns, checksums and all."""
     table = parquet.ParquetFile(path).read()
     for name, values in columns.items():
-        at = table.column_names.index(name)
-        table = table.set_column(at, name, pa.array(values, type=table.schema.field(name).type))
+        at, kind = table.column_names.index(name), table.schema.field(name).type
+        can_lack = pa.list_(kind.value_type) if pa.types.is_list(kind) else kind  # as files of 0.1 say
+        table = table.set_column(at, name, pa.array(values, type=can_lack))
     about = json.dumps({"version": 1, "run_id": "m"})
     with parquet.ParquetWriter(path, table.schema, store_schema=False) as writer:
         writer.add_key_value_metadata({"fire_toolkit.run": about})

@@ -99,8 +99,13 @@ def _table(block: RunBlock, queries: npt.NDArray[Any]) -> Any:
         "ranks": pa.array(block.rank[rows], type=pa.int32()),
         "scores": block.score[rows],
     }
-    columns = {name: pa.ListArray.from_arrays(offsets, pa.array(values)) for name, values in lists.items()}
-    return pa.table({"query_id": _strings(block.queries[queries]), **columns})
+    columns = {"query_id": _strings(block.queries[queries])}
+    for name, values in lists.items():
+        own = pa.array(values)
+        kind = pa.list_(pa.field("element", own.type, nullable=False))
+        columns[name] = pa.ListArray.from_arrays(offsets, own, type=kind)
+    fields = [pa.field(name, each.type, nullable=False) for name, each in columns.items()]
+    return pa.table(columns, schema=pa.schema(fields))  # pages without nulls are read sooner
 
 
 def _strings(ids: pd.Index[str]) -> Any:
