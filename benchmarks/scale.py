@@ -1,13 +1,19 @@
-"""What commands cost as runs grow in number: `python benchmarks/scale.py [--runs 10 30 100] [--folder DIR]`.
+"""What commands cost as runs grow in number: `python benchmarks/scale.py [--runs 3 10 30 100]`.
 
 Makes runs of 10,000 queries (or --queries) × 100 docs as Parquet, a file each, and lets `score` (four
-measures) and `pool` (depth 10) read them from files to files. Beside them polars programs do the same work on
-the same rows, if polars is installed: one lazy query, its streaming engine, its own CSV writer. The first
-kind reads long tables with ranks and without scores, and checks nothing. The second reads our own files,
-and checks each list as it does: ranks ascend, scores are finite and do not, no doc twice; it takes no sha256,
-and looks at no checksum and no tie. Each is a process of its own; printed are CPU seconds (user and system),
-what each run added to those of the smallest number of runs, the peak of memory, and whether the results are
-equal. With --python another interpreter runs polars; --only score leaves the pools out.
+measures) and `pool` (depth 10) read them from files to files. Beside them, each if it is installed:
+
+- polars: one lazy query, its streaming engine, its own CSV writer, over long tables with ranks and without
+  scores, unchecked; and "checked" over our own files, each list of which it checks as we do: ranks ascend,
+  scores are finite and do not, no doc twice (no sha256, no checksum, no tie);
+- DuckDB: the same long tables, one statement for each table that is written, unchecked;
+- trec_eval, by pytrec_eval: our own files as dicts, one run after the other, up to 10 runs;
+- reading alone: pandas is imported, pyarrow reads the columns of our own files, and nothing is done.
+
+Each is a process of its own with two threads; printed are CPU seconds (user and system) and seconds by the
+clock, what each run added to those of the smallest number of runs, the peak of memory, and whether the
+results are equal. With --python another interpreter runs polars and DuckDB; --only does score, pool or
+vectors alone. Vectors beside faiss are those of benchmarks/vectors.py, and come last.
 
 Absolute seconds are of one machine; the ratio and the growth are what can be compared.
 """
@@ -20,6 +26,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -103,14 +110,95 @@ runs = runs.filter(pl.col("rank") <= 10)
 """
     + POOL[POOL.index("order = ") :]
 )
-PEERS = {"score": {"polars": SCORE, "polars, checked": CHECKED_SCORE}}
-PEERS |= {"pool": {"polars": POOL, "polars, checked": CHECKED_POOL}}
+DUCKDB = """
+import json, sys, duckdb
+duckdb.sql("SET threads = 2; SET enable_progress_bar = false; SET preserve_insertion_order = false")
+runs = duckdb.read_parquet([f"long/{name}" for name in sys.argv[1:]])
+"""
+DUCKDB_SCORE = (
+    DUCKDB
+    + """
+qrels = duckdb.read_csv("qrels.csv")
+sums = "sum((rank = 1)::INT), sum((rank <= 10)::INT), sum(1 / rank)"
+discounted = "sum(CASE WHEN rank <= 10 THEN 1 / log2(rank + 1) ELSE 0 END)"
+joined = "FROM runs JOIN qrels USING (query_id, doc_id) GROUP BY run_id ORDER BY run_id"
+rows = duckdb.sql(f"SELECT {sums}, {discounted} {joined}").fetchall()
+n_queries = duckdb.sql("SELECT count(*) FROM qrels").fetchall()[0][0]
+print(json.dumps([value / n_queries for row in rows for value in row]))
+"""
+)
+DUCKDB_POOL = (
+    DUCKDB
+    + """
+pairs = "query_id, doc_id, min(rank) AS best_rank, count(*) AS n_runs"
+tops = "FROM runs WHERE rank <= 10"
+tables = {
+    "duckdb_pool.csv": f"SELECT {pairs} {tops} GROUP BY query_id, doc_id ORDER BY query_id, doc_id",
+    "duckdb_sources.csv": f"SELECT query_id, doc_id, run_id, rank {tops} ORDER BY query_id, doc_id, run_id",
+}
+for name, query in tables.items():
+    duckdb.sql(f"COPY ({query}) TO '{name}'")
+print(json.dumps([sum(1 for _ in open(name)) - 1 for name in tables]))
+"""
+)
+TREC_EVAL = """
+import json, sys, pytrec_eval
+from pyarrow import parquet
+qrels = {}
+for line in open("qrels.txt"):
+    query, _, doc, relevance = line.split()
+    qrels[query] = {doc: int(relevance)}
+evaluator = pytrec_eval.RelevanceEvaluator(qrels, {"success_1,10", "map", "ndcg_cut_10"})
+values = []
+for name in sys.argv[1:]:
+    lists = parquet.read_table(f"runs/{name}", columns=["query_id", "doc_ids", "scores"]).to_pydict()
+    run = {q: dict(zip(docs, scores)) for q, docs, scores in zip(*lists.values())}
+    found = evaluator.evaluate(run)
+    for measure in ("success_1", "success_10", "map", "ndcg_cut_10"):
+        values.append(sum(own[measure] for own in found.values()) / len(qrels))
+print(json.dumps(values))
+"""
+READING = """
+import sys, pandas
+from pyarrow import parquet
+options = {"read_dictionary": ["doc_ids.list.element"], "page_checksum_verification": True}
+for name in sys.argv[1:]:
+    for _ in parquet.ParquetFile(f"runs/{name}", **options).iter_batches(1 << 20, use_threads=False):
+        pass
+print("null")
+"""
+
+
+class Peer(NamedTuple):
+    """A program that does the same work: whether our interpreter runs it, and the most runs it is given."""
+
+    program: str
+    is_ours: bool = False
+    most: int = 10**9
+
+
+PEERS = {
+    "score": {
+        "polars": Peer(SCORE),
+        "polars, checked": Peer(CHECKED_SCORE),
+        "DuckDB": Peer(DUCKDB_SCORE),
+        "trec_eval": Peer(TREC_EVAL, is_ours=True, most=10),
+        "reading alone": Peer(READING, is_ours=True),
+    },
+    "pool": {
+        "polars": Peer(POOL),
+        "polars, checked": Peer(CHECKED_POOL),
+        "DuckDB": Peer(DUCKDB_POOL),
+        "reading alone": Peer(READING, is_ours=True),
+    },
+}
 
 
 class Cost(NamedTuple):
-    """CPU seconds, peak MB, and what was printed."""
+    """CPU seconds, seconds by the clock, peak MB, and what was printed."""
 
     seconds: float
+    clock: float
     megabytes: float
     output: str | None
 
@@ -118,22 +206,25 @@ class Cost(NamedTuple):
 def main() -> None:
     """Make the files and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, nargs="+", default=[10, 30, 100])
+    parser.add_argument("--runs", type=int, nargs="+", default=[3, 10, 30, 100])
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--only", choices=["score", "pool"])
-    parser.add_argument("--python", default=sys.executable, help="the interpreter that has polars")
+    parser.add_argument("--only", choices=["score", "pool", "vectors"])
+    parser.add_argument("--python", default=sys.executable, help="has polars and DuckDB")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = given.folder or Path(made)
         with ProcessPoolExecutor(1, get_context("spawn")) as maker:  # a child's peak begins at its parent's
-            maker.submit(make_files, folder, max(given.runs), given.queries).result()
+            if given.only != "vectors":
+                maker.submit(make_files, folder, max(given.runs), given.queries).result()
         first: dict[tuple[str, str], tuple[int, float]] = {}
-        for n_runs in given.runs:
+        for n_runs in given.runs if given.only != "vectors" else ():
             names = [f"m{number:03}.parquet" for number in range(n_runs)]
             for what, command in (("score", score_command), ("pool", pool_command)):
                 if given.only in (what, None):
                     compare(what, folder, command(names), names, given.python, first)
+    if given.only in ("vectors", None):
+        subprocess.run([sys.executable, Path(__file__).with_name("vectors.py")], check=True)
 
 
 def score_command(names: list[str]) -> list[str]:
@@ -164,16 +255,20 @@ def compare(
     own = run(ours, folder)
     found = summary(own.output or "", folder)
     show(what, "ours", own, len(names), first)
-    for peer, program in PEERS[what].items():
-        other = run([python, "-c", program, *names], folder)
-        if other.output is None:
-            print(f"  {peer} did not run")
+    for name, peer in PEERS[what].items():
+        if len(names) > peer.most:
             continue
-        is_same = np.allclose(found, json.loads(other.output), atol=1e-12)
-        show(what, peer, other, len(names), first)
+        other = run([sys.executable if peer.is_ours else python, "-c", peer.program, *names], folder)
+        if other.output is None:
+            print(f"  {name} did not run")
+            continue
+        theirs = json.loads(other.output)
+        is_same = theirs is None or np.allclose(found, theirs, atol=1e-12)
+        show(what, name, other, len(names), first)
         print(
-            f"  ours beside {peer}: {own.seconds / other.seconds:.2f} of the CPU, "
-            f"{own.megabytes / other.megabytes:.2f} of the peak; {'equal' if is_same else 'DIFFERENT'}"
+            f"  ours beside {name}: {own.seconds / other.seconds:.2f} of the CPU, "
+            f"{own.clock / other.clock:.2f} of the clock, {own.megabytes / other.megabytes:.2f} of the peak"
+            + ("" if theirs is None else "; equal" if is_same else "; DIFFERENT")
         )
 
 
@@ -183,7 +278,11 @@ def show(
     """Print what a program cost, and each run beyond the smallest number."""
     least, seconds = first.setdefault((what, who), (n_runs, cost.seconds))
     each = f"{(cost.seconds - seconds) / (n_runs - least) * 1000:7.0f} ms a run" if n_runs > least else ""
-    print(f"{what} {n_runs} runs, {who:16}{cost.seconds:9.2f} s {cost.megabytes:7,.0f} MB{each}", flush=True)
+    print(
+        f"{what} {n_runs} runs, {who:16}{cost.seconds:9.2f} s of CPU,{cost.clock:7.2f} s,"
+        f"{cost.megabytes:7,.0f} MB{each}",
+        flush=True,
+    )
 
 
 def summary(output: str, folder: Path) -> list[float]:
@@ -196,14 +295,17 @@ def summary(output: str, folder: Path) -> list[float]:
 def run(arguments: list[str], folder: Path) -> Cost:
     """Run a command in the folder, and return what it took."""
     environment = os.environ | {"OMP_NUM_THREADS": "2", "POLARS_MAX_THREADS": "2"}
+    start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(
             arguments, cwd=folder, env=environment, stdout=output, stderr=subprocess.DEVNULL
         )
         _, status, usage = os.wait4(process.pid, 0)
+        clock = time.perf_counter() - start
         output.seek(0)
         text = output.read()
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, None if status else text)
+    seconds = usage.ru_utime + usage.ru_stime
+    return Cost(seconds, clock, usage.ru_maxrss / 1024, None if status else text)
 
 
 def make_files(folder: Path, n_runs: int, n_queries: int) -> None:

@@ -33,6 +33,7 @@ from fire_toolkit.formats.runs.ranked import Ranked
 from fire_toolkit.formats.runs.score_anomalies import parse_allowances
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.scoring.expect import parse_expectation
+from fire_toolkit.workspace.searched import in_words
 
 
 @click.command("add-run")
@@ -285,7 +286,7 @@ def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> 
         "allow": sorted(request.allow),
         "similarity": request.similarity,
     } | ({"scores": request.candidates} if request.candidates else {})
-    content = {name: run_bytes(result.run)}
+    content = {name: run_bytes(result.run, index=in_words(result.report.get("index")))}
     inputs.write(out, content, "add-run", parameters, result.report)
     return {"run_id": run_id, "out": out.as_posix(), **result.report}
 

@@ -16,9 +16,10 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.matrix_runs import MatrixRun
-from fire_toolkit.formats.runs.native import NativeRunFile
+from fire_toolkit.formats.runs.native import NativeRunFile, searched_by
 from fire_toolkit.formats.runs.read import open_run, read_run, renamed, run_id_of
 from fire_toolkit.tables import Run
+from fire_toolkit.workspace.manifests import writer_of
 from fire_toolkit.workspace.searched import approximate_index
 
 if TYPE_CHECKING:
@@ -113,9 +114,14 @@ def _runs(
     hashes = [inputs.hash_of(path) for _, path in named]
     ids_of_runs = [run_id_of(run) for run in runs]
     inputs.run_hashes |= dict(zip(ids_of_runs, hashes, strict=True))
-    indexes = (approximate_index(Path(path)) for _, path in named)
+    indexes = (_index_of(Path(path)) for _, path in named)
     inputs.approximate |= {name: words for name, words in zip(ids_of_runs, indexes, strict=True) if words}
     return runs
+
+
+def _index_of(path: Path) -> str | None:
+    """Return the approximate index that a run's manifest names, else, without one, its file."""
+    return searched_by(path) if writer_of(path) is None else approximate_index(path)
 
 
 def _split_name(file: str, own: Sequence[str]) -> tuple[str | None, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fire_toolkit.workspace.manifests import writer_of
 
@@ -18,7 +19,11 @@ def approximate_index(path: Path) -> str | None:
         FormatError: its manifest is damaged.
     """
     writer = writer_of(path)
-    index = writer.counts.get("index") if writer else None
+    return in_words(writer.counts.get("index")) if writer else None
+
+
+def in_words(index: Any) -> str | None:
+    """Return what a manifest says of an index in words, None where every doc was compared."""
     if not isinstance(index, Mapping) or index.get("is_exact"):
         return None
     recall = index.get("recall")

@@ -60,6 +60,9 @@ def test_an_index_is_named_with_its_recall_and_its_scores_are_asked_for(folder: 
         "score", "-m", "C@1", "--accept-approximate"
     )
     assert "half by an approximate index" in run("compare")
+    Path("runs/half.parquet.manifest.json").unlink()  # as in a copy of the file alone
+    assert run("score", "-m", "C@1", code=1) == refused
+    assert "half by an approximate index (skips" in run("compare")
 
 
 def test_an_index_said_to_be_exact_must_find_all(folder: Path) -> None:

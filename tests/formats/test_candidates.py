@@ -51,6 +51,25 @@ def test_a_distance_is_the_better_the_lower_it_is(tmp_path: Path) -> None:
     assert list(result.run["score"]) == [np.float32(0.9) - np.float32(1), -0.5, -0.25, -0.5]
 
 
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i1", ">i4"])
+def test_places_may_be_whole_numbers_of_any_type(tmp_path: Path, kind: str) -> None:
+    assert lists_of(read(tmp_path, ids=IDS.astype(kind))) == lists_of(read(tmp_path))
+
+
+def test_files_that_both_hold_whole_numbers_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    hamming = np.array([[0, 2, 2, 7], [1, 3, 4, 9]], dtype=np.int32)  # as of a binary index
+    for names in (("I", "D"), ("clip_ids", "clip_distances"), ("a", "b")):
+        files = [tmp_path / f"{name}.npy" for name in names]
+        for file, values in zip(files, (np.where(IDS < 0, 2, IDS), hamming), strict=True):
+            np.save(file, values)
+        request = Request(query_ids=["q0", "q1"], doc_ids=DOCS, candidates="distance")
+        if names == ("a", "b"):
+            with pytest.raises(FireError, match="expected what a vector search returns"):
+                ingest(files[0], request, other=files[1])
+        else:
+            assert lists_of(ingest(files[1], request, other=files[0]))["q0"] == ["c", "e", "b", "a"]
+
+
 def test_positives_below_the_depth_are_kept_with_their_ranks(tmp_path: Path) -> None:
     qrels = check_qrels(pd.DataFrame({"query_id": ["q0", "q1"], "doc_id": ["a", "b"], "relevance": 1}))
     result = read(tmp_path, depth=1, qrels=qrels)
@@ -72,7 +91,7 @@ def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told(tmp_path: Path
     [
         ({"ids": np.where(IDS == 5, 6, IDS)}, "row 1, column 0: place 6, but 6 doc ids; expected places"),
         ({"ids": np.where(IDS == 5, -2, IDS)}, "row 1, column 0: place -2"),
-        ({"ids": np.where(IDS == 5, 3, IDS)}, "row 1: place 3 twice, expected each doc once"),
+        ({"ids": np.where(IDS == 5, 3, IDS)}, "row 1: place 3 twice (d), expected each doc once"),
         ({"ids": np.where(IDS == 3, -1, IDS)}, "row 1: -1 before a doc"),
         ({"kind": "distance"}, "every list is in the other order: give --scores similarity"),
         ({"scores": SCORES[:, ::-1]}, "expected a finite similarity"),
@@ -80,6 +99,8 @@ def test_a_list_that_ends_in_the_tie_of_the_last_doc_kept_is_told(tmp_path: Path
         ({"scores": np.where(IDS == 4, np.nan, SCORES)}, "row 0, column 2: nan, expected a finite"),
         ({"scores": SCORES[:, :3]}, "ids of shape (2, 4) and scores of shape (2, 3), expected one shape"),
         ({"ids": IDS + 0.5}, "holds fractions, expected places of docs"),
+        ({"ids": (IDS + 2**24).astype("f4")}, "as float32, in which numbers from 16777216 on are rounded"),
+        ({"ids": IDS[:0], "scores": SCORES[:0]}, "ids of shape (0, 4) and scores of shape (0, 4), expected"),
         ({"query_ids": ["q0"]}, "2 rows, but 1 query ids"),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ Parquet has a row for each query with two columns of lists, or, as Lance gives i
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ _EXPECTED = (
 
 def _chosen(found: dict[str, Matrix], where: str) -> tuple[Matrix, Matrix]:
     """Return the array with the places and the one with the values, by their names, else by their types."""
-    for key in (_by_name, _by_type):
+    for key in (_by_name, _by_last_word, _by_type):
         places, values = ([m for name, m in found.items() if key(name, m, is_place)] for is_place in (1, 0))
         if len(places) == len(values) == 1 and places[0] is not values[0]:
             break
@@ -69,14 +70,22 @@ def _chosen(found: dict[str, Matrix], where: str) -> tuple[Matrix, Matrix]:
     shapes = [tuple(m.shape[::-1] if m.is_flipped else m.shape) for m in (places[0], values[0])]
     if len(shapes[0]) != 2 or shapes[0] != shapes[1] or 0 in shapes[0]:
         raise FormatError(
-            f"{where}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape"
+            f"{where}: ids of shape {shapes[0]} and scores of shape {shapes[1]}, expected one shape, "
+            "queries × K"
         )
     return places[0], values[0]
 
 
 def _by_name(name: str, matrix: Matrix, is_place: int) -> bool:
-    stem = name.rpartition(": ")[2].rpartition("/")[2].removesuffix(".npy").lower()
-    return stem in (PLACES if is_place else VALUES)
+    return _stem(name) in (PLACES if is_place else VALUES)
+
+
+def _by_last_word(name: str, matrix: Matrix, is_place: int) -> bool:
+    return re.split("[-_. ]", _stem(name))[-1] in (PLACES if is_place else VALUES)
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(": ")[2].rpartition("/")[2].removesuffix(".npy").lower()
 
 
 def _by_type(name: str, matrix: Matrix, is_place: int) -> bool:
@@ -89,10 +98,10 @@ def _kind(matrix: Matrix) -> str:
 
 
 def _dtype(matrix: Matrix) -> np.dtype[Any] | None:
-    """Return the type of the numbers as they are stored, None where that is not known."""
-    if isinstance(matrix, FileMatrix):
-        return None if matrix.is_bfloat16 else matrix.dtype
-    return matrix.values.dtype if isinstance(matrix, HeldMatrix) else None
+    """Return the type of the numbers as they are stored, None for bfloat16."""
+    if isinstance(matrix, HeldMatrix):
+        return matrix.values.dtype
+    return None if getattr(matrix, "is_bfloat16", False) else getattr(matrix, "dtype", None)
 
 
 def _whole(matrix: Matrix) -> Ints:
@@ -113,7 +122,15 @@ def _whole(matrix: Matrix) -> Ints:
         raise FormatError(
             f"{matrix.where}: holds fractions, expected places of docs, which are whole numbers"
         )
-    return _with_padding(rows.astype(np.int64 if kind is None else kind))
+    if kind is None or kind.kind == "f":
+        most = 2.0 ** (8 if kind is None else 1 + np.finfo(kind).nmant)
+        if np.abs(rows).max(initial=0) >= most:
+            raise FormatError(
+                f"{matrix.where}: places up to {rows.max():.0f} as {kind or 'bfloat16'}, in which numbers "
+                f"from {most:.0f} on are rounded; save whole numbers (int64)"
+            )
+        kind = np.dtype(np.int64)
+    return _with_padding(rows.astype(kind))
 
 
 def _with_padding(ids: Array) -> Ints:

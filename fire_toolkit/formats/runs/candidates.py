@@ -104,7 +104,7 @@ def rank_candidates(
         FormatError: a place beyond the docs or below -1, or a doc twice in a list.
         TableError: a score is NaN or infinite, or a list is not in the order of its scores.
     """
-    _check_places(found, len(docs))
+    _check_places(found, docs)
     scores = -found.values if kind == DISTANCE else found.values
     _check_values(found, scores, kind)
     pairs, tie_codes = Pairs.of(positives, others), tie_codes_of(docs)
@@ -124,8 +124,8 @@ def rank_candidates(
     return RankedCandidates(ranked, int((found.places == PADDING).sum()), n_short, n_open)
 
 
-def _check_places(found: Candidates, n_docs: int) -> None:
-    places = found.places
+def _check_places(found: Candidates, docs: Sequence[str]) -> None:
+    places, n_docs = found.places, len(docs)
     strange = (places < PADDING) | (places >= n_docs)
     if strange.any():
         row, column = divmod(int(np.argmax(strange)), places.shape[1])
@@ -138,8 +138,9 @@ def _check_places(found: Candidates, n_docs: int) -> None:
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PADDING)
     if twice.any():
         row, column = divmod(int(np.argmax(twice)), twice.shape[1])
+        place = ordered[row, column]
         raise FormatError(
-            f"{found.where}: row {row}: place {ordered[row, column]} twice, expected each doc once"
+            f"{found.where}: row {row}: place {place} twice ({docs[place]}), expected each doc once"
         )
 
 
