@@ -14,7 +14,13 @@ from fire_toolkit.cli.common import Range, format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import measure_option, out_option, reads
-from fire_toolkit.cli.plan_inputs import designs_given, lists_given, seconds_given, worlds_given
+from fire_toolkit.cli.plan_inputs import (
+    designs_given,
+    lists_given,
+    refuse_unread,
+    seconds_given,
+    worlds_given,
+)
 from fire_toolkit.cli.printing import drawn_cells, print_table, shown_as
 from fire_toolkit.errors import UsageError
 from fire_toolkit.measures.defaults import PLANNED
@@ -59,7 +65,7 @@ _LATE = {
 @click.option("--hours", type=Range(min=0, min_open=True), metavar="H", help="Hours of judging.")
 @click.option(
     "--seconds",
-    type=Range(min=0, min_open=True),
+    type=Range(0, 86_400, min_open=True),
     help="What one judgment takes. [default: the median of the workspace's judgments]",
 )
 @click.option(
@@ -133,7 +139,7 @@ _LATE = {
     help="Simulate on at most so many queries, drawn at random.",
 )
 @click.option(
-    "--repeats", type=click.IntRange(min=2), default=N_REPEATS, show_default=True, help="Simulations."
+    "--repeats", type=click.IntRange(2, 10_000), default=N_REPEATS, show_default=True, help="Simulations."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all draws.")
 @click.option(
@@ -154,7 +160,10 @@ _LATE = {
 @click.option("--guideline", metavar="NAME", help="The guideline that the pilot was judged by.")
 @click.option("--plot", metavar="FILE", help="Write cost against error as a Vega-Lite specification.")
 @click.option(
-    "--paragraph", "latex", metavar="FILE", help="Write the cheapest design as a paragraph of LaTeX."
+    "--paragraph",
+    "latex",
+    metavar="FILE",
+    help="Write the cheapest design, or the only one, as a paragraph of LaTeX.",
 )
 @format_option
 @out_option
@@ -175,6 +184,7 @@ def plan(given: Given, measures: tuple[str, ...], **options: Any) -> None:
     tells: the least true difference of two runs that is told, at 80% power and 5%, after Holm.
     """
     options["seed"] = given.values["seed"]
+    refuse_unread(options)
     lists = lists_given(given, options)
     if options["draw_pilot"]:
         _draw_pilot(given, lists, options["draw_pilot"], options["seed"])
@@ -250,6 +260,7 @@ def _show_late(
         seed=options["seed"],
     )
     print_table(table, given.form, shown_as(_LATE), basis=_basis(lists, worlds, options))
+    given.keep(table, "plan", _parameters(options))
 
 
 def _wish(measure: str, tell: float | None, within: float | None) -> Wish | None:
@@ -286,12 +297,9 @@ def _say(planned: Plan, wish: Wish | None, first: str) -> None:
 
 
 def _write(given: Given, lists: Lists, planned: Plan, options: dict[str, Any]) -> None:
-    parameters = {name: value for name, value in options.items() if name not in ("plot", "latex")}
-    latex = ""
+    parameters, latex = _parameters(options), ""
     if options["latex"]:
-        if planned.best.empty:
-            raise UsageError("--paragraph describes the design that fulfils a wish; give --tell or --within")
-        row = _middle(planned.best)
+        row = _described(planned, options)
         by_pilot = "with positives as a pilot suggests"
         source = by_pilot if row["world"] == "pilot" else f"with the assumption ``{row['world']}''"
         latex = paragraph(
@@ -304,6 +312,28 @@ def _write(given: Given, lists: Lists, planned: Plan, options: dict[str, Any]) -
         )
     if latex:
         _write_text(given, options["latex"], latex, parameters)
+
+
+def _parameters(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in ("plot", "latex")}
+
+
+def _described(planned: Plan, options: dict[str, Any]) -> pd.Series:
+    """Return the row that a paragraph describes: of the cheapest design, or the first of the only one.
+
+    Raises:
+        UsageError: there are several, and no wish or none that it fulfils.
+    """
+    if not planned.best.empty:
+        return _middle(planned.best)
+    designs = planned.designs
+    if options["tell"] or options["within"]:
+        raise UsageError("--paragraph: none of these designs does what is wished, so none is described")
+    if len(designs[["design", "policy"]].drop_duplicates()) > 1:
+        raise UsageError(
+            "--paragraph: which design? Give --tell or --within, or name one, as in --depth 10 --votes verify"
+        )
+    return _middle(designs.groupby("world", sort=False).head(1))
 
 
 def _middle(best: pd.DataFrame) -> pd.Series:

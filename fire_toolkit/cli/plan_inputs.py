@@ -23,6 +23,34 @@ from fire_toolkit.planning.pilot import pilot_votes
 from fire_toolkit.planning.plan import PILOT, assumed_worlds
 from fire_toolkit.planning.relevance import POOL_DEPTH, RelevanceModel, fit_model
 
+_SPELT = {"latex": "--paragraph", "strategies": "--strategy", "depths": "--depth", "policies": "--votes"}
+
+
+def refuse_unread(options: dict[str, Any]) -> None:
+    """Raise UsageError for options that the others given would leave unread."""
+    strategies = options["strategies"]
+    is_ordered = any(each != "depth" and not each.startswith("settle") for each in strategies)
+    is_by_depth = not strategies or "depth" in strategies
+    wanted = ("tell", "within", "plot", "latex")
+    designed = ("strategies", "depths", "per_query", "policies", "deep_queries")
+    clashes = {
+        "--draw-pilot": ("draw_pilot", ("pilot", "late", *wanted)),
+        "--late": ("late", ("strategies", "per_query", "policies", "settle", "budget", "hours", *wanted)),
+        "--settle": ("settle", designed),
+    }
+    for option, (name, others) in clashes.items():
+        unread = next((each for each in others if options[name] and options[each]), None)
+        if unread is not None:
+            raise UsageError(
+                f"{option} reads no {_SPELT.get(unread, '--' + unread.replace('_', '-'))}; leave one out"
+            )
+    if options["per_query"] and not is_ordered:
+        raise UsageError(
+            "--per-query is for strategies that put pairs in an order; add one, as in --strategy rrf"
+        )
+    if options["depths"] and not is_by_depth:
+        raise UsageError("--depth is of the strategy depth; leave it out, or add --strategy depth")
+
 
 def lists_given(given: Given, options: dict[str, Any]) -> Lists:
     """Return the lists of all runs; options["late"] become the ids of those that come later."""

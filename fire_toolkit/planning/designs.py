@@ -58,6 +58,8 @@ class Design:
                 raise UsageError(
                     f"strategy {self.strategy} waits for answers, and plan has none; leave it out"
                 )
+            if chosen.name == "strata":
+                raise UsageError("plan weighs no samples of pairs; --deep-queries plans one of queries")
             if self.per_query is None:
                 raise UsageError(f"strategy {self.strategy}: how many pairs of a query? Give --per-query")
 

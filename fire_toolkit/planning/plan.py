@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
+from fire_toolkit.arrays import Floats
 from fire_toolkit.errors import UsageError
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.matching.own_items import OwnItems
@@ -108,6 +109,7 @@ def plan_designs(
         UsageError: as `lists_of`, `assumed_worlds`, `fit_model` and `plan_worlds`.
 
     Examples:
+        >>> import numpy as np
         >>> from fire_toolkit.matching.ranking import rank_run
         >>> from fire_toolkit.tables import check_qrels
         >>> queries = [f"q{n}" for n in range(60)]
@@ -180,7 +182,8 @@ def plan_worlds(
     plain = list(designs) if designs is not None else usual_designs(lists, overlap=overlap)
     rows: list[dict[str, Any]] = []
     for name, model in worlds.items():
-        chosen = _affordable(lists, plain, model, budget, hours, seconds, seed)
+        costs = partial(design_costs, lists, plain, model, n_repeats=n_repeats, seed=seed)
+        chosen = _affordable(plain, costs, lists.n_universe, budget, hours, seconds)
         plain_outcomes = simulate(lists, chosen, known, model, n_repeats=n_repeats, seed=seed, tell=tell)
         outcomes = with_doubt(plain_outcomes, lists, chosen, known, model, seed=seed, tell=tell)
         rows += plan_rows(name, outcomes, known, lists.run_ids, rates=model.rates, seconds=seconds, wish=wish)
@@ -190,26 +193,28 @@ def plan_worlds(
 
 
 def _affordable(
-    lists: Lists,
     designs: list[Design],
-    model: RelevanceModel,
+    costs: Callable[[], Floats],
+    n_queries: int,
     budget: float | None,
     hours: float | None,
     seconds: float,
-    seed: int,
 ) -> list[Design]:
-    """Return the designs cut to the budget, as they stand where there is none."""
+    """Return the designs cut to the budget, as they stand where there is none.
+
+    costs: returns the pairs and the judgments of each design.
+    """
     if budget is not None and hours is not None:
         raise UsageError("a budget in pairs and one in hours; give one of them")
     if budget is None and hours is None:
         return designs
     if hours is not None and math.isnan(seconds):
         raise UsageError("a budget in hours needs the seconds that a judgment takes; give --seconds")
-    costs = np.array(design_costs(lists, designs, model, seed=seed))
+    n_pairs, n_judgments = costs().T.tolist()
     if budget is not None:
-        return within_budget(designs, costs[:, 0].tolist(), budget, lists.n_universe)
+        return within_budget(designs, n_pairs, budget, n_queries)
     assert hours is not None
-    return within_budget(designs, costs[:, 1].tolist(), hours * 3600 / seconds, lists.n_universe)
+    return within_budget(designs, n_judgments, hours * 3600 / seconds, n_queries)
 
 
 def _means(measures: Sequence[Measure]) -> list[Measure]:

@@ -125,14 +125,15 @@ def assumed_model(lists: Lists, missing: float, *, rates: tuple[float, float]) -
     """Return the model whose depth-10 pool holds `missing` positives a query that are no originals.
 
     Raises:
-        UsageError: the pool has fewer pairs than that.
+        UsageError: a number that is not above 0, or more than the pool has.
     """
     in_pool = (lists.best_rank <= POOL_DEPTH) & ~lists.is_original
     wanted = missing * lists.n_queries
     if not 0 < wanted < in_pool.sum():
         raise UsageError(
             f"{missing:g} missing positives a query assumed; the runs' top {POOL_DEPTH} hold "
-            f"{in_pool.sum() / lists.n_queries:.2f} docs a query beside originals; expected fewer"
+            f"{in_pool.sum() / lists.n_queries:.2f} docs a query beside originals; expected a number "
+            "above 0 and below that"
         )
     plain = RelevanceModel(0.0, SLOPE * original_weights(lists), MORE, SPREAD, *rates)
     logit = _logit_of(plain.chances(lists, np.random.default_rng(0))[in_pool])

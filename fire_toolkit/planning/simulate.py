@@ -120,13 +120,21 @@ def simulate(
 
 
 def design_costs(
-    lists: Lists, designs: Sequence[Design], model: RelevanceModel, *, seed: int
-) -> list[tuple[float, float]]:
-    """Return the pairs and the judgments that each design asks for, were all queries judged."""
-    rng = np.random.default_rng([seed, 0])
-    positive = model.draw(lists, rng)
-    votes = draw_votes(positive, model.rates, rng)
-    return [_counts(design, answer(lists, design, votes), lists, positive)[:2] for design in designs]
+    lists: Lists, designs: Sequence[Design], model: RelevanceModel, *, n_repeats: int, seed: int
+) -> Floats:
+    """Return the pairs and the judgments that each design asks for, were all queries judged, as `simulate`.
+
+    Returns:
+        Designs × (pairs, judgments), means over the repetitions.
+    """
+    costs = np.zeros((n_repeats, len(designs), 2))
+    for repeat in range(n_repeats):
+        rng = np.random.default_rng([seed, repeat])
+        positive = model.draw(lists, rng)
+        votes = draw_votes(positive, model.rates, rng)
+        for place, design in enumerate(designs):
+            costs[repeat, place] = _counts(design, answer(lists, design, votes), lists, positive)[:2]
+    return np.asarray(costs.mean(axis=0))
 
 
 def _prepare(

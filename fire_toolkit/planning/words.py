@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.planning.power import LEVEL, POWER
-from fire_toolkit.planning.simulate import CORRECTED
+from fire_toolkit.planning.simulate import CORRECTED, DIFFERENCE, LABELLED
 from fire_toolkit.planning.table import Wish
 
 _POLICIES = {
@@ -18,6 +18,11 @@ _POLICIES = {
     "until-confirmed": "one vote on each pair, and a second on positives until one of each run and cutoff is "
     "confirmed, with a third where the two differ",
     "doubled": "two votes on each pair, with a third where they differ",
+}
+_HOW = {
+    LABELLED: "",
+    CORRECTED: ", corrected for errors of votes,",
+    DIFFERENCE: ", estimated from the queries judged deep,",
 }
 
 
@@ -100,7 +105,14 @@ def sentences(designs: pd.DataFrame, best: pd.DataFrame, wish: Wish | None, firs
 
 
 def _least_told(world: str, own: pd.DataFrame) -> Iterator[str]:
-    told = own[own["estimate"] != CORRECTED].dropna(subset=["least_difference"])
+    plain = own[(own["estimate"] != CORRECTED) & (own["run_a"] != "")]
+    told = plain.dropna(subset=["least_difference"])
+    if len(plain) and told.empty:
+        row = plain.iloc[0]
+        yield (
+            f"{world}: none of these designs tells a difference of {row['measure']} between {row['run_a']} "
+            f"and {row['run_b']}, which differ on too few queries"
+        )
     if len(told):
         row = told.iloc[int(told["least_difference"].to_numpy().argmin())]
         yield f"{world}: {_untold(row)} with any of these designs"
@@ -141,19 +153,22 @@ def paragraph(row: Any, *, source: str, n_runs: int, depth: int, seed: int) -> s
         f" {row['overlap']:.0%} of the pairs are judged by two people, for which we expect Krippendorff's "
         f"$\\alpha$ of {row['alpha']:.2f} $\\pm$ {row['alpha_half_width']:.3f}."
     )  # fmt: skip
+    by = "to" if row["design"].startswith("depth") else "by"
     text = (
-        f"We pooled {row['design']} of {n_runs} runs for {row['n_queries']:,} queries "
+        f"We pool {n_runs} runs {by} {row['design']} for {row['n_queries']:,} queries "
         f"({row['n_pairs']:,} pairs, {row['n_judgments']:,} judgments), with {_POLICIES[row['policy']]}."
         f"{alpha} Simulated on the runs themselves to rank {depth} (seed {seed}), {source}, the pool holds "
-        f"{row['recall']:.0%} of the positives, and {row['measure']} is expected to be off by {error:.1f} "
-        f"points (root mean square over runs; bias {bias:+.1f}).{told}"
+        f"{row['recall']:.0%} of the positives, and {row['measure']}{_HOW[row['estimate']]} is expected to "
+        f"be off by {error:.1f} points (root mean square over runs; bias {bias:+.1f}).{told}"
     )
-    return text.replace("%", "\\%").replace("−", "$-$") + "\n"
+    return text.replace("%", "\\%").replace("_", "\\_").replace("−", "$-$") + "\n"
 
 
 def cost_plot(designs: pd.DataFrame) -> dict[str, Any]:
     """Return a Vega-Lite specification of cost against error: a panel for each measure."""
-    values = designs.assign(points=(100 * designs["error"]).round(3))
+    is_plain = designs["estimate"] != CORRECTED
+    names = designs["measure"].where(is_plain, designs["measure"] + " corrected")
+    values = designs.assign(measure=names, points=(100 * designs["error"]).round(3))
     shown = ["world", "design", "policy", "n_queries", "n_judgments", "measure", "points"]
     log = {"type": "log", "nice": False}
     return {

@@ -10,6 +10,8 @@ import pytest
 from click.testing import Result
 
 from fire_toolkit import plan_designs, read_judgments, read_qrels, read_run
+from fire_toolkit.planning.simulate import CORRECTED
+from fire_toolkit.planning.words import paragraph
 
 Fire = Callable[..., Result]
 RUNS = ("runs/fused.run", "runs/shape-contour.run", "runs/learned-ridge.run")
@@ -49,7 +51,61 @@ def test_a_wish_names_the_cheapest_design_and_a_paragraph_describes_it(sample: F
     assert "middle: depth 5, one, " in done.stderr
     assert "is the cheapest that tells differences of 60 points of C@10" in done.stderr
     assert "next: fire-toolkit pool --depth 5" in done.stderr
-    assert Path("plan.tex").read_text().startswith("We pooled depth 5 of 3 runs for")
+    assert Path("plan.tex").read_text().startswith("We pool 3 runs to depth 5 for")
+
+
+def plan_row(**changed: object) -> dict[str, object]:
+    row = {
+        "design": "depth 10",
+        "policy": "one",
+        "n_queries": 9,
+        "n_pairs": 9,
+        "n_judgments": 9,
+        "measure": "C@1",
+    }
+    numbers = dict.fromkeys(("error", "bias", "least_difference", "recall", "alpha", "alpha_half_width"), 0.1)
+    return row | numbers | {"overlap": 0.1} | changed
+
+
+def test_a_paragraph_says_by_which_estimate_and_of_which_design(sample: Fire) -> None:
+    one = ("--depth", "5", "--votes", "one", "--assume", "middle", "--deep-queries", ".1", "-m", "AP")
+    sample("plan", *RUNS, *QUICK, *one, "--paragraph", "plan.tex")
+    assert (
+        "AP, estimated from the queries judged deep, is expected to be off by" in Path("plan.tex").read_text()
+    )
+    assert "C@1, corrected for errors of votes, is expected" in paragraph(
+        plan_row(estimate=CORRECTED), source="", n_runs=3, depth=20, seed=0
+    )
+    doubled = (
+        "--depth",
+        "10",
+        "--votes",
+        "one",
+        "--assume",
+        "high",
+        "--overlap",
+        ".5",
+        "-m",
+        "C@1",
+        "-m",
+        "C@10",
+    )
+    sample("plan", *RUNS, *QUICK, *doubled, "--plot", "plan.vl.json")
+    drawn = {row["measure"] for row in json.loads(Path("plan.vl.json").read_text())["data"]["values"]}
+    assert drawn == {"C@1", "C@1 corrected", "C@10", "C@10 corrected"}
+    refused = sample("plan", *RUNS, *QUICK, "-m", "C@10", "--tell", "1", "--paragraph", "not.tex", code=1)
+    assert "--paragraph: none of these designs does what is wished" in refused.stderr
+    refused = sample("plan", *RUNS, *QUICK, "--paragraph", "not.tex", code=1)
+    assert "--paragraph: which design?" in refused.stderr
+    assert not Path("not.tex").exists()
+
+
+@pytest.mark.parametrize("of", ["n_pairs", "n_judgments"])
+def test_no_design_asks_more_than_the_budget(of: str, sample: Fire) -> None:
+    budget = ("--budget", "900") if of == "n_pairs" else ("--hours", "10", "--seconds", "36")
+    done = sample("plan", *RUNS, *QUICK, *budget, "-m", "C@1", "--format", "json")
+    asked = [row[of] for row in json.loads(done.stdout)]
+    assert 850 < max(asked) <= {"n_pairs": 900, "n_judgments": 1000}[of]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +118,13 @@ def test_a_wish_names_the_cheapest_design_and_a_paragraph_describes_it(sample: F
         (("--depth", "400"), "but the runs are looked at down to rank"),
         (("--assume", "many"), "no assumption 'many'; expected low, middle, high or how many positives"),
         (("--rates", ".2", ".9"), "--rates 0.2 0.9: expected the first, of positives, above the second"),
+        (("--assume", "0"), "expected a number above 0 and below that"),
+        (("--strategy", "strata(1:10:1)"), "plan weighs no samples of pairs"),
+        (("--per-query", "5"), "--per-query is for strategies that put pairs in an order"),
+        (("--strategy", "rrf", "--depth", "5"), "--depth is of the strategy depth"),
+        (("--settle", "--depth", "5"), "--settle reads no --depth"),
+        (("--late", RUNS[2], "--plot", "x.json"), "--late reads no --plot"),
+        (("--draw-pilot", "50", "--pilot", "x.csv"), "--draw-pilot reads no --pilot"),
         (("-m", "MedR"), "MedR: plan takes measures that are means over queries"),
     ],
 )
@@ -105,9 +168,11 @@ def test_a_pilot_is_drawn_judged_and_planned_with(sample: Fire) -> None:
 
 def test_a_late_run_adds_what_pooling_it_adds(sample: Fire) -> None:
     done = sample(
-        "plan", *RUNS[:2], "--late", RUNS[2], "--qrels", "qrels.txt", "--depth", "5", "--format", "json"
+        *("plan", *RUNS[:2], "--late", RUNS[2], "--qrels", "qrels.txt", "--depth", "5", "--format", "json"),
+        *("--out", "late.csv"),
     )
     row = json.loads(done.stdout)[0]
+    assert pd.read_csv("late.csv")["n_added"].iloc[0] == row["n_added"]
     sizes = []
     for n in (2, 3):
         pooled = sample(
