@@ -22,7 +22,12 @@ from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.releases import STAGE, release_version
 from fire_toolkit.formats.tables.delimited import read_delimited
-from fire_toolkit.formats.tables.table_files import read_labels, read_pool, read_pool_sources
+from fire_toolkit.formats.tables.table_files import (
+    read_labels,
+    read_pool,
+    read_pool_sources,
+    read_query_design,
+)
 from fire_toolkit.media.places import is_public_address
 from fire_toolkit.paper_tables.methods import MethodFacts
 from fire_toolkit.release.answers import VERSION, check_answers
@@ -104,7 +109,9 @@ def _gather(workspace: Workspace, given: Given, wanted: Wanted) -> Material:
         say(f"note: columns of the judgments that are not published: {', '.join(withheld)}")
     corrected = read_qrels(given.use(root / "augmented/qrels.txt"))
     changes, disputes = root / "augmented/changes.csv", root / "labels/disputes.csv"
-    pool, sources = root / "pool/pool.csv", root / "pool/pool_sources.csv"
+    pool, sources, design = (
+        root / "pool" / name for name in ("pool.csv", "pool_sources.csv", "query_design.csv")
+    )
     queries = _queries(given, with_text=bool(licences["captions"]))
     corpus = _corpus(given, licences, [corrected, read_pool(pool)])
     tables = {
@@ -118,6 +125,7 @@ def _gather(workspace: Workspace, given: Given, wanted: Wanted) -> Material:
         "disputes": _with_numbers(check_disputes(read_delimited(given.use(disputes)), where=str(disputes))),
         "pool": read_pool(given.use(pool)),
         "pool_sources": read_pool_sources(given.use(sources)),
+        **({"query_design": read_query_design(given.use(design))} if design.is_file() else {}),
         "runs": _runs(workspace, given),
         "leaderboard": _leaderboard(given.use(root / "scores/scores.csv")),
     }

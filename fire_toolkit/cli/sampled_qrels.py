@@ -94,5 +94,7 @@ def check_settled(given: Given, measures: Sequence[str], *, accept: bool) -> Non
                 "too low beside the others"
             )
         say(f"note: {words}: its scores are too low beside the others")
+    if n_open := settled.open_queries:
+        say(f"note: {n_of(n_open, 'query')} not settled yet, so {settled.measure} can still rise: pool again")
     if others := [name for name in measures if name != settled.measure]:
         say(f"note: the augmented qrels are {for_runs}; further answers could change {', '.join(others)}")

@@ -10,6 +10,7 @@ from fire_toolkit.agreement.coverage import describe_coverage
 from fire_toolkit.agreement.registry import STATISTICS
 from fire_toolkit.agreement.summary import UNITS, AgreementSummary
 from fire_toolkit.tables.machine import words_of_machine
+from fire_toolkit.words import n_of
 
 # What no file can know: the keys of [study] in fire.toml, and what a checklist asks under that name.
 STUDY = {
@@ -123,6 +124,20 @@ def _pool(facts: MethodFacts) -> Iterator[str]:
         f"Pairs were pooled from the top {n['depth']} of {n['runs']:,} runs{_chosen(n)}: {n['pairs']:,} "
         f"pairs of {n['queries']:,} queries."
     )
+    if n.get("deep_queries"):
+        yield (
+            f"For {n_of(n['deep_queries'], 'query')}, drawn at random (seed {n['seed']}), the top "
+            f"{n['deep_depth']} of each run were pooled."
+        )
+    if str(n.get("strategy")).startswith("strata"):
+        yield f"Strata (from rank, to rank, rate) were drawn at random (seed {n['seed']})."
+    if n.get("settled"):
+        measure, n_open = n["settled"]["measure"], n["settled"]["open_queries"]
+        left = f", but for {n_of(n_open, 'query')}" if n_open else ""
+        yield (
+            f"Asked was only what could still change {measure} of these runs{left}; for other runs and other "
+            "measures the labels are not complete."
+        )
     if "originals_in_pool" in n:
         yield f"{n['originals_in_pool']:,} of {n['originals']:,} original positives are among them."
 
@@ -143,7 +158,8 @@ def _annotators(facts: MethodFacts) -> Iterator[str]:
         yield blank("judgments")
         return
     n = facts.judgments
-    yield f"{n['annotators']:,} annotators gave {n['judgments']:,} judgments of {n['pairs']:,} pairs."
+    annotators = n_of(n["annotators"], "annotator")
+    yield f"{annotators} gave {n['judgments']:,} judgments of {n['pairs']:,} pairs."
     if n.get("days"):
         first, last = n["days"]
         yield f"They worked on one day, {first}." if first == last else f"They worked from {first} to {last}."

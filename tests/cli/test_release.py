@@ -145,6 +145,20 @@ def test_every_form_holds_the_corrected_pairs_and_ids_stay_text(released: Path) 
     assert (released / "queries.jsonl").read_text() == '{"_id": "1"}\n{"_id": "2"}\n'
 
 
+def test_which_queries_were_judged_deep_is_published_and_said(workspace: Path) -> None:
+    set_in(workspace, depth=1, deep_queries=0.5, deep_depth=2, seed=3)
+    for command in ("pool", "resolve", "augment", "score"):
+        run(command)
+    run("release", "--version", "1.1", *DATE)
+    released = workspace / "releases/1.1"
+    table = pd.read_parquet(released / "data/query_design.parquet")
+    assert table[["query_id", "depth", "seed"]].values.tolist() == [["1", 2, 3], ["2", 2, 3]]
+    assert (released / "query_design.csv").read_text() == (workspace / "pool/query_design.csv").read_text()
+    words = "For 2 queries, drawn at random (seed 3), the top 2 of each run were pooled."
+    assert all(words in (released / name).read_text() for name in ("README.md", "DATASHEET.md"))
+    assert "nothing found" in run("release", "check", released).stderr
+
+
 def test_judgments_keep_disagreements_under_pseudonyms_with_dates_and_no_comments(released: Path) -> None:
     with (released / "judgments.csv").open(newline="") as stream:
         rows = list(csv.DictReader(stream))
