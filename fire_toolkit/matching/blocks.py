@@ -46,8 +46,9 @@ class RunBlock:
 
     def select(self, kept: Bools) -> RunBlock:
         """Return the rows kept; a query of which none is keeps its place."""
-        rows = {name: getattr(self, name)[kept] for name in ("doc", "rank", "score")}
-        return replace(self, start=starts_of_lists(kept)[self.start], **rows)
+        place = np.flatnonzero(kept)
+        rows = {name: getattr(self, name)[place] for name in ("doc", "rank", "score")}
+        return replace(self, start=np.searchsorted(place, self.start), **rows)
 
     def over(self, queries: pd.Index[str], docs: pd.Index[str]) -> RunBlock:
         """Return the same lists as places in longer lists of ids; `queries` are sorted."""
