@@ -16,7 +16,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.arrays.arrays import choose_matrix
 from fire_toolkit.formats.runs.candidates import Candidates
 from fire_toolkit.formats.runs.ingest import Ingested
-from fire_toolkit.formats.runs.matrix import Matrix
+from fire_toolkit.formats.runs.matrix import Matrix, by_rows
 from fire_toolkit.formats.runs.readers import read_vectors
 from fire_toolkit.formats.runs.recall import Recall, measure_recall
 
@@ -137,7 +137,7 @@ class Search:
 def _vectors(path: Path) -> Matrix:
     """Return the only matrix of a file."""
     arrays = read_vectors(path)
-    return arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=set())]
+    return by_rows(arrays.matrices[choose_matrix(arrays, str(path), key=None, shapes=set())])
 
 
 def refuse_approximate(given: Given, *, accept: bool) -> None:

@@ -126,13 +126,13 @@ def test_all_formats_give_the_same_run(tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", VALUES)
     parquet.write_table(pa.table({"vector": VALUES.tolist()}), tmp_path / "d.parquet")
     safetensors(tmp_path / "d.safetensors", {"d": about("F32", [30, 6], 0, VALUES.nbytes)}, VALUES.tobytes())
-    np.save(tmp_path / "q.npy", VALUES[:5] + 0.1)
+    np.savez(tmp_path / "d.npz", d=np.asfortranarray(VALUES))
+    np.save(tmp_path / "q.npy", np.asfortranarray(VALUES[:5] + 0.1))
     request = Request(
         query_ids=[f"q{n}" for n in range(5)], doc_ids=[f"d{n}" for n in range(30)], similarity="cosine"
     )
     runs = [
         ingest(tmp_path / "q.npy", request, other=tmp_path / f"d.{end}").run
-        for end in ("npy", "parquet", "safetensors")
+        for end in ("npy", "parquet", "safetensors", "npz")
     ]
-    assert runs[0].equals(runs[1])
-    assert runs[0].equals(runs[2])
+    assert all(runs[0].equals(run) for run in runs[1:])

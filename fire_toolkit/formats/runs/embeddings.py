@@ -155,7 +155,7 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
     """Return the similarities of query and doc vectors as a matrix of queries × docs.
 
     Args:
-        queries, docs: vectors as rows, of one width.
+        queries, docs: vectors as rows, of one width, see `matrix.by_rows`.
         similarity: `dot`, `cosine` or `l2`; None if all vectors have length 1 within a thousandth, where all
             order docs alike (the cosine is used).
 
@@ -171,8 +171,6 @@ def product_matrix(queries: Matrix, docs: Matrix, *, similarity: str | None) -> 
         )
     if not queries.shape[1]:
         raise FormatError(f"{where}: vectors of no number, expected at least one")
-    if queries.is_flipped or docs.is_flipped:
-        raise FormatError(f"{where}: column-major order; save numpy.ascontiguousarray of the vectors")
     docs_streamed = docs.shape[0] > queries.shape[0]
     streamed, small = (docs, queries) if docs_streamed else (queries, docs)
     raw = np.concatenate(list(small.blocks(rows_per_block(small))))

@@ -20,7 +20,7 @@ from fire_toolkit.formats.runs.index_lists import named_by_place, named_where_pl
 from fire_toolkit.formats.runs.kept import Kept, indexed, positive_pairs
 from fire_toolkit.formats.runs.list_pass import ids_of, rank_lists
 from fire_toolkit.formats.runs.listed import Listed
-from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix
+from fire_toolkit.formats.runs.matrix import Array, FileMatrix, Hasher, Matrix, by_rows
 from fire_toolkit.formats.runs.matrix_runs import run_of_ranked
 from fire_toolkit.formats.runs.orientation import ORIENTATIONS, known_orientation, possible_readings
 from fire_toolkit.formats.runs.ranked import Ranked
@@ -255,7 +255,7 @@ def _ingest_product(
     path: Path, arrays: tuple[Arrays, Arrays], names: tuple[str, str], request: Request, about: dict[str, Any]
 ) -> Ingested:
     axes = _axes(path, request, arrays[0].query_ids, arrays[1].doc_ids)
-    queries, docs = (own.matrices[name] for own, name in zip(arrays, names, strict=True))
+    queries, docs = (by_rows(own.matrices[name]) for own, name in zip(arrays, names, strict=True))
     if (queries.shape[0], docs.shape[0]) != (len(axes[0]), len(axes[1])):
         raise FormatError(
             f"{path}: vectors of shape {tuple(queries.shape)} and {tuple(docs.shape)}, but {len(axes[0])} "

@@ -129,6 +129,14 @@ def held(where: str, values: Array) -> HeldMatrix:
     return HeldMatrix(where, values)
 
 
+def by_rows(matrix: Matrix) -> Matrix:
+    """Return a matrix of two axes whose rows can be read one by one; a column-major one is read whole."""
+    if not matrix.is_flipped:
+        return matrix
+    columns = np.concatenate(list(matrix.blocks(rows_per_block(matrix))))
+    return HeldMatrix(matrix.where, np.ascontiguousarray(columns.T))
+
+
 @dataclass(frozen=True)
 class FileMatrix:
     """A matrix in row-major order from byte `offset` of a file, or of an unpacked zip member.
