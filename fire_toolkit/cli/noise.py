@@ -137,7 +137,7 @@ def corrected_rows(
     if not measures:
         return scores, []
     errors = errors_given(given, by_band=by_band)
-    reason = NO_DESIGN if errors is None else errors.reason
+    reason = errors.reason if errors is not None else SETTLED if _are_settled(given) else NO_DESIGN
     if n_shared:
         reason = SHARED.format(n_of(n_shared, "label"))
     if errors is None or reason:

@@ -30,7 +30,7 @@ from fire_toolkit.inference.judged_pairs import PooledPairs, Runs, Tell, join_ru
 from fire_toolkit.inference.machine_estimates import estimate_by_design, pairs_of_sample
 from fire_toolkit.inference.trust import describe_estimates, describe_trust, note_unverified
 from fire_toolkit.measures import JudgedRanking, Measure, parse_measures
-from fire_toolkit.measures.defaults import judged_at
+from fire_toolkit.measures.defaults import ESTIMATES, judged_at
 from fire_toolkit.qrels import augment_qrels, change_counts
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Labels, PoolSources, Qrels
@@ -185,8 +185,20 @@ def scores_with_uncertainty(
     table = _with_estimates([limits | row for limits, row in zip(drawn, rows, strict=True)], estimated)
     trusted = _trust(table, estimated, parsed, n_queries=len(joined.queries))
     unverified = () if design is None else note_unverified(labels, design)
-    noted = (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *unverified)
+    unsampled = () if design is None else _note_unsampled(parsed)
+    noted = (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *unverified, *unsampled)
     return Honest(table, (*noted, *trusted))
+
+
+def _note_unsampled(measures: Sequence[Measure]) -> tuple[str, ...]:
+    """Return the note on measures that read strata, which labels have none of."""
+    names = [measure.name for measure in measures if measure.definition.key in ESTIMATES]
+    if not names:
+        return ()
+    return (
+        f"{', '.join(names)}: scored here as if every pair had been judged whatever was drawn; plain `score` "
+        "reads the strata of the augmented qrels",
+    )
 
 
 def _with_estimates(rows: list[dict[str, Any]], estimated: Mapping[str, Estimated]) -> pd.DataFrame:

@@ -116,6 +116,11 @@ def test_settled_qrels_are_for_their_runs(fire: Fire, folder: Path) -> None:
 
 def test_settled_labels_are_not_corrected_for_errors(fire: Fire, folder: Path) -> None:
     """By the pool's manifest, whatever its strategy is called; the same labels of a whole pool are."""
+    (folder / "labels.csv").write_text(LABELS + "1,b,yes,1,2\n")
+    plain = ("score", "--honest", "clip.run", "ssb.run", "--qrels", "qrels.txt", "--labels", "labels.csv")
+    fire(*POOL, *SETTLE, "--judged", "labels.csv", "--labels", "labels.csv")
+    told = fire(*plain, "--pool-sources", "pool", "-m", "C@2", "--resamples", 20).stderr
+    assert "C@2: not corrected for errors of votes: the labels are settled for these runs" in told
     votes = "query_id,doc_id,label,relevance,n_agree,design_class,design_votes\n"
     votes += "1,b,yes,1,2,doubled,11\n1,c,yes,1,1,single,1\n2,b,no,0,1,single,0\n2,NA,no,0,2,doubled,00\n"
     (folder / "labels.csv").write_text(votes)

@@ -130,6 +130,7 @@ def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> N
     assert "bounds only" in reasons["C@2"]
     assert "the strata end at 2" in reasons["P@3"]
     assert "0.3 positives drawn a query" in reasons["xinfAP"]
+    assert any(note.startswith("xinfAP: scored here as if every pair") for note in found.notes)
     total = (A_IS_POSITIVE.sum() + 2 * n_b) / (N + A_IS_POSITIVE.sum() + 2 * n_b)
     assert any(f"micro, no mean over queries): m {total:.3f} [" in note for note in found.notes)
 
