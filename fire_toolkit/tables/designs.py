@@ -134,7 +134,8 @@ sample of two designs gives no estimate
 def check_one_design(table: pd.DataFrame, *, where: str) -> pd.DataFrame:
     """Return pairs with strata as they are, or raise `TableError` where they were drawn by two designs.
 
-    A stratum has one inclusion probability, a table one seed, and strata of ranks do not overlap.
+    A stratum has one inclusion probability, a table one seed, and strata of ranks do not overlap, nor
+    stand beside queries judged deep.
 
     Examples:
         >>> pairs = pd.DataFrame({"stratum": ["11:50", "11:50"], "inclusion_probability": [0.1, 0.2]})
@@ -150,14 +151,21 @@ expected one; a sample of two designs gives no estimate
         for stratum in of_strata.loc[of_strata["stratum"].duplicated(), "stratum"].head(1):
             chances = of_strata.loc[of_strata["stratum"] == stratum, "inclusion_probability"]
             _refuse_several(chances, "inclusion_probability", f"{where}: stratum {stratum}")
-        _refuse_overlap(of_strata["stratum"].drop_duplicates().tolist(), where)
+    if "stratum" in table.columns:
+        _refuse_overlap(table["stratum"].dropna().unique().tolist(), where)
     return table
 
 
 def _refuse_overlap(strata: list[str], where: str) -> None:
-    """Raise `TableError` where strata of ranks (`from:to:rate`) share a rank; other strata are left out."""
+    """Raise `TableError` where strata of ranks (`from:to:rate`) share a rank or stand beside deep queries."""
     named = [(found, name) for name in strata if (found := _RANKS.match(name))]
     of_ranks = sorted((int(found[1]), int(found[2]), name) for found, name in named)
+    of_queries = [name for name in strata if name in (SHALLOW, DEEP)]
+    if of_ranks and of_queries:
+        raise TableError(
+            f"{where}: strata {of_ranks[0][2]} and {of_queries[0]}; a sample of two designs gives no "
+            "estimate, expected strata of ranks or queries judged deep"
+        )
     for (_, last, one), (first, _, other) in pairwise(of_ranks):
         if first <= last:
             raise TableError(

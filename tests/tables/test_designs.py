@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from fire_toolkit.errors import TableError
+from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_text
 from fire_toolkit.formats.tables.table_files import read_query_design
 from fire_toolkit.tables import check_pool, check_qrels, check_query_design
@@ -75,3 +76,12 @@ def test_strata_that_overlap_are_of_two_samples() -> None:
         check_pool(mixed)
     side_by_side = mixed.assign(stratum=["1:5:1", "6:50:0.2"])
     assert check_pool(side_by_side)["stratum"].tolist() == ["1:5:1", "6:50:0.2"]
+    with pytest.raises(TableError, match="strata 1:10:1 and deep; a sample of two designs"):
+        check_pool(mixed.assign(stratum=["1:10:1", "deep"]))
+
+
+def test_text_of_five_columns_mixes_no_designs_either(tmp_path: Path) -> None:
+    for one, other, said in (("1:10:1", "6:50:0.2", "overlap"), ("shallow", "1:10:1", "1:10:1 and shallow")):
+        (tmp_path / "qrels.txt").write_text(f"q 0 a {one} 1\nq 0 b {other} 0\n")
+        with pytest.raises(TableError, match=said):
+            read_qrels(tmp_path / "qrels.txt")
