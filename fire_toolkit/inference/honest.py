@@ -184,9 +184,8 @@ def scores_with_uncertainty(
     drawn = _limits(terms, parsed, codes, confidence, n_resamples, seed)
     table = _with_estimates([limits | row for limits, row in zip(drawn, rows, strict=True)], estimated)
     trusted = _trust(table, estimated, parsed, n_queries=len(joined.queries))
-    unverified = () if design is None else note_unverified(labels, design)
-    unsampled = () if design is None else _note_unsampled(parsed)
-    noted = (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *unverified, *unsampled)
+    of_design = () if design is None else (*note_unverified(labels, design), *_note_unsampled(parsed))
+    noted = (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *of_design)
     return Honest(table, (*noted, *trusted))
 
 
