@@ -2,8 +2,8 @@
 
 Makes for each number of queries a workspace as `commands.py` does (670 docs, three models, a depth-10 pool),
 with a judgment for each pair and a second one for 15% of them, and vectors of the queries and of 20,000 docs.
-Each command of the loop runs as a process of its own. Printed are CPU seconds (user and system) and the peak
-of its memory, as in the table of docs/scale.md; --figure draws the seconds as SVG, PNG or PDF.
+Each command runs as a process of its own. Printed are CPU seconds (user and system) and the peak of its
+memory, as in the tables of docs/scale.md; --figure draws the seconds of the loop as SVG, PNG or PDF.
 
 With --engines (Linux), `score` and `add-run` of vectors run in one process, in two, and on a Dask cluster of
 two workers on this machine. Printed are seconds by the clock and CPU seconds of all processes, the least of
@@ -29,7 +29,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import psutil
-from commands import COMMANDS, OVERLAP, PEOPLE, VIDEOS, Command, apart, make_collection, run
+from commands import (
+    CAPTIONS,
+    COMMANDS,
+    OVERLAP,
+    PEOPLE,
+    VIDEOS,
+    Command,
+    apart,
+    make_before,
+    make_collection,
+    run,
+)
 from pyarrow import Table, csv
 
 DOCS, WIDTH = 20_000, 256
@@ -37,7 +48,8 @@ VECTORS = (
     "add-run --queries-emb q.npy --items-emb d.npy --similarity cosine --query-ids collection/queries.tsv "
     "--doc-ids d.txt --id vectors --out stored"
 )
-LOOP = ("add-run", "pool", "tasks", "agree", "resolve", "augment", "score", "compare", "difference")
+DRAWN = ("add-run", "pool", "tasks", "agree", "resolve", "augment", "score", "compare", "difference")
+LOOP = [command for command in COMMANDS if command.name not in ("import", "pool of TREC text")]
 OF_VECTORS = Command("add-run of vectors", VECTORS, ())
 
 
@@ -64,10 +76,10 @@ def main() -> None:
 def measure(folder: Path, n_queries: int) -> Iterator[dict[str, object]]:
     """Run the loop on so many queries, and yield what each command took."""
     apart(make_files, folder, n_queries)
-    by_name = {command.name: command for command in COMMANDS}
-    for command in (OF_VECTORS, *(by_name[name] for name in LOOP)):
+    for command in (OF_VECTORS, *LOOP):
         if command.name == "agree":
             apart(make_judgments, folder)
+        apart(make_before, command, folder, n_queries / CAPTIONS)
         seconds, megabytes = run(command, folder, None)
         print(f"{n_queries:>9,} {command.name:<20}{seconds:8.2f} s {megabytes:8,.0f} MB", flush=True)
         yield {"command": command.name, "queries": n_queries, "seconds": seconds, "MB": megabytes}
@@ -114,14 +126,14 @@ def draw(rows: Sequence[dict[str, object]], path: Path) -> None:
     from fire_toolkit.report.plots import PALETTE, SCHEMA, Plot
     from fire_toolkit.report.save import save_plot
 
-    names = list(dict.fromkeys(str(row["command"]) for row in rows))
+    names = [OF_VECTORS.name, *DRAWN]
     axis = {"type": "quantitative", "scale": {"type": "log", "nice": False}}
     of_queries = {"values": sorted({row["queries"] for row in rows}), "format": "~s"}
     of_seconds = {"values": [1, 2, 5, 10, 20, 50, 100], "format": "d"}
     header = {"title": None, "labelFontWeight": "bold"}
     spec = {
         "$schema": SCHEMA,
-        "data": {"values": list(rows)},
+        "data": {"values": [row for row in rows if row["command"] in names]},
         "mark": {"type": "line", "point": {"filled": True}, "color": PALETTE[0]},
         "height": 110,
         "encoding": {

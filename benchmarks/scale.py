@@ -224,7 +224,8 @@ def main() -> None:
                 if given.only in (what, None):
                     compare(what, folder, command(names), names, given.python, first)
     if given.only in ("vectors", None):
-        subprocess.run([sys.executable, Path(__file__).with_name("vectors.py")], check=True)
+        vectors = Path(__file__).with_name("vectors.py")
+        subprocess.run([sys.executable, vectors, "--docs", "50000"], check=True)
 
 
 def score_command(names: list[str]) -> list[str]:
