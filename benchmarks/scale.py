@@ -7,7 +7,7 @@ measures) and `pool` (depth 10) read them from files to files. Beside them, each
   scores, unchecked; and "checked" over our own files, each list of which it checks as we do: ranks ascend,
   scores are finite and do not, no doc twice (no sha256, no checksum, no tie);
 - DuckDB: the same long tables, one statement for each table that is written, unchecked;
-- trec_eval, by pytrec_eval: our own files as dicts, one run after the other, up to 10 runs;
+- trec_eval, by pytrec_eval: our own files as dicts, one run after the other, up to 100 MB of files;
 - reading alone: pandas is imported, pyarrow reads the columns of our own files, and nothing is done.
 
 Each is a process of its own with two threads; printed are CPU seconds (user and system) and seconds by the
@@ -163,18 +163,20 @@ import sys, pandas
 from pyarrow import parquet
 options = {"read_dictionary": ["doc_ids.list.element"], "page_checksum_verification": True}
 for name in sys.argv[1:]:
-    for _ in parquet.ParquetFile(f"runs/{name}", **options).iter_batches(1 << 20, use_threads=False):
-        pass
+    file = parquet.ParquetFile(f"runs/{name}", **options)
+    for group in range(file.num_row_groups):
+        for _ in file.iter_batches(1 << 20, row_groups=[group], use_threads=False):
+            pass
 print("null")
 """
 
 
 class Peer(NamedTuple):
-    """A program that does the same work: whether our interpreter runs it, and the most runs it is given."""
+    """A program that does the same work: whether our interpreter runs it, and the most MB it is given."""
 
     program: str
     is_ours: bool = False
-    most: int = 10**9
+    most: int = 1_000_000
 
 
 PEERS = {
@@ -182,7 +184,7 @@ PEERS = {
         "polars": Peer(SCORE),
         "polars, checked": Peer(CHECKED_SCORE),
         "DuckDB": Peer(DUCKDB_SCORE),
-        "trec_eval": Peer(TREC_EVAL, is_ours=True, most=10),
+        "trec_eval": Peer(TREC_EVAL, is_ours=True, most=100),
         "reading alone": Peer(READING, is_ours=True),
     },
     "pool": {
@@ -257,7 +259,7 @@ def compare(
     found = summary(own.output or "", folder)
     show(what, "ours", own, len(names), first)
     for name, peer in PEERS[what].items():
-        if len(names) > peer.most:
+        if sum((folder / "runs" / run_name).stat().st_size for run_name in names) > peer.most * 1e6:
             continue
         other = run([sys.executable if peer.is_ours else python, "-c", peer.program, *names], folder)
         if other.output is None:

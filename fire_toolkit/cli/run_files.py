@@ -12,6 +12,7 @@ import click
 from fire_toolkit.cli.common import named_files, relative_path, say
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.own_items import OwnItemRule
+from fire_toolkit.cli.streams import as_file
 from fire_toolkit.errors import FormatError
 from fire_toolkit.files import STDIN
 from fire_toolkit.formats.runs.axis_ids import IdFile
@@ -114,14 +115,16 @@ def _runs(
     hashes = [inputs.hash_of(path) for _, path in named]
     ids_of_runs = [run_id_of(run) for run in runs]
     inputs.run_hashes |= dict(zip(ids_of_runs, hashes, strict=True))
-    indexes = (_index_of(Path(path)) for _, path in named)
+    indexes = (_index_of(path) for _, path in named)
     inputs.approximate |= {name: words for name, words in zip(ids_of_runs, indexes, strict=True) if words}
     return runs
 
 
-def _index_of(path: Path) -> str | None:
+def _index_of(path: str) -> str | None:
     """Return the approximate index that a run's manifest names, else, without one, its file."""
-    return searched_by(path) if writer_of(path) is None else approximate_index(path)
+    if path == STDIN:
+        return None  # read by now, and no run's own file can come from there
+    return approximate_index(Path(path)) if writer_of(Path(path)) else searched_by(as_file(path))
 
 
 def _split_name(file: str, own: Sequence[str]) -> tuple[str | None, str]:
