@@ -9,9 +9,9 @@ seen, so that appending twice, or merging what overlaps, changes nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NewType
+from typing import Any, NewType
 
 import pandas as pd
 
@@ -120,20 +120,39 @@ def read_ledger(folder: Path) -> Ledger:
         FormatError: segments that are damaged, cut short or foreign, each by name; the others can be read
             when these are moved elsewhere.
     """
-    import pyarrow as pa
+    return ledger_of(read_segments(folder))
 
-    tables, problems = sound_segments(folder, SEGMENTS)
+
+def read_segments(
+    folder: Path, *, only: Sequence[Path] | None = None, names: Sequence[str] = LEDGER.names
+) -> list[Any]:
+    """Return the Arrow table of each segment of the ledger in `folder`, as it was written.
+
+    only: these segments; None: all. names: the columns to read.
+
+    Raises:
+        FormatError: as `read_ledger`.
+    """
+    tables, problems = sound_segments(folder, SEGMENTS, only=only, names=names)
     if problems:
         raise FormatError(
             f"{'; '.join(problems)}; move {'it' if len(problems) == 1 else 'them'} out of the ledger "
             "(`fire-toolkit pull --full` then reads again what the server still has), or copy "
             f"{'it' if len(problems) == 1 else 'them'} from another copy of the ledger"
         )
+    return tables
+
+
+def ledger_of(tables: Sequence[Any]) -> Ledger:
+    """Return the rows of segments in the ledger's order, each once."""
+    import pyarrow as pa
+
     if not tables:
         return empty_ledger()
     # By all columns, so that it does not matter which segment holds a row.
-    order = [(name, "ascending") for name in dict.fromkeys((*LEDGER.order, *LEDGER.names))]
-    rows = pa.concat_tables(tables).sort_by(order).to_pandas()
+    table = pa.concat_tables(tables)
+    order = dict.fromkeys((*LEDGER.order, *table.column_names))
+    rows = table.sort_by([(name, "ascending") for name in order]).to_pandas()
     if rows["row_id"].duplicated().any():
         # An id stands for annotation and updated_at, so the first of its rows is the one that was seen first.
         rows = rows.drop_duplicates("row_id", ignore_index=True)

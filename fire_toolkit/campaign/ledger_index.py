@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
 from fire_toolkit.campaign.ledger import (
     DELETED,
+    LEDGER,
     RESTORED,
     STATES,
     Ledger,
     append_rows,
     latest_answers,
+    ledger_of,
     read_ledger,
+    read_segments,
 )
 from fire_toolkit.campaign.ledger_rows import with_states
 from fire_toolkit.campaign.page_json import whole_key
@@ -24,6 +30,10 @@ TaskKey = tuple[str, str]
 
 # A segment of its own for each handful of answers would cost more than reading them from a server.
 _AT_ONCE = 1000
+_FEW = 5000  # answers, beyond which it is faster to look up all that there are
+_BUT_ANSWERS = [name for name in LEDGER.names if name != "answer"]
+
+State = tuple[str, str]  # updated_at of an answer's last version, and state: whether that is deleted
 
 
 def time_now() -> str:
@@ -34,62 +44,67 @@ def time_now() -> str:
 class LedgerIndex:
     """A ledger that is being written. What is there is read once, when it is first asked for.
 
-    Answers wait until there are many, or until `write`.
+    Answers wait until there are many, or until `write`. What they say is read only where it is asked for.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._waiting: list[dict[str, str]] = []
+        self._n_asked = 0
+        self._added: list[pd.DataFrame] = []  # rows that are not yet among those that were read
+        self._new_ids: set[str] = set()
+        self._changed: dict[str, State] = {}
         self._times: dict[str, dict[str, list[str]]] = {}
         self.counts = dict.fromkeys(STATES, 0)
 
     @cached_property
-    def _ledger(self) -> Ledger:
-        return read_ledger(self._folder)
+    def _read(self) -> pd.DataFrame:
+        return ledger_of(read_segments(self._folder, names=_BUT_ANSWERS))
+
+    @property
+    def _rows(self) -> pd.DataFrame:
+        """All rows in the ledger's order, without what the answers say."""
+        if self._added:
+            both = pd.concat([self._read, *self._added], ignore_index=True)
+            self._read = both.sort_values(list(LEDGER.order), kind="stable", ignore_index=True)
+            self._added.clear()
+            self.__dict__.pop("_states", None)
+        return self._read
 
     @cached_property
-    def _known(self) -> set[str]:
-        return set(self._ledger["row_id"].tolist())
+    def _states(self) -> dict[str, State]:
+        """The state of each answer that was there when it was first asked for."""
+        return _states_of(self._read)
 
-    @cached_property
-    def _states(self) -> dict[str, tuple[str, str]]:
-        """For each answer its last version, and whether the last word on that is a deletion."""
-        states: dict[str, tuple[str, str]] = {}
-        columns = (self._ledger[name].tolist() for name in ("annotation", "updated_at", "state"))
-        for annotation, updated_at, state in zip(*columns, strict=True):
-            is_event = state in (DELETED, RESTORED)
-            if is_event or updated_at != states.get(annotation, ("", ""))[0]:
-                states[annotation] = (updated_at, state)
-        return states
+    def _known_states(self, annotations: Collection[str]) -> dict[str, State]:
+        """Return the states of answers, of those that the ledger has."""
+        self._n_asked += len(annotations)
+        if self._n_asked > _FEW or "_states" in self.__dict__:
+            known = self._states
+        else:
+            known = _states_of(self._read[self._read["annotation"].isin(annotations)])
+        found = ((name, self._changed.get(name) or known.get(name)) for name in annotations)
+        return {name: state for name, state in found if state}
 
     @cached_property
     def answers(self) -> dict[str, str]:
         """For each answer what its last version says."""
-        return dict(zip(self._ledger["annotation"].tolist(), self._ledger["answer"].tolist(), strict=True))
+        rows = read_ledger(self._folder)
+        return dict(zip(rows["annotation"].tolist(), rows["answer"].tolist(), strict=True))
 
     @cached_property
     def _versions(self) -> set[tuple[str, str]]:
-        columns = (self._ledger[name].tolist() for name in ("annotation", "updated_at"))
+        columns = (self._rows[name].tolist() for name in ("annotation", "updated_at"))
         return set(zip(*columns, strict=True))
 
     def latest(self, annotation: str) -> tuple[str, str] | None:
         """Return the time and the content of the last version of an answer; None if there is none."""
-        known = self._states.get(annotation)
+        known = self._known_states([annotation]).get(annotation)
         return (known[0], self.answers[annotation]) if known else None
 
     def has_version(self, row: Mapping[str, str]) -> bool:
         """Whether the ledger holds the version of an answer that a row is of, wherever it was seen."""
         return (row["annotation"], row["updated_at"]) in self._versions
-
-    @cached_property
-    def _places(self) -> dict[tuple[str, str, str, str], set[str]]:
-        """For each source, project, task and pair the answers that were seen there."""
-        places = defaultdict(set)
-        for annotation, place in zip(
-            self._ledger["annotation"].tolist(), _places_of(self._ledger), strict=True
-        ):
-            places[place].add(annotation)
-        return dict(places)
 
     def add_answers(self, rows: Iterable[dict[str, str]]) -> None:
         """Add the versions of answers that the ledger does not have, with their states."""
@@ -101,51 +116,55 @@ class LedgerIndex:
         """Write what waits, durably."""
         rows, self._waiting = self._waiting, []
         if rows:
-            self.append(with_states(rows, self._states))
+            self.append(with_states(rows, self._known_states({row["annotation"] for row in rows})))
 
     def append(self, rows: Ledger) -> None:
         """Write rows, durably, as far as the ledger does not have them."""
-        new = Ledger(rows[[row not in self._known for row in rows["row_id"]]])
+        if rows.empty:
+            return
+        there = self._read["row_id"]
+        known = self._new_ids.union(there[there.isin(rows["row_id"])])
+        new = Ledger(rows[[row not in known for row in rows["row_id"]]])
         if new.empty:
             return
-        places = self._places
+        states = self._known_states(set(new["annotation"]))
         append_rows(self._folder, new)
         self._times.clear()
-        for annotation, place in zip(new["annotation"].tolist(), _places_of(new), strict=True):
-            places.setdefault(place, set()).add(annotation)
-        answers = self.answers
-        self._versions.update(zip(new["annotation"], new["updated_at"], strict=True))
-        self._known.update(new["row_id"])
+        self._added.append(new[_BUT_ANSWERS])
+        self._new_ids.update(new["row_id"])
+        loaded = self.__dict__
+        if "_versions" in loaded:
+            self._versions.update(zip(new["annotation"], new["updated_at"], strict=True))
         columns = (new[name].tolist() for name in ("annotation", "updated_at", "state", "answer"))
         for annotation, updated_at, state, answer in zip(*columns, strict=True):
             self.counts[state] += 1
-            if updated_at >= self._states.get(annotation, ("", ""))[0]:
-                self._states[annotation] = (updated_at, state)
-                answers[annotation] = answer
+            if updated_at >= states.get(annotation, ("", ""))[0]:
+                self._changed[annotation] = states[annotation] = (updated_at, state)
+                if "answers" in loaded:
+                    self.answers[annotation] = answer
 
     def queues(self, source: str) -> dict[str, str]:
         """Return the queue of each project of a source of which the ledger holds answers."""
-        rows = self._ledger[self._ledger["source"] == source]
-        return dict(zip(rows["project"], rows["queue"], strict=True))
+        rows = self._rows[self._rows["source"] == source]
+        last = rows[["project", "queue"]].drop_duplicates("project", keep="last")
+        return dict(zip(last["project"], last["queue"], strict=True))
 
     def answer_times(self, source: str) -> dict[str, list[str]]:
         """Return for each project of a source the updated_at of its answers, skips too, that are there.
 
         A page of several captions is one answer there.
         """
-        if source in self._times:
-            return self._times[source]
-        there: dict[str, set[str]] = {}
-        for (found, project, *_), own in self._places.items():
-            if found == source:
-                there.setdefault(project, set()).update(own)
-        times: dict[str, list[str]] = {}
-        for project, own in there.items():
-            states = ((whole_key(each), *self._states[each]) for each in own)
-            whole = sorted((key, updated_at) for key, updated_at, state in states if state != DELETED)
-            times[project] = list(dict(whole).values())
-        self._times[source] = times
-        return times
+        if source not in self._times:
+            rows, last = self._rows, _last_words(self._rows)
+            whose = np.cumsum(_are_first(rows["annotation"])) - 1
+            is_there = (rows["source"] == source) & (last["state"] != DELETED).to_numpy()[whose]
+            there = rows.loc[is_there, ["project", "annotation"]]
+            there = there.assign(updated_at=last["updated_at"].array.take(whose[is_there]))
+            there["annotation"] = [whole_key(name) for name in there["annotation"].tolist()]
+            whole = there.sort_values("updated_at").drop_duplicates(["project", "annotation"], keep="last")
+            times = whole.groupby("project")["updated_at"]
+            self._times[source] = {str(project): own.tolist() for project, own in times}
+        return self._times[source]
 
     def missing(
         self,
@@ -167,27 +186,53 @@ class LedgerIndex:
             since, until: only answers last changed from the one time on, before the other: a server uses the
                 number of a deleted project again.
         """
-        here = (source, project)
-        if tasks is None:
-            looked_at = [place for place in self._places if place[:2] == here]
-        else:
-            looked_at = [(*here, *task) for task in tasks]
-        gone = {
-            annotation
-            for place in looked_at
-            for annotation in self._places.get(place, ())
-            if annotation not in seen
-            and self._states[annotation][1] != DELETED
-            and since <= self._states[annotation][0] < until
-        }
+        rows = self._rows
+        is_own = (rows["source"] == source) & (rows["project"] == project)
+        rows = rows[["task", "pair_id", "annotation"]][is_own]
+        if tasks is not None:
+            rows = rows[rows["task"].isin([number for number, _ in tasks])]
+            places = zip(rows["task"].tolist(), rows["pair_id"].tolist(), strict=True)
+            rows = rows.loc[[place in tasks for place in places]]
+        unseen = [name for name in dict.fromkeys(rows["annotation"].tolist()) if name not in seen]
+        states = self._known_states(unseen).items()
+        gone = [name for name, (time, state) in states if state != DELETED and since <= time < until]
         if not gone:
-            return Ledger(self._ledger.iloc[:0])
-        rows = latest_answers(Ledger(self._ledger[self._ledger["annotation"].isin(gone)]))
-        is_here = (rows["source"] == source) & (rows["project"] == project) & (rows["state"] != DELETED)
-        return Ledger(rows[is_here])
+            return ledger_of([])
+        found = latest_answers(_rows_with_answers(self._folder, gone))
+        is_here = (found["source"] == source) & (found["project"] == project) & (found["state"] != DELETED)
+        return Ledger(found[is_here])
 
 
-def _places_of(rows: Ledger) -> Iterator[tuple[str, str, str, str]]:
-    """Yield source, project, task and pair of each row."""
-    columns = (rows[name].tolist() for name in ("source", "project", "task", "pair_id"))
-    return zip(*columns, strict=True)
+def _rows_with_answers(folder: Path, annotations: Collection[str]) -> Ledger:
+    rows = read_ledger(folder)
+    return Ledger(rows[rows["annotation"].isin(annotations)])
+
+
+def _are_first(values: pd.Series[str]) -> npt.NDArray[np.bool_]:
+    """Return whether each value is another than the one before it."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    texts = pa.array(values.array)
+    differ = compute.not_equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
+    return np.concatenate([np.ones(min(len(values), 1), dtype=np.bool_), differ.astype(np.bool_)])
+
+
+def _last_words(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return of each answer, in order, the row that says what became of its last version.
+
+    That is the last event of all, or the first row of a version that is newer.
+    """
+    is_first = _are_first(rows["annotation"])
+    is_word = is_first | _are_first(rows["updated_at"]) | rows["state"].isin([DELETED, RESTORED]).to_numpy()
+    words = np.flatnonzero(is_word)
+    whose = np.cumsum(is_first)[words]
+    is_last = np.ones(len(words), dtype=np.bool_)
+    is_last[:-1] = whose[1:] != whose[:-1]
+    return rows.iloc[words[is_last]]
+
+
+def _states_of(rows: pd.DataFrame) -> dict[str, State]:
+    last = _last_words(rows)
+    states = zip(last["updated_at"].tolist(), last["state"].tolist(), strict=True)
+    return dict(zip(last["annotation"].tolist(), states, strict=True))

@@ -19,7 +19,13 @@ from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import Round, queue_named
 from fire_toolkit.campaign.task_json import PAIR_ID, ROUND
 from fire_toolkit.campaign.tasks import split_pair_id
-from fire_toolkit.campaign.votes import ImportResult, dropped_row, judgments_from_batches
+from fire_toolkit.campaign.votes import (
+    DROPPED_ORDER,
+    ImportResult,
+    dropped_row,
+    judgments_from_batches,
+    notes_of_votes,
+)
 from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.tables import DROPPED, ELSEWHERE, UNASSIGNED, Dropped, check_dropped, check_judgments
 
@@ -27,7 +33,6 @@ EDITED = "edited"
 NO_PAIR = "no_pair"
 _PAGE = '"page":"'
 _ELSEWHERE = '"elsewhere":"'
-_COLUMNS = ["query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail"]
 
 
 def ledger_to_judgments(
@@ -60,8 +65,10 @@ def ledger_to_judgments(
         _dropped(_earlier_versions(ledger, answers), EDITED),
         *(_dropped(answers[reason == name], name) for name in (DELETED, NO_PAIR, TRAINING, CONTROL)),
     ]
-    both = pd.concat(dropped, ignore_index=True).sort_values(_COLUMNS, kind="stable", ignore_index=True)
-    notes = (*result.notes, *_notes(result.judgments, both))
+    both = pd.concat(dropped, ignore_index=True).sort_values(
+        list(DROPPED_ORDER), kind="stable", ignore_index=True
+    )
+    notes = notes_of(result.judgments, both, guideline)
     judgments = _with_pages(result.judgments, answers[answers["state"] != DELETED])
     return ImportResult(check_judgments(judgments), check_dropped(both), notes)
 
@@ -202,6 +209,11 @@ def _dropped(rows: pd.DataFrame, reason: str) -> Dropped:
         empty = dict.fromkeys(DROPPED.names, "")
         records.append({**empty, "annotator_id": name, "reason": reason, "detail": detail})
     return check_dropped(pd.DataFrame(records, columns=list(DROPPED.names)))
+
+
+def notes_of(judgments: pd.DataFrame, dropped: pd.DataFrame, guideline: Guideline) -> tuple[str, ...]:
+    """Return what is worth knowing of judgments with round and kind, and of answers that are none."""
+    return (*notes_of_votes(judgments, guideline), *_notes(judgments, dropped))
 
 
 def _notes(judgments: pd.DataFrame, dropped: pd.DataFrame) -> Iterator[str]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import pandas as pd
 from fire_toolkit.campaign.moves import MOVES, Moves, check_moves, given_pairs, moved_assignments, no_moves
 from fire_toolkit.campaign.queues import ASSIGNMENTS, OVERLAP, Assignments, check_assignments
 from fire_toolkit.errors import FormatError, UsageError
-from fire_toolkit.files import read_text
+from fire_toolkit.files import read_text, sha256_of
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.syntax import parse_json
 from fire_toolkit.tables import TASKS, Qrels, Tasks, check_qrels, check_tasks
@@ -146,9 +146,50 @@ def write_campaign(root: Path, campaign: Campaign) -> None:
 
 def read_rounds(root: Path) -> list[Round]:
     """Return the rounds of the workspace `root`, by number; none if none has begun."""
+    return [_read_round(root, number) for number in _begun(root)]
+
+
+def _begun(root: Path) -> list[int]:
     folders = [path for path in (root / FOLDER).glob("round-*") if _has_begun(path)]
-    numbers = sorted(int(found[1]) for path in folders if (found := _ROUND.fullmatch(path.name)))
-    return [_read_round(root, number) for number in numbers]
+    return sorted(int(found[1]) for path in folders if (found := _ROUND.fullmatch(path.name)))
+
+
+class Rounds(Sequence[Round]):
+    """The rounds of the workspace `root`, which are read when they are first looked at.
+
+    carrier: only those that it carries.
+    """
+
+    def __init__(self, root: Path, carrier: str | None = None) -> None:
+        self.carriers = {
+            number: name
+            for number in _begun(root)
+            if (name := _carrier_of(root / FOLDER / f"round-{number}").get("carrier", BY_SERVER))
+            and carrier in (None, name)
+        }
+        self._root = root
+
+    @cached_property
+    def _read(self) -> list[Round]:
+        return [_read_round(self._root, number) for number in self.carriers]
+
+    def __len__(self) -> int:
+        return len(self.carriers)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._read[place]
+
+
+def rounds_about(root: Path, pairs: Collection[str]) -> list[Round]:
+    """Return the rounds of the workspace `root` with what they gave out of some pairs, and no tasks."""
+    return [_read_round(root, number, pairs) for number in _begun(root)]
+
+
+def files_of_rounds(root: Path) -> dict[str, str]:
+    """Return the sha256 of each file that says what was asked of whom, by its path from `root`."""
+    names = ("assignments.csv", _MOVES, _CARRIER)
+    paths = [root / FOLDER / f"round-{number}" / name for number in _begun(root) for name in names]
+    return {path.relative_to(root).as_posix(): sha256_of(path) for path in paths if path.is_file()}
 
 
 def _has_begun(folder: Path) -> bool:
@@ -158,10 +199,18 @@ def _has_begun(folder: Path) -> bool:
     return any(folder.glob("*.csv"))
 
 
-def _read_round(root: Path, number: int) -> Round:
+def _read_round(root: Path, number: int, pairs: Collection[str] | None = None) -> Round:
+    """Return a round; with `pairs` what it gave out of these alone, without its tasks."""
     folder = root / FOLDER / f"round-{number}"
-    tables = {name: read_delimited(folder / f"{name}.csv") for name in ("tasks", "assignments", "controls")}
-    where = {name: str(folder / f"{name}.csv") for name in tables}
+    names = ("tasks", "assignments", "controls")
+    tables = {
+        name: read_delimited(folder / f"{name}.csv") for name in names if pairs is None or name != "tasks"
+    }
+    where = {name: str(folder / f"{name}.csv") for name in names}
+    if pairs is not None:
+        given = tables["assignments"]
+        tables["assignments"] = given[given["pair_id"].isin(pairs)]
+        tables["tasks"] = pd.DataFrame({name: [] for name in TASKS.names})
     drawn = Round(
         number,
         check_tasks(tables["tasks"], where=where["tasks"]),

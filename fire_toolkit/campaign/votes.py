@@ -37,6 +37,7 @@ NO_LABEL = "no_label"
 SEVERAL_LABELS = "several_labels"
 
 DELETED = "deleted-"
+DROPPED_ORDER = ("query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail")
 
 _PERSON, _COPY = (["query_id", "doc_id", name] for name in ("annotator_id", "unique_id"))
 
@@ -119,7 +120,7 @@ def _judgments_of(batches: Iterable[Batch], guideline: Guideline) -> ImportResul
     judgments, superseded = latest_judgments(rows, time="updated_at")
     judgments = Judgments(judgments.drop(columns="updated_at"))
     dropped = pd.DataFrame([dropped_row(*entry) for entry in reasons], columns=list(DROPPED.names))
-    return ImportResult(judgments, _all_dropped(dropped, superseded), _notes(judgments, guideline))
+    return ImportResult(judgments, _all_dropped(dropped, superseded), notes_of_votes(judgments, guideline))
 
 
 def _refuse_other_kind(
@@ -246,11 +247,11 @@ def dropped_row(answer: Answer, reason: str) -> dict[str, str]:
 
 def _all_dropped(dropped: pd.DataFrame, superseded: Dropped) -> Dropped:
     both = pd.concat([dropped, superseded], ignore_index=True)
-    columns = ["query_id", "doc_id", "annotator_id", "created_at", "reason", "label", "detail"]
-    return check_dropped(both.sort_values(columns, kind="stable", ignore_index=True))
+    return check_dropped(both.sort_values(list(DROPPED_ORDER), kind="stable", ignore_index=True))
 
 
-def _notes(judgments: Judgments, guideline: Guideline) -> tuple[str, ...]:
+def notes_of_votes(judgments: pd.DataFrame, guideline: Guideline) -> tuple[str, ...]:
+    """Return what is worth knowing of votes (their flags, origin and annotators), in sentences."""
     flags: Counter[str] = Counter()
     for joined, n in judgments["flags"].value_counts().items():
         flags.update(

@@ -215,7 +215,7 @@ def reassign(
     campaign = begun_campaign()
     wanted = [name for name in targets.split(",") if name]
     if is_on_server(campaign):
-        pull_once(campaign.root, campaign.rounds, url, token_file)
+        pull_once(campaign.root, url, token_file)
         campaign = begun_campaign()
     check_hands(campaign, names, wanted)
     moved = moved_rounds(campaign, names, wanted, seed=int(setting_or_default(seed, "tasks", "seed")))

@@ -16,12 +16,14 @@ from fire_toolkit.campaign.records import (
     BY_PAGE,
     BY_SERVER,
     LEDGER_FOLDER,
-    Round,
+    Rounds,
+    files_of_rounds,
     read_campaign,
     read_rounds,
 )
 from fire_toolkit.cli.campaigns import guideline_of_campaign
 from fire_toolkit.cli.common import numbers_of, relative_path, say, say_notes, summarise
+from fire_toolkit.cli.extending import Derived, extended, keep_asked
 from fire_toolkit.cli.inputs import Inputs
 from fire_toolkit.cli.judged_files import latest_round, reasons_of
 from fire_toolkit.cli.meter import Meter
@@ -41,7 +43,6 @@ CARRIERS.add(BY_PAGE, OwnPage)
 
 def pull_once(
     root: Path,
-    rounds: Sequence[Round],
     url: str | None,
     token_file: Path | None,
     *,
@@ -49,15 +50,15 @@ def pull_once(
     accepts_loss: bool = False,
 ) -> Fetched:
     """Bring the ledger up to what the server has, and what the carriers of plug-ins have."""
-    campaign = read_campaign(root)
-    names = sorted({entry.carrier for entry in rounds} - {BY_HAND}) if rounds else [BY_SERVER]
+    campaign, rounds = read_campaign(root), Rounds(root)
+    names = sorted({*rounds.carriers.values()} - {BY_HAND}) if rounds else [BY_SERVER]
     if campaign is None or not names:
         files = "" if campaign is None else "; `fire-toolkit import` takes answers from files"
         raise UsageError(f"nothing was pushed from this workspace; push first, or give --from-export{files}")
     found = []
     for name in names:
         carrier = carrier_of(name, root, url, token_file, accepts_loss=accepts_loss)
-        own = [entry for entry in rounds if entry.carrier == name]
+        own = Rounds(root, name)
         with Meter("tasks read", None) as meter:
             found.append(carrier.fetch(campaign, own, root / LEDGER_FOLDER, is_full=is_full, report=meter))
     return all_fetched(found)
@@ -92,12 +93,12 @@ def read_files(root: Path, paths: Sequence[Path]) -> Fetched:
 
 def fetch_all(root: Path, url: str | None, token_file: Path | None, exports: Sequence[Path]) -> None:
     """Bring the ledger up to what every carrier of the campaign has."""
-    rounds = read_rounds(root)
-    carriers = {entry.carrier for entry in rounds}
+    rounds = Rounds(root)
+    carriers = {*rounds.carriers.values()}
     if BY_HAND in carriers:
         read_files(root, exports)
     if carriers != {BY_HAND}:
-        pull_once(root, rounds, url, token_file)
+        pull_once(root, url, token_file)
 
 
 def guideline_of(root: Path) -> Guideline:
@@ -109,15 +110,16 @@ def derive_judgments(
     root: Path,
     added: Fetched,
     *,
-    rounds: Sequence[Round] | None = None,
     stage: str = "pull",
     exports: Inputs | None = None,
+    is_anew: bool = False,
     as_json: bool,
 ) -> None:
     """Write judgments.csv and dropped.csv from the ledger, and say what came in.
 
-    rounds: the campaign's, where they were read already. exports: the files that were read; those of
-    earlier imports stay in the manifest.
+    What new answers do not bear upon stays as it is in the files, where these are known to be made from the
+    rest of the ledger (`extended`). exports: the files that were read; those of earlier imports stay in the
+    manifest. is_anew: make all anew; the bytes are the same.
     """
     out = relative_path(root / "judgments" / "judgments.csv")
     if n_small := compact_ledger(root / LEDGER_FOLDER):
@@ -126,18 +128,24 @@ def derive_judgments(
     inputs.hashes = _exports_before(out) | (exports.hashes if exports else {})
     for segment in sorted((root / LEDGER_FOLDER).glob("*.parquet")):
         inputs.use(relative_path(segment))
-    rules = guideline_of(root)
-    rounds = read_rounds(root) if rounds is None else rounds
-    result = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), rounds, guideline=rules)
-    dropped = reasons_of(result.dropped)
-    counts: dict[str, Any] = {"judgments": len(result.judgments), "dropped": dropped}
-    counts |= latest_round(result.judgments)
-    tables = {"judgments.csv": result.judgments, "dropped.csv": result.dropped}
-    inputs.write(out, tables, stage, rules.record, counts)
-    words = f"{numbers_of(added.counts)}; {len(result.judgments):,} judgments"
+    rules, asked = guideline_of(root), files_of_rounds(root)
+    derived = (None if is_anew else extended(root, out, rules)) or _made_anew(root, rules)
+    dropped = reasons_of(derived.dropped)
+    counts: dict[str, Any] = {"judgments": len(derived.judgments), "dropped": dropped}
+    counts |= latest_round(derived.judgments)
+    inputs.write(out, derived.files, stage, rules.record, counts)
+    keep_asked(root, out, asked)
+    words = f"{numbers_of(added.counts)}; {len(derived.judgments):,} judgments"
     words += f"; dropped: {numbers_of(dropped)}" if dropped else ""
     summarise({**added.counts, **counts}, words, as_json=as_json)
-    say_notes((*added.notes, *result.notes))
+    say_notes((*added.notes, *derived.notes))
+
+
+def _made_anew(root: Path, rules: Guideline) -> Derived:
+    """Return the judgments of the whole ledger."""
+    found = ledger_to_judgments(read_ledger(root / LEDGER_FOLDER), read_rounds(root), guideline=rules)
+    files = {"judgments.csv": found.judgments, "dropped.csv": found.dropped}
+    return Derived(files, found.judgments, found.dropped, found.notes)
 
 
 def _exports_before(judgments: Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.campaign.records import read_campaign, read_rounds
+from fire_toolkit.campaign.records import read_campaign
 from fire_toolkit.cli.common import n_of, say
 from fire_toolkit.cli.fetching import derive_judgments, pull_once
 from fire_toolkit.cli.locking import workspace_lock
@@ -91,11 +91,10 @@ def _pull_on(
             hooks.add()
         try:
             with workspace_lock():
-                rounds = read_rounds(root)
-                pulled = pull_once(root, rounds, url, token_file)
+                pulled = pull_once(root, url, token_file)
                 has_news = is_first or any(pulled.counts.values())
                 if has_news:
-                    derive_judgments(root, pulled, rounds=rounds, as_json=as_json)
+                    derive_judgments(root, pulled, as_json=as_json)
                     refresh_page(page, reload_s=math.ceil(every))
         except (ServerError, Busy) as error:
             hooks.note(str(error))

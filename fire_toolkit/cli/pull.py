@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from fire_toolkit.campaign.records import read_rounds
 from fire_toolkit.cli.common import Range, json_option, say, say_next
 from fire_toolkit.cli.fetching import derive_judgments, pull_once, read_files
 from fire_toolkit.cli.listening import listen
@@ -90,12 +89,11 @@ def pull(
         listen(root, url, token_file, **own, as_json=as_json)
         return
     with workspace_lock():
-        rounds = read_rounds(root)
         if exports:
             pulled = read_files(root, exports)
         else:
-            pulled = pull_once(root, rounds, url, token_file, is_full=is_full, accepts_loss=accepts_loss)
-        derive_judgments(root, pulled, rounds=rounds, as_json=as_json)
+            pulled = pull_once(root, url, token_file, is_full=is_full, accepts_loss=accepts_loss)
+        derive_judgments(root, pulled, is_anew=is_full, as_json=as_json)
         refresh_page(page)
     say_next("progress")
     say("when all is judged: fire-toolkit agree")

@@ -70,23 +70,27 @@ def segments_of(folder: Path) -> list[Path]:
 
 
 def sound_segments(
-    folder: Path, kind: SegmentKind, *, only: Sequence[Path] | None = None
+    folder: Path,
+    kind: SegmentKind,
+    *,
+    only: Sequence[Path] | None = None,
+    names: Sequence[str] | None = None,
 ) -> tuple[list[Any], list[str]]:
     """Return the Arrow table of each segment that is sound, and for each other one what is wrong.
 
-    only: these of the folder's segments; None: all.
+    only: these of the folder's segments; None: all. names: the columns to read; None: all.
     """
     tables: list[Any] = []
     problems: list[str] = []
     for path in segments_of(folder) if only is None else only:
         try:
-            tables.append(_read_segment(path, kind))
+            tables.append(_read_segment(path, kind, list(names or kind.names)))
         except FormatError as error:
             problems.append(str(error))
     return tables, problems
 
 
-def _read_segment(path: Path, kind: SegmentKind) -> Any:
+def _read_segment(path: Path, kind: SegmentKind, names: list[str]) -> Any:
     """Return a segment's rows, which were checked when it was written, if no bit has changed since."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -100,9 +104,9 @@ def _read_segment(path: Path, kind: SegmentKind) -> Any:
     try:
         file = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
         version = (file.schema_arrow.metadata or {}).get(kind.schema_key, b"").decode()
-        rows = file.read(use_threads=False)
+        rows = file.read(names, use_threads=False)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:100]})") from None
     if version != str(kind.version):
         raise FormatError(f"{path}: no segment of schema {kind.version} (found {version or 'none'})")
-    return rows.select(kind.names).cast(pa.schema([(name, pa.large_string()) for name in kind.names]))
+    return rows.select(names).cast(pa.schema([(name, pa.large_string()) for name in names]))

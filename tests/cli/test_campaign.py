@@ -684,7 +684,13 @@ def after_a_full_disk_at_each_write(
         )
         monkeypatch.chdir(folder)
         disk.fill_at(place)
-        result = run(*arguments, code=1)
+        result = CliRunner().invoke(main, list(arguments))
+        if result.exit_code == 0:  # a record that may be missing was not written
+            assert place == disk.n_writes
+            run(*arguments)
+            yield folder
+            continue
+        assert result.exit_code == 1, result.output
         (line,) = [line for line in result.output.splitlines() if line.startswith("error:")]
         assert "No space left on device" in line
         disk.fill_at(0)
