@@ -120,10 +120,10 @@ def read_ledger(folder: Path) -> Ledger:
         FormatError: segments that are damaged, cut short or foreign, each by name; the others can be read
             when these are moved elsewhere.
     """
-    return ledger_of(read_segments(folder))
+    return ledger_of(ledger_tables(folder))
 
 
-def read_segments(
+def ledger_tables(
     folder: Path, *, only: Sequence[Path] | None = None, names: Sequence[str] = LEDGER.names
 ) -> list[Any]:
     """Return the Arrow table of each segment of the ledger in `folder`, as it was written.

@@ -20,8 +20,8 @@ from fire_toolkit.campaign.ledger import (
     append_rows,
     latest_answers,
     ledger_of,
+    ledger_tables,
     read_ledger,
-    read_segments,
 )
 from fire_toolkit.campaign.ledger_rows import with_states
 from fire_toolkit.campaign.page_json import whole_key
@@ -59,7 +59,7 @@ class LedgerIndex:
 
     @cached_property
     def _read(self) -> pd.DataFrame:
-        return ledger_of(read_segments(self._folder, names=_BUT_ANSWERS))
+        return ledger_of(ledger_tables(self._folder, names=_BUT_ANSWERS))
 
     @property
     def _rows(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from fire_toolkit.campaign.ledger import Ledger, empty_ledger, ledger_of, read_segments
+from fire_toolkit.campaign.ledger import Ledger, empty_ledger, ledger_of, ledger_tables
 from fire_toolkit.workspace.segments import segments_of
 
 _MOST = 0.5  # of the ledger, beyond which reading all of it is as fast
@@ -49,14 +49,14 @@ def rows_beside(folder: Path, known: Collection[str], *, by_page: bool) -> Ledge
     if not any(are_new):
         return empty_ledger()
     names = ["annotation", "pair_id", *(["answer"] if by_page else [])]
-    keys = read_segments(folder, only=paths, names=names)
+    keys = ledger_tables(folder, only=paths, names=names)
     lengths = [table.num_rows for table in keys]
     is_part = _closed(np.repeat(are_new, lengths), keys)
     if is_part is None or is_part.mean() > _MOST:
         return None
     parts = np.split(is_part, np.cumsum(lengths)[:-1])
     used = [(path, part) for path, part in zip(paths, parts, strict=True) if part.any()]
-    tables = read_segments(folder, only=[path for path, _ in used])
+    tables = ledger_tables(folder, only=[path for path, _ in used])
     return ledger_of([table.filter(part) for table, (_, part) in zip(tables, used, strict=True)])
 
 
