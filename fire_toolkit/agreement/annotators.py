@@ -110,11 +110,7 @@ def _without_each(votes: Votes, counts: Ints, level: str, n_annotators: int) -> 
 
 
 def annotator_matrix(
-    judgments: Judgments,
-    *,
-    grades: Grades | None = None,
-    min_shared: int = 10,
-    all_rounds: bool = False,
+    judgments: Judgments, *, grades: Grades | None = None, min_shared: int = 10, all_rounds: bool = False
 ) -> pd.DataFrame:
     """Return the agreement of every two annotators on the pairs that both voted on.
 

@@ -86,11 +86,7 @@ def agreement_summary(
     is_clustered = has_pages(judgments) or len(votes.units) >= 2 * max(n_clusters, 1)
     drawn = Drawn.of(len(votes.units), n_clusters, by_cluster=is_clustered)
     table = interval_rows(
-        [("all", name, votes) for name in DEFAULTS],
-        level=level,
-        resampling=METHOD,
-        drawn=drawn,
-        bounds="",
+        [("all", name, votes) for name in DEFAULTS], level=level, resampling=METHOD, drawn=drawn, bounds=""
     )
     n_answered = int(votes.unit.max(initial=-1)) + 1
     by_votes = np.bincount(votes.all_counts.sum(axis=1), minlength=2)

@@ -25,13 +25,7 @@ from fire_toolkit.agreement.table import agreement, agreement_intervals
 from fire_toolkit.agreement.times import DERIVED
 from fire_toolkit.agreement.votes import LEVELS
 from fire_toolkit.cli.agreement_text import draw_agreement
-from fire_toolkit.cli.common import (
-    current_workspace,
-    format_option,
-    n_of,
-    say,
-    say_next,
-)
+from fire_toolkit.cli.common import current_workspace, format_option, n_of, say, say_next
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, level_of, pairs_by_votes, with_control_answers
 from fire_toolkit.cli.options import choice_option, exclude_options, reads

@@ -239,10 +239,7 @@ def reassign(
 
 @annotators.command()
 @click.option(
-    "--pass-mark",
-    type=Range(0, 1),
-    metavar="SHARE",
-    help="How much of the training must be right.",
+    "--pass-mark", type=Range(0, 1), metavar="SHARE", help="How much of the training must be right."
 )
 @click.option(
     "--retries",

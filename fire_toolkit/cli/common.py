@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -247,33 +248,29 @@ def drawn(
     return drawn_text(rows, header, output_format, align=align)
 
 
-def format_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--format`."""
-    return click.option(
-        "--format", "output_format", type=click.Choice(FORMATS), default="table", help="Format of the output."
-    )(command)
+def together(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what adds several options to a command, in the order in which `--help` shows them."""
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
 
-def transpose_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--transpose`."""
-    return click.option(
-        "--transpose", is_flag=True, help="Runs as rows, measures as columns, as most papers print them."
-    )(command)
+format_option = click.option(
+    "--format", "output_format", type=click.Choice(FORMATS), default="table", help="Format of the output."
+)
+transpose_option = click.option(
+    "--transpose", is_flag=True, help="Runs as rows, measures as columns, as most papers print them."
+)
+# For a command that prints counts; it is handed `as_json`.
+json_option = click.option(
+    "--format",
+    "as_json",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    callback=lambda ctx, option, value: value == "json",
+    help="json: print the counts as JSON on stdout.",
+)
 
 
 def refuse_untransposed(output_format: str) -> None:
     """Raise a usage error where --transpose would change nothing: only drawn tables have sides."""
     if output_format not in DRAWN:
         raise click.UsageError(f"--transpose turns drawn tables; {output_format} has one row for each value")
-
-
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--format text|json` to a command that prints counts; it is handed `as_json`."""
-    return click.option(
-        "--format",
-        "as_json",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        callback=lambda ctx, option, value: value == "json",
-        help="json: print the counts as JSON on stdout.",
-    )(command)

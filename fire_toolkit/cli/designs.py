@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import pandas as pd
@@ -135,15 +134,13 @@ def open_by_design(design: pd.DataFrame | None, judgments: Judgments, grades: Gr
     return open_pairs(decide_classes(design, votes_in_order(judgments, grades=grades)))
 
 
-def policy_option(command: Any) -> Any:
-    """Add `--policy`."""
-    return click.option(
-        "--policy",
-        type=click.Choice(POLICIES),
-        help="Which positives get a second vote (and a third where the two differ), fixed by design so that "
-        "scores can be corrected for errors: all, or those that can still make a run's C@1, C@5 or C@10. "
-        "[default: the campaign's]",
-    )(command)
+policy_option = click.option(
+    "--policy",
+    type=click.Choice(POLICIES),
+    help="Which positives get a second vote (and a third where the two differ), fixed by design so that "
+    "scores can be corrected for errors: all, or those that can still make a run's C@1, C@5 or C@10. "
+    "[default: the campaign's]",
+)
 
 
 def _extended(

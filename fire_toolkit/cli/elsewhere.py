@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from fire_toolkit.campaign.carrier import Fetched, fetched
 from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
 from fire_toolkit.campaign.records import LEDGER_FOLDER
-from fire_toolkit.cli.common import current_workspace, relative_path
+from fire_toolkit.cli.common import current_workspace, relative_path, together
 from fire_toolkit.cli.fetching import derive_judgments, guideline_of, read_files
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.server_options import private_folder
@@ -55,14 +54,7 @@ class Elsewhere:
         return any((*given, self.skip_unknown, self.dry_run))
 
 
-def elsewhere_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options on judgments made elsewhere."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-_OPTIONS = (
+elsewhere_options = together(
     click.option(
         "--pair",
         metavar="query=FIELD,doc=FIELD",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fire_toolkit import __version__
-from fire_toolkit.cli.common import WORDS, say
+from fire_toolkit.cli.common import WORDS, say, together
 from fire_toolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,29 +23,20 @@ GATHERED = f"{__name__}.gathered"
 _OF_SHARDS = ("--shard", "--shards")
 
 
-def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--engine`, `--workers` and `--scheduler`."""
-    for decorate in (
-        click.option("--scheduler", metavar="ADDRESS", help="For --engine dask: tls://HOST:PORT, or tcp:// "
-                     "on this machine."),
-        click.option("--workers", type=click.IntRange(min=1), metavar="N", help="For --engine local: "
-                     "how many processes. [default: one for each core]"),
-        click.option("--engine", type=click.Choice(ENGINES), help="Read runs in parts, by processes of this "
-                     "machine or by a Dask cluster; see docs/scale.md. [default: one process]"),
-    ):  # fmt: skip
-        command = decorate(command)
-    return command
-
-
-def shard_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the same, and `--shard` with `--shards`."""
-    for decorate in (
-        click.option("--shards", metavar="DIR", help="The folder of the shards."),
-        click.option("--shard", metavar="I/N", help="Do part I of N alone and write it to --shards, "
-                     "unless it is there; `gather` then writes what the whole command writes."),
-    ):  # fmt: skip
-        command = decorate(command)
-    return engine_options(command)
+engine_options = together(
+    click.option("--engine", type=click.Choice(ENGINES), help="Read runs in parts, by processes of this "
+                 "machine or by a Dask cluster; see docs/scale.md. [default: one process]"),
+    click.option("--workers", type=click.IntRange(min=1), metavar="N", help="For --engine local: "
+                 "how many processes. [default: one for each core]"),
+    click.option("--scheduler", metavar="ADDRESS", help="For --engine dask: tls://HOST:PORT, or tcp:// "
+                 "on this machine."),
+)  # fmt: skip
+shard_options = together(
+    engine_options,
+    click.option("--shard", metavar="I/N", help="Do part I of N alone and write it to --shards, "
+                 "unless it is there; `gather` then writes what the whole command writes."),
+    click.option("--shards", metavar="DIR", help="The folder of the shards."),
+)  # fmt: skip
 
 
 def engine_of(values: Mapping[str, Any], inputs: Callable[[], Mapping[str, str]]) -> Engine | None:

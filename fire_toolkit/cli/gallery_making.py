@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from importlib.resources import files
@@ -79,13 +78,10 @@ class _Gallery:
             tell(name)
             outputs[name] = sha256_of(content) if isinstance(content, Path) else sha256(content).hexdigest()
             yield name, content
-        inputs = {name if not Path(name).is_absolute() else Path(name).name: sha
-                  for name, sha in self.given.hashes.items()}  # fmt: skip
         parameters = {"depth": self.wanted.depth, "public": self.wanted.is_public, "policy": self.policy}
-        manifest = Manifest(
-            STAGE, __version__, parameters, inputs, outputs, {"captions": len(self.shown.queries)}
-        )
-        yield MANIFEST, (json.dumps(asdict(manifest), indent=1, ensure_ascii=False) + "\n").encode()
+        counts = {"captions": len(self.shown.queries)}
+        manifest = Manifest(STAGE, __version__, parameters, self.given.published, outputs, counts)
+        yield MANIFEST, manifest.as_bytes()
 
     def _files(self) -> Iterator[tuple[str, bytes | Path]]:
         judgments = self._judgments

@@ -173,6 +173,12 @@ class Inputs:
             of_files = {name: sha256 for name, sha256 in self.hashes.items() if name != STDIN}
             keep_hashes(workspace.root, of_files, began_ns=self._began_ns)
 
+    @property
+    def published(self) -> dict[str, str]:
+        """The hashes of what was read, for others: files outside the workspace without their places."""
+        paths = {name: Path(name) for name in self.hashes}
+        return {path.name if path.is_absolute() else name: self.hashes[name] for name, path in paths.items()}
+
     def write_table(
         self, out: str | Path, table: pd.DataFrame, stage: str, parameters: Mapping[str, Any]
     ) -> None:

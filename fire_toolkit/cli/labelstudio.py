@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,13 +22,12 @@ if TYPE_CHECKING:
 POSTGRES_VARIABLE = "FIRE_LABEL_STUDIO_POSTGRES"
 
 
-def _folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--folder",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Keep the server in DIR/.labelstudio. [default: the workspace]",
-        metavar="DIR",
-    )(command)
+_folder_option = click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the server in DIR/.labelstudio. [default: the workspace]",
+    metavar="DIR",
+)
 
 
 def _server_folder(given: Path | None) -> Path:

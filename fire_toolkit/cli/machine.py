@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
@@ -11,15 +10,13 @@ from fire_toolkit.cli.common import FireGroup, json_option, n_of, say, say_next,
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.machine_check import check
 from fire_toolkit.cli.machine_doubts import doubts
-from fire_toolkit.cli.machine_run import NO_BACKBONE, run
+from fire_toolkit.cli.machine_run import NO_BACKBONE, file_name, run
 from fire_toolkit.cli.options import reads
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.machine_scores import read_machine_scores
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.tables.columns import pair_rows
 from fire_toolkit.tables.machine import OK
-
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @click.group(cls=FireGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -57,7 +54,7 @@ def import_(
     SCORES.csv has a column for the query, one for the doc, and a score, a label or both, by their usual
     names. A row with neither is a failure, never a 0.
     """
-    name = judge_id or _ODD.sub("-", Path(scores).name.removesuffix(".gz").rpartition(".")[0]).strip("-")
+    name = judge_id or file_name(Path(scores).name.removesuffix(".gz").rpartition(".")[0])
     path = given.use(scores)
     table = read_machine_scores(path, name, model=model, revision=revision, backbone=backbone)
     out = given.out(f"machine/{name}/machine.csv")

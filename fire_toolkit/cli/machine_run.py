@@ -15,7 +15,7 @@ from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.cli.asking import queries_alone
 from fire_toolkit.cli.common import Range, json_option, n_of, say, say_next, setting_or_default
 from fire_toolkit.cli.given import Given
-from fire_toolkit.cli.media import media_root
+from fire_toolkit.cli.media import media_root, root_option
 from fire_toolkit.cli.meter import Meter
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.printing import print_table, shown_as
@@ -23,13 +23,7 @@ from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.tables.table_files import read_pool
 from fire_toolkit.machines.cache import Cache
 from fire_toolkit.machines.chat import KEY_VARIABLE, Chat, Endpoint, checked_endpoint
-from fire_toolkit.machines.injections import (
-    CAPTION,
-    attempts,
-    drawn_on,
-    drawn_pairs,
-    flip_rates,
-)
+from fire_toolkit.machines.injections import CAPTION, attempts, drawn_on, drawn_pairs, flip_rates
 from fire_toolkit.machines.judge import Judge, Request
 from fire_toolkit.machines.pictures import Album, Pictures
 from fire_toolkit.machines.prompt_files import read_prompt
@@ -39,7 +33,6 @@ from fire_toolkit.machines.table import machine_table, media_of, requests_of
 from fire_toolkit.tables import MachineJudgments
 from fire_toolkit.tables.machine import OK
 
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
 NO_BACKBONE = (
     "note: its backbone is not named (--backbone, or [machines.NAME] in fire.toml): it counts as one that "
     "the runs share"
@@ -56,6 +49,11 @@ _RATES = {
     "to_no": ("to no", ".3f"),
     "n_unread": ("unread", ",d"),
 }
+
+
+def file_name(name: str) -> str:
+    """Return what a judge called so is named in files: letters, digits, dots and dashes."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-")
 
 
 def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Price | None:
@@ -84,12 +82,7 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
 @click.option(
     "--prompt", metavar="FILE", help="How the question is put. [default: machine.toml of the guideline]"
 )
-@click.option(
-    "--root",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where relative paths of items start. [default: the workspace, else this folder]",
-)
+@root_option
 @click.option(
     "--frames", type=click.IntRange(1, 64), default=8, show_default=True, help="Frames shown of a clip."
 )
@@ -108,11 +101,7 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
     help="Answers to each pair; more than one needs a temperature.",
 )
 @click.option(
-    "--temperature",
-    type=Range(0, 2),
-    default=0.0,
-    show_default=True,
-    help="0: the likeliest answer.",
+    "--temperature", type=Range(0, 2), default=0.0, show_default=True, help="0: the likeliest answer."
 )
 @click.option(
     "--longest-answer",
@@ -126,11 +115,7 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
     "--at-once", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests in flight."
 )
 @click.option(
-    "--timeout",
-    type=Range(min=0.1),
-    default=120.0,
-    show_default=True,
-    help="Seconds for an answer.",
+    "--timeout", type=Range(min=0.1), default=120.0, show_default=True, help="Seconds for an answer."
 )
 @click.option(
     "--send-media-to",
@@ -213,7 +198,7 @@ def _prepare(given: Given, options: dict[str, Any]) -> _Work:
         options["frames"],
         options["frame_px"],
     )
-    judge_id = options["judge_id"] or _ODD.sub("-", options["model"]).strip("-")
+    judge_id = options["judge_id"] or file_name(options["model"])
     pool = queries_alone(given) if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
     tasks = make_tasks(pool, given.queries, items=given.items_if_any, guideline=rules, overlap=0)
     root = media_root(options["root"])

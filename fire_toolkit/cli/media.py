@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import pandas as pd
@@ -27,6 +25,7 @@ from fire_toolkit.cli.common import (
     say_next,
     setting_or_default,
     summarise,
+    together,
     workspace_path,
 )
 from fire_toolkit.cli.inputs import Inputs
@@ -35,11 +34,7 @@ from fire_toolkit.cli.server_options import stored_connection
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_items, read_queries
-from fire_toolkit.labelstudio.connection import (
-    URL_VARIABLE,
-    Connection,
-    checked_url,
-)
+from fire_toolkit.labelstudio.connection import URL_VARIABLE, Connection, checked_url
 from fire_toolkit.media.check import check_media
 from fire_toolkit.media.encode import TARGETS, check_target
 from fire_toolkit.media.places import place_of
@@ -47,30 +42,19 @@ from fire_toolkit.media.playable import NO
 from fire_toolkit.media.transcode import FAILED, transcode_media
 from fire_toolkit.tables import Items, check_items
 
-
-def media_arguments(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument ITEMS and `--root`."""
-    for decorate in (
-        click.option(
-            "--root",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Where relative paths of items start. [default: the workspace, else this folder]",
-        ),
-        click.argument("items", required=False),
-    ):
-        command = decorate(command)
-    return command
-
-
-def origin_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--origin`."""
-    return click.option(
-        "--origin",
-        metavar="URL",
-        help="Where Label Studio's pages come from. [default: FIRE_LABEL_STUDIO_URL, else the workspace's "
-        "server]",
-    )(command)
+root_option = click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where relative paths of items start. [default: the workspace, else this folder]",
+)
+media_arguments = together(click.argument("items", required=False), root_option)
+origin_option = click.option(
+    "--origin",
+    metavar="URL",
+    help="Where Label Studio's pages come from. [default: FIRE_LABEL_STUDIO_URL, else the workspace's "
+    "server]",
+)
 
 
 def media_root(given: Path | None) -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from fire_toolkit.campaign.queues import MOST_CAPTIONS
+from fire_toolkit.cli.common import together
 from fire_toolkit.cli.given import Given
 from fire_toolkit.matching.own_items import RULES
 
@@ -68,33 +69,21 @@ def _option(name: str, text: str | None) -> Callable[[Command], Command]:
     return click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=text or _FILES[name])
 
 
-def captions_option(command: Command) -> Command:
-    """Add --captions: how many captions of one item are judged on a page."""
-    text = "Captions of one item on a page: the doubled pairs, queues and controls are drawn by page (1: by "
-    text += "pair). [default: 1, or what `tasks` was told]"
-    option = click.option("--captions", type=click.IntRange(1, MOST_CAPTIONS), help=text)
-    return option(command)
-
-
-def run_arguments(command: Command) -> Command:
-    """Add the argument RUN… and the ids of dense matrices."""
-    for decorate in (
-        _option("doc_ids", None),
-        _option("query_ids", None),
-        click.argument("runs", nargs=-1, metavar="RUN..."),
-    ):
-        command = decorate(command)
-    return command
-
-
-def own_item_option(command: Command) -> Command:
-    """Add `--own-item`."""
-    return click.option(
-        "--own-item",
-        type=click.Choice(RULES),
-        help="Leave each query's own item (column reference of the queries) out of its ranking, or keep it. "
-        "[default: the collection's protocol]",
-    )(command)
+captions_option = click.option(
+    "--captions",
+    type=click.IntRange(1, MOST_CAPTIONS),
+    help="Captions of one item on a page: the doubled pairs, queues and controls are drawn by page (1: by "
+    "pair). [default: 1, or what `tasks` was told]",
+)
+run_arguments = together(
+    click.argument("runs", nargs=-1, metavar="RUN..."), _option("query_ids", None), _option("doc_ids", None)
+)
+own_item_option = click.option(
+    "--own-item",
+    type=click.Choice(RULES),
+    help="Leave each query's own item (column reference of the queries) out of its ranking, or keep it. "
+    "[default: the collection's protocol]",
+)
 
 
 def _only_one(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> str | None:
@@ -112,24 +101,20 @@ def _pool_sources_option(text: str) -> Callable[[Command], Command]:
     return click.option("--pool-sources", multiple=True, callback=_only_one, metavar="FILE", help=text)
 
 
-def measure_option(command: Command) -> Command:
-    """Add `--measure`."""
-    return click.option(
-        "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
-        help="A measure, such as C@10 (may be repeated).",
-    )(command)  # fmt: skip
-
-
-def accept_unpooled_option(command: Command) -> Command:
-    """Add `--accept-unpooled`."""
-    text = "Take runs that settled qrels were not made for (`pool --strategy 'settle(C@10)'`), with a note."
-    return click.option("--accept-unpooled", is_flag=True, help=text)(command)
-
-
-def accept_approximate_option(command: Command) -> Command:
-    """Add `--accept-approximate`."""
-    text = "Take runs that an approximate index searched (`add-run --index`), and say its recall."
-    return click.option("--accept-approximate", is_flag=True, help=text)(command)
+measure_option = click.option(
+    "-m", "--measure", "measures", multiple=True, metavar="MEASURE",
+    help="A measure, such as C@10 (may be repeated).",
+)  # fmt: skip
+accept_unpooled_option = click.option(
+    "--accept-unpooled",
+    is_flag=True,
+    help="Take runs that settled qrels were not made for (`pool --strategy 'settle(C@10)'`), with a note.",
+)
+accept_approximate_option = click.option(
+    "--accept-approximate",
+    is_flag=True,
+    help="Take runs that an approximate index searched (`add-run --index`), and say its recall.",
+)
 
 
 def choice_option(
@@ -151,35 +136,38 @@ def annotator_option(metavar: str, text: str) -> Callable[[Command], Command]:
     return click.option(*names, multiple=True, callback=split, metavar=metavar, help=text)
 
 
-def exclude_options(command: Command) -> Command:
-    """Add `--exclude` and `--reason`."""
-    why = "Why; kept in the manifest. One for all --exclude, or one for each."
-    who = "Leave out the judgments of an annotator (may be repeated); needs --reason."
-    command = click.option("--reason", "reasons", multiple=True, metavar="TEXT", help=why)(command)
-    return click.option("--exclude", multiple=True, metavar="NAME", help=who)(command)
-
-
-def resampling_options(command: Command) -> Command:
-    """Add what bootstraps and tests need."""
-    for decorate in (
-        click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers."),
-        click.option("--resamples", default=10_000, show_default=True, help="Number of resamples."),
-        click.option(
-            "--queries",
-            metavar="FILE",
-            help="The queries, with own items and the columns that other options name.",
-        ),
-        click.option(
-            "--cluster",
-            "clusters",
-            metavar="COLUMN",
-            help="Resample whole clusters, named by this column of the queries.",
-        ),
-    ):
-        command = decorate(command)
-    return command
-
-
-def out_option(command: Command) -> Command:
-    """Add `--out` to a command that prints a long table."""
-    return click.option("--out", metavar="FILE", help="Also write the long table as CSV.")(command)
+exclude_options = together(
+    click.option(
+        "--exclude",
+        multiple=True,
+        metavar="NAME",
+        help="Leave out the judgments of an annotator (may be repeated); needs --reason.",
+    ),
+    click.option(
+        "--reason",
+        "reasons",
+        multiple=True,
+        metavar="TEXT",
+        help="Why; kept in the manifest. One for all --exclude, or one for each.",
+    ),
+)
+draw_options = together(
+    click.option("--resamples", default=10_000, show_default=True, help="Number of resamples."),
+    click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers."),
+)
+resampling_options = together(
+    click.option(
+        "--cluster",
+        "clusters",
+        metavar="COLUMN",
+        help="Resample whole clusters, named by this column of the queries.",
+    ),
+    click.option(
+        "--queries",
+        metavar="FILE",
+        help="The queries, with own items and the columns that other options name.",
+    ),
+    draw_options,
+)
+# For a command that prints a long table.
+out_option = click.option("--out", metavar="FILE", help="Also write the long table as CSV.")

@@ -13,14 +13,14 @@ import click
 
 from fire_toolkit.agreement.live import LEAST_AGREEMENT
 from fire_toolkit.campaign.progress import QueueProgress, total_progress
-from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import Range, drawn, json_option, n_of, named_files, say
 from fire_toolkit.cli.fetching import fetch_all
+from fire_toolkit.cli.hands import begun_campaign
 from fire_toolkit.cli.locking import workspace_lock
 from fire_toolkit.cli.meter import workspace_root
-from fire_toolkit.cli.quality import Look, write_page
+from fire_toolkit.cli.quality import Look, plain, write_page
 from fire_toolkit.cli.server_options import connection_options
-from fire_toolkit.errors import ServerError, UsageError
+from fire_toolkit.errors import ServerError
 from fire_toolkit.workspace.locks import Busy
 
 
@@ -73,7 +73,7 @@ def progress(
                 say(f"note: {error}")
         if watch and not as_json:
             click.clear()
-        look = Look(_begun(), least_agreement)
+        look = Look(begun_campaign(), least_agreement)
         _show(look, as_json=as_json)
         if page:
             write_page(look, page, reload_s=math.ceil(every) if watch else 0)
@@ -82,19 +82,11 @@ def progress(
         time.sleep(every)
 
 
-def _begun() -> Begun:
-    campaign = begun_here()
-    if campaign is None:
-        raise UsageError(
-            "nothing was pushed from this workspace; push first, or hand out files (tasks --annotators A,B)"
-        )
-    return campaign
-
-
 def _show(look: Look, *, as_json: bool) -> None:
     both = [*look.queues, total_progress(look.queues)]
     if as_json:
-        click.echo(json.dumps([_plain(queue) | look.record(queue) for queue in both]))
+        records = [asdict(queue) | {"control_accuracy": queue.control_accuracy} for queue in both]
+        click.echo(json.dumps([plain(own) | look.record(q) for own, q in zip(records, both, strict=True)]))
         return
     click.echo(drawn([_cells(queue) for queue in both], _HEADER, "table"), nl=False)
     quality = look.quality
@@ -170,11 +162,3 @@ def _cells(queue: QueueProgress) -> list[str]:
 
 def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:,.1f}"
-
-
-def _plain(queue: QueueProgress) -> dict[str, object]:
-    values = {**asdict(queue), "control_accuracy": queue.control_accuracy}
-    return {
-        key: None if isinstance(value, float) and math.isnan(value) else value
-        for key, value in values.items()
-    }

@@ -111,24 +111,15 @@ def _by_query(qrels: Qrels) -> str:
     return json.dumps(found, ensure_ascii=False) + "\n"
 
 
-def compare_with(previous: Path, corrected: Qrels, leaderboard: pd.DataFrame) -> ReleaseChanges:
+def compare_with(previous: Path, corrected: Qrels, scores: pd.DataFrame | None) -> ReleaseChanges:
     """Return what changed since the release `previous`."""
-    return compare_releases(
-        qrels_of_release(previous),
-        corrected,
-        old_scores=scores_of_release(previous),
-        new_scores=leaderboard,
-    )
+    before = qrels_of_release(previous)
+    return compare_releases(before, corrected, old_scores=scores_of_release(previous), new_scores=scores)
 
 
 def changes_between(old: Path, new: Path) -> ReleaseChanges:
     """Return what changed from one release to another."""
-    return compare_releases(
-        qrels_of_release(old),
-        qrels_of_release(new),
-        old_scores=scores_of_release(old),
-        new_scores=scores_of_release(new),
-    )
+    return compare_with(old, qrels_of_release(new), scores_of_release(new))
 
 
 def _changelog(facts: ReleaseFacts, previous: Path | None, changes: ReleaseChanges | None) -> str:

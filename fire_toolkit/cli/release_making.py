@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +19,7 @@ from fire_toolkit.cli.release_files import Material, hashes_of, release_contents
 from fire_toolkit.cli.release_people import refuse_people, release_key
 from fire_toolkit.errors import FireError, StaleError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.releases import STAGE, release_version
+from fire_toolkit.formats.releases import STAGE, release_version, scores_in
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.table_files import (
     read_labels,
@@ -127,7 +126,7 @@ def _gather(workspace: Workspace, given: Given, wanted: Wanted) -> Material:
         "pool_sources": read_pool_sources(given.use(sources)),
         **({"query_design": read_query_design(given.use(design))} if design.is_file() else {}),
         "runs": _runs(workspace, given),
-        "leaderboard": _leaderboard(given.use(root / "scores/scores.csv")),
+        "leaderboard": scores_in(given.use(root / "scores/scores.csv")),
     }
     has_media = "media_url" in corpus
     return Material(tables, given.original_as_read, corrected, names, "text" in queries, has_media)
@@ -182,11 +181,6 @@ def _runs(workspace: Workspace, given: Given) -> pd.DataFrame:
         given.use(path)
     hashes = [given.hashes[path.resolve().relative_to(workspace.root.resolve()).as_posix()] for path in paths]
     return pd.DataFrame({"file": [path.name for path in paths], "sha256": hashes}, dtype="str")
-
-
-def _leaderboard(path: Path) -> pd.DataFrame:
-    table = read_delimited(path, required=["run_id", "qrels", "query_id", "measure", "value"])
-    return table.assign(value=pd.to_numeric(table["value"], errors="coerce"))
 
 
 def _version_before(workspace: Workspace, version: str) -> Path | None:
@@ -260,12 +254,7 @@ def _by_pseudonyms(methods: MethodFacts, names: Mapping[str, str]) -> MethodFact
 
 def _write(wanted: Wanted, contents: dict[str, bytes], given: Given, facts: ReleaseFacts) -> None:
     """Write the folder with its manifest; files outside the workspace are named without their place."""
-    inputs = {
-        name if not Path(name).is_absolute() else Path(name).name: sha for name, sha in given.hashes.items()
-    }
     parameters = {"version": wanted.version, "date": wanted.date, "name": facts.name}
-    manifest = Manifest(
-        STAGE, __version__, parameters, inputs, hashes_of(contents), {**facts.counts, **facts.by_machine}
-    )
-    text = json.dumps(asdict(manifest), indent=1, ensure_ascii=False) + "\n"
-    write_folder(wanted.out, {**contents, MANIFEST: text.encode()})
+    counts = {**facts.counts, **facts.by_machine}
+    manifest = Manifest(STAGE, __version__, parameters, given.published, hashes_of(contents), counts)
+    write_folder(wanted.out, {**contents, MANIFEST: manifest.as_bytes()})

@@ -18,7 +18,13 @@ from fire_toolkit.cli.judged_files import judgments_from
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.files import read_text, sha256_of
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.releases import is_release, release_version, scores_of_release, unpacked
+from fire_toolkit.formats.releases import (
+    is_release,
+    release_version,
+    scores_in,
+    scores_of_release,
+    unpacked,
+)
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_queries
@@ -190,8 +196,7 @@ def _kept_scores(root: Path, qrels_sha256: str) -> pd.DataFrame | None:
     made = writer_of(path) if path.is_file() else None
     if made is None or made.inputs.get(_QRELS) != qrels_sha256:
         return None
-    table = read_delimited(path, required=["run_id", "qrels", "query_id", "measure", "value"])
-    return _of_corrected(table.assign(value=pd.to_numeric(table["value"], errors="coerce")))
+    return _of_corrected(scores_in(path))
 
 
 def _of_corrected(scores: pd.DataFrame | None) -> pd.DataFrame | None:

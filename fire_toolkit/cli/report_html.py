@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from fire_toolkit.cli.common import n_of, relative_path, say
+from fire_toolkit.cli.options import draw_options
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.report_workspace import ReportedWorkspace, workspace_to_report
 from fire_toolkit.report.page import render_page
@@ -20,8 +21,7 @@ from fire_toolkit.report.page import render_page
     metavar="OLD",
     help="Also what changed since another workspace, or a release (a folder or a zip).",
 )
-@click.option("--resamples", default=10_000, show_default=True, help="Number of resamples.")
-@click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers.")
+@draw_options
 def html(out: str | None, against: Path | None, resamples: int, seed: int) -> None:
     """Write the workspace's report: one HTML file with plots, tables, methods and manifests.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fire_toolkit.cli.common import relative_path, say
-from fire_toolkit.cli.options import measure_option
+from fire_toolkit.cli.options import draw_options, measure_option
 from fire_toolkit.cli.progress_line import Progress
 from fire_toolkit.cli.report_workspace import ReportedWorkspace, workspace_to_report
 from fire_toolkit.errors import UsageError
@@ -34,8 +34,7 @@ _OF_MEASURES = ("scores", "differences", "order", "length")
 @click.option("--out", metavar="FILE", help="Ends in .svg, .pdf, .png or .json. [default: NAME.svg]")
 @measure_option
 @click.option("--width", type=click.IntRange(min=1), default=500, show_default=True, help="In pixels.")
-@click.option("--resamples", default=10_000, show_default=True, help="Number of resamples.")
-@click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers.")
+@draw_options
 def plot(
     name: str, out: str | None, measures: tuple[str, ...], width: int, resamples: int, seed: int
 ) -> None:

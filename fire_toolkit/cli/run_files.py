@@ -30,11 +30,7 @@ _AnyRun = TypeVar("_AnyRun", "Run", "Run | NativeRunFile | MatrixRun")
 
 
 def read_runs(
-    inputs: Inputs,
-    *,
-    depth: int | None = None,
-    own: OwnItemRule | None = None,
-    engine: Engine | None = None,
+    inputs: Inputs, *, depth: int | None = None, own: OwnItemRule | None = None, engine: Engine | None = None
 ) -> list[Run]:
     """Return the runs given (each `PATH` or `NAME=PATH`), else the workspace's, in order.
 

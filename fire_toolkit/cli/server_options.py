@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from fire_toolkit.cli.common import current_workspace
+from fire_toolkit.cli.common import current_workspace, together
 from fire_toolkit.labelstudio.connection import (
     CONNECTION_FILE,
     MOST_TASKS,
@@ -26,22 +25,26 @@ if TYPE_CHECKING:
 ON_A_SERVER = "or on a server: fire-toolkit labelstudio start, then fire-toolkit push"
 
 
-def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--url` and `--token-file`."""
-    for decorate in (
-        click.option(
-            "--token-file",
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="A file with the token, readable by you only. [default: FIRE_LABEL_STUDIO_TOKEN, "
-            "else the workspace's server]",
-        ),
-        click.option(
-            "--url", help="The server. [default: FIRE_LABEL_STUDIO_URL, else the workspace's server]"
-        ),
-    ):
-        command = decorate(command)
-    return command
+connection_options = together(
+    click.option("--url", help="The server. [default: FIRE_LABEL_STUDIO_URL, else the workspace's server]"),
+    click.option(
+        "--token-file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A file with the token, readable by you only. [default: FIRE_LABEL_STUDIO_TOKEN, "
+        "else the workspace's server]",
+    ),
+)
+# How many tasks a project has before a queue goes on in another.
+most_tasks_option = click.option(
+    "--tasks-per-project",
+    "most_tasks",
+    type=click.IntRange(min=1),
+    default=MOST_TASKS,
+    show_default=True,
+    metavar="N",
+    help="What an annotator has beyond this goes to a second project, and so on.",
+)
 
 
 def connection_from(url: str | None, token_file: Path | None) -> Connection:
@@ -72,16 +75,3 @@ def private_folder() -> Path:
             "no fire.toml in this folder or above it; make a workspace with `fire-toolkit init`"
         )
     return workspace.root / SERVER_FOLDER
-
-
-def most_tasks_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --tasks-per-project: how many tasks a project has before a queue goes on in another."""
-    return click.option(
-        "--tasks-per-project",
-        "most_tasks",
-        type=click.IntRange(min=1),
-        default=MOST_TASKS,
-        show_default=True,
-        metavar="N",
-        help="What an annotator has beyond this goes to a second project, and so on.",
-    )(command)

@@ -266,7 +266,7 @@ def _result(answer: _Answer, to_name: str, rng: np.random.Generator) -> list[dic
     if answer.label is None:
         return []
     parts: list[tuple[str, str, dict[str, list[str]]]] = [
-        ("relevance", "choices", {"choices": [answer.label]}),
+        ("relevance", "choices", {"choices": [answer.label]})
     ]
     if answer.flagged:
         parts.append(("flags", "choices", {"choices": [SENSITIVE]}))

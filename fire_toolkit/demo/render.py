@@ -30,9 +30,9 @@ def render_clip(clip: Clip, *, every: int = 1) -> Frames:
     return np.stack([_frame(clip, background, number) for number in numbers])
 
 
-def render_clips(clips: Iterable[Clip], *, every: int = 1) -> list[Frames]:
+def render_clips(clips: Iterable[Clip]) -> list[Frames]:
     """Return the frames of each clip, in the order given; see `render_clip`."""
-    return [render_clip(clip, every=every) for clip in clips]
+    return list(map(render_clip, clips))
 
 
 def _frame(clip: Clip, background: Floats32, number: int) -> Frames:

@@ -38,11 +38,7 @@ class World:
 
 
 def make_world(
-    *,
-    seed: int = 0,
-    n_clips: int = 60,
-    n_captions: int = 100,
-    media_suffix: str = ".webm",
+    *, seed: int = 0, n_clips: int = 60, n_captions: int = 100, media_suffix: str = ".webm"
 ) -> World:
     """Return a world of `n_clips` clips and `n_captions` captions of them.
 

@@ -84,8 +84,11 @@ def judged_file(path: Path) -> Path:
 def scores_of_release(folder: Path) -> pd.DataFrame | None:
     """Return the scores of a release; None where it has none."""
     path = folder / "leaderboard.csv"
-    if not path.is_file():
-        return None
+    return scores_in(path) if path.is_file() else None
+
+
+def scores_in(path: Path) -> pd.DataFrame:
+    """Return scores in their long form as `score` writes them; value: nan where there is none."""
     table = read_delimited(path, required=["run_id", "qrels", "query_id", "measure", "value"])
     return table.assign(value=pd.to_numeric(table["value"], errors="coerce"))
 

@@ -41,11 +41,7 @@ class Votes:
 
 
 def votes_on(
-    shown: Shown,
-    judgments: Judgments | None,
-    *,
-    grades: Grades,
-    numbers: Mapping[str, int],
+    shown: Shown, judgments: Judgments | None, *, grades: Grades, numbers: Mapping[str, int]
 ) -> Votes:
     """Return the votes on shown pairs.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, cast
 from urllib.parse import urlsplit
 
@@ -78,9 +78,8 @@ def ask_link(client: httpx.Client, url: str, origin: str) -> Link:
     """Return how `url` answers a page from `origin` that asks for its first byte; the media are not read."""
     import httpx
 
-    headers = {"Range": "bytes=0-0", "Accept-Encoding": "identity", **({"Origin": origin} if origin else {})}
     try:
-        with client.stream("GET", url, headers=headers) as answer:
+        with client.stream("GET", url, headers=_asking(origin, 1)) as answer:
             pass
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         return Link(fault=f"{_NO_ANSWER} ({type(error).__name__})")
@@ -103,9 +102,7 @@ def look_at_link(client: httpx.Client, url: str, origin: str) -> Link:
     """Return how `url` answers to a page from `origin` (scheme, host and port; empty: not asked)."""
     import httpx
 
-    headers = {"Range": f"bytes=0-{_BLOCK_BYTES - 1}", "Accept-Encoding": "identity"}
-    if origin:
-        headers["Origin"] = origin
+    headers = _asking(origin, _BLOCK_BYTES)
     try:
         with client.stream("GET", url, headers=headers) as answer:
             if not answer.is_success:
@@ -114,13 +111,13 @@ def look_at_link(client: httpx.Client, url: str, origin: str) -> Link:
     except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         return Link(fault=f"{_NO_ANSWER} ({type(error).__name__})")
     facts = _facts_behind(client, url, headers, answer, head)
-    return Link(
-        facts=facts,
-        fault=facts.fault,
-        cors=_cors_fault([*answer.history, answer], origin),
-        ranges="" if answer.status_code == 206 else _NO_PARTS,
-        mixed=_mixed_fault(str(answer.url), origin),
-    )
+    return replace(answered(answer, origin), facts=facts, fault=facts.fault)
+
+
+def _asking(origin: str, n_bytes: int) -> dict[str, str]:
+    """Return the headers with which a page from `origin` asks for the first bytes."""
+    own = {"Origin": origin} if origin else {}
+    return {"Range": f"bytes=0-{n_bytes - 1}", "Accept-Encoding": "identity", **own}
 
 
 def _first_bytes(answer: httpx.Response) -> bytes:

@@ -45,6 +45,10 @@ class Manifest:
     counts: dict[str, Any] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
 
+    def as_bytes(self) -> bytes:
+        """Return the manifest as its file has it."""
+        return (json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n").encode()
+
 
 def manifest_path(out: Path, *, is_folder: bool) -> Path:
     """Return where the manifest of an output lies: in the folder, or beside the file under its name."""
@@ -68,7 +72,7 @@ def write_stage(texts: Mapping[Path, str | bytes | Spool], manifest: Manifest, *
     contents = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
     outputs = {path.name: _sha256(content) for path, content in sorted(contents.items())}
     filled = replace(manifest, outputs=outputs)
-    contents[at] = (json.dumps(asdict(filled), indent=1, ensure_ascii=False) + "\n").encode()
+    contents[at] = filled.as_bytes()
     write_files(contents)
     for name in earlier.keys() - outputs.keys():
         at.with_name(name).unlink(missing_ok=True)

@@ -38,12 +38,7 @@ def rank_clips(texts: Sequence[str], clips: Sequence[Frames]) -> Similarities:
     return stack_scores([_score(text, histograms, coloured, brightness) for text in texts])
 
 
-def _score(
-    text: str,
-    histograms: Floats32,
-    coloured: Floats,
-    brightness: Floats,
-) -> Floats:
+def _score(text: str, histograms: Floats32, coloured: Floats, brightness: Floats) -> Floats:
     score = 0.05 * coloured
     share = np.sqrt(histograms / (histograms.sum(axis=1, keepdims=True) + 0.002))
     for hue in look_up(text, HUES):

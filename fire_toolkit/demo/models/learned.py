@@ -11,29 +11,29 @@ from fire_toolkit.arrays import Floats, Floats32
 from fire_toolkit.demo.models.vision import Frames, Similarities, blur, grey_of, hue_histogram, words_of
 
 EVERY = 4
+_PENALTY = 20.0  # weight of the squared coefficients, after features were brought to unit deviation
+_LEAST = 5  # a word seen less often is unknown
 _HUE_BINS, _EDGE_BINS = 18, 12
 
 
 def train(
-    texts: Sequence[str], features: Floats, *, penalty: float = 20.0, least: int = 5
+    texts: Sequence[str], features: Floats
 ) -> Callable[[Sequence[str], Sequence[Frames]], Similarities]:
     """Return a model that predicts a clip's words and compares them with a caption's.
 
     Args:
         texts: captions of the training clips.
         features: caption × feature, of the clip each caption is about; see `describe`.
-        penalty: weight of the squared coefficients, after features were brought to unit deviation.
-        least: a word seen less often is unknown.
 
     The score is the sum, over the words of a caption, of how much the word's predicted share exceeds
     its usual share, in standard deviations over the training clips.
     """
     counts = Counter(word for text in texts for word in set(words_of(text)))
-    vocabulary = sorted(word for word, count in counts.items() if count >= least)
+    vocabulary = sorted(word for word, count in counts.items() if count >= _LEAST)
     indicators = _indicators(texts, vocabulary)
     middle, spread = features.mean(axis=0), features.std(axis=0) + 1e-6
     inputs = (features - middle) / spread
-    gram = inputs.T @ inputs + penalty * np.eye(inputs.shape[1])
+    gram = inputs.T @ inputs + _PENALTY * np.eye(inputs.shape[1])
     weights = np.linalg.solve(gram, inputs.T @ (indicators - indicators.mean(axis=0)))
     scale = indicators.std(axis=0) + 1e-6
 

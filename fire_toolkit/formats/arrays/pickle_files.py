@@ -38,10 +38,4 @@ def read_pickle(path: Path) -> Arrays:
     return collector.arrays()
 
 
-READER = RunReader(
-    "pickle",
-    "a pickle of arrays",
-    "begins as pickles do",
-    is_pickle,
-    read_arrays=read_pickle,
-)
+READER = RunReader("pickle", "a pickle of arrays", "begins as pickles do", is_pickle, read_arrays=read_pickle)

@@ -251,10 +251,4 @@ def _is_row_major(tensor: Tensor) -> bool:
     return True
 
 
-READER = RunReader(
-    "torch",
-    "a file of torch.save",
-    "a zip with data.pkl",
-    is_torch,
-    read_arrays=read_torch,
-)
+READER = RunReader("torch", "a file of torch.save", "a zip with data.pkl", is_torch, read_arrays=read_torch)

@@ -12,7 +12,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.axis_ids import IdFile
 from fire_toolkit.formats.runs.dense import QUERIES_COLUMNS, QUERIES_ROWS, rank_matrix
 from fire_toolkit.formats.runs.kept import indexed
-from fire_toolkit.formats.runs.matrix import Matrix, held, rows_per_block
+from fire_toolkit.formats.runs.matrix import Matrix, all_rows, held
 from fire_toolkit.formats.runs.matrix_runs import refuse_missing, run_of_ranked
 from fire_toolkit.formats.runs.read import open_matrix
 from fire_toolkit.formats.runs.readers import find_reader
@@ -77,8 +77,7 @@ def cut_matrix(matrix: Matrix, axes: Axes, parts: Sequence[Axes]) -> Iterator[Ma
     Raises:
         FormatError: a part names a text or an item that the matrix does not have.
     """
-    values = np.concatenate(list(matrix.blocks(rows_per_block(matrix))))
-    values = values.T if matrix.is_flipped else values
+    values = all_rows(matrix)
     places = [pd.Index(list(ids)) for ids in axes]
     for part in parts:
         rows, columns = (own.get_indexer(pd.Index(list(ids))) for own, ids in zip(places, part, strict=True))

@@ -16,7 +16,7 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import Arrays, described
 from fire_toolkit.formats.runs.candidates import PADDING, Candidates
-from fire_toolkit.formats.runs.matrix import Array, FileMatrix, HeldMatrix, Matrix, rows_per_block
+from fire_toolkit.formats.runs.matrix import Array, FileMatrix, HeldMatrix, Matrix, all_rows, rows_per_block
 from fire_toolkit.formats.runs.names import QUERY, find_name
 from fire_toolkit.formats.runs.parquet_runs import guarded, open_parquet
 from fire_toolkit.formats.runs.readers import recognise
@@ -47,7 +47,7 @@ def read_candidates(path: Path, other: Path | None = None) -> Candidates:
     assert own is not None
     where = str(path) if other is None else f"{path} and {other}"
     places, values = _chosen(found, where)
-    ids, found_values = _whole(places), _all_rows(values)
+    ids, found_values = _whole(places), all_rows(values)
     ids[(ids == 0) & np.isnan(found_values)] = PADDING  # as usearch pads
     queries = own.query_ids if other is None else None
     return Candidates(where, ids, found_values, queries, own.doc_ids)
@@ -117,7 +117,7 @@ def _whole(matrix: Matrix) -> Ints:
         rows = np.concatenate(list(wide.blocks(rows_per_block(wide)))).astype(halves)
         whole = rows.view(kind)
         return _with_padding(whole.T if matrix.is_flipped else whole)
-    rows = _all_rows(matrix)
+    rows = all_rows(matrix)
     if not np.array_equal(rows, np.trunc(rows)):
         raise FormatError(
             f"{matrix.where}: holds fractions, expected places of docs, which are whole numbers"
@@ -137,11 +137,6 @@ def _with_padding(ids: Array) -> Ints:
     """Return places in int64; the largest number of their type stands for none, as in cuVS."""
     limit = np.iinfo(ids.dtype).max if ids.dtype.itemsize >= 4 else None
     return np.where(ids == limit, PADDING, ids.astype(np.int64)) if limit else ids.astype(np.int64)
-
-
-def _all_rows(matrix: Matrix) -> Array:
-    rows = np.concatenate(list(matrix.blocks(rows_per_block(matrix))))
-    return np.asarray(rows.T if matrix.is_flipped else rows)
 
 
 def _from_parquet(path: Path) -> Candidates:

@@ -165,9 +165,5 @@ def _no_places(found: Sequence[str], given: Sequence[str]) -> str | None:
 
 
 READER = RunReader(
-    "places",
-    "lines of doc places",
-    "whole numbers between commas, no header",
-    is_index_list,
-    read_index_list,
+    "places", "lines of doc places", "whole numbers between commas, no header", is_index_list, read_index_list
 )

@@ -133,8 +133,13 @@ def by_rows(matrix: Matrix) -> Matrix:
     """Return a matrix of two axes whose rows can be read one by one; a column-major one is read whole."""
     if not matrix.is_flipped:
         return matrix
-    columns = np.concatenate(list(matrix.blocks(rows_per_block(matrix))))
-    return HeldMatrix(matrix.where, np.ascontiguousarray(columns.T))
+    return HeldMatrix(matrix.where, np.ascontiguousarray(all_rows(matrix)))
+
+
+def all_rows(matrix: Matrix) -> Array:
+    """Return a whole matrix in memory, its first axis first."""
+    rows = np.concatenate(list(matrix.blocks(rows_per_block(matrix))))
+    return np.asarray(rows.T if matrix.is_flipped else rows)
 
 
 @dataclass(frozen=True)

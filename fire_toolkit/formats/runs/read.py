@@ -80,11 +80,7 @@ def read_run(
 
 
 def open_run(
-    path: str | Path,
-    *,
-    run_id: str | None = None,
-    query_ids: _Given = None,
-    doc_ids: _Given = None,
+    path: str | Path, *, run_id: str | None = None, query_ids: _Given = None, doc_ids: _Given = None
 ) -> Run | NativeRunFile | MatrixRun:
     """Return the run in a file for `score_runs`: the same run as from `read_run`.
 
@@ -125,11 +121,7 @@ def renamed(run: Run | NativeRunFile | MatrixRun, run_id: str) -> Any:
 
 
 def open_matrix(
-    path: Path,
-    reader: RunReader,
-    *,
-    query_ids: _Given = None,
-    doc_ids: _Given = None,
+    path: Path, reader: RunReader, *, query_ids: _Given = None, doc_ids: _Given = None
 ) -> tuple[Matrix, list[str], list[str]]:
     """Return the matrix of queries × docs in a file, and the ids of both; arguments as for `read_run`.
 

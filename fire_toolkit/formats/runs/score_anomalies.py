@@ -79,9 +79,9 @@ def describe_anomalies(
 
     found: dict[str, str] = {}
     if anomalies.n_nan:
-        found["nan"] = f"{_are(anomalies.n_nan, 'score')} NaN ({at('nan')})"
+        found["nan"] = f"{_are(anomalies.n_nan)} NaN ({at('nan')})"
     if anomalies.n_minus_inf:
-        found["inf"] = f"{_are(anomalies.n_minus_inf, 'score')} -inf ({at('minus_inf')})"
+        found["inf"] = f"{_are(anomalies.n_minus_inf)} -inf ({at('minus_inf')})"
     if anomalies.flood:
         query = queries[anomalies.first["flood"][0]]
         found["flood"] = (
@@ -99,8 +99,8 @@ def describe_anomalies(
     return found
 
 
-def _are(count: int, one: str) -> str:
-    return f"{n_of(count, one)} {'is' if count == 1 else 'are'}"
+def _are(n_scores: int) -> str:
+    return f"{n_of(n_scores, 'score')} {'is' if n_scores == 1 else 'are'}"
 
 
 def refuse_anomalies(
@@ -119,7 +119,7 @@ def refuse_anomalies(
     if anomalies.n_plus_inf:
         query, doc = anomalies.first["plus_inf"]
         raise TableError(
-            f"{where}: {_are(anomalies.n_plus_inf, 'score')} +inf (query {queries[query]}, doc {docs[doc]}), "
+            f"{where}: {_are(anomalies.n_plus_inf)} +inf (query {queries[query]}, doc {docs[doc]}), "
             "which cannot be ordered; fix the scores"
         )
     found = describe_anomalies(anomalies, queries, docs)
