@@ -179,6 +179,24 @@ def latest_answers(ledger: Ledger) -> Ledger:
     A version that is seen again after its deletion (in an old export, say) does not come back; a server that
     shows it again is recorded as `restored`.
     """
+    is_alone = ~ledger["annotation"].duplicated(keep=False)
+    alone = ledger[is_alone]
+    state = alone["state"].where(alone["state"] == DELETED, ANSWERED)
+    rows = pd.concat([alone.assign(state=state), _last_of_several(Ledger(ledger[~is_alone]))])
+    return Ledger(_in_order(rows[list(LEDGER.names)]))
+
+
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    import pyarrow as pa
+    from pyarrow import compute
+
+    keys = pa.table({name: pa.array(rows[name].array, pa.large_string()) for name in LEDGER.order})
+    places = compute.sort_indices(keys, sort_keys=[(name, "ascending") for name in LEDGER.order])
+    return rows.take(places.to_numpy()).reset_index(drop=True)
+
+
+def _last_of_several(ledger: Ledger) -> pd.DataFrame:
+    """Return what counts of answers that have several rows."""
     known = ledger.assign(is_nameless=ledger["annotator_id"] == "", is_loose=ledger["queue"] == "")
     best = ["is_nameless", "is_loose", "source", "project", "row_id"]
     versions = known.sort_values(["annotation", "updated_at", *best], kind="stable")
@@ -188,12 +206,10 @@ def latest_answers(ledger: Ledger) -> Ledger:
     authors = named.set_index("annotation")["annotator_id"].reindex(last.index)
     n_versions = versions["annotation"].value_counts().reindex(last.index)
     state = pd.Series(ANSWERED, index=last.index).where(n_versions == 1, EDITED)
-    counted = last.assign(
+    return last.assign(
         annotator_id=last["annotator_id"].where(last["annotator_id"] != "", authors.fillna("")),
         state=state.where(~_is_gone(ledger, last), DELETED),
     )
-    ordered = counted.reset_index(drop=True).sort_values(list(LEDGER.order), kind="stable", ignore_index=True)
-    return Ledger(ordered[list(LEDGER.names)])
 
 
 def _is_gone(ledger: Ledger, last: pd.DataFrame) -> pd.Series[bool]:

@@ -75,9 +75,10 @@ def ledger_to_judgments(
 
 def _with_pages(judgments: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
     """Return judgments with the pages of several captions that they were given on, where there are any."""
-    ordered = answers.sort_values("updated_at", kind="stable")
-    columns = (ordered[name] for name in ("annotator_id", "pair_id", "answer"))
-    given = [(*ids, json.loads(text)) for *ids, text in zip(*columns, strict=True) if _PAGE in text]
+    paged = answers[answers["answer"].str.contains(_PAGE, regex=False)]
+    ordered = paged.sort_values("updated_at", kind="stable")
+    columns = (ordered[name].tolist() for name in ("annotator_id", "pair_id", "answer"))
+    given = [(*ids, json.loads(text)) for *ids, text in zip(*columns, strict=True)]
     given.sort(key=lambda each: not each[-1].get("was_cancelled"))  # what counts of a pair comes last
     rows = [
         (name, *split_pair_id(pair), content["page"], str(content["position"]), *_seconds(content))
@@ -130,7 +131,7 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
     }
     numbers = [entry.number for entry in rounds]
     asked = {pair for _, _, pair in assigned}
-    columns = (latest[name] for name in ("queue", "annotator_id", "pair_id", "answer"))
+    columns = (latest[name].tolist() for name in ("queue", "annotator_id", "pair_id", "answer"))
     found = [
         _classified(queue, name, pair, assigned, numbers)
         if queue or (pair in asked and _ELSEWHERE not in answer)
@@ -143,7 +144,9 @@ def classify_answers(latest: Ledger, rounds: Sequence[Round]) -> pd.DataFrame:
 def _given_of(entry: Round, pairs: pd.Series) -> Iterator[tuple[str, str, str]]:
     """Return annotator_id, pair_id and kind of what a round gave out of some pairs."""
     given = entry.given
-    given = given[given["pair_id"].isin(pairs)]
+    wanted = compute.unique(pa.array(pairs.array))
+    is_wanted = compute.is_in(pa.array(given["pair_id"].array), value_set=wanted)
+    given = given[is_wanted.to_numpy(zero_copy_only=False)]
     return zip(*(given[name].tolist() for name in ("annotator_id", "pair_id", "kind")), strict=True)
 
 

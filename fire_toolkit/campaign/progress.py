@@ -88,7 +88,7 @@ def measure_progress(
         }
         for annotator_id, rows in entry.assignments.groupby("annotator_id", sort=True):
             name = QueueName(entry.number, str(annotator_id))
-            kinds = dict(zip(rows["pair_id"], rows["kind"], strict=True))
+            kinds = dict(zip(rows["pair_id"].tolist(), rows["kind"].tolist(), strict=True))
             answered = by_queue.get(name, {})
             progress.append(_queue_progress(name, kinds, answered, relevances, guideline.grades, everybody))
     return progress
@@ -112,7 +112,7 @@ def left_pairs(ledger: Ledger, rounds: Sequence[Round]) -> dict[int, set[tuple[s
         entry.number: {
             (name, pair)
             for name, pair in zip(
-                entry.assignments["annotator_id"], entry.assignments["pair_id"], strict=True
+                *(entry.assignments[name].tolist() for name in ("annotator_id", "pair_id")), strict=True
             )
             if (QueueName(entry.number, name), pair) not in found
         }

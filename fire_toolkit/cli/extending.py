@@ -18,11 +18,14 @@ from fire_toolkit.campaign.records import LEDGER_FOLDER, files_of_rounds, rounds
 from fire_toolkit.campaign.tasks import split_pair_ids
 from fire_toolkit.campaign.votes import DROPPED_ORDER
 from fire_toolkit.errors import FireError
-from fire_toolkit.files import read_bytes
+from fire_toolkit.files import read_bytes, sha256_of
+from fire_toolkit.formats.tables.delimited import read_delimited
+from fire_toolkit.formats.tables.table_files import typed_judgments
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.tables import JUDGMENTS
+from fire_toolkit.tables import JUDGMENTS, Judgments, check_judgments
 from fire_toolkit.workspace.hashes import read_sealed, write_sealed
 from fire_toolkit.workspace.manifests import Manifest, manifest_path, read_manifest
+from fire_toolkit.workspace.segments import segments_of
 
 RECORD = ".fire-judged"
 _ORDER = {"judgments.csv": JUDGMENTS.order, "dropped.csv": DROPPED_ORDER}
@@ -84,6 +87,21 @@ def _derived(files: Mapping[str, bytes], rules: Guideline) -> Derived | None:
         return None
     judgments = judgments.assign(round=judgments["round"].astype("int64"))
     return Derived(files, judgments, dropped, notes_of(judgments, dropped, rules))
+
+
+def judgments_now(root: Path, out: Path, rules: Guideline) -> Judgments | None:
+    """Return what `ledger_to_judgments` makes of the whole ledger, as the file `out` has it.
+
+    None where that cannot be told, as `extended`; or where it has pages of several captions.
+    """
+    manifest = _own_manifest(root, out, rules)
+    there = {f"{LEDGER_FOLDER}/{path.name}" for path in segments_of(root / LEDGER_FOLDER)}
+    if manifest is None or there != {n for n in manifest.inputs if n.startswith(f"{LEDGER_FOLDER}/")}:
+        return None
+    if not out.is_file() or sha256_of(out) != manifest.outputs[out.name]:
+        return None
+    judgments = typed_judgments(check_judgments(read_delimited(out)), where=str(out))
+    return None if "page" in judgments.columns else judgments
 
 
 def keep_asked(root: Path, out: Path, asked: Mapping[str, str]) -> None:

@@ -19,6 +19,7 @@ from fire_toolkit.campaign.records import PAUSED, away
 from fire_toolkit.campaign.team_page import PagePerson, TeamPage, team_page
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import named_file, setting_or_default
+from fire_toolkit.cli.extending import judgments_now
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.workspace.config import BY_GUIDELINE
 from fire_toolkit.workspace.manifests import write_files
@@ -63,9 +64,11 @@ class Look:
         rules = self.campaign.guideline
         level = str(setting_or_default(None, "agree", "level"))
         campaign = self.campaign
-        judgments = ledger_to_judgments(
-            campaign.ledger, campaign.rounds, guideline=rules, answers=self.answers
-        ).judgments
+        judgments = judgments_now(campaign.root, campaign.root / "judgments" / "judgments.csv", rules)
+        if judgments is None:
+            judgments = ledger_to_judgments(
+                campaign.ledger, campaign.rounds, guideline=rules, answers=self.answers
+            ).judgments
         return live_quality(
             judgments,
             grades=rules.grades,

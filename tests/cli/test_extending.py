@@ -31,6 +31,7 @@ from fire_toolkit.campaign.ledger import (
     row_id,
 )
 from fire_toolkit.campaign.ledger_compaction import compact_ledger
+from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
 from fire_toolkit.campaign.moves import MOVES, check_moves
 from fire_toolkit.campaign.records import LEDGER_FOLDER, add_moves, read_rounds, write_campaign, write_round
 from fire_toolkit.cli import extending, fetching
@@ -183,3 +184,26 @@ def test_extended_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
             world.live()
         world.derive(monkeypatch)
     assert world.n_extended > 0
+
+
+def test_judgments_that_are_read_are_those_of_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path / "work", 2, monkeypatch)
+    world.has_pages = False
+    out = world.root / "judgments" / "judgments.csv"
+    rules = fetching.guideline_of(world.root)
+    n_read = 0
+    for _ in range(8):
+        world.append()
+        assert extending.judgments_now(world.root, out, rules) is None
+        fetching.derive_judgments(world.root, NOTHING, as_json=False)
+        found = extending.judgments_now(world.root, out, rules)
+        ledger, rounds = read_ledger(world.root / LEDGER_FOLDER), read_rounds(world.root)
+        made = ledger_to_judgments(ledger, rounds, guideline=rules).judgments
+        if found is not None and len(made):
+            pd.testing.assert_frame_equal(found, made)
+            n_read += 1
+            out.unlink()
+            assert extending.judgments_now(world.root, out, rules) is None
+    assert n_read > 3
