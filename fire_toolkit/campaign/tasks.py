@@ -200,7 +200,8 @@ def make_tasks(
         items: where each doc is to be seen; without it media_url is the doc id. The part from start_s to
             end_s of a longer video becomes a media fragment (`v.mp4#t=3,5`, W3C Media Fragments 1.0). Or
             the captions: a column text, beside queries with media_url.
-        guideline: what is asked; where it shows captions alone, media_url is empty.
+        guideline: what is asked; where it shows captions alone, media_url is empty; where it shows texts,
+            it is the item's title, if any, and text.
         overlap: share of the pairs for a second annotator, in [0, 1]; that share of their number is
             rounded, half up. All pairs have the same chance.
         n_captions: how many pairs of one item are judged on one page. With more than 1 the share is one of
@@ -212,7 +213,8 @@ def make_tasks(
         random order. An empty pool gives an empty table.
 
     Raises:
-        JoinError: a pooled query or doc that is not in `queries` or `items`, or has no caption; a query
+        JoinError: a pooled query or doc that is not in `queries` or `items`, or has no caption; an item
+            without text, where the guideline shows texts; a query
             without reference, or whose reference is not in `items`, where the guideline's page shows it.
         UsageError: overlap or seed out of range.
 
@@ -231,7 +233,7 @@ def make_tasks(
     """
     rng = _generator(overlap, seed)
     pairs = ordered(pool[["query_id", "doc_id", "round"]], ["query_id", "doc_id"])
-    text, media_url = _sides(pairs, queries, items, is_alone=guideline.is_of_queries)
+    text, media_url = _sides(pairs, queries, items, guideline)
     pairs = pairs.assign(
         text=text,
         media_url=media_url,
@@ -264,16 +266,18 @@ def _pages(
 
 
 def _sides(
-    pairs: pd.DataFrame, queries: Queries, items: Items | None, *, is_alone: bool
+    pairs: pd.DataFrame, queries: Queries, items: Items | None, guideline: Guideline
 ) -> tuple[pd.Series[str], pd.Series[str]]:
     """Return each pair's caption and what is to be seen: query and doc, doc and query, or the query alone."""
-    items = None if is_alone else items
-    are_captions = items is not None and "text" in items.columns and "media_url" in queries.columns
+    items = None if guideline.is_of_queries else items
+    are_captions = shows_queries(queries, items) and not guideline.shows_texts
     query = _looked_up(
         pairs["query_id"], queries.set_index("query_id")["media_url" if are_captions else "text"], "queries"
     )
-    if items is None:
-        doc = pd.Series("", index=pairs.index, dtype="str") if is_alone else pairs["doc_id"]
+    if guideline.shows_texts:
+        doc = _looked_up(pairs["doc_id"], _texts(items, guideline), "items")
+    elif items is None:
+        doc = pd.Series("", index=pairs.index, dtype="str") if guideline.is_of_queries else pairs["doc_id"]
     else:
         column = items.set_index("doc_id")["text"] if are_captions else _clips(items)
         doc = _looked_up(pairs["doc_id"], column, "items")
@@ -284,7 +288,28 @@ def _sides(
             f"{'items' if are_captions else 'queries'}: {len(empty)} pooled ids have no text "
             f"({', '.join(empty[:3])}); an annotator needs the caption"
         )
+    if guideline.shows_texts and len(bare := pairs.loc[(doc == "").to_numpy(), "doc_id"].unique()):
+        raise JoinError(
+            f"items: {len(bare)} pooled ids have neither title nor text ({', '.join(bare[:3])}); "
+            f"{guideline.name} shows both"
+        )
     return text, media_url
+
+
+def shows_queries(queries: Queries, items: Items | None) -> bool:
+    """Whether the items are captions, and the queries what is to be seen (video to text)."""
+    return items is not None and "text" in items.columns and "media_url" in queries.columns
+
+
+def _texts(items: Items | None, guideline: Guideline) -> pd.Series[str]:
+    """Return by doc id what there is to read of each item: its title, a line, and its text."""
+    if items is None or "text" not in items.columns:
+        raise JoinError(
+            f"items: {guideline.name} shows their texts; give a table with doc_id, text and perhaps title"
+        )
+    title = items["title"] if "title" in items.columns else pd.Series("", index=items.index)
+    both = [f"{head}\n{body}".strip() for head, body in zip(title, items["text"], strict=True)]
+    return pd.Series(both, index=items["doc_id"], dtype="str")
 
 
 def _references(query_ids: pd.Series[str], queries: Queries, items: Items | None) -> pd.Series[str]:

@@ -21,10 +21,11 @@ from fire_toolkit.folder.carrier import refuse_file_names
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_judged_pairs, read_pool
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.media.places import place_of
 from fire_toolkit.pooling import pairs_to_ask
 from fire_toolkit.syntax import parse_json
-from fire_toolkit.tables import Items, Pool, Queries, Tasks, check_pool
+from fire_toolkit.tables import Items, Pool, Tasks, check_pool
 from fire_toolkit.tables.columns import listed, pair_rows
 from fire_toolkit.tables.validity import ALONE
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
@@ -153,16 +154,22 @@ def _campaign_keys(root: Path) -> set[str]:
     return keys
 
 
-def warn_of_unshown(made: Tasks, queries: Queries, items: Items | None) -> None:
-    """Say which media_url of the tasks are ids or paths on this machine, or that items are texts."""
+def refuse_texts_unseen(made: Tasks, items: Items | None, rules: Guideline) -> None:
+    """Raise a UsageError where the items are texts, and the guideline's page shows files."""
+    if not len(made) or items is None or "text" not in items.columns:
+        return
+    if made["media_url"].isin(["", *made["doc_id"].unique()]).all():
+        raise UsageError(
+            f"the items are texts, and {rules.name} shows a {rules.item_kind}: choose a guideline that shows "
+            "texts, as with --guideline passage-relevance-v1; or give --items with media_url"
+        )
+
+
+def warn_of_unshown(made: Tasks) -> None:
+    """Say which media_url of the tasks are ids or paths on this machine."""
     urls = made["media_url"].unique()
     bad = [url for url in urls if not url or place_of(url, Path()).kind == "file"]
-    if bad and items is not None and "text" in items.columns and "media_url" not in queries.columns:
-        say(
-            "warning: queries and items are texts, and no page shows two texts: judge the pool's pairs "
-            "in another tool, and import its answers (docs/campaign.md, judgments made elsewhere)"
-        )
-    elif bad:
+    if bad:
         shown = ", ".join(map(repr, bad[:3])) + (", …" if len(bad) > 3 else "")
         say(
             f"warning: {len(bad):,} of {n_of(len(urls), 'item')} cannot be shown to annotators: media_url "

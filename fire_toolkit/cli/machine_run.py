@@ -202,7 +202,7 @@ def _prepare(given: Given, options: dict[str, Any]) -> _Work:
     pool = queries_alone(given) if rules.is_of_queries else read_pool(given.use(given.needed("pool")))
     tasks = make_tasks(pool, given.queries, items=given.items_if_any, guideline=rules, overlap=0)
     root = media_root(options["root"])
-    hashes, faults = media_of(tasks, root, are_alone=rules.is_of_queries)
+    hashes, faults = media_of(tasks, root, rules)
     return _Work(
         endpoint,
         prompt,
@@ -211,7 +211,7 @@ def _prepare(given: Given, options: dict[str, Any]) -> _Work:
         options["backbone"],
         given.out(f"machine/{judge_id}"),
         root,
-        requests_of(tasks, hashes, n_samples=options["samples"]),
+        requests_of(tasks, hashes, n_samples=options["samples"], are_texts=rules.shows_texts),
         faults,
         Budget(options["price"], options["budget"], options["budget_tokens"]),
         options["at_once"],
@@ -264,7 +264,7 @@ def _asked(
     def content(request: Request) -> tuple[list[dict[str, Any]], str, str]:
         album, caption = shown(request)
         pictures, reference = (album.pictures(url) for url in (request.media_url, request.reference_url))
-        sent = messages(work.prompt, caption, pictures.shown, reference.shown)
+        sent = messages(work.prompt, caption, pictures.shown, reference.shown, item_text=request.item_text)
         return sent, pictures.frames, Pictures(reference.shown + pictures.shown).sha256
 
     with (

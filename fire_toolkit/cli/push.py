@@ -369,7 +369,7 @@ def _push(
 ) -> list[Pushed]:
     """Push the rounds that the server carries; nothing is written here or there before their media answer."""
     for entry in changed:
-        if entry.carrier == BY_SERVER and not rules.is_of_queries:
+        if entry.carrier == BY_SERVER and rules.shows_media:
             refuse_unshowable(entry.tasks)
 
     def ready(plans: Sequence[Plan]) -> None:

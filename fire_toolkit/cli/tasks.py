@@ -12,7 +12,7 @@ from fire_toolkit.campaign.records import Campaign, Round, refuse_other_round
 from fire_toolkit.campaign.task_files import overlap_file
 from fire_toolkit.campaign.task_json import task_lines
 from fire_toolkit.campaign.tasks import make_tasks
-from fire_toolkit.cli.asking import Asked, by_hand, kept, warn_of_unshown, what_to_ask
+from fire_toolkit.cli.asking import Asked, by_hand, kept, refuse_texts_unseen, warn_of_unshown, what_to_ask
 from fire_toolkit.cli.campaigns import begin, begun_here, campaign_of, handed_to, loads_of
 from fire_toolkit.cli.common import (
     Range,
@@ -89,6 +89,8 @@ def tasks(
     size = int(setting_or_default(captions, "tasks", "captions"))
     options: dict[str, Any] = {"overlap": share, "n_captions": size, "seed": seed}
     made = make_tasks(pairs, queries, items=items, guideline=rules, **options)
+    if rules.shows_media:
+        refuse_texts_unseen(made, items, rules)
     counts = {name: int((made["batch"] == batch).sum()) for batch, name in ((1, "tasks"), (2, "doubled"))}
     if not counts["tasks"] and asked.n_left:
         given.summarise(counts, f"nothing to ask: {_left_out(asked.n_left)}")
@@ -108,8 +110,8 @@ def tasks(
         begin(*begins, [entry])
         record_design(begins[0], policy)
     given.summarise(counts, _words(counts, asked))
-    if not rules.is_of_queries:
-        warn_of_unshown(made, queries, items)
+    if rules.shows_media:
+        warn_of_unshown(made)
     if entry:
         _say_files(entry, [file.with_name(next(iter(files))) for files in own.values()], file)
     say(f"labeling config: {rules.name}/label_config.xml (see `fire-toolkit guideline {rules.name}`)")

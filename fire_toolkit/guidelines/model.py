@@ -24,7 +24,8 @@ COMMENT = "comment"
 CAPTION = "caption"
 REFERENCE = "reference"
 NO_ITEM = "none"  # the kind of item of a guideline that shows captions alone
-ITEM_KINDS = ("video", "image", NO_ITEM)
+TEXT = "text"
+ITEM_KINDS = ("video", "image", TEXT, NO_ITEM)
 
 Grade = int | float
 Grades = dict[str, Grade | None]
@@ -84,8 +85,18 @@ class Guideline(Shown):
         return self.item_kind == NO_ITEM
 
     @property
+    def shows_texts(self) -> bool:
+        """Whether the items are texts, which tasks hold in the place of an address."""
+        return self.item_kind == TEXT
+
+    @property
+    def shows_media(self) -> bool:
+        """Whether the items are files, which a page loads from an address."""
+        return self.item_kind not in (TEXT, NO_ITEM)
+
+    @property
     def media_key(self) -> str:
-        """The key under which a task holds the item's address, and the name of the item on the page."""
+        """The key under which a task holds the item's address (or its text), and its name on the page."""
         return self.item_kind
 
     @property
@@ -173,12 +184,11 @@ def check_guideline(guideline: Guideline, config: LabelConfig, *, where: str = "
         where: what the guideline is called in an error; by default its name.
 
     The labels: at least two with grades, rising; names and hotkeys without white space, none twice.
-    The page: the question as a heading; `$caption` in a text named caption; the item in an object (or
-    a HyperText) named after its kind, unless that is `none`; choices `relevance` (single, required) and
-    `flags` (multiple) about the item, else the caption, with the labels', flags' names and hotkeys; a text
-    area `comment`. The text: the title as its
-    heading, the question, a table row that starts with `hotkey` and `name` in code font for each label and
-    flag, and nothing else in code font.
+    The page: the question as a heading; `$caption` in a text named caption; the item in an object (or,
+    unless it is a text, a HyperText) named after its kind, unless that is `none`; choices `relevance`
+    (single, required) and `flags` (multiple) about the item, else the caption, with the labels', flags' names
+    and hotkeys; a text area `comment`. The text: the title as its heading, the question, a table row that
+    starts with `hotkey` and `name` in code font for each label and flag, and nothing else in code font.
     """
     problems = disagreements(guideline, config)
     if problems:
@@ -214,7 +224,9 @@ def _config_problems(guideline: Guideline, config: LabelConfig) -> Iterator[str]
     kind = guideline.item_kind
     if guideline.question not in config.headers:
         yield f"{page} has no Header {guideline.question!r}"
-    shown = {CAPTION: ("Text",)} | ({} if guideline.is_of_queries else {kind: (kind.title(), "HyperText")})
+    shown: dict[str, tuple[str, ...]] = {CAPTION: ("Text",)}
+    if not guideline.is_of_queries:  # in a HyperText, what an item's text holds would be HTML
+        shown[kind] = ("Text",) if guideline.shows_texts else (kind.title(), "HyperText")
     for name, tags in shown.items():
         value = f"${name}"
         if config.objects.get(name) not in [(tag, value) for tag in tags]:

@@ -16,7 +16,7 @@ from fire_toolkit.guidelines.model import CAPTION, FLAGS, RELEVANCE, LabelConfig
 CAPTIONS, TEXT, ANSWERS = "captions", "text", "answers"
 _INDEX = "{{idx}}"
 _KEYS = ("1234567890", "qwertyuiop", "asdfghjklz")  # a row of the keyboard for each answer, then with Shift
-_MEDIA = ("Video", "Image", "HyperText")
+_ITEMS = ("Video", "Image", "HyperText", "Text")
 IN_PLACE_OF_KEYS = (
     "A page here has several captions of one item. Judge each by itself, as if it stood alone. The keys are "
     "not those named below: each answer has its own beside it."
@@ -39,7 +39,7 @@ _STYLE = """
     .judge .question { grid-column: 1 / 3; }
     .judge .question h4 { margin: 0 !important; text-align: center; }
     .judge .shown { display: flex; gap: 8px; min-width: 0; min-height: 0; }
-    .judge .item { flex: 1 1 0; min-width: 0; min-height: 0; display: flex; flex-direction: column; }
+    .judge .item { flex: 1 1 0; min-width: 0; min-height: 0; overflow-y: auto; display: flex; flex-direction: column; }
     .judge .item .lsf-richtext, .judge .item .lsf-richtext__container { flex: 1 1 0; min-height: 0; display: flex; flex-direction: column; position: relative; }
     .judge video, .judge .item img { flex: 1 1 0; min-height: 0; width: 100%; object-fit: contain; background: #111; }
     .judge details { font-size: 15px; line-height: 1.4; text-align: center; }
@@ -80,7 +80,7 @@ def several_config(label_config: str) -> str:
         ValueError: a page that shows captions alone.
     """
     page = parse_label_config(label_config)
-    items = [name for name, (tag, _) in page.objects.items() if tag in _MEDIA and name != CAPTION]
+    items = [name for name, (tag, _) in page.objects.items() if tag in _ITEMS and name != CAPTION]
     if not items:
         raise ValueError("a page without an item has no several captions of one")
     given = ET.fromstring(label_config)
@@ -150,7 +150,7 @@ def _row(page: LabelConfig) -> ET.Element:
 def shows_several(label_config: str) -> bool:
     """Whether a page of one pair can be made one of several captions: it shows an item."""
     objects = parse_label_config(label_config).objects
-    return any(tag in _MEDIA and name != CAPTION for name, (tag, _) in objects.items())
+    return any(tag in _ITEMS and name != CAPTION for name, (tag, _) in objects.items())
 
 
 def caption_entry(page: LabelConfig, row: int) -> dict[str, list[dict[str, str]]]:

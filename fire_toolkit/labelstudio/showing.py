@@ -47,9 +47,9 @@ def refuse_unshowable(tasks: Tasks) -> None:
 def media_to_send(plans: Iterable[Plan], guideline: Guideline) -> dict[str, str]:
     """Return the media_url of each task that would be added or updated, with a pair or page that shows it.
 
-    Nothing where the guideline shows captions alone.
+    Nothing where the guideline shows texts alone.
     """
-    if guideline.is_of_queries:
+    if not guideline.shows_media:
         return {}
     tasks = (task["data"] for plan in plans for task in plan.to_send)
     return {task[guideline.media_key]: key_words(task[PAIR_ID]) for task in tasks}
@@ -127,7 +127,7 @@ def open_items(
     api: Api, projects: Iterable[int], guideline: Guideline, *, transport: httpx.BaseTransport | None = None
 ) -> dict[int, str]:
     """Return what is wrong with the first item of each project, opened as its page does; empty: nothing."""
-    if guideline.is_of_queries:
+    if not guideline.shows_media:
         return {}
     own = (api.connection.page_origin, authorization(api.connection))
     with open_links(transport, own=own) as client:

@@ -93,19 +93,23 @@ def attempts(
     found: dict[Request, tuple[Injection, str]] = {}
     for injection in INJECTIONS:
         for request in requests:
-            if injection.where == CAPTION or request.media_url:
+            if injection.where == CAPTION or request.media_url or request.item_text:
                 word = opposite(labels[request.query_id, request.doc_id], prompt)
                 found[injected(request, injection, word)] = (injection, word)
     return found
 
 
 def injected(request: Request, injection: Injection, word: str) -> Request:
-    """Return a request with an injection that asks for `word`; its hash tells what is drawn on frames."""
+    """Return a request with an injection that asks for `word`; its hash tells what is drawn on frames.
+
+    What would be drawn on the frames of an item ends the text of one that is a text.
+    """
     if injection.where == CAPTION:
         return replace(request, caption=injection.text.format(caption=request.caption, word=word))
     text = injection.text.format(word=word.upper())
     sha256 = hashlib.sha256(f"{request.media_sha256}\x1f{text}".encode()).hexdigest()
-    return replace(request, media_sha256=sha256)
+    own = f"{request.item_text}\n{text}" if request.item_text else ""
+    return replace(request, media_sha256=sha256, item_text=own)
 
 
 def opposite(label: str, prompt: Prompt) -> str:

@@ -56,8 +56,8 @@ class Judge:
 class Request:
     """One sample of one pair: the caption, what is shown (with the part that counts), and their hashes.
 
-    media_url: empty where captions are shown alone; reference_url: of the item that a composed query starts
-    from, empty for other queries.
+    media_url: empty where captions are shown alone, and where the item is a text, item_text; reference_url:
+    of the item that a composed query starts from, empty for other queries.
     """
 
     query_id: str
@@ -68,6 +68,7 @@ class Request:
     media_sha256: str
     reference_url: str = ""
     reference_sha256: str = ""
+    item_text: str = ""
 
     def key(self, judge: Judge) -> str:
         """Return what tells this request from every other: an answer under this key is never asked again."""

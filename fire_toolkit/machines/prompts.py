@@ -74,8 +74,10 @@ def messages(
     caption: str,
     pictures: Sequence[tuple[str, bytes]],
     reference: Sequence[tuple[str, bytes]] = (),
+    *,
+    item_text: str = "",
 ) -> list[dict[str, Any]]:
-    """Return the messages of a request: the caption as a JSON string, then the pictures.
+    """Return the messages of a request: the caption (and the item's text) as JSON strings, then the pictures.
 
     Args:
         prompt: its system text is the only instruction.
@@ -83,8 +85,10 @@ def messages(
         pictures: media type (`image/jpeg`) and bytes of each; none where captions are shown alone.
         reference: the same of the item that a composed query starts from. It comes first, and a word before
             each of the two says which it is.
+        item_text: of an item that is a text; empty for others.
     """
-    parts = [_text(json.dumps({"caption": caption}, ensure_ascii=False))]
+    material = {"caption": caption} | ({"text": item_text} if item_text else {})
+    parts = [_text(json.dumps(material, ensure_ascii=False))]
     if reference:
         parts += [_text("reference:"), *map(_picture, reference), _text("candidate:")]
     parts += map(_picture, pictures)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.tasks import REFERENCE_URL
 from fire_toolkit.errors import FireError
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.machines.cache import FAILED, STORED, answer_of
 from fire_toolkit.machines.judge import Answer, Judge, Request
 from fire_toolkit.machines.pictures import media_hashes
@@ -23,8 +24,10 @@ from fire_toolkit.tables.machine import OK
 Place = tuple[str, str, int]
 
 
-def requests_of(tasks: Tasks, media_sha256: Mapping[str, str], *, n_samples: int = 1) -> list[Request]:
-    """Return what a judge is asked: each sample of each task whose media are there.
+def requests_of(
+    tasks: Tasks, media_sha256: Mapping[str, str], *, n_samples: int = 1, are_texts: bool = False
+) -> list[Request]:
+    """Return what a judge is asked: each sample of each task whose media are there, or whose items are texts.
 
     Pairs of one item stand together, for its pictures are then made once; items come in the order of their
     hashes, so that what a budget leaves out is not the end of a file.
@@ -42,10 +45,11 @@ def requests_of(tasks: Tasks, media_sha256: Mapping[str, str], *, n_samples: int
             doc_id,
             number,
             text,
-            media_url,
+            "" if are_texts else media_url,
             media_sha256[media_url],
             reference,
             media_sha256.get(reference, ""),
+            media_url if are_texts else "",
         )
         for query_id, doc_id, text, media_url, reference in rows
         for number in range(1, n_samples + 1)
@@ -53,15 +57,18 @@ def requests_of(tasks: Tasks, media_sha256: Mapping[str, str], *, n_samples: int
 
 
 def media_of(
-    tasks: Tasks, root: Path, *, are_alone: bool = False
+    tasks: Tasks, root: Path, guideline: Guideline
 ) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
-    """Return the sha256 of each file that tasks show, and for each pair that lacks one why.
+    """Return the sha256 of each file (or text) that tasks show, and for each pair that lacks one why.
 
     Raises:
         FireError: there is a fault in every pair.
     """
-    if are_alone:
+    if guideline.is_of_queries:
         return {"": ""}, {}
+    if guideline.shows_texts:
+        texts = tasks["media_url"].unique()
+        return {text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts}, {}
     shown = [listed(tasks["media_url"]), references_of(tasks)]
     hashes, broken = media_hashes(sorted({*shown[0], *filter(None, shown[1])}), root)
     faults = {

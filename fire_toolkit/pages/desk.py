@@ -135,7 +135,8 @@ def part_of(media_url: str) -> tuple[float, float | None] | None:
 def shown_page(page: Page, labels: Mapping[Asked, str], address: Callable[[str], str]) -> dict[str, object]:
     """Return a page as the browser gets it: no pair, no kind, no file name.
 
-    labels: what was answered so far; empty for what was reported as missing.
+    labels: what was answered so far; empty for what was reported as missing. address: where the browser finds
+    an item; of a text the text itself.
     """
     return {
         "id": page.id,

@@ -130,7 +130,11 @@ class Office:
         left = [page for page in desk.pages if any(task.asked not in answers for task in page.tasks)]
         labels = {asked: str(record["label"]) for asked, record in answers.items()}
         files, key = self._setting.files, self._campaign.key
-        pages = [shown_page(p, labels, lambda url: media_address(files, key, name, url)) for p in left[:2]]
+
+        def address(url: str) -> str:
+            return url if self.guideline.shows_texts else media_address(files, key, name, url)
+
+        pages = [shown_page(page, labels, address) for page in left[:2]]
         return content | {"page": pages[0] if pages else None, "next": pages[1] if len(pages) > 1 else None}
 
     def agree(self, name: str, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,11 +204,11 @@ class Office:
     def missing(self) -> list[str]:
         """Return the media of tasks that are neither files here nor addresses elsewhere."""
         self._refresh()
-        if self.guideline.is_of_queries:
-            return []
         return sorted(url for url in self._urls() if self._file(url) is None and not is_address(url))
 
     def _urls(self) -> set[str]:
+        if not self.guideline.shows_media:
+            return set()
         shown = [entry.tasks.filter(["media_url", REFERENCE_URL]) for entry in self._rounds]
         return {url for table in shown for url in table.to_numpy().ravel()}
 

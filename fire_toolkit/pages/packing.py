@@ -40,7 +40,8 @@ def write_page(
     Raises:
         FireError: the folder cannot be written.
     """
-    urls = list(dict.fromkeys(url.partition("#")[0] for page in desk.pages for url in page.urls))
+    pages = desk.pages if guideline.shows_media else ()
+    urls = list(dict.fromkeys(url.partition("#")[0] for page in pages for url in page.urls))
     for url in urls:
         if url in files:
             _place(files[url], folder / "media" / media_name(campaign_key, annotator_id, url))
@@ -53,8 +54,7 @@ def write_page(
         here=files,
     )
     write_files({folder / NAME: html.encode()})
-    shown = [] if guideline.is_of_queries else urls
-    return folder / NAME, [url for url in shown if url not in files and not is_address(url)]
+    return folder / NAME, [url for url in urls if url not in files and not is_address(url)]
 
 
 def _place(source: Path, target: Path) -> None:

@@ -42,6 +42,8 @@ def page_html(
     """
 
     def address(media_url: str) -> str:
+        if guideline.shows_texts:
+            return media_url
         return media_address(here, campaign_key, annotator_id, media_url)
 
     content = {

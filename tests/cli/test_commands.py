@@ -181,16 +181,6 @@ def test_tasks_warn_of_media_that_no_page_can_show(fire: Fire, folder: Path) -> 
     assert "warning" not in fire("tasks", "pool", *ends, "--out", "all.json").stderr
 
 
-def test_tasks_say_where_two_texts_are_judged(fire: Fire, folder: Path) -> None:
-    rows = "".join(f"{doc},passage {doc}\n" for doc in ("a", "b", "c", "NA", "007"))
-    (folder / "items.csv").write_text("doc_id,text\n" + rows)
-    fire("pool", *RUNS, "--out", "pool")
-    ends = ("--queries", "queries.tsv", "--items", "items.csv", "--seed", 1)
-    told = fire("tasks", "pool", *ends, "--out", "tasks.json").stderr
-    assert "no page shows two texts: judge the pool's pairs in another tool" in told
-    assert "media_url" not in told
-
-
 def test_agree_gives_the_named_columns(fire: Fire) -> None:
     table = rows(fire("agree", "judgments.csv", "--intervals", "none", "--format", "csv").stdout)
     expected = "group,statistic,level,value,n_units,n_pairable,n_annotators,note"

@@ -33,6 +33,7 @@ LABELS = {
     "caption-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
     "composed-image-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
     "graded-relevance-v1": {"mismatch": 0, "loose": 1, "close": 2, "exact": 3, "ambiguous": None},
+    "passage-relevance-v1": {"irrelevant": 0, "relevant": 1, "ambiguous": None},
     "query-validity-v1": {"unusable": 0, "usable": 1, "ambiguous": None},
 }
 FLAGS = {"query-validity-v1": ["unclear", "invisible", "unspecific", "sensitive"]}

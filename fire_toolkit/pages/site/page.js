@@ -107,7 +107,7 @@ function show(next, words) {
 function keepNowSeen() {
   const now = document.querySelector("#rows .now");
   if (now) now.scrollIntoView({block: "nearest"});
-  for (const part of [$("caption"), $("rows")])
+  for (const part of [$("caption"), $("rows"), $("passage")])
     part.tabIndex = part.scrollHeight > part.clientHeight ? 0 : -1;  // what scrolls is scrolled by keys too
 }
 addEventListener("resize", keepNowSeen);
@@ -152,9 +152,14 @@ function load(page) {
   clearTimeout(slow);
   slow = setTimeout(() => { if (!ready) missing(); }, SLOW_MS);
   document.body.dataset.kind = state.kind;
-  $("report").hidden = state.kind === "none";
+  const isText = state.kind === "text", isRead = isText || state.kind === "none";
+  $("report").hidden = isRead;
   $("pause").hidden = !isVideo;
-  if (state.kind === "none") return isShown();  // the caption alone is asked about
+  $("passage").hidden = !isText;
+  $("passage").textContent = isText ? page.media : "";
+  $("passage").scrollTop = 0;
+  keepNowSeen();
+  if (isRead) return isShown();  // nothing is loaded: texts, or the caption alone
   const item = isVideo ? video : image;
   item.removeAttribute("src");
   if (isVideo) video.load();

@@ -1,0 +1,158 @@
+"""Texts as items: questions and passages, judged by hand, on a server, on our page and by a machine."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import Result
+
+from fire_toolkit.campaign.records import read_campaign
+from fire_toolkit.campaign.tasks import split_pair_id
+from fire_toolkit.formats.tables.guideline_files import read_guideline
+from fire_toolkit.pages.carrier import journal_file
+from fire_toolkit.pages.links import make_links, session_of
+from fire_toolkit.pages.office import Office, Setting
+from fire_toolkit.workspace.journal import Journal
+
+if TYPE_CHECKING:
+    from fake_api import FakeServer
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "machines"))
+
+Fire = Callable[..., Result]
+RULES = read_guideline("passage-relevance-v1")
+HOSTILE = '<img src=x onerror=alert(1)> {{7*7}} $text "}], \u202ertl 😀'
+PASSAGES = {
+    "007": ("Iron", "Tiredness is a sign of low iron."),
+    "NA": ("", HOSTILE),
+    "d3": ("", "https://example.org/clip.mp4#t=1,2"),
+    "d4": ("Only a title", ""),
+    "d5": ("", "=1+1"),
+    "d6": ("Long", "word " * 4000),
+}
+QUERIES = {"q1": "signs of low iron?", "q2": "how tall is the tower?"}
+POSITIVE = {("q1", "007"), ("q2", "d6")}
+
+
+def text_of(doc: str) -> str:
+    return "\n".join(part for part in PASSAGES[doc] if part).strip()
+
+
+@pytest.fixture
+def root(fire: Fire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace of a folder as BEIR has it, and one run."""
+    monkeypatch.chdir(tmp_path)
+    corpus = [{"_id": doc, "title": title, "text": text} for doc, (title, text) in PASSAGES.items()]
+    Path("corpus.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in corpus))
+    queries = [{"_id": query, "text": text} for query, text in QUERIES.items()]
+    Path("queries.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in queries))
+    Path("test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\t007\t1\nq2\td3\t1\n")
+    lines = [f"{query} Q0 {doc} 0 {-place} a\n" for query in QUERIES for place, doc in enumerate(PASSAGES)]
+    Path("a.run").write_text("".join(lines))
+    fire("init", "work", "--guideline", RULES.name)
+    monkeypatch.chdir(tmp_path / "work")
+    fire("add-collection", "../corpus.jsonl", "../queries.jsonl", "../test.tsv")
+    fire("add-run", "../a.run")
+    fire("pool")
+    return tmp_path / "work"
+
+
+def test_by_hand_a_sheet_holds_title_and_text(fire: Fire, root: Path) -> None:
+    told = fire("tasks", "--annotators", "A", "--overlap", 0).stderr
+    assert "warning" not in told
+    data = [task["data"] for task in json.loads((root / "tasks/tasks.json").read_text())]
+    assert all(set(content) == {"caption", "text", "pair_id"} for content in data)
+    rows = list(csv.DictReader(io.StringIO((root / "tasks/tasks.A.csv").read_text())))
+    lines = ["pair_id,label"]
+    for row in rows:
+        query, doc = split_pair_id(row["pair_id"].removeprefix("'"))
+        assert row["caption"] == QUERIES[query]
+        assert row["text"] == ("'" if doc == "d5" else "") + text_of(doc)  # no formula of a spreadsheet
+        lines.append(f"{row['pair_id']},{'relevant' if (query, doc) in POSITIVE else 'irrelevant'}")
+    (root / "exports/tasks.A.csv").write_text("\n".join(lines) + "\n")
+    for command in ("import", "agree", "resolve", "augment", "score"):
+        fire(command)
+    augmented = [line.split() for line in (root / "augmented/qrels.txt").read_text().splitlines()]
+    positives = {(query, doc) for query, _, doc, grade in augmented if grade == "1"}
+    assert positives == POSITIVE | {("q2", "d3")}  # the original that was rejected stays under union
+    rows = csv.DictReader(io.StringIO(fire("score", "-m", "P@10", "--format", "csv").stdout))
+    assert {row["qrels"]: float(row["value"]) for row in rows} == pytest.approx(
+        {"original": 0.1, "augmented": 0.15, "delta": 0.05}
+    )
+
+
+def test_a_page_of_videos_is_refused_before_anything_is_written(fire: Fire, root: Path) -> None:
+    told = fire("tasks", "--guideline", "caption-relevance-v1", code=1).stderr
+    assert "the items are texts, and caption-relevance-v1 shows a video: choose a guideline" in told
+    assert "--guideline passage-relevance-v1" in told
+    assert not (root / "tasks/tasks.json").exists()
+
+
+def test_an_item_without_text_is_named(fire: Fire, root: Path) -> None:
+    (root / "collection/manifest.json").unlink()
+    (root / "collection/items.tsv").write_text("doc_id\ttext\n" + "".join(f"{doc}\t\n" for doc in PASSAGES))
+    assert "items: 6 pooled ids have neither title nor text" in fire("tasks", code=1).stderr
+    (root / "collection/items.tsv").write_text("doc_id\tmedia_url\n" + "007\tx.mp4\n")
+    assert (
+        "passage-relevance-v1 shows their texts; give a table with doc_id, text"
+        in fire("tasks", code=1).stderr
+    )
+
+
+def test_a_server_gets_texts_and_asks_no_address(fire: Fire, root: Path, server: FakeServer) -> None:
+    fire("tasks", "--overlap", 0)
+    fire("push", "--annotator", "A02")
+    sent = [task["data"] for number in server.projects for task in server.tasks_of(number)]
+    assert sorted(content["text"] for content in sent) == sorted(
+        text_of(doc) for doc in PASSAGES for _ in QUERIES
+    )
+
+
+def test_our_own_page_shows_queries_of_a_text(fire: Fire, root: Path) -> None:
+    fire("tasks", "--overlap", 0, "--captions", 10)
+    fire("push", "--carrier", "page", "--annotator", "A01")
+    campaign = read_campaign(root)
+    assert campaign is not None
+    journal = Journal(journal_file(root))
+    office = Office(
+        root, campaign, RULES, journal, Setting(10, "agreed", {text_of("d5"): root / "fire.toml"})
+    )
+    name = office.annotator(session_of(make_links(root, ["A01"])["A01"]))
+    office.agree(name, {"key": "k"})
+    assert (office.missing(), office.origins()) == ([], set())  # no text is an address
+    seen = set()
+    while (state := office.state(name))["page"]:
+        assert state["kind"] == "text"
+        seen.add(state["page"]["media"])
+        assert len(state["page"]["captions"]) == len(QUERIES)
+        for caption in state["page"]["captions"]:
+            answer = {"label": "irrelevant", "flags": [], "seconds": 1, "comment": ""}
+            office.answer(name, answer | {"task": caption["task"], "key": f"k{caption['task']}"})
+    assert seen == {text_of(doc) for doc in PASSAGES}
+    journal.close()
+    fire("pull")
+    assert len((root / "judgments/judgments.csv").read_text().splitlines()) == 1 + len(PASSAGES) * len(
+        QUERIES
+    )
+
+
+def test_a_machine_reads_the_text_inside_its_json(fire: Fire, root: Path) -> None:
+    from chat_server import ChatServer
+
+    chat = ChatServer(says=lambda caption, pictures: "yes" if "iron" in caption and not pictures else "no")
+    with chat.serve() as local:
+        ask = ("machine", "run", "--endpoint", f"http://127.0.0.1:{local.server_port}/v1", "--model", "toy")
+        fire(*ask)
+        parts = [body["messages"][1]["content"] for body in chat.bodies]
+        sent = {tuple(json.loads(part["text"]).values()) for (part,) in parts}
+        assert sent == {(query, text_of(doc)) for query in QUERIES.values() for doc in PASSAGES}
+        fire(*ask, "--injections", 2)
+    texts = [json.loads(body["messages"][1]["content"][0]["text"])["text"] for body in chat.bodies]
+    assert any(text.endswith("the caption is NO") for text in texts)
