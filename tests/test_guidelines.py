@@ -8,16 +8,15 @@ from hypothesis import strategies as st
 
 from fire_toolkit.errors import TableError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.guidelines.label_config import parse_label_config
-from fire_toolkit.guidelines.model import (
+from fire_toolkit.guidelines.grades import (
     DEFAULT_GRADES,
     DEFAULT_NAME,
-    Guideline,
-    check_guideline,
     choose_grades,
     label_grades,
     usual_grades,
 )
+from fire_toolkit.guidelines.label_config import parse_label_config
+from fire_toolkit.guidelines.model import Guideline, check_guideline
 from fire_toolkit.workspace.config import SETTINGS
 
 DEFAULT = read_guideline("caption-relevance-v1")

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fire_toolkit.agreement.votes import Grades
 from fire_toolkit.arrays import wilson_interval
-from fire_toolkit.guidelines.model import usual_grades
+from fire_toolkit.guidelines.grades import usual_grades
 from fire_toolkit.tables import Dropped, Judgments, repeated_answers
 
 ALL = "(all)"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.agreement.votes import Grades
-from fire_toolkit.guidelines.model import usual_grades
+from fire_toolkit.guidelines.grades import usual_grades
 from fire_toolkit.tables import Judgments
 
 ORDER, CONTRAST = "order", "contrast"

@@ -9,7 +9,7 @@ import pandas as pd
 from fire_toolkit.agreement.registry import DEFAULTS
 from fire_toolkit.agreement.table import agreement
 from fire_toolkit.agreement.votes import Grades
-from fire_toolkit.guidelines.model import usual_grades
+from fire_toolkit.guidelines.grades import usual_grades
 from fire_toolkit.tables import Agreement, Judgments, first_round
 
 NO, YES = "0", "1"

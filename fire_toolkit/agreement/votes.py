@@ -14,7 +14,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Floats, Ints, are_among
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.guidelines.model import refuse_unknown_labels, usual_grades
+from fire_toolkit.guidelines.grades import refuse_unknown_labels, usual_grades
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import code_pairs, distinct_codes
 

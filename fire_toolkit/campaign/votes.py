@@ -23,7 +23,8 @@ from fire_toolkit.campaign.exports import (
     vote_table,
 )
 from fire_toolkit.errors import FormatError
-from fire_toolkit.guidelines.model import Guideline, label_grades
+from fire_toolkit.guidelines.grades import label_grades
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.results import Result
 from fire_toolkit.tables import DROPPED, JUDGMENTS, Dropped, Judgments, check_dropped

@@ -15,7 +15,8 @@ from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.formats.tables.table_files import read_judgments_and_repeats
-from fire_toolkit.guidelines.model import Grades, Guideline, choose_grades
+from fire_toolkit.guidelines.grades import choose_grades
+from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.judgments import latest_judgments
 from fire_toolkit.tables import Dropped, Judgments, repeated_answers
 from fire_toolkit.workspace.config import BY_GUIDELINE, SETTINGS

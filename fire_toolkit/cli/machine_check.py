@@ -17,7 +17,7 @@ from fire_toolkit.cli.printing import print_table, shown_as
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_machine_judgments, read_pool, read_pool_sources
-from fire_toolkit.guidelines.model import choose_grades
+from fire_toolkit.guidelines.grades import choose_grades
 from fire_toolkit.machines.check import LEAST_LABELS, MachineCheck, check_judge
 from fire_toolkit.machines.check_judges import leave_judges_out
 from fire_toolkit.tables import Judgments, MachineJudgments

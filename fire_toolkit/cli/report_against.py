@@ -28,7 +28,8 @@ from fire_toolkit.formats.releases import (
 from fire_toolkit.formats.tables.delimited import read_delimited
 from fire_toolkit.formats.tables.guideline_files import read_guideline
 from fire_toolkit.formats.tables.table_files import read_queries
-from fire_toolkit.guidelines.model import Guideline, choose_grades
+from fire_toolkit.guidelines.grades import choose_grades
+from fire_toolkit.guidelines.model import Guideline
 from fire_toolkit.inference import compare_orders
 from fire_toolkit.inference.changes import score_changes
 from fire_toolkit.inference.judged_pairs import JudgedPairs, Tell

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.formats.tables.guideline_files import read_guideline
-from fire_toolkit.guidelines.model import DEFAULT_NAME
+from fire_toolkit.guidelines.grades import DEFAULT_NAME
 from fire_toolkit.tables import Items, MachineJudgments, Pool, Queries, check_machine_judgments
 from fire_toolkit.tables.machine import FAILED, OK
 

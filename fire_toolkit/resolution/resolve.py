@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fire_toolkit.errors import JoinError, PluginError, UsageError
-from fire_toolkit.guidelines.model import usual_grades
+from fire_toolkit.guidelines.grades import usual_grades
 from fire_toolkit.resolution.controls import ControlAccuracy, accuracy_on_controls
 from fire_toolkit.resolution.registry import RULES
 from fire_toolkit.resolution.vote_table import Grades, Verdicts, VoteTable, count_votes

@@ -14,7 +14,7 @@ from pyarrow import compute
 
 from fire_toolkit.arrays import Floats, Ints
 from fire_toolkit.errors import TableError, UsageError
-from fire_toolkit.guidelines.model import refuse_unknown_labels
+from fire_toolkit.guidelines.grades import refuse_unknown_labels
 from fire_toolkit.tables import SUPPORT, Judgments
 from fire_toolkit.tables.columns import code_pairs, rows_of_controls
 

@@ -10,7 +10,7 @@ from fire_toolkit.campaign.task_json import tasks_to_json
 from fire_toolkit.campaign.tasks import make_tasks
 from fire_toolkit.formats.tables.guideline_files import list_guidelines, read_guideline
 from fire_toolkit.guidelines.model import Guideline
-from fire_toolkit.tables import check_pool, check_queries
+from fire_toolkit.tables import check_items, check_pool, check_queries
 
 
 @pytest.fixture(params=list_guidelines())
@@ -41,7 +41,10 @@ def test_the_sdk_takes_our_tasks_and_misses_what_is_taken_away(interface: Any, g
     pool = check_pool(pd.DataFrame({"query_id": ["q1", "q2"], "doc_id": ["v1", "v1"]}))
     queries = check_queries(pd.DataFrame({"query_id": ["q1", "q2"], "text": ["a dog", '"quoted", <b>é</b>']}))
     queries["reference"] = "v2"  # composed queries start from an item
-    tasks = tasks_to_json(make_tasks(pool, queries, guideline=guideline), guideline)[1]
+    items = check_items(
+        pd.DataFrame({"doc_id": ["v1", "v2"], "media_url": ["v1", "v2"], "text": "a <b>text</b>"})
+    )
+    tasks = tasks_to_json(make_tasks(pool, queries, items=items, guideline=guideline), guideline)[1]
     assert [interface.validate_task(task) for task in tasks] == [True, True]
     content = {key: value for key, value in tasks[0]["data"].items() if key != guideline.data_keys[-1]}
     assert not interface.validate_task({"data": content})

@@ -1,0 +1,134 @@
+"""Labels to grades: under the guideline that was named, the usual one, or as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from itertools import pairwise
+
+from fire_toolkit.errors import TableError
+from fire_toolkit.guidelines.model import Grades, Guideline
+
+
+def label_grades(labels: Iterable[str], guideline: Guideline | None) -> Grades:
+    """Return the grade of each label, lowest grade first; None for an answer that is no vote.
+
+    Args:
+        labels: label names as they stand in judgments; any number of times each.
+        guideline: the guideline they were given under; None if nobody named one: then each label must be a
+            number, which is its own grade.
+
+    Returns:
+        With a guideline all its labels in its order; without one the given labels in numeric order.
+
+    Raises:
+        TableError: a label that the guideline does not have, or that is no number, with counts; two
+            labels that are the same number.
+
+    Examples:
+        >>> label_grades(["2", "0", "1.5"], None)
+        {'0': 0, '1.5': 1.5, '2': 2}
+    """
+    counts = Counter(labels)
+    if guideline is None:
+        return _numeric_grades(counts)
+    return _known(counts, guideline.name, guideline.grades)
+
+
+def _known(counts: Mapping[str, int], name: str, grades: Grades) -> Grades:
+    unknown = {label: n for label, n in counts.items() if label not in grades}
+    if unknown:
+        raise TableError(
+            f"labels that guideline {name} does not have: {_counted(unknown)}; it has "
+            f"{', '.join(grades)}; name the guideline they were given under, or correct them"
+        )
+    return grades
+
+
+def refuse_unknown_labels(found: Iterable[str], known: Collection[str], where: str) -> None:
+    """Raise a TableError where a label is not one of a guideline's; `where`: what the table is called."""
+    unknown = sorted(set(found) - set(known))
+    if unknown:
+        raise TableError(
+            f"{where}: label {', '.join(map(repr, unknown[:3]))} is not in the guideline "
+            f"({len(unknown)} unknown labels); expected one of {', '.join(map(repr, known))}"
+        )
+
+
+def choose_grades(
+    labels: Mapping[str, int] | Iterable[str], *, guideline: Guideline | None, default: Guideline
+) -> Grades | None:
+    """Return the grades that fit `labels` when a guideline may or may not have been named.
+
+    Args:
+        labels: label names as they stand in judgments, any number of times each; or how often each stands.
+        guideline: the one that the user named, or None.
+        default: the one to try when none was named.
+
+    Returns:
+        The named guideline's grades. Else, if every label is a number, each its own grade; else the
+        default's grades if it has every label (also when there is no label); else, if it has none
+        of them, None: the labels are categories without grades.
+
+    Raises:
+        TableError: as `label_grades`; or the default has some of the labels and not others.
+    """
+    counts = Counter(labels)
+    if guideline is not None:
+        return label_grades(counts, guideline)
+    return _usual(counts, default.name, default.grades)
+
+
+# Of the default guideline; a test holds the two together.
+DEFAULT_NAME = "caption-relevance-v1"
+DEFAULT_GRADES: Grades = {"irrelevant": 0, "relevant": 1, "ambiguous": None}
+
+
+def usual_grades(labels: Iterable[str]) -> Grades | None:
+    """Return the grades of labels whose guideline nobody named, as `choose_grades` with the default one.
+
+    Raises:
+        TableError: as `choose_grades`.
+
+    Examples:
+        >>> usual_grades(["relevant", "relevant"])
+        {'irrelevant': 0, 'relevant': 1, 'ambiguous': None}
+        >>> usual_grades(["yes", "no"]) is None
+        True
+    """
+    return _usual(Counter(labels), DEFAULT_NAME, DEFAULT_GRADES)
+
+
+def _usual(counts: Mapping[str, int], name: str, grades: Grades) -> Grades | None:
+    if counts and all(_NUMBER.fullmatch(label) for label in counts):
+        return _numeric_grades(counts)
+    if counts and not any(label in grades for label in counts):
+        return None
+    return _known(counts, name, grades)
+
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
+
+
+def _numeric_grades(counts: Mapping[str, int]) -> Grades:
+    words = {label: n for label, n in counts.items() if not _NUMBER.fullmatch(label)}
+    if words:
+        raise TableError(
+            f"labels that are not numbers: {_counted(words)}; name the guideline they were given under"
+        )
+    grades = {label: float(label) if "." in label else int(label) for label in counts}
+    ordered = sorted(grades, key=lambda label: (grades[label], label))
+    for label, following in pairwise(ordered):
+        if grades[label] == grades[following]:
+            raise TableError(
+                f"labels {label!r} and {following!r} are the same number; write it one way in every row"
+            )
+    return {label: grades[label] for label in ordered}
+
+
+def _counted(counts: Mapping[str, int], limit: int = 5) -> str:
+    """Return the most frequent labels with how often they stand, for an error message."""
+    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    named = ", ".join(f"{label!r} ({n})" for label, n in most[:limit])
+    return named if len(most) <= limit else f"{named} and {len(most) - limit} more"
