@@ -183,10 +183,11 @@ def latest_answers(ledger: Ledger) -> Ledger:
     alone = ledger[is_alone]
     state = alone["state"].where(alone["state"] == DELETED, ANSWERED)
     rows = pd.concat([alone.assign(state=state), _last_of_several(Ledger(ledger[~is_alone]))])
-    return Ledger(_in_order(rows[list(LEDGER.names)]))
+    return Ledger(in_order(rows[list(LEDGER.names)]))
 
 
-def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of a ledger in its order."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -18,6 +18,7 @@ from fire_toolkit.campaign.ledger import (
     STATES,
     Ledger,
     append_rows,
+    in_order,
     latest_answers,
     ledger_of,
     ledger_tables,
@@ -66,9 +67,8 @@ class LedgerIndex:
         """All rows in the ledger's order, without what the answers say."""
         if self._added:
             both = pd.concat([self._read, *self._added], ignore_index=True)
-            self._read = both.sort_values(list(LEDGER.order), kind="stable", ignore_index=True)
+            self._read = in_order(both)
             self._added.clear()
-            self.__dict__.pop("_states", None)
         return self._read
 
     @cached_property
