@@ -12,7 +12,8 @@ import pytest
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.runs.read import read_run
 from fire_toolkit.pooling import pool_runs
-from fire_toolkit.tables import Qrels, Run
+from fire_toolkit.scoring import score_runs
+from fire_toolkit.tables import Qrels, Run, check_qrels
 
 pytestmark = pytest.mark.slow
 PAIR = ["query_id", "doc_id"]
@@ -50,6 +51,32 @@ def test_unions_and_positives_by_depth_are_the_known_ones(runs: list[Run], truth
         for depth in (5, 10, 20, 50)
     }
     assert found == {5: 4_056, 10: 5_521, 20: 7_069, 50: 9_017}
+
+
+def test_a_shallow_pool_makes_ap_and_ndcg_worse_than_the_original_labels(
+    runs: list[Run], truth: Qrels, coco_eccv: Path
+) -> None:
+    """Mean absolute error over the runs, in points, of right labels; counted by another program."""
+    original = read_qrels(coco_eccv / "qrels.orig.txt")
+    measures = ["C@10", "P@10", "AP", "nDCG@10"]
+
+    def values(qrels: Qrels) -> np.ndarray:
+        scores = score_runs(runs, qrels, measures).scores
+        return scores.pivot(index="measure", columns="run_id", values="value").loc[measures].to_numpy()
+
+    def off(pool: pd.DataFrame) -> list[float]:
+        known = pd.concat([original, truth.merge(pool[PAIR], on=PAIR)])[[*PAIR, "relevance"]]
+        found = values(check_qrels(known.drop_duplicates(PAIR))) - values(truth)
+        return (100 * np.abs(found).mean(axis=1)).round(1).tolist()
+
+    assert off(original) == [38.3, 17.9, 7.9, 6.1]
+    assert off(pool_runs(runs, depth=50, per_query=10).pool) == pytest.approx(
+        [3.9, 4.7, 17.5, 17.8], abs=0.11
+    )
+    assert off(pool_runs(runs, depth=50, per_query=27).pool) == pytest.approx(
+        [0.2, 0.2, 13.0, 12.8], abs=0.11
+    )
+    assert off(pool_runs(runs, depth=10).pool) == [0.0, 0.0, 13.2, 13.4]
 
 
 def combmnz(entries: pd.DataFrame) -> pd.Series:

@@ -183,6 +183,22 @@ def test_on_real_captions_a_quarter_of_the_pool_settles_hits(coco_eccv: Path) ->
     ]  # pytrec_eval's
 
 
+@pytest.mark.slow
+def test_a_run_outside_loses_more_by_settled_labels_than_by_a_whole_pool(coco_eccv: Path) -> None:
+    files = sorted((coco_eccv / "runs").glob("*.run.gz"))
+    left_out = coco_eccv / "runs" / "lsa300.run.gz"
+    runs = [read_run(file) for file in files if file != left_out]
+    original, truth = (read_qrels(coco_eccv / f"qrels.{kind}.txt") for kind in ("orig", "eccv"))
+    positives = set(pairs_of(truth[truth["relevance"] >= 1]))
+    pools = [
+        settled(runs, positives, "settle(C@10)", depth=10, originals=original)[0].pool,
+        pool_runs(runs, depth=10).pool,
+    ]
+    known = [positives, *((positives & set(pairs_of(pool))) | set(pairs_of(original)) for pool in pools)]
+    hits = [sum(hits_of(left_out, each, 10)) / 1332 for each in known]
+    assert hits == pytest.approx([0.832, 0.646, 0.794], abs=0.0006)
+
+
 def hits_of(file: Path, positives: Pairs, k: int) -> list[bool]:
     """Whether each query of a TREC file has a positive in its top k."""
     lists: dict[str, list[tuple[float, str]]] = {}
