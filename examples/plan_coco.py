@@ -8,14 +8,16 @@ the truth. Measured: annotators are made up, pairs pooled, labels and scores mad
 How much of what is off the pilot's size alone explains is said by a second comparison: with positives drawn
 from the model that all labels give, so that nothing but the pilot's chance stands between the two.
 
-    python examples/plan_coco.py COCO_ECCV_FOLDER [NUMBER_OF_PILOTS [REPETITIONS]]
+    python examples/plan_coco.py COCO_ECCV_FOLDER [NUMBER_OF_PILOTS [REPETITIONS [all]]]
+
+`all` tries larger pilots too, and more votes.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +36,25 @@ from fire_toolkit.tables.columns import PAIR, pair_rows
 MEASURES = ["C@1", "C@10", "P@10", "AP", "nDCG@10"]
 DEEP_MEASURES = ["AP", "nDCG@10"]
 TRUE_RATE, FALSE_RATE = 0.92, 0.04
-PILOT = 500
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """How many pairs are judged, the most votes of a pair that got a positive one, and what is known."""
+
+    n_pairs: int = 500
+    most_votes: int = 2
+    rates_known: bool = False
+
+
+PILOTS = {
+    "500 pairs, error rates from the pilot too": Pilot(),
+    "500 pairs, error rates known from elsewhere": Pilot(rates_known=True),
+    "500 pairs, a third vote on each that got a positive one": Pilot(most_votes=3),
+    "500 pairs, up to seven votes on each that got a positive one": Pilot(most_votes=7),
+    "1,000 pairs": Pilot(1000),
+    "2,000 pairs": Pilot(2000),
+}
 DESIGNS = [
     *(Design(depth=k, policy=p, overlap=0) for k in (5, 10, 20) for p in ("one", "verify", "doubled")),
     *(Design("rrf", per_query=10, policy=p, overlap=0) for p in ("one", "verify")),
@@ -119,15 +139,19 @@ def measured(
     return np.sqrt((errors**2).mean(axis=(0, 3)))
 
 
-def pilot_model(lists: Lists, positive: np.ndarray, seed: int, rates_known: bool) -> RelevanceModel:
-    """Return the model of a pilot of 500 pairs, each judged twice, with a third vote on disagreements."""
-    pair = pair_rows(draw_pilot(lists, PILOT, seed=seed), lists.pairs)
+def pilot_model(lists: Lists, positive: np.ndarray, seed: int, pilot: Pilot) -> RelevanceModel:
+    """Return the model of a pilot, each pair judged twice, with a third vote on disagreements."""
+    pair = pair_rows(draw_pilot(lists, pilot.n_pairs, seed=seed), lists.pairs)
     is_true, rng = positive[pair], np.random.default_rng([seed, 1])  # apart from the draw of pairs
-    first, second, third = (vote(is_true, rng).astype(np.int64) for _ in range(3))
+    first, second, third, *more = (vote(is_true, rng).astype(np.int64) for _ in range(3 + pilot.most_votes))
     differ = (first != second).astype(np.int64)
-    n_positive = first + second + differ * third
-    rates = (TRUE_RATE, FALSE_RATE) if rates_known else (0.9, 0.05)
-    return fit_model(lists, pair, n_positive, 2 + differ, rates=rates, rates_known=rates_known)
+    n_positive, n_votes = first + second + differ * third, 2 + differ
+    has_positive = n_positive > 0
+    for each in more:
+        is_asked = has_positive & (n_votes < pilot.most_votes)
+        n_positive, n_votes = n_positive + is_asked * each, n_votes + is_asked
+    rates = (TRUE_RATE, FALSE_RATE) if pilot.rates_known else (0.9, 0.05)
+    return fit_model(lists, pair, n_positive, n_votes, rates=rates, rates_known=pilot.rates_known)
 
 
 def whole_model(lists: Lists, positive: np.ndarray) -> RelevanceModel:
@@ -153,7 +177,8 @@ def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    n_pilots, n_repeats = (*map(int, sys.argv[2:]), *(20, 24)[len(sys.argv) - 2 :])
+    numbers = sys.argv[2:4]
+    n_pilots, n_repeats = (*map(int, numbers), *(20, 24)[len(numbers) :])
     runs = [fire.read_run(path) for path in sorted((folder / "runs").glob("*.run.gz"))]
     original, eccv = (fire.read_qrels(folder / f"qrels.{name}.txt") for name in ("orig", "eccv"))
     positives = eccv.loc[eccv["relevance"] >= 1, PAIR].reset_index(drop=True)
@@ -171,9 +196,9 @@ def main() -> None:
         ),
     }
     for world, (truth, positives_of) in worlds.items():
-        for rates_known in (False, True):
-            print(f"\n{world}; error rates", "known from elsewhere" if rates_known else "from the pilot too")
-            compare(lists, positives_of, truth, n_pilots, rates_known)
+        for name, pilot in list(PILOTS.items())[: None if sys.argv[4:] else 2]:
+            print(f"\n{world}; {name}")
+            compare(lists, positives_of, truth, n_pilots, pilot)
 
 
 def compare(
@@ -181,12 +206,12 @@ def compare(
     positives_of: Callable[[int], np.ndarray],
     truth: np.ndarray,
     n_pilots: int,
-    rates_known: bool,
+    pilot: Pilot,
 ) -> None:
     """Print how often the error that a pilot predicts is near the measured one, by measure."""
     ratios, orders, is_held = [], [], []
     for seed in range(n_pilots):
-        model = pilot_model(lists, positives_of(seed), seed, rates_known)
+        model = pilot_model(lists, positives_of(seed), seed, pilot)
         expected, low, high = predicted(lists, model)
         is_held.append((low <= truth) & (truth <= high))
         ratios.append(expected / truth)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fire_toolkit.cli.common import setting_or_default
+from fire_toolkit.cli.common import n_of, setting_or_default
 from fire_toolkit.tables.columns import plain_numbers
 
 
@@ -21,5 +21,5 @@ def time_of(n_pairs: int, durations: pd.Series | None) -> str:
     minutes = n_pairs * (1 + float(setting_or_default(None, "tasks", "overlap"))) * seconds / 60
     if not minutes > 0:
         return ""
-    duration = f"{max(1, round(minutes))} minutes" if minutes < 90 else f"{minutes / 60:,.0f} hours"
+    duration = n_of(max(1, round(minutes)), "minute") if minutes < 90 else f"{minutes / 60:,.0f} hours"
     return f", about {duration} at the pace so far"
