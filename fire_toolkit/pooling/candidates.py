@@ -63,12 +63,14 @@ class Strategy:
     choose: a pure function of `Candidates` and `Budget`, which it keeps to; its keyword parameters are the
     strategy's own, and have a default of type int, float or str, or an annotation where they must be given.
     reads_labels: whether it reads the answers so far; pooled again, it goes on from them. reads_machine:
-    whether it reads a machine judge's scores.
+    whether it reads a machine judge's scores. by_query: whether what it pools of a query depends on that
+    query alone, where there is no budget in all; many queries are then pooled a part at a time.
     """
 
     choose: Callable[..., Choice]
     reads_labels: bool = False
     reads_machine: bool = False
+    by_query: bool = False
 
 
 @dataclass(frozen=True)

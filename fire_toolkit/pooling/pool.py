@@ -173,11 +173,11 @@ def pool_runs(
             candidates = with_scores(replace(candidates, known=known, seed=seed, depth_asked=depth), machine)
         return candidates, choose(candidates, limits, chosen) if depth else Choice(NO_PAIRS)
 
-    is_by_query = is_plain and limits == Budget() and deep_queries is None
+    is_apart = chosen.by_query and limits.in_all is None and (is_plain or not asked)
     kept: list[pd.DataFrame] = []
     keep = kept.append if keep_sources is None else keep_sources
-    pieces = map(chosen_of, tops.ranges() if is_by_query else [None])
-    candidates, choice, pairs, pooled = _chosen_in_all(pieces, positives if include_originals else None, keep)
+    pieces = map(chosen_of, tops.ranges() if is_apart and deep_queries is None else [None])
+    pairs, pooled, told = _chosen_in_all(pieces, positives if include_originals else None, keep)
     names = [] if deep_queries is None else sorted(universe or listed(tops.query_ids))
     design = _design(names, share=deep_queries, depth=depth, deep=deep_depth, seed=seed)
     if design is not None:
@@ -186,10 +186,10 @@ def pool_runs(
     if positives is not None:
         pairs = known_whole(_with_originals(pairs, positives, include_originals), design, seed)
         counts |= {"originals": len(positives), "originals_in_pool": int(pairs["is_original"].sum())}
-    counts |= mark_asked(pairs, asked, judged, round_number)
+    counts |= mark_asked(pairs, asked, judged, round_number) | told.counts
     refuse_other_seed(pairs, previous)
     sources = PoolSources(_in_one(kept or [_as_text(pooled[:0])]))
-    return PoolingResult(check_pool(pairs), sources, *_told(candidates, choice, counts), design)
+    return PoolingResult(check_pool(pairs), sources, counts, *told, design)
 
 
 def _positives(originals: Qrels | None, own_items: OwnItems) -> pd.DataFrame | None:
@@ -222,35 +222,47 @@ def _chosen_in_all(
     pieces: Iterator[tuple[Candidates, Choice]],
     added: pd.DataFrame | None,
     keep: Callable[[PoolSources], None],
-) -> tuple[Candidates, Choice, pd.DataFrame, pd.DataFrame]:
-    """Return the last candidates and their choice, all pairs, and the last sources; the others are kept."""
-    candidates, choice = next(pieces)
-    pooled, pairs = _chosen(candidates, choice, added)
-    found = [pairs]
+) -> tuple[pd.DataFrame, pd.DataFrame, _Told]:
+    """Return all pairs, the last sources, and what is told of the choices; the other sources are kept."""
+    found, told = [], []
+    pooled: pd.DataFrame | None = None
     for candidates, choice in pieces:
-        keep(PoolSources(_as_text(pooled)))
+        if pooled is not None:
+            keep(PoolSources(_as_text(pooled)))
         pooled, pairs = _chosen(candidates, choice, added)
         found.append(pairs)
-    return candidates, choice, _in_one(found), pooled
+        told.append(_told(candidates, choice))
+    assert pooled is not None
+    stops, again = _in_one([part.stops for part in told]), _in_one([part.again for part in told])
+    undrawn = _in_one([part.undrawn for part in told])
+    return _in_one(found), pooled, _Told(stops, again, undrawn, told[-1].sample)
 
 
 def _in_one(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
 
-def _told(
-    candidates: Candidates, choice: Choice, counts: dict[str, int]
-) -> tuple[dict[str, int], pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
-    """Return counts and stops, pairs to ask again, those that a draw left out, and a judge's sample."""
-    stops = _stops(candidates, choice)
-    counts = counts | {f"stopped_{reason}": n for reason, n in counts_of_stops(stops["reason"]).items()}
-    again = _pairs_at(candidates, choice.again)
-    counts |= {"again": len(again)} if len(again) else {}
+class _Told(NamedTuple):
+    """Of a choice: its stops, pairs to ask again, those that a draw left out, and a judge's sample."""
+
+    stops: pd.DataFrame
+    again: pd.DataFrame
+    undrawn: pd.DataFrame
+    sample: pd.DataFrame | None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        counts = {f"stopped_{reason}": n for reason, n in counts_of_stops(self.stops["reason"]).items()}
+        return counts | ({"again": len(self.again)} if len(self.again) else {})
+
+
+def _told(candidates: Candidates, choice: Choice) -> _Told:
     left = Choice(NO_PAIRS) if choice.undrawn is None else choice.undrawn
     columns: dict[str, Any] = {name: left.columns.get(name, []) for name in SAMPLE}
     columns = {"best_rank": candidates.best_rank[left.pairs]} | columns
     undrawn = _pairs_at(candidates, left.pairs).assign(**columns)
-    return counts, stops, again, undrawn, sample_of(candidates, choice)
+    again = _pairs_at(candidates, choice.again)
+    return _Told(_stops(candidates, choice), again, undrawn, sample_of(candidates, choice))
 
 
 def _check_numbers(**numbers: int | None) -> None:

@@ -27,13 +27,13 @@ from fire_toolkit.pooling.strata import draw_strata
 
 STRATEGIES: Registry[Strategy] = Registry("pooling", "pooling strategy", Strategy, returns={"choose": Choice})
 for _name, _strategy in {
-    "depth": Strategy(depth),
-    "rrf": Strategy(rrf),
-    "rbp": Strategy(rbp),
-    "combmnz": Strategy(combmnz),
-    "move-to-front": Strategy(move_to_front, reads_labels=True),
+    "depth": Strategy(depth, by_query=True),
+    "rrf": Strategy(rrf, by_query=True),
+    "rbp": Strategy(rbp, by_query=True),
+    "combmnz": Strategy(combmnz, by_query=True),
+    "move-to-front": Strategy(move_to_front, reads_labels=True, by_query=True),
     "strata": Strategy(draw_strata),
-    "settle": Strategy(settle, reads_labels=True),
+    "settle": Strategy(settle, reads_labels=True, by_query=True),
     "machine": Strategy(machine, reads_machine=True),
 }.items():
     STRATEGIES.add(_name, _strategy)
@@ -53,6 +53,7 @@ class Chosen(NamedTuple):
     reads_labels: bool
     parameters: dict[str, Any]
     reads_machine: bool = False
+    by_query: bool = False
 
 
 def parse_strategy(text: str) -> Chosen:
@@ -87,9 +88,8 @@ def parse_strategy(text: str) -> Chosen:
     if missing:
         raise UsageError(f"strategy {text}: {missing[0]} is missing, expected {name}({missing[0]}=…)")
     filled = {each: one.default for each, one in taken.items() if each not in values} | values
-    return Chosen(
-        name, partial(strategy.choose, **values), strategy.reads_labels, filled, strategy.reads_machine
-    )
+    choose = partial(strategy.choose, **values)
+    return Chosen(name, choose, strategy.reads_labels, filled, strategy.reads_machine, strategy.by_query)
 
 
 def _own_parameters(strategy: Strategy) -> list[inspect.Parameter]:

@@ -91,16 +91,26 @@ def test_ranges_of_stored_runs_give_the_pool_of_all(
     pd.testing.assert_frame_equal(held.pool, whole.pool)
 
 
-@pytest.mark.parametrize("strategy", ["rrf", "combmnz", "move-to-front"])
-def test_other_strategies_take_stored_runs_too(tmp_path: Path, strategy: str) -> None:
+@pytest.mark.parametrize("n_rows", [1, 7, 1 << 20])
+@pytest.mark.parametrize(
+    "strategy", ["depth", "rrf", "rbp", "combmnz", "move-to-front", "settle(C@2)", "settle(RR)"]
+)
+def test_ranges_give_what_other_strategies_pool_of_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str, n_rows: int
+) -> None:
     for run in RUNS:
         (tmp_path / f"{run['run_id'].iloc[0]}.parquet").write_bytes(run_bytes(run))
     stored = [open_run(tmp_path / f"{name}.parquet") for name in "zam"]
     options = {"depth": DEPTH, "strategy": strategy, "per_query": 2, "originals": QRELS}
-    whole, found = pool_runs(RUNS, **options), pool_runs(stored, **options)
-    pd.testing.assert_frame_equal(found.pool, whole.pool)
-    pd.testing.assert_frame_equal(found.sources, whole.sources)
-    pd.testing.assert_frame_equal(found.stops, whole.stops)
+    for more in ({}, {"include_originals": True}):
+        monkeypatch.setattr(tops, "_ROWS_AT_ONCE", 1 << 20)
+        whole = pool_runs(RUNS, **options, **more)
+        monkeypatch.setattr(tops, "_ROWS_AT_ONCE", n_rows)
+        found = pool_runs(stored, **options, **more)
+        assert found.counts == whole.counts
+        pd.testing.assert_frame_equal(found.pool, whole.pool)
+        pd.testing.assert_frame_equal(found.sources, whole.sources)
+        pd.testing.assert_frame_equal(found.stops, whole.stops)
 
 
 def test_a_run_without_a_query_in_common_is_named_before_anything_is_kept() -> None:
