@@ -88,7 +88,6 @@ class Votes:
 
     @cached_property
     def _first_rows(self) -> Ints:
-        """A row of each of `units`."""
         return first_rows(self.unit)[self.units]
 
     @property

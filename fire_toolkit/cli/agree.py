@@ -46,8 +46,6 @@ _EFFECTS = ("mean place of positives", "neighbours both positive")
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked of the judgments."""
-
     level: str
     by: str | None
     statistics: tuple[str, ...]

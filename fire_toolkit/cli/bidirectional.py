@@ -118,8 +118,6 @@ class _Matrix:
 
 
 class _TwoRuns:
-    """One run for each direction."""
-
     def __init__(self, given: Given) -> None:
         self.ids = id_files(given)
         self.forth, self.back = read_two_ways(given, self.ids)

@@ -124,7 +124,6 @@ def _source(asked: Elsewhere) -> str:
 def _read(
     given: Given, paths: Sequence[Path], asked: Elsewhere, rules: Guideline
 ) -> tuple[list[FoundFile], LabelMap]:
-    """Return what is in the files, and which value is which label."""
     names = [label.name for label in rules.labels]
     used = [given.use(path) for path in dict.fromkeys(paths)]
     if asked.pair:

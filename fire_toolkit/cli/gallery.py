@@ -87,7 +87,6 @@ def gallery(
 
 
 def _command(name: str, context: click.Context) -> click.Command:
-    """Return another command of the program."""
     program = context.find_root().command
     assert isinstance(program, click.Group)
     return program.commands[name]

@@ -62,8 +62,6 @@ def make_gallery(workspace: Workspace, wanted: Wanted) -> list[Path]:
 
 
 class _Gallery:
-    """What the gallery of a workspace is made of."""
-
     def __init__(self, workspace: Workspace, wanted: Wanted) -> None:
         self.root, self.wanted = relative_path(workspace.root), wanted
         self.title = workspace.root.resolve().name
@@ -105,7 +103,6 @@ class _Gallery:
 
     @cached_property
     def shown(self) -> Shown:
-        """The pairs to show."""
         given = self.given
         labels = given.labels if given.found("labels") else None
         has_disputes = labels is not None and given.needed("labels").with_name("disputes.csv").is_file()

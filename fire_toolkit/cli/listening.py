@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -109,41 +110,39 @@ def _pull_on(
             listener.hint.clear()
 
 
+@dataclass
 class _Hooks:
     """The campaign's hooks at the server; what goes wrong with them is said once and stops nothing."""
 
-    def __init__(
-        self, connection: Connection, campaign: Campaign, listener: HintListener, address: str
-    ) -> None:
-        self._connection = connection
-        self._campaign = campaign
-        self._listener = listener
-        self._address = address
-        self._last_note = ""
-        self._is_refused = False
-        self._is_silent = False
+    connection: Connection
+    campaign: Campaign
+    listener: HintListener
+    address: str
+    last_note: str = ""
+    is_refused: bool = False
+    is_silent: bool = False
 
     def note(self, words: str) -> None:
         """Say words, unless they were the last ones."""
-        if words != self._last_note:
+        if words != self.last_note:
             say(f"note: {words}")
-            self._last_note = words
+            self.last_note = words
 
     def add(self) -> None:
         """Give projects that have none a hook, unless the server has refused one."""
         from fire_toolkit.labelstudio.hooks import add_hooks
 
-        if self._is_refused:
+        if self.is_refused:
             return
         try:
-            with Api(self._connection) as api:
-                found = campaign_projects(api, self._campaign).values()
+            with Api(self.connection) as api:
+                found = campaign_projects(api, self.campaign).values()
                 projects = [int(project["id"]) for projects in found for project in projects]
-                add_hooks(api, projects, self._address, self._listener.secret)
+                add_hooks(api, projects, self.address, self.listener.secret)
         except ServerError as error:
             is_reserved = status_of(error) == 403 and "reserved network" in str(error)
-            self._is_refused = is_reserved or status_of(error) == 400
-            advice = _MAY_NOT_CALL if self._is_refused else ""
+            self.is_refused = is_reserved or status_of(error) == 400
+            advice = _MAY_NOT_CALL if self.is_refused else ""
             self.note(f"no hints: {error}{advice}; pulling by the clock alone")
 
     def remove(self) -> None:
@@ -151,8 +150,8 @@ class _Hooks:
         from fire_toolkit.labelstudio.hooks import remove_hooks
 
         try:
-            with Api(self._connection) as api:
-                remove_hooks(api, self._listener.path)
+            with Api(self.connection) as api:
+                remove_hooks(api, self.listener.path)
         except ServerError as error:
             self.note(
                 f"the server keeps hooks of this campaign ({error}); the next `pull --listen` removes them"
@@ -161,11 +160,9 @@ class _Hooks:
     def weigh(self, pulled: Fetched, *, is_hinted: bool) -> None:
         """Say once that hints do not come, if there were answers and no hint of them."""
         n_unseen = sum(pulled.counts.values())
-        if n_unseen and not (is_hinted or self._is_refused or self._is_silent):
-            self._is_silent = True
-            self.note(
-                f"{n_of(n_unseen, 'change')} came without a hint; can the server reach {self._address}?"
-            )
+        if n_unseen and not (is_hinted or self.is_refused or self.is_silent):
+            self.is_silent = True
+            self.note(f"{n_of(n_unseen, 'change')} came without a hint; can the server reach {self.address}?")
 
 
 _MAY_NOT_CALL = (

@@ -171,7 +171,6 @@ def of_changes(
 
 
 def _both_sides(old: Side, new: Side) -> Table:
-    """Return what each side holds."""
     rows = {
         "version of fire-toolkit": [side.tool for side in (old, new)],
         "guideline": [side.guideline[0] for side in (old, new)],
@@ -187,7 +186,6 @@ def _both_sides(old: Side, new: Side) -> Table:
 
 
 def _not_compared(old: Side, scores: pd.DataFrame) -> Table:
-    """Return the scores of the old side as they stand there."""
     cells = scores[["run_id", "measure", "value"]].to_numpy().tolist()
     rows = [[run_id, name, f"{_scale(name) * value:.1f}"] for run_id, name, value in cells]
     title = f"Scores as they stand in {old.name}: not compared, and without an interval, which needs each "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 
 from fire_toolkit.errors import FireError, ServerError, UsageError
@@ -114,68 +114,58 @@ class Tally:
             self.n_unread += 1
 
 
+@dataclass
 class _Run:
-    """The requests that several threads work on; the first error of any ends it for all."""
+    """The requests that several threads work on, the last first; the first error of any ends it for all."""
 
-    def __init__(
-        self,
-        requests: Sequence[tuple[str, Request]],
-        cache: Cache,
-        ask: Asks,
-        spent: Spent,
-        tally: Tally,
-        report: Callable[[int], None],
-    ) -> None:
-        self._waiting = list(reversed(requests))
-        self._cache, self._ask, self._spent, self._tally = cache, ask, spent, tally
-        self._report = report
-        self._guard = Lock()
-        self._n_in_flight = 0
-        self._alike: list[str] = []
-        self.stop = Event()
-        self.error: BaseException | None = None
+    waiting: list[tuple[str, Request]]
+    cache: Cache
+    ask: Asks
+    spent: Spent
+    tally: Tally
+    report: Callable[[int], None]
+    guard: Lock = field(default_factory=Lock)
+    n_in_flight: int = 0
+    alike: list[str] = field(default_factory=list)
+    stop: Event = field(default_factory=Event)
+    error: BaseException | None = None
 
     def work(self) -> None:
         """Ask until nothing is left, the budget is spent, or the run is stopped."""
         try:
             while (following := self._take()) is not None:
-                self._cache.note_request(*following)
-                answer = self._ask(following[1])
-                self._cache.keep(*following, answer)
+                self.cache.note_request(*following)
+                answer = self.ask(following[1])
+                self.cache.keep(*following, answer)
                 self._count(answer)
         except BaseException as error:
             self.stop.set()
-            with self._guard:
+            with self.guard:
                 self.error = self.error or error
 
     def _take(self) -> tuple[str, Request] | None:
-        with self._guard:
-            if self.stop.is_set() or not self._waiting:
+        with self.guard:
+            if self.stop.is_set() or not self.waiting:
                 return None
-            if not self._spent.allows(self._n_in_flight + 1):
-                self._tally.stopped = "the budget is spent"
+            if not self.spent.allows(self.n_in_flight + 1):
+                self.tally.stopped = "the budget is spent"
                 self.stop.set()
                 return None
-            self._n_in_flight += 1
-            return self._waiting.pop()
+            self.n_in_flight += 1
+            return self.waiting.pop()
 
     def _count(self, answer: Answer) -> None:
-        with self._guard:
-            self._n_in_flight -= 1
-            self._tally.count(answer)
-            self._report(1)
-            self._alike = [] if answer.label else [*self._alike, answer.reason]
-            self._spent.add(answer)
-            if len(self._alike) >= ALIKE:
+        with self.guard:
+            self.n_in_flight -= 1
+            self.tally.count(answer)
+            self.report(1)
+            self.alike = [] if answer.label else [*self.alike, answer.reason]
+            self.spent.add(answer)
+            if len(self.alike) >= ALIKE:
                 raise ServerError(
-                    f"{ALIKE} answers in a row failed, the last one: {self._alike[-1]}; look at the server "
+                    f"{ALIKE} answers in a row failed, the last one: {self.alike[-1]}; look at the server "
                     "and the model, then run the command again"
                 )
-
-    @property
-    def n_left(self) -> int:
-        """How many requests were not sent."""
-        return len(self._waiting)
 
 
 def ask_all(
@@ -209,14 +199,14 @@ def ask_all(
     keyed = [(request.key(judge), request) for request in requests]
     wanted = [each for each in keyed if cache.find(each[0]) is None]
     tally.n_stored = len(keyed) - len(wanted)
-    run = _Run(wanted, cache, ask, spent, tally, report)
+    run = _Run(wanted[::-1], cache, ask, spent, tally, report)
     with ThreadPoolExecutor(at_once) as pool:
         try:
             for done in [pool.submit(run.work) for _ in range(min(at_once, max(1, len(wanted))))]:
                 done.result()
         finally:
             run.stop.set()
-    tally.n_left = run.n_left
+    tally.n_left = len(run.waiting)
     if run.error is not None:
         raise run.error
     return tally, spent

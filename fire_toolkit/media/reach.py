@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fire_toolkit.media.links import Link, ask_link, open_links
@@ -74,20 +74,20 @@ def reach_media(
     return Reached(faults, n_without_parts)
 
 
+@dataclass(frozen=True)
 class _Asker:
     """Asks for addresses, and no longer for those of a host that stays silent."""
 
-    def __init__(self, client: httpx.Client, origin: str, report: Callable[[int], None]) -> None:
-        self._client = client
-        self._origin = origin
-        self._report = report
-        self._silent: Counter[str] = Counter()
+    client: httpx.Client
+    origin: str
+    report: Callable[[int], None]
+    silent: Counter[str] = field(default_factory=Counter)
 
     def ask(self, url: str) -> Link:
         host = url.partition("://")[2].partition("/")[0]
-        if self._silent[host] >= _MOST_SILENT:
+        if self.silent[host] >= _MOST_SILENT:
             return Link(fault=f"not asked, since {host} does not answer")
-        link = ask_link(self._client, url, self._origin)
-        self._silent[host] = self._silent[host] + 1 if link.is_silent else 0
-        self._report(1)
+        link = ask_link(self.client, url, self.origin)
+        self.silent[host] = self.silent[host] + 1 if link.is_silent else 0
+        self.report(1)
         return link

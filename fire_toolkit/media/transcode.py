@@ -113,7 +113,6 @@ def _written(path: Path, root: Path) -> str:
 def _transcode(
     source: Path, out: Path, target: Target, record: dict[tuple[str, str], Finished]
 ) -> tuple[str, str, str]:
-    """Return state, output and reason of one file."""
     if not source.is_file():
         return FAILED, "", "no such file"
     sha256 = sha256_of(source)

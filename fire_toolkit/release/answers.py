@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from keyword import iskeyword
@@ -112,6 +113,11 @@ def licence_url(answers: Mapping[str, Any]) -> str | None:
     if answers["licence"] in ("MIT", "Apache-2.0"):
         return f"https://spdx.org/licenses/{answers['licence']}.html"
     return None
+
+
+def yaml_text(text: str) -> str:
+    """Return a text as a YAML scalar: JSON's strings are YAML's."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def spoken_name(creator: str) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 
-from fire_toolkit.release.answers import KNOWN, licence_url, module_name
+from fire_toolkit.release.answers import KNOWN, licence_url, module_name, yaml_text
 from fire_toolkit.release.facts import ReleaseFacts, licence_notes, sentence
 from fire_toolkit.release.layout import FILES, TABLES
 from fire_toolkit.words import n_of
@@ -27,7 +26,7 @@ def card(facts: ReleaseFacts, tables: Collection[str]) -> str:
 def _header(facts: ReleaseFacts, tables: Collection[str]) -> str:
     lines = [
         "---",
-        f"pretty_name: {_yaml(facts.title)}",
+        f"pretty_name: {yaml_text(facts.title)}",
         *_licence(facts),
         "task_categories:",
         "- text-retrieval",
@@ -47,12 +46,7 @@ def _licence(facts: ReleaseFacts) -> list[str]:
     if licence in KNOWN:
         return [f"license: {licence.lower()}"]
     url = licence_url(facts.answers)
-    return ["license: other", f"license_name: {licence.lower()}", f"license_link: {_yaml(str(url))}"]
-
-
-def _yaml(text: str) -> str:
-    """Return a text as a YAML scalar: JSON's strings are YAML's."""
-    return json.dumps(text, ensure_ascii=False)
+    return ["license: other", f"license_name: {licence.lower()}", f"license_link: {yaml_text(str(url))}"]
 
 
 def _body(facts: ReleaseFacts, tables: Collection[str]) -> list[str]:

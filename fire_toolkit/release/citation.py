@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from fire_toolkit.release.answers import KNOWN, LICENCES, licence_url, module_name
+from fire_toolkit.release.answers import KNOWN, LICENCES, licence_url, module_name, yaml_text
 from fire_toolkit.release.facts import ANONYMOUS, ReleaseFacts, licence_notes
 
 
@@ -12,37 +10,33 @@ def citation_cff(facts: ReleaseFacts) -> str:
     """Return CITATION.cff (format 1.2.0); strings are JSON's, which are YAML's too."""
     lines = [
         "cff-version: 1.2.0",
-        f"message: {_text('If you use these labels, please cite them, and the benchmark they correct.')}",
+        f"message: {yaml_text('If you use these labels, please cite them, and the benchmark they correct.')}",
         "type: dataset",
-        f"title: {_text(facts.title)}",
-        f"abstract: {_text(facts.summary)}",
+        f"title: {yaml_text(facts.title)}",
+        f"abstract: {yaml_text(facts.summary)}",
         "authors:",
         *_authors(facts),
-        f"version: {_text(facts.version)}",
-        f"date-released: {_text(facts.date)}",
+        f"version: {yaml_text(facts.version)}",
+        f"date-released: {yaml_text(facts.date)}",
         *([f"license: {facts.answers['licence']}"] if facts.answers["licence"] in KNOWN else []),
-        f"license-url: {_text(str(licence_url(facts.answers)))}",
-        *([f"url: {_text(facts.url)}"] if facts.url else []),
+        f"license-url: {yaml_text(str(licence_url(facts.answers)))}",
+        *([f"url: {yaml_text(facts.url)}"] if facts.url else []),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _authors(facts: ReleaseFacts) -> list[str]:
     if facts.is_anonymous:
-        return [f"- name: {_text(ANONYMOUS)}"]
+        return [f"- name: {yaml_text(ANONYMOUS)}"]
     lines = []
     for creator in facts.answers["creators"]:
         family, comma, given = (part.strip() for part in creator.partition(","))
         lines += (
-            [f"- family-names: {_text(family)}", f"  given-names: {_text(given)}"]
+            [f"- family-names: {yaml_text(family)}", f"  given-names: {yaml_text(given)}"]
             if comma
-            else [f"- name: {_text(family)}"]
+            else [f"- name: {yaml_text(family)}"]
         )
     return lines
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def licence_text(facts: ReleaseFacts) -> str:
@@ -70,9 +64,9 @@ def package_files(facts: ReleaseFacts) -> dict[str, str]:
     spdx = licence if licence in KNOWN else f"LicenseRef-{licence}"
     return {
         "pyproject.toml": _PROJECT.format(
-            name=facts.name, version=facts.version, title=_text(facts.title), spdx=spdx, module=module
+            name=facts.name, version=facts.version, title=yaml_text(facts.title), spdx=spdx, module=module
         ),
-        f"{module}/__init__.py": _MODULE.format(title=_text(facts.title)[1:-1], version=facts.version),
+        f"{module}/__init__.py": _MODULE.format(title=yaml_text(facts.title)[1:-1], version=facts.version),
     }
 
 

@@ -24,7 +24,7 @@ from fire_toolkit.arrays import Ints
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.arrays.arrays import ArrayCollector, Arrays
 from fire_toolkit.formats.runs.matrix import Array, as_floats, check_dtype, pick_from_blocks
-from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.runs.reader import RunReader, begins
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _CHILD = Path(__file__).with_name("hdf5_child.py")
@@ -33,11 +33,6 @@ _MOST_MEMORY = 8 << 30
 _MOST_ANSWER = 2 << 30  # bytes of a list of ids
 _SECONDS = 30.0  # for an answer, and one more for every
 _BYTES_A_SECOND = 4 << 20
-
-
-def is_hdf5(start: bytes, path: Path) -> bool:
-    """Whether the file begins as HDF5 does."""
-    return start.startswith(HDF5_MAGIC)
 
 
 class _Child:
@@ -85,7 +80,6 @@ class _Child:
         return FormatError(f"{self.path}: damaged HDF5 ({shown}); copy it again from its source")
 
     def end(self) -> None:
-        """End the process."""
         self.process.kill()
         self.process.stdin.close()
         self.process.stdout.close()
@@ -161,4 +155,4 @@ def _put(collector: ArrayCollector, child: _Child, about: dict[str, Any]) -> Non
         collector.put_tree(name, np.array(found, dtype=object if is_text else None).reshape(answer["shape"]))
 
 
-READER = RunReader("hdf5", "HDF5", "begins with \\x89HDF", is_hdf5, read_arrays=read_hdf5)
+READER = RunReader("hdf5", "HDF5", "begins with \\x89HDF", begins(HDF5_MAGIC), read_arrays=read_hdf5)

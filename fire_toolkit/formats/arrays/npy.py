@@ -19,7 +19,7 @@ from fire_toolkit.formats.arrays.arrays import ArrayCollector, Arrays
 from fire_toolkit.formats.arrays.safe_pickle import load_plain
 from fire_toolkit.formats.arrays.zips import ZIP_MAGIC, member_bytes, member_matrix, member_start, members
 from fire_toolkit.formats.runs.matrix import FileMatrix, check_dtype
-from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.runs.reader import RunReader, begins
 
 NPY_MAGIC = b"\x93NUMPY"
 _HEADER_BYTES = 12 + 65_536
@@ -61,11 +61,6 @@ def parse_header(start: bytes, where: str) -> Header:
     if len(shape) > 32 or min(shape, default=0) < 0 or n_values * max(1, dtype.itemsize) > 2**62:
         raise FormatError(f"{where}: damaged .npy header (shape {shape}); save it again with numpy.save")
     return Header(shape, dtype, is_fortran, stream.tell())
-
-
-def is_npy(start: bytes, path: Path) -> bool:
-    """Whether the file begins as `.npy` does."""
-    return start.startswith(NPY_MAGIC)
 
 
 def read_npy(path: Path) -> Arrays:
@@ -184,4 +179,6 @@ def _objects(pickled: bytes, where: str) -> Any:
 
 
 NPZ = RunReader("npz", "NumPy arrays, .npz", "a zip without data.pkl", is_npz, read_arrays=read_npz)
-NPY = RunReader("npy", "a NumPy array, .npy", "begins with \\x93NUMPY", is_npy, read_arrays=read_npy)
+NPY = RunReader(
+    "npy", "a NumPy array, .npy", "begins with \\x93NUMPY", begins(NPY_MAGIC), read_arrays=read_npy
+)

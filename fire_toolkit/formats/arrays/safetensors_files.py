@@ -69,7 +69,6 @@ def read_safetensors(path: Path) -> Arrays:
 
 
 def _checked(about: Any, where: str, n_bytes: int) -> tuple[tuple[int, ...], str, int]:
-    """Return shape, dtype and offset of a tensor."""
     about = about if isinstance(about, dict) else {}
     shape, dtype, places = (about.get(key) for key in ("shape", "dtype", "data_offsets"))
     if not (isinstance(dtype, str) and _are_sizes(shape) and _are_sizes(places) and len(places) == 2):

@@ -210,7 +210,6 @@ def _count_constant(anomalies: ScoreAnomalies, scores: Array, lengths: Ints, sta
 
 
 def _kept(part: tuple[Array, ...], pairs: Pairs, start: int, n_top: int, n_docs: int) -> tuple[Array, ...]:
-    """Return the top of each list, and pairs below it."""
     rows, docs, ranks, scores = part
     query = rows + start
     is_kept = ranks <= n_top

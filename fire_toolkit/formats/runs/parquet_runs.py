@@ -12,19 +12,15 @@ import pandas as pd
 from fire_toolkit.errors import FormatError
 from fire_toolkit.formats.runs.listed import Listed
 from fire_toolkit.formats.runs.names import DOC, QUERY, find_name
-from fire_toolkit.formats.runs.reader import RunReader
+from fire_toolkit.formats.runs.reader import RunReader, begins
 from fire_toolkit.formats.runs.table_runs import listed_table
 from fire_toolkit.ids import id_texts
 
 PARQUET_MAGIC = b"PAR1"
+is_parquet = begins(PARQUET_MAGIC)
 _MOST_ROWS = 500_000_000
 _MOST_BYTES = 64 << 30
 _T = TypeVar("_T")
-
-
-def is_parquet(start: bytes, path: Path) -> bool:
-    """Whether the file begins as Parquet does."""
-    return start.startswith(PARQUET_MAGIC)
 
 
 def read_parquet(path: Path, key: str | None = None) -> Listed:
