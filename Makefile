@@ -13,10 +13,9 @@ demo: $(VENV)/.runtime
 	$(BIN)/fire-toolkit demo --out $(DEMO)
 	@echo "The command is in $(BIN): type  . $(BIN)/activate  first; then  fire-toolkit demo --live  to judge yourself."
 
-# Types and the wheel have one process each: together they take two cores.
+# Types and the wheel have one process each, which fill what the tests' processes leave of two cores.
 test: lint
-	$(MAKE) --jobs=2 types wheel
-	$(MAKE) unit
+	$(MAKE) --jobs=3 types wheel unit
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
