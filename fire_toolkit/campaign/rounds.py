@@ -136,6 +136,15 @@ def waiting_pairs(rounds: Sequence[Round], ledger: Ledger, retired: Collection[s
     return pd.DataFrame(waiting.reset_index(drop=True))
 
 
+def seen_by_all(rounds: Sequence[Round], ledger: Ledger, annotators: Collection[str]) -> pd.DataFrame:
+    """Return the pairs (query_id, doc_id) that each of `annotators` has seen, whom nobody can ask again."""
+    seen = seen_pairs(rounds, ledger)
+    counts = seen.loc[seen["annotator_id"].isin(annotators), "pair_id"].value_counts()
+    by_all = counts.index[counts >= len(set(annotators))]
+    known = pd.concat([entry.tasks for entry in rounds]).drop_duplicates("pair_id")
+    return pd.DataFrame(known.loc[known["pair_id"].isin(by_all), PAIR].reset_index(drop=True))
+
+
 def _tasks_of(pairs: pd.DataFrame, rounds: Sequence[Round]) -> Tasks:
     known = pd.concat([entry.tasks for entry in rounds]).drop_duplicates("pair_id")
     found = pairs[PAIR].drop_duplicates().merge(known, on=PAIR, how="left")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pandas as pd
 from fire_toolkit.campaign.progress import load_of
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round
-from fire_toolkit.campaign.rounds import assign_next_round, waiting_pairs
+from fire_toolkit.campaign.rounds import assign_next_round, seen_by_all, waiting_pairs
 from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, give_out_files, handed_to
 from fire_toolkit.cli.common import (
     Range,
@@ -155,18 +157,19 @@ def next_round(
     place = given.out(f"plan/round-{number}")
     seed = int(setting_or_default(given.values["seed"], "tasks", "seed"))
     numbers = _numbers(asked, budget, random_share, low_posterior, seed)
-    planned = plan_round(
+    plan = partial(
+        plan_round,
         table,
         disputes=given.disputes,
         labels=given.labels,
         grades=given.grades,
         original=given.original_if_any,
-        waiting=waiting_pairs(campaign.rounds, campaign.ledger, campaign.retired) if campaign else None,
         by_design=open_by_design(design, table, given.grades),
         fourth=_fourth(given, campaign) if FOURTH_VOTE in asked else None,
         round=number,
         **numbers,
     )
+    planned = _planned(plan, campaign, annotators) if campaign else plan()
     entry = _given_out(campaign, planned.pool, annotators, number, seed) if campaign else None
     if not dry_run and len(planned.pool):
         _write(place, planned, numbers | {"ask": list(asked)}, given)
@@ -181,6 +184,27 @@ def next_round(
     carried = "import" if give_out_files() else "push"
     if len(planned.pool):
         _name_next(given, place, carried if campaign else None)
+
+
+def _planned(plan: Callable[..., RoundPlan], campaign: Begun, annotators: tuple[str, ...]) -> RoundPlan:
+    """Plan a round of pairs that somebody can be asked, and say which others would be in it."""
+    waiting = waiting_pairs(campaign.rounds, campaign.ledger, campaign.retired)
+    planned = plan(waiting=waiting)
+    spent = seen_by_all(campaign.rounds, campaign.ledger, _asked_of(campaign, annotators))
+    is_spent = pair_rows(planned.pool, spent) >= 0
+    if not is_spent.any() or is_spent.all():  # of all of them the queues say it
+        return planned
+    say(
+        f"note: {n_of(int(is_spent.sum()), 'pair')} left out that every annotator has seen "
+        f"(first: {' '.join(planned.pool.loc[is_spent, PAIR].iloc[0])}); name somebody else with --annotator"
+    )
+    return plan(waiting=pd.concat([waiting, spent]))
+
+
+def _asked_of(campaign: Begun, annotators: tuple[str, ...]) -> list[str]:
+    """Return who can be asked: those named, else those of the campaign, else all who are active."""
+    known = () if annotators else handed_to(campaign)
+    return list(annotators or known or active_annotators(campaign))
 
 
 def _name_next(given: Given, place: Path, carried: str | None) -> None:
@@ -309,8 +333,7 @@ def _given_out(
 ) -> Round | None:
     """Return the round of pairs, carried as the latest one is; None when all of them wait already."""
     carrier = campaign.rounds[-1].carrier
-    known = () if annotators else handed_to(campaign)
-    names = list(annotators or known or active_annotators(campaign))
+    names = _asked_of(campaign, annotators)
     if carrier == BY_HAND:
         refuse_file_names(names)
     options: dict[str, Any] = {"retired": campaign.retired, "number": number, "kind": kind, "seed": seed}
