@@ -16,7 +16,7 @@ from fire_toolkit.cli.given import Given
 from fire_toolkit.errors import FormatError, UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_text, read_delimited
-from fire_toolkit.formats.tables.table_files import read_pool_sources
+from fire_toolkit.formats.tables.table_files import read_pool, read_pool_sources
 from fire_toolkit.guidelines.model import Grades
 from fire_toolkit.resolution.design import (
     POLICIES,
@@ -30,6 +30,7 @@ from fire_toolkit.resolution.design import (
 from fire_toolkit.tables import Judgments
 from fire_toolkit.tables.columns import PAIR, pair_rows
 from fire_toolkit.tables.design import CLASSES, RECHECK, VERIFY
+from fire_toolkit.tables.designs import DEEP
 from fire_toolkit.workspace.manifests import write_files
 
 FILE = "design.csv"
@@ -81,10 +82,10 @@ def policy_of(root: Path) -> str | None:
     path = root / FOLDER / FILE
     if not path.is_file():
         return None
-    classes = set(read_design(path)["design_class"])
-    if UNTIL_CONFIRMED in classes:
+    design = read_design(path)
+    if design["cells"].ne("").any():  # no other policy goes by where runs rank a pair
         return UNTIL_CONFIRMED
-    return VERIFY_POSITIVES if VERIFY in classes else None
+    return VERIFY_POSITIVES if (design["design_class"] == VERIFY).any() else None
 
 
 def check_policy(root: Path, policy: str | None) -> str | None:
@@ -151,10 +152,18 @@ def _extended(
     fresh = asked if known is None else asked[pair_rows(asked, known) < 0]
     if known is not None and not len(fresh):
         return known
-    sources = original = None
+    sources = original = deep = None
     if root:
+        deep = _deep_pairs(root)
         named = named_file("qrels", "collection")
         original = read_qrels(named) if named and named.is_file() else None
         sources = read_pool_sources(root / "pool" / "pool_sources.csv") if policy == UNTIL_CONFIRMED else None
-    added = design_pairs(fresh, policy=policy, sources=sources, original=original)
+    added = design_pairs(fresh, policy=policy, sources=sources, original=original, deep=deep)
     return added if known is None else pd.concat([known, added], ignore_index=True)
+
+
+def _deep_pairs(root: Path) -> pd.DataFrame | None:
+    """Return the pairs that the workspace's pool asks because their query was drawn to be judged deep."""
+    path = root / "pool" / "pool.csv"
+    pool = read_pool(path) if path.is_file() else None
+    return None if pool is None or "stratum" not in pool else pool.loc[pool["stratum"] == DEEP, PAIR]

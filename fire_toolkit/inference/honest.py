@@ -184,9 +184,15 @@ def scores_with_uncertainty(
     drawn = _limits(terms, parsed, codes, confidence, n_resamples, seed)
     table = _with_estimates([limits | row for limits, row in zip(drawn, rows, strict=True)], estimated)
     trusted = _trust(table, estimated, parsed, n_queries=len(joined.queries))
-    of_design = () if design is None else (*note_unverified(labels, design), *_note_unsampled(parsed))
+    of_design = () if design is None else _of_design(labels, design, original, parsed)
     noted = (*joined.note_depths(labellings, parsed), *_notes(table, parsed), *of_design)
     return Honest(table, (*noted, *trusted))
+
+
+def _of_design(
+    labels: Labels, design: Design, original: Qrels, measures: Sequence[Measure]
+) -> tuple[str, ...]:
+    return (*note_unverified(labels, design, original), *_note_unsampled(measures))
 
 
 def _note_unsampled(measures: Sequence[Measure]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pandas as pd
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.two_phase import LEAST_QUERIES
 from fire_toolkit.measures import Measure
-from fire_toolkit.tables import Labels
+from fire_toolkit.tables import Labels, Qrels
 from fire_toolkit.tables.columns import pair_rows
 
 LEAST_MISSING = 0.05  # a share of positives never pooled that is worth a sentence
@@ -115,21 +115,21 @@ probably too high; 134 random queries judged to depth 50 would tell by how much,
     ]
 
 
-def note_unverified(labels: Labels, design: Design) -> tuple[str, ...]:
-    """Return a note on positives of deep pairs that rest on one vote; none where votes were not counted.
+def note_unverified(labels: Labels, design: Design, original: Qrels) -> tuple[str, ...]:
+    """Return a note on new positives of queries judged deep that rest on one vote; none without counts.
 
-    Few deep pairs are positive, so that wrong positives outweigh the error of sampling.
+    The shallow pairs of these queries count too, for all of a query's positives are in what AP divides by.
     """
     if design.queries is None or "n_judgments" not in labels:
         return ()
-    deep = design.pairs[design.pairs["stratum"] == "deep"]
-    rows = pair_rows(deep, labels)
-    found = labels.iloc[rows[rows >= 0]]
-    positives = found[found["relevance"] >= 1]
+    sampled = design.queries.loc[design.queries["is_sampled"].astype(bool), "query_id"]
+    found = labels[labels["query_id"].isin(sampled) & (labels["relevance"] >= 1)]
+    positives = found[pair_rows(found, original[original["relevance"] >= 1]) < 0]
     n_once = int((positives["n_judgments"] == 1).sum())
     if not n_once:
         return ()
     return (
-        f"{n_once:,} of {len(positives):,} positives of the deep pairs rest on one vote; have each verified "
-        "by a second: few of these pairs are positive, and 4% of false positives lowered AP by 7 points",
+        f"{n_once:,} of {len(positives):,} new positives of the queries judged deep rest on one vote; have "
+        "each verified by a second (`next-round --ask unverified_positive`): few of these pairs are "
+        "positive, and 4% of false positives lowered AP by 7 points",
     )

@@ -42,6 +42,7 @@ def design_pairs(
     sources: PoolSources | None = None,
     original: Qrels | None = None,
     depths: Sequence[int] = DEPTHS,
+    deep: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return the design of pairs that are asked for the first time.
 
@@ -52,6 +53,9 @@ def design_pairs(
         sources: where the runs rank the pairs.
         original: the benchmark's qrels, whose positives are taken as right: none of them is verified.
         depths: the k of the C@k that `until-confirmed` is to settle.
+        deep: columns query_id, doc_id: pairs asked because their query was drawn to be judged deep. A policy
+            verifies all of their positives: few of these pairs are relevant, and wrong positives would
+            outweigh the error of the sample. None: no such pairs.
 
     Returns:
         query_id, doc_id, design_class (`single`, `doubled`, `verify`, or `until-confirmed` where the class
@@ -71,6 +75,8 @@ def design_pairs(
         raise UsageError(f"policy {policy!r} is unknown; expected one of {', '.join(POLICIES)}")
     base = {None: SINGLE, VERIFY_POSITIVES: VERIFY}.get(policy, UNTIL_CONFIRMED)
     classes = np.where(pairs["is_doubled"].to_numpy(dtype=bool), DOUBLED, base)
+    if deep is not None and policy is not None:
+        classes = np.where((pair_rows(pairs, deep) >= 0) & (classes != DOUBLED), VERIFY, classes)
     if original is not None:
         is_known = pair_rows(pairs, original[original["relevance"] >= 1]) >= 0
         classes = np.where(is_known & (classes != DOUBLED), SINGLE, classes)

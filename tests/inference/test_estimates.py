@@ -98,10 +98,10 @@ def test_a_run_of_which_too_little_was_judged_as_designed_is_refused() -> None:
     assert "92% of its top 1 is judged for all queries, and 100% for those" in shallow["estimate_method"]
 
 
-def test_positives_of_deep_pairs_with_one_vote_are_counted() -> None:
+def test_new_positives_of_deep_queries_with_one_vote_are_counted() -> None:
     assert not [note for note in honest(["AP"]).notes if "one vote" in note]
     (said,) = (note for note in honest(["AP"], n_votes=1).notes if "one vote" in note)
-    assert said.startswith("27 of 27 positives of the deep pairs rest on one vote")
+    assert said.startswith("47 of 47 new positives of the queries judged deep rest on one vote")
 
 
 def test_a_design_for_other_queries_is_refused() -> None:

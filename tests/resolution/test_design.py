@@ -128,3 +128,25 @@ def test_an_unknown_policy_and_missing_sources_are_refused() -> None:
         design_pairs(pairs("a"), policy="until-confirmed")
     with pytest.raises(UsageError, match="design class 'twice'; expected one of single, doubled, verify"):
         decide_classes(pairs("a").assign(design_class="twice"), given(a="1"))
+
+
+def test_a_policy_verifies_every_positive_of_queries_judged_deep() -> None:
+    deep = pd.DataFrame({"query_id": "q", "doc_id": ["b", "c", "d"]})
+    original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["b"], "relevance": 1}))
+    for policy, plain in (
+        ("until-confirmed", "until-confirmed"),
+        ("verify-positives", "verify"),
+        (None, "single"),
+    ):
+        design = design_pairs(
+            pairs("abcd", "d"), policy=policy, sources=SOURCES, original=original, deep=deep
+        ).set_index("doc_id")["design_class"]
+        assert design.to_dict() == {
+            "a": plain, "b": "single", "c": "verify" if policy else "single", "d": "doubled",
+        }  # fmt: skip
+    known = design_pairs(pairs("abc"), policy="until-confirmed", sources=SOURCES, deep=deep)
+    # b comes first and, once confirmed, covers what a and c could decide; c is verified whatever b is
+    assert decide_classes(known, given(b="11", a="1", c="1"))["design_class"].tolist() == [
+        "verify", "verify", "verify",
+    ]  # fmt: skip
+    assert open_pairs(decide_classes(known, given(b="11", a="0", c="1")))["doc_id"].tolist() == ["c"]
