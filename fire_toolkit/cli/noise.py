@@ -42,9 +42,8 @@ def votes_given(given: Given, *, by_band: bool = False) -> Votes | None:
     if _are_settled(given):
         return Votes(pd.DataFrame(), 0, SETTLED)
     tables: list[pd.DataFrame] = [given.labels, *_disputes(given)]
-    tables = [table.reindex(columns=[*PAIR, *DESIGN], fill_value="") for table in tables]
-    tables[0] = tables[0].assign(relevance=given.labels["relevance"])
-    design = pd.concat(tables, ignore_index=True)
+    tables = [t.reindex(columns=[*PAIR, *DESIGN, "relevance"]) for t in tables]
+    design = pd.concat([t.fillna(dict.fromkeys(DESIGN, "")) for t in tables], ignore_index=True)
     design = with_best_ranks(design, given.sources, given.original) if by_band else design
     return votes_by_design(design, given.original, by_band=by_band)
 
@@ -87,9 +86,7 @@ def numbers_of_errors(errors: LabelErrors) -> dict[str, Any]:
     numbers = {"t": float(errors.t[0]), "f": float(errors.f[0])}
     for name, (value, low, high) in (("wrong_share", errors.wrong), ("recall", errors.found)):
         numbers |= {name: value, f"{name}_low": low, f"{name}_high": high}
-    n = errors.votes.n_otherwise
-    more = {"basis": errors.in_words} | ({"otherwise": n} if n else {})
-    return {name: round(value, 6) for name, value in numbers.items()} | more
+    return {name: round(value, 6) for name, value in numbers.items()} | {"basis": errors.in_words}
 
 
 def words_of_errors(numbers: Mapping[str, Any]) -> str:
@@ -99,16 +96,9 @@ def words_of_errors(numbers: Mapping[str, Any]) -> str:
     names = [(name, f"{name}_low", f"{name}_high") for name in ("wrong_share", "recall")]
     shares = [[f"{100 * numbers[name]:.1f}" for name in three] for three in names]
     wrong, recall = (f"{share}% [{low}, {high}]" for share, low, high in shares)
-    n = numbers.get("otherwise")
-    by = " by the votes of the design alone" if n else ""
-    beyond = (
-        f"; {n_of(n, 'label')} are otherwise by later votes or another rule, which this leaves out"
-        if n
-        else ""
-    )
     return (
-        f"of the new positives{by} an expected {wrong} are wrong, and of the relevant judged pairs {recall} "
-        f"are labelled so, if votes err independently; one vote: {numbers['basis']}{beyond}"
+        f"of the new positives an expected {wrong} are wrong, and of the relevant judged pairs {recall} are "
+        f"labelled so, if votes err independently; one vote: {numbers['basis']}"
     )
 
 

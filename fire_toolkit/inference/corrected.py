@@ -25,13 +25,13 @@ from fire_toolkit.inference.label_errors import (
     corrected_hits,
     error_rates,
     estimated_relevance,
+    relevance_given_votes,
     variance_factor,
-    wrong_and_found,
 )
 from fire_toolkit.inference.resampling import Resampled, bootstrap, summable
 from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Qrels
-from fire_toolkit.tables.design import CLASSES, DOUBLED
+from fire_toolkit.tables.design import CLASSES, DOUBLED, kinds_of_votes, n_votes_by_design
 
 
 class Judged(Protocol):
@@ -89,22 +89,70 @@ class Kinds:
         flat = both.reshape(*both.shape[:-2], -1)
         return np.concatenate([flat, np.ones((*flat.shape[:-1], 1))], axis=-1)
 
-    def shares(self, cells: Floats, rates: ErrorRates) -> Floats:
-        """Return the wrong share of positive labels and the found share of relevant pairs, (..., 2).
+    def odds(self, cells: Floats, rates: ErrorRates) -> Floats:
+        """Return the odds that a pair of each kind is relevant, (..., n_kinds).
 
         cells: (..., n_kinds) pairs of each kind.
         """
         t, f = self.of_classes(rates)
-        n_pairs = cells[..., ::2] + cells[..., 1::2]
         with np.errstate(divide="ignore", invalid="ignore"):
-            prevalence = np.clip((cells[..., 1::2] / n_pairs - f) / (t - f), 0, 1)
-            prevalence = np.where(n_pairs > 0, prevalence, 0)
-        return wrong_and_found(n_pairs, prevalence, t, f, cells[..., 1::2].sum(axis=-1))
+            share = cells[..., 1::2] / (cells[..., ::2] + cells[..., 1::2])
+            prevalence = np.nan_to_num(np.clip((share - f) / (t - f), 0, 1))
+            prior = prevalence / (1 - prevalence)
+            both = np.stack([prior * (1 - t) / (1 - f), prior * t / f], axis=-1)
+        return both.reshape(*both.shape[:-2], -1)
+
+
+def _without_fourth(kind: tuple[str, str]) -> tuple[str, str]:
+    """Return class and votes without the fourth vote on a positive by 2 to 1, which only the alarm counts."""
+    name, votes = kind
+    return name, votes[:3] + votes[4:] if votes[:3] in ("101", "011") else votes
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What tells judged pairs apart beside their kind: votes beyond the design, and the label they have.
+
+    code: the pattern of each pair; kind: of each pattern; more: (n_patterns, 2), positive and negative votes
+    beyond the design; label: 1, 0, or −1 where there is none.
+    """
+
+    kinds: Kinds
+    code: Ints
+    kind: Ints
+    more: Ints
+    label: Ints
+
+    @classmethod
+    def of(cls, votes: Votes, kinds: Kinds) -> Held:
+        """Return the patterns of judged pairs."""
+        own, found = kinds_of_votes(votes.pairs.assign(design_votes=votes.pairs["votes"]))
+        later = [given[n_votes_by_design(name, given) :] for name, given in map(_without_fourth, found)]
+        more = np.array([(each.count("1"), each.count("0")) for each in later]).reshape(-1, 2)[own]
+        each = np.column_stack([kinds.code(votes.pairs), more, votes.pairs["label"]])
+        patterns, code = np.unique(each, axis=0, return_inverse=True)
+        return cls(kinds, code.ravel(), patterns[:, 0], patterns[:, 1:3], patterns[:, 3])
+
+    def shares(self, cells: Floats, rates: ErrorRates) -> Floats:
+        """Return the wrong share of positive labels and the found share of relevant pairs, (..., 2).
+
+        cells: (..., n_patterns) pairs of each pattern. Without further votes the wrong share is
+        Σ N(1 − π)f / positives and the found share 1 − Σ Nπ(1 − t) / Σ Nπ, by class. nan without positive
+        labels, or relevant pairs.
+        """
+        odds = self.kinds.odds(cells @ np.eye(len(self.kinds))[self.kind], rates)[..., self.kind]
+        band = self.kind // 2 % self.kinds.n_bands
+        relevant = cells * relevance_given_votes(odds, self.more, rates.t[..., band], rates.f[..., band])
+        is_positive = self.label == 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right = relevant[..., is_positive].sum(axis=-1)
+            shares = 1 - right / cells[..., is_positive].sum(axis=-1), right / relevant.sum(axis=-1)
+        return np.stack(shares, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
 class LabelErrors:
-    """Error rates of the votes, and what they say of the labels by design.
+    """Error rates of the votes, and what they say of the labels as they are, by all votes on each pair.
 
     t, f: of one vote, for each band; wrong, found: the expected share of new positives that are wrong, and
     of the relevant judged pairs the share that is labelled so, each with its 95% limits; alarm: None without
@@ -147,16 +195,17 @@ def label_errors(votes: Votes, *, n_resamples: int = 2_000, seed: int = 0) -> La
         return LabelErrors(votes, np.empty(0), np.empty(0), nothing, nothing, None, votes.reason)
     kinds = Kinds(votes.n_bands)
     query = pd.factorize(votes.pairs["query_id"])[0]
-    columns = [_rate_columns(votes), np.eye(len(kinds))[kinds.code(votes.pairs)]]
+    held = Held.of(votes, kinds)
+    columns = [_rate_columns(votes), np.eye(len(held.kind))[held.code]]
     table = cluster_sums(np.column_stack(columns), query)[:, :-1]
     sums = bootstrap([Resampled(summable(table))], n_resamples=n_resamples, seed=seed)[0][0]
     n = 4 * kinds.n_bands
     point, draws = (kinds.rates(each[..., :n]) for each in (table.sum(axis=0), sums))
     if reason := _why_no_rates(point, draws):
         return LabelErrors(votes, point.t, point.f, nothing, nothing, None, reason)
-    shares, drawn = kinds.shares(table.sum(axis=0)[n:], point), kinds.shares(sums[:, n:], draws)
+    shares, drawn = held.shares(table.sum(axis=0)[n:], point), held.shares(sums[:, n:], draws)
     spread = np.nanstd(drawn, axis=0)
-    n_positives = max(int((votes.pairs["relevance"] == 1).sum()), 1)
+    n_positives = max(int((votes.pairs["label"] == 1).sum()), 1)
     n_relevant = max(n_positives * (1 - shares[0]) / shares[1], 1)  # right positives, by the share found
     binomial = shares * np.maximum(1 - shares, 0) / [n_positives, n_relevant]
     spread = np.hypot(spread, np.sqrt(binomial))

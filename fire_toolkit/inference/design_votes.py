@@ -25,17 +25,17 @@ SETTLED = "the labels are settled for these runs: what was asked depended on the
 class Votes:
     """Judged pairs by design: the votes of pairs that are no originals, and what stands open.
 
-    pairs: query_id, doc_id, design_class, relevance (the label by design), votes, band; n_demoted: doubled
+    pairs: query_id, doc_id, design_class, relevance (the label by design), label (the one it has: 1, 0, or −1
+    where there is none), votes, band; n_demoted: doubled
     pairs with one vote, which count as single; reason: why nothing can be corrected, empty where it can;
     bands: the names of the bands of ranks with rates of their own, those that hold pairs; one empty name
-    where all pairs have the same rates; n_otherwise: how many labels are not what these votes make them.
+    where all pairs have the same rates.
     """
 
     pairs: pd.DataFrame
     n_demoted: int
     reason: str
     bands: tuple[str, ...] = ("",)
-    n_otherwise: int = 0
 
     @property
     def n_second(self) -> int:
@@ -90,7 +90,8 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame, *, by_band: bo
 
     Args:
         design: columns query_id, doc_id, design_class and design_votes, see `tables.design`; best_rank for
-            `by_band`; relevance, where labels may differ from what the design's votes make them.
+            `by_band`; relevance of the label that the pair has by all its votes, missing where it has none;
+            without that column the label is the one by design.
         original: the benchmark's qrels; their positives are taken as right, and tell nothing of the rates.
         by_band: rates of their own for best ranks 1, 2 to 3, and 4 and more.
     """
@@ -101,16 +102,16 @@ def votes_by_design(design: pd.DataFrame, original: pd.DataFrame, *, by_band: bo
     is_demoted = (classes == DOUBLED) & (votes.str.len() == 1)
     pairs = pairs.assign(design_class=classes.mask(is_demoted, SINGLE), votes=votes)
     pairs = pairs[(votes != "").to_numpy()].reset_index(drop=True)
-    given = pairs.get("relevance", pd.Series(np.nan, index=pairs.index))
-    pairs["relevance"] = labels_by_design(pairs.assign(design_votes=pairs["votes"]))
-    is_otherwise = given.notna() & (pairs["relevance"] != OPEN) & ((given >= 1) != (pairs["relevance"] == 1))
+    by_design = labels_by_design(pairs.assign(design_votes=pairs["votes"]))
+    grade = pairs["relevance"] if "relevance" in pairs else pd.Series(by_design, index=pairs.index)
+    pairs = pairs.assign(relevance=by_design, label=np.where(grade.isna(), -1, grade >= 1).astype(np.int64))
     bands: tuple[str, ...] = ("",)
     pairs["band"] = 0
     if by_band and len(pairs):
         all_bands = np.searchsorted([2, 4], pairs["best_rank"].to_numpy(dtype=float), "right")
         held, pairs["band"] = np.unique(all_bands, return_inverse=True)
         bands = tuple(BANDS[band] for band in held)
-    return Votes(pairs, int(is_demoted.sum()), _why_not(pairs), bands, int(is_otherwise.sum()))
+    return Votes(pairs, int(is_demoted.sum()), _why_not(pairs), bands)
 
 
 def with_best_ranks(design: pd.DataFrame, sources: PoolSources, original: pd.DataFrame) -> pd.DataFrame:

@@ -143,22 +143,24 @@ def variance_factor(t: float, f: float, k: int) -> float:
     return float((1 + f * (1 - f) / (t - f) ** 2) ** k)
 
 
-def wrong_and_found(n_pairs: Floats, prevalence: Floats, t: Floats, f: Floats, n_positives: Floats) -> Floats:
-    """Return two expected shares, from the pairs, prevalence and rates of each class (..., n_classes).
+def relevance_given_votes(odds: Floats, more: Ints, t: Any, f: Any) -> Floats:
+    """Return the chance that a pair is relevant, from the odds by its label by design and its further votes.
 
-    Returns:
-        (..., 2): of the positive labels those that are wrong, Σ N(1 − π)f / positives; of the relevant pairs
-        those whose label is positive, 1 − Σ Nπ(1 − t) / Σ Nπ. nan without positive labels, or relevant pairs.
+    Args:
+        odds: of relevance given the label by design.
+        more: (..., 2), positive and negative votes beyond the design, whoever asked for them and why: the
+            votes so far may have chosen the pair, since they are in the odds.
+        t, f: of one vote.
 
     Examples:
-        >>> wrong_and_found(*(np.array([x]) for x in (1000, 0.13, 0.92, 0.04)), 154.4).round(4).tolist()
-        [0.2254, 0.92]
+        >>> odds = np.array([0.13 * 0.92 / (0.87 * 0.04)])  # one positive vote, 13% of the pairs relevant
+        >>> [round(float(relevance_given_votes(odds, np.array([m]), 0.92, 0.04)[0]), 4)
+        ...  for m in ((0, 0), (1, 0), (0, 1))]
+        [0.7746, 0.9875, 0.2226]
     """
-    relevant = n_pairs * prevalence
     with np.errstate(divide="ignore", invalid="ignore"):
-        wrong = ((n_pairs - relevant) * f).sum(axis=-1) / n_positives
-        found = (relevant * t).sum(axis=-1) / relevant.sum(axis=-1)
-    return np.stack([wrong, found], axis=-1)
+        found = odds * (t / f) ** more[..., 0] * ((1 - t) / (1 - f)) ** more[..., 1]
+        return np.asarray(np.where(np.isinf(found), 1.0, found / (1 + found)))
 
 
 class Alarm(NamedTuple):

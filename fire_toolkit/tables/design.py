@@ -44,11 +44,24 @@ def label_by_design(design_class: str, votes: str) -> int:
         )
     if design_class in ("", RECHECK) or not votes:
         return OPEN
+    n_votes = n_votes_by_design(design_class, votes)
+    return int(votes[n_votes - 1]) if n_votes <= len(votes) else OPEN
+
+
+def n_votes_by_design(design_class: str, votes: str) -> int:
+    """Return how many votes the label of a pair rests on by its class; more than there are: one is missing.
+
+    Args:
+        design_class: `single`, `doubled` or `verify`.
+        votes: as for `label_by_design`, at least one.
+
+    Examples:
+        >>> [n_votes_by_design("verify", votes) for votes in ("0", "01", "1", "110", "10")]
+        [1, 1, 2, 2, 3]
+    """
     if design_class == SINGLE or (design_class == VERIFY and votes[0] == "0"):
-        return int(votes[0])
-    if len(votes) > 1 and votes[0] == votes[1]:
-        return int(votes[0])
-    return int(votes[2]) if len(votes) > 2 else OPEN
+        return 1
+    return 2 if len(votes) < 2 or votes[0] == votes[1] else 3
 
 
 def labels_by_design(table: pd.DataFrame) -> Ints:

@@ -124,6 +124,28 @@ def test_what_is_refused(design: pd.DataFrame, reason: str) -> None:
         raise AssertionError(errors.reason)
 
 
+def test_labels_are_wrong_as_often_as_all_their_votes_say() -> None:
+    """Single votes whose positives were verified later: by the design alone 20% of them would be wrong."""
+    rng = np.random.default_rng(5)
+    relevant = rng.random(40_000) < 0.13
+    vote = [np.where(relevant, rng.random(40_000) < 0.92, rng.random(40_000) < 0.04) for _ in range(3)]
+    is_doubled = np.arange(40_000) % 10 == 0
+    n_votes = np.where(vote[0] | is_doubled, np.where(vote[0] == vote[1], 2, 3), 1)
+    texts = ["".join(str(int(v[row])) for v in vote[:n]) for row, n in enumerate(n_votes)]
+    label = np.where(n_votes == 3, vote[2], vote[0])
+    ids = {"query_id": [f"q{n % 400}" for n in range(40_000)], "doc_id": [f"d{n}" for n in range(40_000)]}
+    classes = np.where(is_doubled, "doubled", "single")
+    design = pd.DataFrame({**ids, "design_class": classes, "design_votes": texts})
+    later = label_errors(votes_by_design(design.assign(relevance=label), ORIGINAL), n_resamples=100)
+    assert later.wrong[1] < 1 - relevant[label].mean() < later.wrong[2]
+    assert later.wrong[0] == pytest.approx(1 - relevant[label].mean(), abs=0.008)
+    assert later.found[1] < label[relevant].mean() < later.found[2]
+    alone = label_errors(votes_by_design(design, ORIGINAL), n_resamples=100)
+    assert alone.wrong[0] > 0.15  # of labels by first votes
+    disputed = design.assign(relevance=np.where(n_votes == 3, np.nan, label))
+    assert label_errors(votes_by_design(disputed, ORIGINAL), n_resamples=50).found[0] < later.found[0]
+
+
 def test_a_doubled_pair_with_one_vote_counts_as_single() -> None:
     votes = votes_by_design(pd.concat([doubled(), single(a="1").assign(design_class="doubled")]), ORIGINAL)
     assert (votes.n_demoted, votes.reason) == (1, "")

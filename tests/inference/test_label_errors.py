@@ -16,7 +16,6 @@ from fire_toolkit.inference.label_errors import (
     estimated_relevance,
     rates_without_thirds,
     variance_factor,
-    wrong_and_found,
 )
 from fire_toolkit.tables.design import CLASSES, label_by_design
 
@@ -119,12 +118,6 @@ def test_two_votes_leave_a_range() -> None:
     of_92 = (0.111424 - 0.92 * 0.1544) / (0.1544 - 0.92)  # f = (m2 − t·m1) / (m1 − t)
     assert of_92 == pytest.approx(0.04)
     assert low_f <= of_92 <= high_f
-
-
-def test_wrong_share_and_recall_of_one_vote() -> None:
-    # 1,000 pairs, 130 relevant: 34.8 of 154.4 positives are wrong, 119.6 of 130 are found
-    found = wrong_and_found(*(np.array([x]) for x in (1000, 0.13, 0.92, 0.04)), np.array(154.4))
-    assert found.tolist() == pytest.approx([34.8 / 154.4, 0.92])
 
 
 def test_a_fourth_vote_that_is_seldom_positive_raises_an_alarm() -> None:

@@ -150,13 +150,3 @@ def test_a_policy_verifies_every_positive_of_queries_judged_deep() -> None:
         "verify", "verify", "verify",
     ]  # fmt: skip
     assert open_pairs(decide_classes(known, given(b="11", a="0", c="1")))["doc_id"].tolist() == ["c"]
-
-
-def test_labels_that_later_votes_made_otherwise_are_counted() -> None:
-    original = check_qrels(pd.DataFrame({"query_id": "q", "doc_id": ["d"], "relevance": 1}))
-    design = given(a="10", b="11", c="011", d="10").assign(
-        design_class=["single", "single", "doubled", "single"]
-    )
-    assert votes_by_design(design.assign(relevance=[0, 2, 1, 0]), original).n_otherwise == 1
-    assert votes_by_design(design.assign(relevance=[1, 1, None, 1]), original).n_otherwise == 0
-    assert votes_by_design(design, original).n_otherwise == 0
