@@ -90,7 +90,9 @@ def show_honest(
     say_notes(notes)
     table = beside_usable(scores, usable)
     trusted += ["estimates are of all queries"] if usable is not None and "estimate" in scores else []
-    print_table(table, given.form, partial(drawn_beside, draw=_drawn), basis=basis, notes=trusted)
+    of_estimates = notes if is_on_paper and "estimate" in scores else []
+    under = [*of_estimates, *trusted]
+    print_table(table, given.form, partial(drawn_beside, draw=_drawn), basis=basis, notes=under)
     for line in (*_counted(scores), *corrected) if given.form == "table" else ():
         say(line)
     parameters = {"measures": list(measures), "policies": list(policies), **given.draw_parameters}

@@ -26,6 +26,7 @@ SHARED = (
     "{} of another pair (pool --judge-once), and no vote tells how often it errs there; "
     "judge those pairs too, or take the scores as labelled"
 )
+LEAST_UNJUDGED = 0.0005  # of what a corrected measure reads, worth a word
 ASSUMED = (
     "the correction is unbiased where votes err independently; pairs that are hard for everybody can leave "
     "it 2 points too high, and only an audit shows them (`audit-labels`)"
@@ -147,9 +148,10 @@ def corrected_rows(
     draws = dict(given.draws)
     clusters = code_clusters(joined.queries, draws.pop("clusters"))
     found = corrected_scores(joined, given.original, votes, measures, clusters=clusters, **draws)
-    labelled = scores.drop_duplicates(["run_id", "measure"]).set_index(["run_id", "measure"])["augmented"]
+    labelled = scores.drop_duplicates(["run_id", "measure"]).set_index(["run_id", "measure"])
     words = [
-        _in_words(row, labelled[row["run_id"], row["measure"]], errors) for row in found.to_dict("records")
+        _in_words(row, labelled.loc[(row["run_id"], row["measure"])], errors)
+        for row in found.to_dict("records")
     ]
     words += [
         ASSUMED,
@@ -160,12 +162,15 @@ def corrected_rows(
     return _filled(scores, found, votes.n_second), words
 
 
-def _in_words(row: Mapping[Any, Any], labelled: float, errors: LabelErrors) -> str:
-    start = f"{row['run_id']}: {row['measure']} {_share(labelled)} as labelled"
+def _in_words(row: Mapping[Any, Any], labelled: Mapping[Any, Any], errors: LabelErrors) -> str:
+    start = f"{row['run_id']}: {row['measure']} {_share(labelled['augmented'])} as labelled"
     if row["reason"]:
         return f"{start}; not corrected: {row['reason']}"
     limits = f"[{_share(row['low'])}, {_share(row['high'])}]"
-    return f"{start}; {_share(row['estimate'])} {limits} corrected for error rates {errors.in_words}"
+    unjudged = 1 - labelled["judged"]
+    lacks = f"; {unjudged:.1%} of what it reads is unjudged, and counted as not relevant"
+    corrected = f"{start}; {_share(row['estimate'])} {limits} corrected for error rates {errors.in_words}"
+    return corrected + (lacks if unjudged >= LEAST_UNJUDGED else "")
 
 
 def _share(value: float) -> str:

@@ -31,7 +31,9 @@ def describe_estimates(scores: pd.DataFrame, basis: str) -> list[str]:
         scores: a row for each run and measure: run_id, measure, estimate, estimate_method.
         basis: what they are of.
     """
-    lines = [f"est.: {basis}"] if scores["estimate"].notna().any() else []
+    estimated = scores.loc[scores["estimate"].notna(), "measure"].unique()
+    is_all = len(estimated) == scores["measure"].nunique()
+    lines = [f"est.{'' if is_all else ' of ' + ', '.join(estimated)}: {basis}"] if len(estimated) else []
     refused = scores[scores["estimate_method"].str.startswith("refused: ")]
     n_runs = scores["run_id"].nunique()
     for (measure, method), own in refused.groupby(["measure", "estimate_method"], sort=False):

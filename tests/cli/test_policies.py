@@ -84,6 +84,17 @@ def test_a_policy_is_kept_by_design_and_corrects_c_at_k(fire: Fire, begun: Path,
     assert "C@5 " in shown.stderr
     assert " as labelled; " in shown.stderr
     assert "pairs that are hard for everybody can leave" in shown.stderr
+    late = "".join(
+        f"q{n} Q0 {doc} {place} {9 - place} late\n"
+        for n in range(QUERIES)
+        for place, doc in enumerate((f"d{n % 9}", "d90", "d91", "d92", "d93"), start=1)
+    )
+    Path("late.run").write_text(late)
+    lacking = fire(
+        "score", "late.run", "--honest", "-m", "C@5", "--resamples", 20, "--out", "late.csv"
+    ).stderr
+    assert "; 80.0% of what it reads is unjudged, and counted as not relevant" in lacking
+    assert "is unjudged" not in shown.stderr
     honest = {(row["run_id"], row["measure"]): row for row in rows(Path("scores/honest.csv"))}
 
     # the same by hand: rates of the verified pairs, then the product over each query's top 5
