@@ -69,7 +69,8 @@ def difference(given: Given, measures: tuple[str, ...], family: Literal["measure
     say_notes(notes)
     corrected = "every row" if family == "all" else "the pairs of runs under one measure and qrels"
     draw = partial(drawn_beside, draw=_drawn)
-    print_table(table, given.form, draw, basis=given.basis(f"Holm over {corrected}"))
+    under = notes if given.form in ("latex", "markdown") and "estimate" in table else ()
+    print_table(table, given.form, draw, basis=given.basis(f"Holm over {corrected}"), notes=under)
     parameters = {"measures": list(names), "family": family}
     given.keep(table, "difference", parameters | given.draw_parameters)
 

@@ -86,3 +86,14 @@ def test_score_says_below_the_table_by_how_much_a_measure_is_off(fire: Fire, dee
     (deep / "qrels/pool.csv").unlink()
     refused = fire(*both, "-m", "R@1", code=1)
     assert "error: qrels/query_design.csv: no pool.csv or qrels.csv beside it" in refused.stderr
+
+
+def test_a_printed_table_of_differences_says_what_the_estimate_is_of(fire: Fire, deep: Path) -> None:
+    fire("augment", "--labels", "labels", "--pool", "pool", *ORIGINAL, "--out", "deep/qrels.txt")
+    swapped = [line.split() for line in (deep / "m.run").read_text().splitlines()]
+    lines = [f"{q} Q0 {'ba'[d == 'b']} {rank} {score} n\n" for q, _, d, rank, score, _ in swapped]
+    (deep / "n.run").write_text("".join(lines))
+    both = ("difference", "m.run", "n.run", *ORIGINAL, "--augmented", "deep/qrels.txt", "-m", "R@1")
+    shown = fire(*both, "--resamples", 20, "--format", "latex").stdout
+    assert "est. a - b" in shown.splitlines()[2]
+    assert "% note: est. a - b: from the queries judged deep" in shown
