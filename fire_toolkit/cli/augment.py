@@ -15,12 +15,13 @@ from fire_toolkit.cli.hints import runs_named
 from fire_toolkit.cli.judged_once import counts_of_shared, shared_once, words_of_shared
 from fire_toolkit.cli.locking import writes_workspace
 from fire_toolkit.cli.machine_labels import with_machine
-from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_alarm, words_of_errors
+from fire_toolkit.cli.noise import errors_given, numbers_of_errors, words_of_alarm
 from fire_toolkit.cli.options import reads
 from fire_toolkit.cli.sampled_qrels import designed
 from fire_toolkit.cli.unusable import POLICIES as UNUSABLE
 from fire_toolkit.cli.unusable import files_of, refuse_sampled, unusable_among
 from fire_toolkit.formats.runs.trec import trec_qrels_text
+from fire_toolkit.paper_tables.methods import words_of_errors
 from fire_toolkit.qrels import (
     POLICIES,
     Augmented,

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fire_toolkit.agreement.summary import agreement_summary
 from fire_toolkit.campaign.records import read_rounds
+from fire_toolkit.cli.designs import policy_of
 from fire_toolkit.cli.given import Given
 from fire_toolkit.cli.judged_files import grades_of, judgments_from, level_of, rules_of
 from fire_toolkit.cli.unusable import unusable_of
@@ -40,6 +41,7 @@ def workspace_facts(workspace: Workspace, given: Given, *, judgments: Judgments 
         "question": guideline.question,
         "answers": [label.name for label in guideline.labels],
         "asked": _asked(root),
+        "policy": policy_of(root) or "",
         "labels_by": _stage(root / "labels", is_folder=True),
         "augmented": _stage(root / "augmented/qrels.txt", is_folder=False),
         "shows_item": not guideline.is_of_queries,

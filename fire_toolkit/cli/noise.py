@@ -16,6 +16,7 @@ from fire_toolkit.inference.intervals import code_clusters
 from fire_toolkit.inference.judged_pairs import JudgedPairs, join_runs
 from fire_toolkit.inference.machine_estimates import pairs_of_sample
 from fire_toolkit.measures import parse_measures
+from fire_toolkit.paper_tables.methods import words_of_errors
 from fire_toolkit.tables.columns import PAIR
 from fire_toolkit.tables.design import DESIGN
 from fire_toolkit.workspace.manifests import manifest_path, read_manifest
@@ -88,19 +89,6 @@ def numbers_of_errors(errors: LabelErrors) -> dict[str, Any]:
     for name, (value, low, high) in (("wrong_share", errors.wrong), ("recall", errors.found)):
         numbers |= {name: value, f"{name}_low": low, f"{name}_high": high}
     return {name: round(value, 6) for name, value in numbers.items()} | {"basis": errors.in_words}
-
-
-def words_of_errors(numbers: Mapping[str, Any]) -> str:
-    """Return the expected wrong share of new positives and the recall on judged pairs as a sentence."""
-    if "reason" in numbers:
-        return f"errors of the labels are not known: {numbers['reason']}"
-    names = [(name, f"{name}_low", f"{name}_high") for name in ("wrong_share", "recall")]
-    shares = [[f"{100 * numbers[name]:.1f}" for name in three] for three in names]
-    wrong, recall = (f"{share}% [{low}, {high}]" for share, low, high in shares)
-    return (
-        f"of the new positives an expected {wrong} are wrong, and of the relevant judged pairs {recall} are "
-        f"labelled so, if votes err independently; one vote: {numbers['basis']}"
-    )
 
 
 def say_errors_of_augmented(given: Given) -> None:

@@ -29,9 +29,10 @@ class MethodFacts:
     study: the texts of [study]; pool: counts and parameters of the pool's manifest; question, answers: of the
     guideline; judgments: counts of judgments, pairs, annotators, the days, seconds (quartiles) and hours;
     dropped: answers left out, by reason; n_later: answers of later rounds or unasked for; asked: tasks in
-    queues by kind; shows_item: annotators saw the item, and not the caption alone; agreement: of the first
-    answers; labels_by, augmented: counts and parameters of `resolve` and `augment`; unusable: how many of
-    n_queries captions were found unusable (n), of how many that is known (n_labelled), and the policy.
+    queues by kind; policy: by which further votes were asked first, empty for none; shows_item: annotators saw
+    the item, and not the caption alone; agreement: of the first answers; labels_by, augmented: counts and
+    parameters of `resolve` and `augment`; unusable: how many of n_queries captions were found unusable (n), of
+    how many that is known (n_labelled), and the policy.
     """
 
     study: Mapping[str, str] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class MethodFacts:
     dropped: Mapping[str, int] | None = None
     n_later: int = 0
     asked: Mapping[str, int] | None = None
+    policy: str = ""
     shows_item: bool = True
     agreement: AgreementSummary | None = None
     labels_by: Mapping[str, Any] | None = None
@@ -191,6 +193,8 @@ def _procedure(facts: MethodFacts) -> Iterator[str]:
             f"{n.get('overlap', 0):,} pairs were assigned to a second annotator by design, "
             f"{n.get('adjudication', 0):,} were asked again in later rounds."
         )
+        if facts.policy:
+            yield f"Further votes were first asked by the policy {facts.policy}."
         if n.get("recheck"):
             yield f"{n['recheck']:,} more were asked again because somebody doubted their label."
         if n.get("training") or n.get("control"):
@@ -273,10 +277,26 @@ def _labels(facts: MethodFacts) -> Iterator[str]:
         f"Joined to the original qrels under policy {n['policy']}, {n['new']:,} pairs are new positives, "
         f"{n['confirmed']:,} original positives are confirmed and {n['rejected']:,} rejected."
     )
+    if errors := n.get("label_errors"):
+        words = words_of_errors(errors)
+        yield f"{words[0].upper()}{words[1:]}."
     yield from _labels_nobody_gave(n)
     yield from _unusable(facts.unusable)
     if n.get("queries_without_positive"):
         yield f"{len(n['queries_without_positive']):,} queries lost their only positive."
+
+
+def words_of_errors(numbers: Mapping[str, Any]) -> str:
+    """Return the expected wrong share of new positives and the recall on judged pairs as a sentence."""
+    if "reason" in numbers:
+        return f"errors of the labels are not known: {numbers['reason']}"
+    names = [(name, f"{name}_low", f"{name}_high") for name in ("wrong_share", "recall")]
+    shares = [[f"{100 * numbers[name]:.1f}" for name in three] for three in names]
+    wrong, recall = (f"{share}% [{low}, {high}]" for share, low, high in shares)
+    return (
+        f"of the new positives an expected {wrong} are wrong, and of the relevant judged pairs {recall} are "
+        f"labelled so, if votes err independently; one vote: {numbers['basis']}"
+    )
 
 
 def _labels_nobody_gave(augmented: Mapping[str, Any]) -> Iterator[str]:

@@ -39,7 +39,18 @@ def test_what_is_known_is_said() -> None:
             "confirmed": 8,
             "rejected": 2,
             "queries_without_positive": ["q"],
+            "label_errors": {
+                "wrong_share": 0.014,
+                "wrong_share_low": 0.009,
+                "wrong_share_high": 0.019,
+                "recall": 0.938,
+                "recall_low": 0.922,
+                "recall_high": 0.954,
+                "basis": "t .92",
+            },
         },
+        asked={"overlap": 5},
+        policy="until-confirmed",
     )
     text = dict(methods_paragraphs(facts))
     assert "14 EUR an hour. They agreed in writing. [ethics: not stated]" in text["Annotators"]
@@ -47,6 +58,8 @@ def test_what_is_known_is_said() -> None:
     assert "rule fire: 1,500 pairs have a label, 20 are in dispute. 15 pairs come out" in text["Labels"]
     assert "under policy override, 9 pairs are new positives, 8 original positives" in text["Labels"]
     assert "1 queries lost their only positive" in text["Labels"]
+    assert "Of the new positives an expected 1.4% [0.9, 1.9] are wrong, and of the relevant" in text["Labels"]
+    assert "by the policy until-confirmed." in text["Procedure"]
 
 
 @pytest.mark.parametrize(
