@@ -29,10 +29,10 @@ class MethodFacts:
     study: the texts of [study]; pool: counts and parameters of the pool's manifest; question, answers: of the
     guideline; judgments: counts of judgments, pairs, annotators, the days, seconds (quartiles) and hours;
     dropped: answers left out, by reason; n_later: answers of later rounds or unasked for; asked: tasks in
-    queues by kind; policy: by which further votes were asked first, empty for none; shows_item: annotators saw
-    the item, and not the caption alone; agreement: of the first answers; labels_by, augmented: counts and
-    parameters of `resolve` and `augment`; unusable: how many of n_queries captions were found unusable (n), of
-    how many that is known (n_labelled), and the policy.
+    queues by kind; policy: by which further votes were asked first, empty for none; shows_item: annotators
+    saw the item, and not the caption alone; agreement: of the first answers; labels_by, augmented: counts
+    and parameters of `resolve` and `augment`; unusable: how many of n_queries captions were found unusable
+    (n), of how many that is known (n_labelled), and the policy.
     """
 
     study: Mapping[str, str] = field(default_factory=dict)
