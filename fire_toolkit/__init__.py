@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from fire_toolkit.scoring import score_curves as score_curves
     from fire_toolkit.scoring import score_runs as score_runs
     from fire_toolkit.scoring.bidirectional import score_directions as score_directions
-    from fire_toolkit.scoring.breakdown import score_aspects as score_aspects
+    from fire_toolkit.scoring.breakdown import score_breakdown as score_breakdown
     from fire_toolkit.scoring.tifa import score_tifa as score_tifa
 
     agreement_table = _agreement
@@ -97,7 +97,10 @@ def _listed() -> dict[str, tuple[str, str]]:
 
 _HOME_OF = _listed()
 __all__ = sorted(_HOME_OF)
-_RENAMED = {"honest_scores": "scores_with_uncertainty"}  # old public names, which still work
+_RENAMED = {  # old public names, which still work
+    "honest_scores": "scores_with_uncertainty",
+    "score_aspects": "score_breakdown",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -26,7 +26,7 @@ from fire_toolkit.tables.columns import are_in_order
 MADE_BY = {
     "Queries": "read_queries reads one",
     "Items": "read_items reads one",
-    "Run": "read_run reads one, run_from_matrix makes one of a matrix",
+    "Run": "read_run reads one, run_from_matrix makes one from a matrix",
     "Pool": "pool_runs makes one, read_pool reads one",
     "PoolSources": "pool_runs makes one, read_pool_sources reads one",
     "Tasks": "make_tasks makes one",

@@ -144,7 +144,7 @@ def include_machine(
         left_out: pairs that people have not settled (disputes); None: none.
 
     Raises:
-        JoinError: the qrels have strata; a machine's labels are no sample. The answers are about captions
+        JoinError: the qrels have strata; a machine's labels are not a sample. The answers are about captions
             that it saw alone.
 
     Examples:
@@ -162,7 +162,7 @@ def include_machine(
     qrels, changes = augmented
     refuse_alone(answers["doc_id"], f"judge {judge!r}")
     if "stratum" in qrels:
-        raise JoinError("the qrels have strata; a machine's labels are no sample, leave them out")
+        raise JoinError("the qrels have strata; a machine's labels are not a sample, leave them out")
     is_new = (pair_rows(answers, changes) < 0) & answers["query_id"].isin(qrels["query_id"]).to_numpy()
     if left_out is not None and len(left_out):
         is_new &= pair_rows(answers, left_out) < 0

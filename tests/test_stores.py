@@ -167,7 +167,7 @@ def test_status_says_that_it_does_not_look_at_a_store(memory: Any, monkeypatch: 
     Path("collection/qrels.txt").write_text(QRELS)
     done("pool", "memory://bench/clip.run")
     said = done("status").stdout
-    assert "memory://bench/clip.run: in a store, not looked at again" in said
+    assert "memory://bench/clip.run: in a store, not checked again" in said
     assert "is gone" not in said
 
 

@@ -23,7 +23,7 @@ def self_consistency(
     Args:
         judgments: the answers that count.
         superseded: earlier answers of an annotator to the same pair, as `latest_judgments` returns them;
-            a changed answer is none: repeats are answers that were given anew.
+            a changed answer is not a repeat: repeats are answers given anew.
         grades: as in `krippendorff_alpha`; answers that are no vote, before or after, are left out.
         confidence: of Wilson's interval.
 

@@ -29,8 +29,8 @@ def pairwise_mean(votes: Votes, coefficients: TablesValue) -> tuple[float, str]:
     n_few = int((tables.n_shared < FEW).sum())
     if n_few:
         notes.append(
-            f"{n_few} of {len(values)} annotator pairs share fewer than {FEW} pairs, of which a value "
-            "tends to be too low"
+            f"{n_few} of {len(values)} annotator pairs share fewer than {FEW} pairs; values on so few "
+            "tend to be too low"
         )
     weights = np.where(np.isnan(values), 0.0, tables.votes.sum(axis=(1, 2)))
     return float(np.average(np.nan_to_num(values), weights=weights)), "; ".join(notes)

@@ -19,7 +19,7 @@ PAUSE_S = 30 * 60
 
 
 def answer_times(judgments: Judgments) -> Floats:
-    """Return created_at in seconds, nan where there is none or it is no time as in ISO 8601."""
+    """Return created_at in seconds, nan where it is missing or not an ISO 8601 time."""
     created = pd.to_datetime(judgments["created_at"], utc=True, format="ISO8601", errors="coerce")
     return np.asarray((created - pd.Timestamp(0, tz="UTC")).dt.total_seconds(), dtype=np.float64)
 

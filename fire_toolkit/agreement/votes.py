@@ -205,7 +205,7 @@ def _no_grades(found: list[str], level: str) -> dict[str, float | None]:
     if level != "nominal":
         bad = [label for label in sorted(found) if not label.lstrip("+-").replace(".", "", 1).isdecimal()]
         raise UsageError(
-            f"level {level} needs a grade for every label; label {bad[0]!r} is no number and has none "
+            f"level {level} needs a grade for every label; label {bad[0]!r} is not a number and has no grade "
             "(give grades, or use level nominal)"
         )
     return dict.fromkeys(sorted(found), math.nan)

@@ -154,7 +154,7 @@ def _task_answers(task: object, known: Mapping[str, tuple[str, str]]) -> list[An
 
 
 def round_of(meta: object) -> int:
-    """Return the round that a task of this toolkit names; 1 where there is none, or somebody else's word."""
+    """Return the round that a task of this toolkit names; 1 where it names none, or something else."""
     found = meta.get(ROUND) if isinstance(meta, dict) else None
     return found if type(found) is int and 1 <= found < _MAX_ID else 1
 
@@ -312,7 +312,7 @@ def _time(record: Mapping[str, Any], key: str) -> str:
 
 
 def _seconds(value: object) -> float:
-    """Return a lead time; nan where there is none or where it is no possible time (negative, infinite)."""
+    """Return a lead time; nan where it is missing or impossible (negative, infinite)."""
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float):

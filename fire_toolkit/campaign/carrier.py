@@ -24,7 +24,7 @@ def no_report(n: int) -> None:
 
 
 @dataclass(frozen=True)
-class GivenOut:
+class Delivered:
     """What was done for one queue.
 
     n_there: tasks that people had before; n_added; n_held: tasks that wait for the training.
@@ -88,7 +88,7 @@ def all_fetched(parts: Sequence[Fetched]) -> Fetched:
 class Carrier(Protocol):
     """What a campaign asks of its carrier. Each step can be cut short and run again: nothing is doubled."""
 
-    def give_out(
+    def deliver(
         self,
         campaign: Campaign,
         rounds: Sequence[Round],
@@ -96,7 +96,7 @@ class Carrier(Protocol):
         ledger: Ledger,
         *,
         report: Report = no_report,
-    ) -> Sequence[GivenOut]:
+    ) -> Sequence[Delivered]:
         """Bring every queue of `rounds` to its annotator, as far as it is not there."""
 
     def fetch(

@@ -66,7 +66,7 @@ def answer_rows(task: Json, origin: Origin, *, where: str) -> list[dict[str, str
     A task that names no pair gives rows without pair_id; their answer keeps the task's data.
 
     Raises:
-        FormatError: an annotation that is no object, or has no number.
+        FormatError: an annotation that is not an object, or has no number.
     """
     content = task.get("data")
     annotations = task.get("annotations") or []

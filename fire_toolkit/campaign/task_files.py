@@ -51,7 +51,7 @@ def read_task_files(path: Path, guideline: Guideline, *, with_overlap: bool = Tr
 
     Raises:
         FormatError: not such a file; a task without caption, item or pair_id, with a further key, which
-            annotators would see, or of a round that is no number; tasks of several rounds.
+            annotators would see, or of a round that is not a number; tasks of several rounds.
     """
     files = [path]
     overlap = overlap_file(path)

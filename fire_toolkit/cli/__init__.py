@@ -16,11 +16,11 @@ SECTIONS = {
         "demo": "Run the whole loop on rendered clips, real small models and annotators with known habits.",
         "init": "Make a workspace: a folder with a fire.toml and places for collection, runs and exports.",
         "status": "Show what is done in this workspace, what is stale and why, and the next command.",
-        "doctor": "Look at SDK, codecs, disk, connection, server, clock, token and projects.",
+        "doctor": "Check the SDK, codecs, disk, connection, server, clock, token and projects.",
     },
     "Bring in": {
         "add-collection": "Read a benchmark's files, whatever their form, and write its queries, items and original qrels.",
-        "add-run": "Bring predictions in: matrices, vectors, ranked lists, of any format in docs/formats.md.",
+        "add-run": "Add a model's predictions: matrices, vectors or ranked lists, in any format of docs/formats.md.",
         "snippet": "Print the lines that make a model's own code save its predictions with ids.",
         "audit": "Find what a collection's ids hide: equal captions, free positives, dangling and confusable ids.",
         "suggest": "Suggest pairs to judge: each query with the items of captions like its own.",
@@ -28,7 +28,7 @@ SECTIONS = {
         "export-fire-release": "Write judgments, labels and disputes in the JSON shape of FIRE's release.",
     },
     "Ask": {
-        "plan": "Plan how many pairs to ask, how deep and how often: cost, errors, and the differences that are told.",
+        "plan": "Plan how many pairs to judge, how deep and how often: cost, errors and detectable differences.",
         "pool": "Pool the top docs of several runs into the pairs that people are to judge.",
         "tasks": "Turn a pool (folder or pool.csv) into blind Label Studio tasks.",
         "guideline": "Print a guideline, write a new one to edit, or check one.",
@@ -41,7 +41,7 @@ SECTIONS = {
         "media": "Check whether browsers play the items, transcode those that they do not, and serve them.",
         "push": "Send tasks to Label Studio: one project for each annotator, blind, in an order of its own.",
         "page": "Have annotators judge on our own page, served from here: one key an answer, each with a link.",
-        "progress": "Show how far and how well a campaign goes: tasks, pace, agreement, controls, what to look into.",
+        "progress": "Show a campaign's progress and quality: tasks, pace, agreement, controls, what to look into.",
         "pull": "Fetch new and changed answers into the ledger, then write judgments.csv and dropped.csv from it.",
         "import": "Turn Label Studio's JSON exports into judgments, one for each annotator and pair.",
     },
@@ -58,7 +58,7 @@ SECTIONS = {
         "measures": "List the measures, or explain one: its definition, source and conventions.",
         "compare": "Compare the rankings of two runs or more, pair by pair: overlap and rank-biased overlap.",
         "difference": "Test the differences of every two runs: interval, p-values, effect size.",
-        "orders": "Compare the order of runs under two labellings or more: original and augmented, or several rules.",
+        "orders": "Compare the order of runs under two or more qrels: original and augmented, or several rules.",
         "gather": "Write what a command writes from its shards, which --shard I/N wrote into DIR.",
         "contributions": "Count the pairs that each run pooled, those that it alone pooled, and how they were judged.",
         "reusability": "Leave out each run's own judgments, or a family's: how far do scores and places move?",
@@ -68,7 +68,7 @@ SECTIONS = {
     },
     "Publish": {
         "gallery": "Write a gallery: each caption with the top docs of each run, playing, and their labels.",
-        "release": "Write a folder that is the publication of a workspace's labels, or look at one.",
+        "release": "Write a folder that publishes a workspace's labels, or check one.",
     },
 }
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -19,14 +19,12 @@ from fire_toolkit.matching.own_items import COLUMN, RULES
 @click.command("add-collection")
 @reads()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option(
-    "--name", help="What the collection is called, for the manifest. [default: the first file's name]"
-)
+@click.option("--name", help="The collection's name, for the manifest. [default: the first file's name]")
 @click.option("--split", help="The split to keep, where a file has several; `all` keeps all. [default: test]")
 @click.option(
     "--own-item",
     type=click.Choice(RULES),
-    help="Whether a query's own item (column reference) is left out of its ranking. [default: as the "
+    help="Whether each query's own item (column reference) is left out of its ranking. [default: as the "
     "benchmark's scorer does]",
 )
 @click.option("--out", metavar="DIR", help="Folder for queries.tsv, items.tsv, qrels.txt and manifest.json.")

@@ -49,7 +49,7 @@ from fire_toolkit.workspace.searched import in_words
 @click.option(
     "--orientation",
     type=click.Choice([QUERIES_ROWS, QUERIES_COLUMNS]),
-    help="Whether rows or columns are queries; needed for a square matrix, unless --expect tells.",
+    help="Whether rows or columns are queries; needed for a square matrix, unless --expect settles it.",
 )
 @click.option(
     "--expect",
@@ -70,7 +70,7 @@ from fire_toolkit.workspace.searched import in_words
     "--allow",
     default="",
     metavar="LIST",
-    help="Oddities to accept: any of nan, inf, flood, constant, duplicates.",
+    help="Anomalies to accept: any of nan, inf, flood, constant, duplicates.",
 )
 @click.option("--embeddings", is_flag=True, help="Two FILEs, as --queries-emb and --items-emb.")
 @click.option("--similarity", type=click.Choice(SIMILARITY_NAMES), help="How vectors are compared.")
@@ -129,7 +129,7 @@ def add_run(
     approximate: float | None,
     mask: str | None,
 ) -> None:
-    """Bring predictions in: matrices, vectors, ranked lists, of any format in docs/formats.md.
+    """Add a model's predictions: matrices, vectors or ranked lists, in any format of docs/formats.md.
 
     The format is recognised by content; `-` is standard input. Each FILE becomes NAME.parquet: the top
     docs of every query, and the positives of the qrels with their exact ranks below it; of composed queries
@@ -277,7 +277,7 @@ def _write(folder: Path, result: Ingested, inputs: Inputs, request: Request) -> 
     name = f"{quote(run_id, safe='@+=,()').lstrip('.') or 'run'}.parquet"
     out = folder / name
     if out.exists() and not out.with_name(name + ".manifest.json").exists():
-        raise UsageError(f"{out}: is there already and no run that add-run wrote; give another --id or --out")
+        raise UsageError(f"{out}: already exists and was not written by add-run; give another --id or --out")
     parameters = {
         "top": request.depth,
         "key": request.key,

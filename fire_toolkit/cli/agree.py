@@ -268,7 +268,7 @@ def _say_bad_times(judgments: Judgments, by: str | None, view: str) -> None:
     bad = unreadable_times(judgments) if by in ON_TIMES or view in ON_TIMES else []
     if bad:
         say(
-            f"warning: created_at of {n_of(len(bad), 'answer')} is no time and counts as missing: "
+            f"warning: created_at of {n_of(len(bad), 'answer')} is not a time and counts as missing: "
             f"{bad[0]!r}, {describe_bad_time(bad[0])}"
         )
 

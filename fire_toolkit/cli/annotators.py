@@ -22,7 +22,7 @@ from fire_toolkit.campaign.records import (
     set_away,
     write_pass_mark,
 )
-from fire_toolkit.cli.campaigns import begun_here, give_out_files
+from fire_toolkit.cli.campaigns import begun_here, deliver_files
 from fire_toolkit.cli.common import (
     DRAWN,
     FireGroup,
@@ -84,7 +84,7 @@ def _accounts(url: str | None, token_file: Path | None) -> Accounts:
 def add(
     names: tuple[str, ...], invite: bool, url: str | None, token_file: Path | None, as_json: bool
 ) -> None:
-    """Make accounts and print how to log in; what is there already stays as it is.
+    """Make accounts and print how to log in; existing ones stay as they are.
 
     Without an EMAIL the account gets an address that no mail can reach, so that the server knows no
     names. With --invite people choose address and password themselves; `annotators list` then gives
@@ -128,7 +128,7 @@ def list_(emails: bool, url: str | None, token_file: Path | None, as_json: bool)
 @json_option
 @writes_workspace
 def retire(names: tuple[str, ...], url: str | None, token_file: Path | None, as_json: bool) -> None:
-    """Ask annotators nothing more, and deactivate their accounts; their answers stay theirs.
+    """Stop asking annotators and deactivate their accounts; their answers are kept.
 
     The account is deactivated, not deleted: deleting it in Label Studio removes the author from its
     answers. What they have not answered is free: `annotators reassign` gives it to others, and `next-round`
@@ -168,7 +168,7 @@ def _say_free(names: Sequence[str]) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="PSEUDONYM...")
 @writes_workspace
 def pause(names: tuple[str, ...]) -> None:
-    """Give annotators nothing new for now; what they have stays theirs to answer."""
+    """Give annotators no new tasks for now; those they have stay theirs."""
     campaign = begun_campaign()
     refuse_strangers(campaign, names)
     set_away(campaign.root, PAUSED, away(campaign.root, PAUSED) | set(names))
@@ -191,8 +191,8 @@ def resume(names: tuple[str, ...]) -> None:
 @annotators.command()
 @click.argument("names", nargs=-1, metavar="[PSEUDONYM]...")
 @click.option("--to", "targets", required=True, metavar="NAME,NAME", help="Who gets the tasks.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the order. [default: 0]")
-@click.option("--dry-run", is_flag=True, help="Say what would move, and write nothing.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the order. [default: 0]")
+@click.option("--dry-run", is_flag=True, help="Show what would move, and write nothing.")
 @connection_options
 @json_option
 @writes_workspace
@@ -233,7 +233,7 @@ def reassign(
     if dry_run:
         say("nothing was written")
         return
-    give_out_files()
+    deliver_files()
     say_next("push" if any(entry.carrier != BY_HAND for entry, _ in moved) else "import")
 
 
@@ -295,7 +295,7 @@ def qualify(pass_mark: float | None, retries: int | None, as_json: bool) -> None
     default=600.0,
     show_default=True,
     metavar="SECONDS",
-    help="An answer that took longer counts as so long: the page was left open.",
+    help="Longer answers count as this long: the page was left open.",
 )
 @click.option(
     "--codes",
@@ -304,7 +304,7 @@ def qualify(pass_mark: float | None, retries: int | None, as_json: bool) -> None
 )
 @format_option
 def pay(hourly: float, longest_s: float, codes: str | None, output_format: str) -> None:
-    """Show what annotators have earned, by measured seconds, and the code of who is done.
+    """Show what annotators have earned, by measured seconds, and the codes of those who are done.
 
     Training, controls and skips are work too. Answers without a time count as the annotator's median. Whoever
     has answered everything in a round has a completion code, as crowd platforms ask for: give it to the

@@ -15,7 +15,7 @@ from fire_toolkit.cli.own_items import queries_own_items
 from fire_toolkit.cli.printing import print_table
 from fire_toolkit.cli.run_files import id_files, read_two_ways, refuse_unused
 from fire_toolkit.formats.collections.qrels import read_qrels
-from fire_toolkit.formats.runs.bidirectional import cut_matrix, open_both_ways, rank_both_ways
+from fire_toolkit.formats.runs.bidirectional import cut_matrix, open_bidirectional, rank_bidirectional
 from fire_toolkit.measures.defaults import DIRECTION_CUTOFFS
 from fire_toolkit.scoring.bidirectional import (
     Fold,
@@ -97,7 +97,7 @@ class _Matrix:
     def __init__(self, given: Given) -> None:
         self.path = given.use(given.values["runs"][0])
         self.ids = id_files(given)
-        self.matrix, *self.axes = open_both_ways(self.path, query_ids=self.ids[0], doc_ids=self.ids[1])
+        self.matrix, *self.axes = open_bidirectional(self.path, query_ids=self.ids[0], doc_ids=self.ids[1])
 
     def items(self) -> list[str]:
         return self.axes[1]
@@ -113,7 +113,7 @@ class _Matrix:
             known = pd.concat(tables)[["query_id", "doc_id"]].drop_duplicates()
             axes = (fold.texts, fold.docs) if folds else (self.axes[0], self.axes[1])
             depth = max(DIRECTION_CUTOFFS)
-            both = rank_both_ways(self.path, matrix, axes, known, run_id=self.path.stem, depth=depth)
+            both = rank_bidirectional(self.path, matrix, axes, known, run_id=self.path.stem, depth=depth)
             yield both, fold
 
 

@@ -187,14 +187,14 @@ def begin(root: Path, campaign: Campaign, entries: Sequence[Round]) -> None:
     write_campaign(root, campaign)
 
 
-def give_out_files() -> bool:
+def deliver_files() -> bool:
     """Write the files of rounds by hand that are not there; return whether the latest round is by hand."""
     campaign = begun_here()
     if campaign is None:
         return False
     folder = Folder(campaign.root, campaign.guideline)
     record, rounds = campaign.campaign, campaign.by_hand
-    given = folder.give_out(record, rounds, campaign.guideline, campaign.ledger)
+    given = folder.deliver(record, rounds, campaign.guideline, campaign.ledger)
     places = folder.where(record, rounds)
     for entry in given:
         if entry.n_added:

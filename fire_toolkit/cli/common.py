@@ -50,13 +50,13 @@ WORDS = f"{__name__}.words"  # of the command, as they were given; kept in the c
 
 
 class Range(click.FloatRange):
-    """A range of numbers, of which nan is none: click alone lets it through."""
+    """A range of numbers that excludes nan, which click alone lets through."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""
         number: float = super().convert(value, param, ctx)
         if math.isnan(number):
-            self.fail(f"{value} is no number", param, ctx)
+            self.fail(f"{value} is not a number", param, ctx)
         return number
 
 

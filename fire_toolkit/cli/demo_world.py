@@ -31,7 +31,7 @@ def prepare_folder(root: Path, kind: str) -> None:
     mark = root / ".fire-demo"
     if root.exists() and not (mark.is_file() and mark.read_text(encoding="utf-8") == kind):
         other = "another demo" if mark.is_file() else "no demo"
-        raise UsageError(f"{root}: is there already and is {other}; choose another --out")
+        raise UsageError(f"{root}: already exists and is {other}; choose another --out")
     write_files({mark: kind.encode()})
 
 

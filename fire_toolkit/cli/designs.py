@@ -53,7 +53,7 @@ def read_design(path: Path) -> pd.DataFrame:
         )
     if table.duplicated(PAIR).any():
         again = " ".join(table.loc[table.duplicated(PAIR), PAIR].iloc[0])
-        raise FormatError(f"{path}: {again} stands twice; expected one design class for each pair")
+        raise FormatError(f"{path}: {again} appears twice; expected one design class for each pair")
     table = table.reindex(columns=_COLUMNS, fill_value="")
     waiting = table[table["design_class"] == UNTIL_CONFIRMED]
     is_whole = waiting["place"].str.fullmatch("[0-9]+") & waiting["cells"].str.fullmatch("[0-9a-f]+")

@@ -20,7 +20,7 @@ _MARKS = {"good": "ok  ", "note": "note", "bad": "BAD "}
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, url: str | None, token_file: Path | None, as_json: bool) -> None:
-    """Look at SDK, codecs, disk, connection, server, clock, token and projects.
+    """Check the SDK, codecs, disk, connection, server, clock, token and projects.
 
     Each problem is listed with the command that fixes it. Exit code 1 if there is one, 3 if it is the
     server's.

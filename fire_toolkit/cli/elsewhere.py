@@ -74,13 +74,15 @@ elsewhere_options = together(
         help="Which label of the guideline a value is; - for no vote (may be repeated).",
     ),
     click.option(
-        "--split", default="", metavar="TEXT", help="What stands between the ids in the column pair."
+        "--split", default="", metavar="TEXT", help="The separator between the two ids in the column pair."
     ),
     click.option(
         "--submissions", metavar="FILE", help="Prolific's export of submissions: only approved work counts."
     ),
     click.option(
-        "--source", metavar="NAME", help="Whose account names these are; one name is one person of a source."
+        "--source",
+        metavar="NAME",
+        help="Where account names come from: in one source, one name is one person.",
     ),
     click.option("--skip-unknown", is_flag=True, help="Leave out pairs that the collection does not have."),
     click.option("--dry-run", is_flag=True, help="Show what is understood, and write nothing."),

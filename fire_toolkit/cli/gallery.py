@@ -34,7 +34,7 @@ _PORT = 8794
     type=click.IntRange(0, 65535),
     default=_PORT,
     show_default=True,
-    help="Of --serve; 0: any free one.",
+    help="Port of --serve; 0: any free one.",
 )
 @click.option(
     "--recheck",
@@ -70,7 +70,7 @@ def gallery(
     if marked is not None:
         context.invoke(_command("next-round", context), marked=marked)
         return
-    workspace = needed_workspace(": a gallery is made of a workspace")
+    workspace = needed_workspace(": a gallery is made from a workspace")
     folder = out or relative_path(workspace.root / "gallery")
     served = make_gallery(workspace, Wanted(folder, depth, is_public, copy_media or is_public))
     if not serve:

@@ -78,7 +78,7 @@ def new(folder: Path, like: str) -> None:
     labels.toml. The three must agree: `guideline check NAME` says where they do not.
     """
     if folder.exists():
-        raise UsageError(f"{folder}: is there already; edit it, or choose another name")
+        raise UsageError(f"{folder}: already exists; edit it, or choose another name")
     files = new_guideline_files(folder.name, like=like)
     write_files({folder / name: text.encode() for name, text in files.items()})
     say(f"{folder}: a copy of {like}; edit {', '.join(files)}")
@@ -89,7 +89,7 @@ def new(folder: Path, like: str) -> None:
 @click.argument("name")
 @click.pass_context
 def check(ctx: click.Context, name: str) -> None:
-    """Say whether the three files of a guideline agree: one line for each mistake, exit 1 if there is one.
+    """Check that a guideline's three files agree: one line for each mistake, exit 1 if there is one.
 
     A machine.toml beside them has to be written for the guideline as it is.
     """

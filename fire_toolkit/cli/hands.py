@@ -36,7 +36,7 @@ def is_on_server(campaign: Begun) -> bool:
 
 
 def refuse_strangers(campaign: Begun, names: Sequence[str]) -> None:
-    """Raise `UsageError` for a name that is none of the campaign's annotators."""
+    """Raise `UsageError` for a name that is not one of the campaign's annotators."""
     for name in names:
         if name not in campaign.people:
             active = ", ".join(sorted(campaign.askable)) or "none"

@@ -28,7 +28,7 @@ def init(folder: Path, guideline: str | None) -> None:
     """
     path = folder / CONFIG
     if path.exists():
-        raise UsageError(f"{path}: is there already; edit it, or choose another folder")
+        raise UsageError(f"{path}: already exists; edit it, or choose another folder")
     rules = read_guideline(guideline) if guideline else None
     outer = find_workspace(folder.resolve().parent) if rules and rules.is_of_queries else None
     settings = {"tasks": {"guideline": guideline}} if guideline else {}

@@ -63,20 +63,20 @@ def labelstudio() -> None:
 @click.option(
     "--hooks/--no-hooks",
     default=None,
-    help="Let it call programs at 127.0.0.1, for `pull --listen`; whoever may import tasks by URL can then "
-    "read what answers there. [default: as the last time; first not]",
+    help="Let it call programs at 127.0.0.1, for `pull --listen`; anyone who can import tasks by URL can "
+    "then read what answers there. [default: as last time; at first not]",
 )
 @click.option(
     "--public-url",
     metavar="URL",
     help="Where a proxy of yours lets annotators on other machines reach it, as https://labels.example.org; "
-    "an empty one: nowhere. [default: as the last time; first nowhere]",
+    "empty: nowhere. [default: as last time; at first nowhere]",
 )
 @click.option(
     "--program",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A label-studio program of your own. [default: one is installed on first use]",
+    help="A label-studio program of your own. [default: installed on first use]",
 )
 @click.option(
     "--wait",
@@ -85,7 +85,7 @@ def labelstudio() -> None:
     default=600.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait until it is up.",
+    help="How long to wait for it to start.",
 )
 @json_option
 def start(
@@ -189,7 +189,11 @@ def _megabytes(size: int | None) -> str:
 @labelstudio.command()
 @_folder_option
 @click.option(
-    "--lines", type=click.IntRange(min=1), default=50, show_default=True, help="How many of the last lines."
+    "--lines",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="How many of the last lines to print.",
 )
 def logs(folder: Path | None, lines: int) -> None:
     """Print the end of the server's log, without secrets."""

@@ -143,7 +143,7 @@ class _Hooks:
             is_reserved = status_of(error) == 403 and "reserved network" in str(error)
             self.is_refused = is_reserved or status_of(error) == 400
             advice = _MAY_NOT_CALL if self.is_refused else ""
-            self.note(f"no hints: {error}{advice}; pulling by the clock alone")
+            self.note(f"no hints: {error}{advice}; pulling by the clock only")
 
     def remove(self) -> None:
         """Take the campaign's hooks away, also those that an earlier listener left."""

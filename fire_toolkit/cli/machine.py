@@ -35,14 +35,10 @@ machine.add_command(doubts)
 
 @machine.command("import")
 @click.argument("scores", metavar="SCORES.csv")
-@click.option(
-    "--judge", "judge_id", metavar="NAME", help="What the judge is called. [default: the file's name]"
-)
-@click.option("--model", default="", metavar="NAME", help="The model, as its makers call it.")
-@click.option("--revision", default="", metavar="TEXT", help="Which version of the model.")
-@click.option(
-    "--backbone", default="", metavar="NAME", help="What the model is built on, such as clip-vit-b32."
-)
+@click.option("--judge", "judge_id", metavar="NAME", help="The judge's name. [default: the file's name]")
+@click.option("--model", default="", metavar="NAME", help="The model's name, as its makers call it.")
+@click.option("--revision", default="", metavar="TEXT", help="The model's version.")
+@click.option("--backbone", default="", metavar="NAME", help="The model's backbone, such as clip-vit-b32.")
 @reads(pool="The pairs that were to be judged, to count those without an answer.")
 @click.option("--out", metavar="FILE", help="[default: machine/NAME/machine.csv]")
 @json_option

@@ -115,7 +115,7 @@ def judge_file(name: str | None) -> Path:
     type=click.IntRange(min=20),
     default=LEAST_LABELS,
     show_default=True,
-    help="Say nothing on fewer labelled pairs than this.",
+    help="Print nothing for fewer labelled pairs than this.",
 )
 @click.option("--resamples", default=2000, show_default=True, help="Number of resamples of queries.")
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same numbers.")
@@ -130,7 +130,7 @@ def judge_file(name: str | None) -> Path:
 def check(
     given: Given, judge: str | None, by: str | None, threshold: float | None, least: int, show: str
 ) -> None:
-    """Hold a judge against people's labels: agreement, AUC, calibration, what it overrates, with intervals.
+    """Check a judge against people's labels: agreement, AUC, calibration, what it overrates, with intervals.
 
     JUDGE is a name in machine/, or a machine.csv. Alpha of the judge with people's votes stands beside alpha
     among people. --show judges leaves each judge of the workspace out in turn. The labels should be a random
@@ -167,7 +167,7 @@ def check(
 def _check_judges(given: Given, judge: str | None, least: int) -> None:
     """Print AUC of all judges of the workspace together, without each, and of each alone."""
     if judge:
-        raise UsageError("--show judges is of all judges in machine/; leave JUDGE out")
+        raise UsageError("--show judges covers all judges in machine/; leave JUDGE out")
     options = {"n_resamples": given.values["resamples"], "seed": given.values["seed"]}
     scores = {name: scores_of_judge(given, name) for name in judges_here()}
     table = leave_judges_out(scores, given.labels, least=least, **options)

@@ -15,7 +15,7 @@ from fire_toolkit.tables.validity import ALONE
 
 @click.command()
 @click.argument("judge", metavar="JUDGE")
-@reads("labels", "qrels", machine="What machine judges said (machine.csv). [default: the workspace's]")
+@reads("labels", "qrels", machine="Machine judgments (machine.csv). [default: the workspace's]")
 @click.option(
     "--least",
     type=Range(0.5, 1, min_open=True),
@@ -30,7 +30,7 @@ from fire_toolkit.tables.validity import ALONE
 @format_option
 @click.option("--out", metavar="FILE", help="Also write them as CSV, which `next-round --recheck` reads.")
 def doubts(given: Given, judge: str, least: float, most: int | None, of_queries: bool) -> None:
-    """Print labels of people that a judge holds for wrong, the most doubtful first.
+    """Print people's labels that a judge considers wrong, the most doubtful first.
 
     These are suggestions. `next-round --recheck FILE` asks people again about them; their answers are of
     kind recheck and enter no rate of errors, since the judge, not chance, chose them. With --queries it

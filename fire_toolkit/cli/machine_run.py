@@ -71,16 +71,14 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
     "--endpoint", required=True, metavar="URL", help="The server's API, such as http://127.0.0.1:8000/v1."
 )
 @click.option("--model", required=True, metavar="NAME", help="The model, as the server calls it.")
+@click.option("--judge", "judge_id", metavar="NAME", help="The judge's name. [default: the model's name]")
 @click.option(
-    "--judge", "judge_id", metavar="NAME", help="What the judge is called. [default: the model's name]"
+    "--revision", default="", metavar="TEXT", help="The model's version; part of the judge's identity."
 )
-@click.option("--revision", default="", metavar="TEXT", help="Which version of the model; part of the judge.")
-@click.option(
-    "--backbone", default="", metavar="NAME", help="What the model is built on, such as siglip-so400m."
-)
+@click.option("--backbone", default="", metavar="NAME", help="The model's backbone, such as siglip-so400m.")
 @reads("queries", "items", "guideline", pool="The pairs to ask about: a pool, or any table of pairs.")
 @click.option(
-    "--prompt", metavar="FILE", help="How the question is put. [default: machine.toml of the guideline]"
+    "--prompt", metavar="FILE", help="How the question is asked. [default: machine.toml of the guideline]"
 )
 @root_option
 @click.option(
@@ -91,31 +89,31 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
     type=click.IntRange(64, 4096),
     default=512,
     show_default=True,
-    help="Longer side of a frame.",
+    help="Longer side of a frame, in pixels.",
 )
 @click.option(
     "--samples",
     type=click.IntRange(1, 99),
     default=1,
     show_default=True,
-    help="Answers to each pair; more than one needs a temperature.",
+    help="Answers asked for each pair; more than one needs a temperature.",
 )
 @click.option(
-    "--temperature", type=Range(0, 2), default=0.0, show_default=True, help="0: the likeliest answer."
+    "--temperature", type=Range(0, 2), default=0.0, show_default=True, help="0: always the likeliest answer."
 )
 @click.option(
     "--longest-answer",
     type=click.IntRange(1, 100_000),
     default=8,
     show_default=True,
-    help="Tokens of an answer; models that think first need more.",
+    help="Tokens of an answer; models that reason first need more.",
 )
 @click.option("--logprobs/--no-logprobs", default=True, help="Ask for probabilities, which P(yes) needs.")
 @click.option(
     "--at-once", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests in flight."
 )
 @click.option(
-    "--timeout", type=Range(min=0.1), default=120.0, show_default=True, help="Seconds for an answer."
+    "--timeout", type=Range(min=0.1), default=120.0, show_default=True, help="Seconds to wait for an answer."
 )
 @click.option(
     "--send-media-to",
@@ -123,10 +121,20 @@ def _price(ctx: click.Context, option: click.Parameter, text: str | None) -> Pri
     help="Captions and media may leave this machine for this host; kept in the manifest.",
 )
 @click.option(
-    "--price", callback=_price, metavar="IN,OUT", help="Price of a million tokens of question, answer."
+    "--price",
+    callback=_price,
+    metavar="IN,OUT",
+    help="Price of a million tokens: of the question, of the answer.",
 )
-@click.option("--budget", type=Range(min=0), metavar="MONEY", help="Stop here, earlier runs counted.")
-@click.option("--budget-tokens", type=click.IntRange(min=0), metavar="N", help="The same in tokens.")
+@click.option(
+    "--budget", type=Range(min=0), metavar="MONEY", help="Stop at this cost, earlier runs included."
+)
+@click.option(
+    "--budget-tokens",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Stop at this many tokens, earlier runs included.",
+)
 @click.option(
     "--injections",
     type=click.IntRange(min=1),

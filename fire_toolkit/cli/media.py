@@ -142,7 +142,7 @@ def media() -> None:
 @click.option(
     "--guideline",
     metavar="NAME",
-    help="Also look whether items are what its page shows. [default: the workspace's]",
+    help="Also check that items are what its page shows. [default: the workspace's]",
 )
 @click.option("--all", "show_all", is_flag=True, help="Show the items that play, too.")
 @format_option
@@ -216,7 +216,7 @@ _WORDS = {
     "plays": "play",
     "some browsers": "play in some browsers only",
     "no": "do not play",
-    "not looked at": "were not looked at",
+    "not looked at": "were not checked",
 }
 
 

@@ -136,7 +136,7 @@ def _say_served(base_url: str, n_files: int, n_missing: int, pages_from: str, ho
     "projects",
     multiple=True,
     type=click.IntRange(min=1),
-    help="Its number (may be repeated). [default: all that were pushed from the workspace]",
+    help="A project's number (may be repeated). [default: all that were pushed from the workspace]",
 )
 @click.option(
     "--write-items",
@@ -156,7 +156,7 @@ def local_storage(
     token_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Let Label Studio serve the items' files itself, to anyone who is logged in there.
+    """Let Label Studio serve the items' files to anyone logged in there.
 
     First with --write-items: items with addresses, from which tasks are made. After every push
     without it: each project is given a storage on the folder that holds the files, which must lie

@@ -17,7 +17,7 @@ from fire_toolkit.campaign.progress import load_of
 from fire_toolkit.campaign.queues import ADJUDICATION
 from fire_toolkit.campaign.records import BY_HAND, Round
 from fire_toolkit.campaign.rounds import assign_next_round, seen_by_all, waiting_pairs
-from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, give_out_files, handed_to
+from fire_toolkit.cli.campaigns import Begun, active_annotators, begin, begun_here, deliver_files, handed_to
 from fire_toolkit.cli.common import (
     Range,
     drawn,
@@ -49,8 +49,8 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
 
 @click.command(name="next-round")
 @reads(
-    judgments="What the labels were made of. [default: the workspace's]",
-    labels="What `resolve` wrote: labels.csv, or its folder. [default: the workspace's]",
+    judgments="The judgments that the labels were made from. [default: the workspace's]",
+    labels="The labels: labels.csv, or its folder. [default: the workspace's]",
     qrels="The original qrels: rejected originals can be asked again.",
 )
 @click.option(
@@ -63,7 +63,7 @@ RANDOM_SHARE, LOW_POSTERIOR = 0.02, 0.9
     "--ask",
     multiple=True,
     type=click.Choice((*STRATA, FOURTH_VOTE)),
-    help="What to ask. [default: with --budget all in this order but fourth_vote; else dispute, escalated]",
+    help="What to ask. [default: with --budget all but fourth_vote, in this order; else dispute, escalated]",
 )
 @click.option(
     "--random-share",
@@ -181,7 +181,7 @@ def next_round(
     if dry_run:
         say("nothing was written")
         return
-    carried = "import" if give_out_files() else "push"
+    carried = "import" if deliver_files() else "push"
     if len(planned.pool):
         _name_next(given, place, carried if campaign else None)
 
@@ -283,7 +283,7 @@ def _ask_again(
     if campaign and entry:
         begin(campaign.root, campaign.campaign, [entry])
     say(f"round {number}: {n_of(len(again), 'pair')} to ask again, in {place}")
-    is_by_hand = give_out_files()
+    is_by_hand = deliver_files()
     say_next(("import" if is_by_hand else "push") if campaign else f"tasks {place} --overlap 0")
 
 

@@ -73,7 +73,7 @@ captions_option = click.option(
     "--captions",
     type=click.IntRange(1, MOST_CAPTIONS),
     help="Captions of one item on a page: the doubled pairs, queues and controls are drawn by page (1: by "
-    "pair). [default: 1, or what `tasks` was told]",
+    "pair). [default: 1, or what `tasks` used]",
 )
 run_arguments = together(
     click.argument("runs", nargs=-1, metavar="RUN..."), _option("query_ids", None), _option("doc_ids", None)
@@ -108,12 +108,12 @@ measure_option = click.option(
 accept_unpooled_option = click.option(
     "--accept-unpooled",
     is_flag=True,
-    help="Take runs that settled qrels were not made for (`pool --strategy 'settle(C@10)'`), with a note.",
+    help="Accept runs that settled qrels were not made for (`pool --strategy 'settle(C@10)'`), with a note.",
 )
 accept_approximate_option = click.option(
     "--accept-approximate",
     is_flag=True,
-    help="Take runs that an approximate index searched (`add-run --index`), and say its recall.",
+    help="Accept runs from an approximate index (`add-run --index`), and print its recall.",
 )
 
 

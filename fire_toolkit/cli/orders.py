@@ -41,7 +41,7 @@ from fire_toolkit.tables import Qrels
 @resampling_options
 @format_option
 def orders(given: Given, labellings: tuple[str, ...], measures: tuple[str, ...], show: str) -> None:
-    """Compare the order of runs under two labellings or more: original and augmented, or several rules.
+    """Compare the order of runs under two or more qrels: original and augmented, or several rules.
 
     Tau and tau_AP say how alike the orders are; --show swaps gives, for every two runs, how often they
     would be ordered differently had other captions been drawn.

@@ -82,7 +82,7 @@ def _begun() -> Begun:
 )
 @_captions
 @_consent
-@click.option("--new-links", is_flag=True, help="Make a new link for everybody; those that they had end.")
+@click.option("--new-links", is_flag=True, help="Make a new link for everybody; old ones stop working.")
 def serve(
     port: int, host: str, public_url: str, captions: int | None, consent: Path | None, new_links: bool
 ) -> None:
@@ -174,9 +174,7 @@ def _known_people(names: Sequence[str], people: Collection[str]) -> list[str]:
     """Return the names; `UsageError` at one who is asked nothing."""
     strangers = [name for name in names if name not in people]
     if strangers:
-        raise UsageError(
-            f"{strangers[0]!r} is asked nothing here; expected one of {', '.join(sorted(people))}"
-        )
+        raise UsageError(f"{strangers[0]!r} has no tasks here; expected one of {', '.join(sorted(people))}")
     return list(names)
 
 
@@ -184,7 +182,7 @@ def _known_people(names: Sequence[str], people: Collection[str]) -> list[str]:
 @click.argument("names", nargs=-1, required=True)
 @writes_workspace
 def link(names: tuple[str, ...]) -> None:
-    """Make a new link for each annotator named; the one that they had ends."""
+    """Make a new link for each annotator named; their old one stops working."""
     campaign = _begun()
     people = {
         name
@@ -199,7 +197,7 @@ def link(names: tuple[str, ...]) -> None:
 @click.argument("names", nargs=-1, required=True)
 @writes_workspace
 def revoke(names: tuple[str, ...]) -> None:
-    """End the links of the annotators named, at once; their answers stay."""
+    """Revoke the links of the annotators named at once; their answers stay."""
     campaign = _begun()
     gone = end_links(campaign.root, names)
     say(f"ended: {', '.join(sorted(gone)) or 'none'}")

@@ -61,24 +61,24 @@ _LATE = {
     queries="The queries: their own items (column reference) are left out.",
 )
 @measure_option
-@click.option("--budget", type=Range(min=1), metavar="PAIRS", help="Pairs that can be asked.")
+@click.option("--budget", type=Range(min=1), metavar="PAIRS", help="The budget in pairs.")
 @click.option("--hours", type=Range(min=0, min_open=True), metavar="H", help="Hours of judging.")
 @click.option(
     "--seconds",
     type=Range(0, 86_400, min_open=True),
-    help="What one judgment takes. [default: the median of the workspace's judgments]",
+    help="Seconds that one judgment takes. [default: the median of the workspace's judgments]",
 )
 @click.option(
     "--tell",
     type=Range(0, 100, min_open=True),
     metavar="POINTS",
-    help="Find the cheapest design that tells differences of so many points of the first measure.",
+    help="Find the cheapest design that detects differences of this many points in the first measure.",
 )
 @click.option(
     "--within",
     type=Range(0, 100, min_open=True),
     metavar="POINTS",
-    help="Find the cheapest design that has every run's first measure right to so many points.",
+    help="Find the cheapest design whose error in every run's first measure is at most this many points.",
 )
 @click.option(
     "--strategy",
@@ -87,7 +87,7 @@ _LATE = {
     metavar="NAME",
     help="As for `pool`: depth, rrf(k=60), rbp(p=.95), …, or settle(C@10).",
 )
-@click.option("--depth", "depths", multiple=True, type=click.IntRange(min=1), help="Of the strategy depth.")
+@click.option("--depth", "depths", multiple=True, type=click.IntRange(min=1), help="For the strategy depth.")
 @click.option(
     "--per-query", multiple=True, type=click.IntRange(min=1), metavar="N", help="Of other strategies."
 )
@@ -96,10 +96,10 @@ _LATE = {
     type=Range(0, 1),
     default=0.0,
     metavar="SHARE",
-    help="Judge so many of the queries to --deep-depth, drawn at random.",
+    help="Judge this share of the queries, drawn at random, to --deep-depth.",
 )
 @click.option(
-    "--votes", "policies", multiple=True, type=click.Choice(POLICIES), help="How often pairs are asked."
+    "--votes", "policies", multiple=True, type=click.Choice(POLICIES), help="Which pairs get further votes."
 )
 @click.option(
     "--overlap",
@@ -119,7 +119,7 @@ _LATE = {
 @click.option(
     "--rates-known",
     is_flag=True,
-    help="Take --rates as they are: from many more votes than the pilot's, as `score --honest` prints them.",
+    help="Use --rates as given: they rest on many more votes than the pilot's (see `score --honest`).",
 )
 @click.option(
     "--assume",
@@ -129,21 +129,25 @@ _LATE = {
     help="low, middle, high, or how many positives a query are missing in the top 10. [default: all three]",
 )
 @click.option(
-    "--deep-depth", type=click.IntRange(min=1), default=DEPTH, show_default=True, help="Rank looked down to."
+    "--deep-depth",
+    type=click.IntRange(min=1),
+    default=DEPTH,
+    show_default=True,
+    help="Deepest rank read.",
 )
 @click.option(
     "--most-queries",
     type=click.IntRange(min=40),
     default=MOST_QUERIES,
     show_default=True,
-    help="Simulate on at most so many queries, drawn at random.",
+    help="Simulate on at most this many queries, drawn at random.",
 )
 @click.option(
     "--repeats", type=click.IntRange(2, 10_000), default=N_REPEATS, show_default=True, help="Simulations."
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all draws.")
 @click.option(
-    "--settle", is_flag=True, help="Show what settling C@1, C@5 and C@10 would take, beside the whole pools."
+    "--settle", is_flag=True, help="Show what settling C@1, C@5 and C@10 would cost, beside whole pools."
 )
 @click.option(
     "--late",
@@ -168,7 +172,7 @@ _LATE = {
 @format_option
 @out_option
 def plan(given: Given, measures: tuple[str, ...], **options: Any) -> None:
-    """Plan how many pairs to ask, how deep and how often: cost, errors, and the differences that are told.
+    """Plan how many pairs to judge, how deep and how often: cost, errors and detectable differences.
 
     Simulates designs on the runs themselves. Without judgments nobody knows how many positives the qrels
     leave out, so numbers come three times, low/middle/high, as other benchmarks have it. --draw-pilot writes

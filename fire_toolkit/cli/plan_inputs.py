@@ -49,7 +49,7 @@ def refuse_unread(options: dict[str, Any]) -> None:
             "--per-query is for strategies that put pairs in an order; add one, as in --strategy rrf"
         )
     if options["depths"] and not is_by_depth:
-        raise UsageError("--depth is of the strategy depth; leave it out, or add --strategy depth")
+        raise UsageError("--depth belongs to the strategy depth; leave it out, or add --strategy depth")
 
 
 def lists_given(given: Given, options: dict[str, Any]) -> Lists:
@@ -116,7 +116,7 @@ def designs_given(lists: Lists, options: dict[str, Any]) -> list[Design]:
     pools = list(_pools(options["strategies"] or ("depth",), options["depths"], options["per_query"]))
     for pool in pools:
         if pool.reach > lists.depth:
-            raise UsageError(f"{pool.pool}, but the runs are looked at down to rank {lists.depth}")
+            raise UsageError(f"{pool.pool}, but the runs are read down to rank {lists.depth}")
     return [
         replace(pool, policy=policy, overlap=overlap, deep_share=deep)
         for pool in pools

@@ -59,8 +59,8 @@ _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
 @reads(
     "runs",
     qrels="Original qrels: their queries are pooled, their positives marked.",
-    labels="What `resolve` wrote, for a strategy that reads labels. [default: the workspace's]",
-    machine="What machine judges said (machine.csv), for strategy machine. [default: the workspace's]",
+    labels="The labels that `resolve` wrote, for strategies that read labels. [default: the workspace's]",
+    machine="Machine judgments (machine.csv), for the strategy machine. [default: the workspace's]",
     queries="The queries: their own items (column reference) are not pooled.",
 )
 @click.option("--depth", type=click.IntRange(min=0), help="Docs taken from each run and query. [default: 10]")

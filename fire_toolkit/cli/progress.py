@@ -54,7 +54,7 @@ def progress(
     token_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Show how far and how well a campaign goes: tasks, pace, agreement, controls, what to look into.
+    """Show a campaign's progress and quality: tasks, pace, agreement, controls, what to look into.
 
     Counts what the ledger holds: `pull` first, or use --pull. Below the queues stands alpha of the first
     answers so far, and each annotator beside the others on the pairs that they share. Alarms are reasons to

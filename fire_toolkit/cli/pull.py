@@ -18,13 +18,13 @@ from fire_toolkit.cli.server_options import connection_options
 
 @click.command()
 @click.option(
-    "--full", "is_full", is_flag=True, help="Read all again: at the end of a round, before `resolve`."
+    "--full", "is_full", is_flag=True, help="Read everything again: at the end of a round, before `resolve`."
 )
 @click.option(
     "--accept-loss",
     "accepts_loss",
     is_flag=True,
-    help="With --full: answers of projects that are gone count no more. They stay in the ledger.",
+    help="With --full: answers of deleted projects no longer count. They stay in the ledger.",
 )
 @click.option(
     "--from-export",

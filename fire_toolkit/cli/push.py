@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.carrier import GivenOut
+from fire_toolkit.campaign.carrier import Delivered
 from fire_toolkit.campaign.ledger import read_ledger
 from fire_toolkit.campaign.queues import CONTROL, TRAINING
 from fire_toolkit.campaign.records import (
@@ -73,7 +73,7 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
 @click.argument("tasks", required=False, metavar="[TASKS.json]", type=click.Path(path_type=Path))
 @annotator_option(
     "A,B,C=LOAD",
-    "Who judges; a LOAD of 2 gets twice the tasks. [default: everybody active in `annotators list`]",
+    "The annotators; a LOAD of 2 gets twice the tasks. [default: everybody active in `annotators list`]",
 )
 @click.option(
     "--training",
@@ -98,8 +98,8 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
 @click.option(
     "--carrier",
     metavar="NAME",
-    help="What carries a round that begins now: the server (labelstudio), our own page (page), or the "
-    "carrier of a plug-in. [default: labelstudio]",
+    help="How tasks of a new round reach annotators: by the server (labelstudio), our own page (page), or "
+    "the carrier of a plug-in. [default: labelstudio]",
 )
 @captions_option
 @policy_option
@@ -116,7 +116,7 @@ from fire_toolkit.workspace.rounds import handed_out, tasks_file
 )
 @most_tasks_option
 @click.option("--seconds", type=Range(min=0), help="Time of a judgment, for --dry-run. [measured]")
-@click.option("--dry-run", is_flag=True, help="Say who would judge how much, and send nothing.")
+@click.option("--dry-run", is_flag=True, help="Show who would judge how much, and send nothing.")
 @connection_options
 @json_option
 @writes_workspace
@@ -174,14 +174,14 @@ def push(
     on_server = _on_server(root, [entry for entry in rounds if entry not in by_others], entries)
     if not (on_server or not by_others):
         begin(root, campaign, changed)
-        _note_pushed(root, inputs, _give_out_by_others(root, campaign, by_others, rules))
+        _note_pushed(root, inputs, _deliver_by_others(root, campaign, by_others, rules))
     else:
         connection = connection_from(url, token_file)
         if repair:
             say_repaired(connection, campaign)
         pushed = _push(connection, root, campaign, on_server, changed, rules, sample, most_tasks)
         say_pushed(pushed, connection, as_json=as_json)
-        _note_pushed(root, inputs, [*pushed, *_give_out_by_others(root, campaign, by_others, rules)])
+        _note_pushed(root, inputs, [*pushed, *_deliver_by_others(root, campaign, by_others, rules)])
         if sample != 0:
             look_after(pushed, rules, connection)
     record_design(root, policy)
@@ -309,15 +309,15 @@ def _by_others(rounds: Sequence[Round]) -> list[Round]:
     return [entry for entry in rounds if entry.carrier not in (BY_HAND, BY_SERVER)]
 
 
-def _give_out_by_others(
+def _deliver_by_others(
     root: Path, campaign: Campaign, rounds: Sequence[Round], rules: Guideline
-) -> list[GivenOut]:
+) -> list[Delivered]:
     """Give out the rounds of plug-ins' carriers, and say where each queue is."""
-    found: list[GivenOut] = []
+    found: list[Delivered] = []
     for name in sorted({entry.carrier for entry in rounds}):
         carrier = carrier_of(name, root, None, None)
         own = [entry for entry in rounds if entry.carrier == name]
-        given = carrier.give_out(campaign, own, rules, read_ledger(root / LEDGER_FOLDER))
+        given = carrier.deliver(campaign, own, rules, read_ledger(root / LEDGER_FOLDER))
         places = carrier.where(campaign, own)
         for entry in given:
             added = f"{n_of(entry.n_added, 'task')} added, {entry.n_there:,} there before"
@@ -379,10 +379,10 @@ def _push(
     with Meter("tasks", sum(len(entry.assignments) for entry in rounds)) as meter:
         server = LabelStudio(connection, root, most_tasks=most_tasks)
         rows = read_ledger(root / LEDGER_FOLDER)
-        return server.give_out(campaign, rounds, rules, rows, report=meter, ready=ready)
+        return server.deliver(campaign, rounds, rules, rows, report=meter, ready=ready)
 
 
-def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[GivenOut]) -> None:
+def _note_pushed(root: Path, inputs: Inputs, pushed: Sequence[Delivered]) -> None:
     """Write down which rounds are on the server and what they were drawn from, for `status`."""
     folder = root / FOLDER
     if (at := manifest_path(folder, is_folder=True)).is_file():

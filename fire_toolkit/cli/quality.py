@@ -90,7 +90,7 @@ class Look:
 
 
 def plain(values: dict[Any, Any]) -> dict[str, Any]:
-    """Return values as JSON has them: nothing where there is no number."""
+    """Return values as JSON has them: nothing where there is not a number."""
     return {
         str(key): None if isinstance(value, float) and math.isnan(value) else _whole(key, value)
         for key, value in values.items()

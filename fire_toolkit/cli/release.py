@@ -26,9 +26,9 @@ from fire_toolkit.errors import FireError, UsageError
 
 
 @click.group(cls=FireGroup, invoke_without_command=True)
-@click.option("--version", metavar="VERSION", help="Of the release, such as 1.0.")
+@click.option("--version", metavar="VERSION", help="Version of the release, such as 1.0.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="[default: releases/VERSION]")
-@click.option("--date", metavar="YYYY-MM-DD", help="Of the release. [default: today]")
+@click.option("--date", metavar="YYYY-MM-DD", help="Date of the release. [default: today]")
 @click.option(
     "--previous",
     type=click.Path(path_type=Path),
@@ -53,7 +53,7 @@ def release(
     is_anonymous: bool,
     allowed: tuple[str, ...],
 ) -> None:
-    """Write a folder that is the publication of a workspace's labels, or look at one.
+    """Write a folder that publishes a workspace's labels, or check one.
 
     It holds the corrected and original qrels (TREC, BEIR, JSON), judgments with disagreements kept, labels,
     disputes, the pool and its sources, hashes of the runs, the guideline, scores, a card, Croissant
@@ -72,7 +72,7 @@ def release(
         )
     from fire_toolkit.cli.release_making import Wanted, make_release
 
-    workspace = needed_workspace(": a release is made of a workspace")
+    workspace = needed_workspace(": a release is made from a workspace")
     folder = out or relative_path(workspace.root / "releases" / version)
     wanted = Wanted(version, _checked_date(date), folder, previous, is_anonymous, allowed)
     with workspace_lock(), Progress() as tell:
@@ -97,7 +97,7 @@ def _checked_date(text: str | None) -> str:
 @click.argument("folder", type=click.Path(path_type=Path))
 @json_option
 def check(folder: Path, as_json: bool) -> None:
-    """Say what is wrong with a release, anybody's: layout, metadata, hashes, qrels, privacy.
+    """Check anybody's release: layout, metadata, hashes, qrels, privacy.
 
     Each finding is a line on stdout; exit code 1 where there is any.
     """

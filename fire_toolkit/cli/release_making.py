@@ -65,10 +65,10 @@ def make_release(workspace: Workspace, wanted: Wanted, tell: Progress) -> Mappin
     if not VERSION.fullmatch(wanted.version):
         raise UsageError(f"--version {wanted.version!r}, expected numbers and dots, such as 1.0")
     if wanted.out.exists():
-        raise FireError(f"{wanted.out}: is there already, and is not overwritten; take another version")
+        raise FireError(f"{wanted.out}: already exists and is not overwritten; choose another version")
     answers, study, licences = (workspace.settings[name] for name in ("release", "study", "licences"))
     check_answers(answers, study, licences, is_anonymous=wanted.is_anonymous)
-    tell("looking whether all stages are done")
+    tell("checking that all stages are done")
     _refuse_unfinished(workspace)
     tell("reading the tables")
     given = Given({})

@@ -121,7 +121,7 @@ def table2(given: Given, dataset: str | None) -> None:
     datasets = given.column(dataset)
     n_later = len(table) - len(first_round(table))
     if n_later:
-        say(f"note: labels and agreement are of first answers, as in `agree`; {n_of(n_later, 'answer')} of "
+        say(f"note: labels and agreement rest on first answers, as in `agree`; {n_of(n_later, 'answer')} of "
             "later rounds or unasked for left out (labels are resolved from all rounds)")  # fmt: skip
     with Progress(f"resolving {n_of(len(table), 'judgment')}"):
         found = describe_data(table, grades=grades, sources=given.sources_if_any, datasets=datasets)

@@ -87,7 +87,7 @@ def of_scores(scores: pd.DataFrame, notes: Sequence[object]) -> Section:
     table = Table(f"{words}; shares times 100", ["run", *dict.fromkeys(scores["measure"])], rows)
     columns = ["run", "measure", words, "95%", "if unjudged docs were wrong, right", "judged"]
     columns += ["estimate"] if "estimate" in scores else []
-    whole = Table("Scores with what is uncertain", columns, details)
+    whole = Table("Scores with their uncertainty", columns, details)
     text = "Each run by the original and by the augmented qrels; the bar is the 95% interval of the latter."
     shown = scores[[_scale(name) == 100 for name in scores["measure"]]]
     figures = [Figure(plot_scores(shown), text, whole)] if len(shown) else []
@@ -264,7 +264,7 @@ def of_judged(judged: pd.DataFrame, trusted: Sequence[str]) -> Section:
     heads = {"run_id": "run", "measure": "measure", "value": "share"}
     text = "Share of each run's top docs that is judged, by the depth."
     figure = _figure(plot_judged(judged), text, judged, heads)
-    title = "What is judged, and what may not be trusted"
+    title = "What is judged, and what cannot be trusted"
     return Section("judged-share", title, words, [f"{text}." for text in trusted], figures=[figure])
 
 

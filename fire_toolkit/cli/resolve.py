@@ -61,7 +61,7 @@ from fire_toolkit.workspace.manifests import writer_of
     "adjudicators",
     multiple=True,
     metavar="NAME",
-    help="Whose judgment decides, for rule adjudicator. Without it: the latest round's.",
+    help="Whose judgment decides under the rule adjudicator. Without it: the latest round's.",
 )
 @choice_option(
     "--disputes",
@@ -70,7 +70,9 @@ from fire_toolkit.workspace.manifests import writer_of
     name="end",
 )
 @click.option(
-    "--count-unassigned", is_flag=True, help="Answers that were not asked of their annotator are votes too."
+    "--count-unassigned",
+    is_flag=True,
+    help="Also count answers to tasks assigned to somebody else.",
 )
 @click.option(
     "--without-rechecks",
@@ -90,7 +92,7 @@ from fire_toolkit.workspace.manifests import writer_of
     "--share-judgments",
     "sharing",
     type=click.Choice(CHOICES),
-    help="Give each annotator's judgments to every query of the same text too (`audit` says how many).",
+    help="Also give each annotator's judgments to every query of the same text (`audit` counts them).",
 )
 @click.option("--out", metavar="DIR", help="Folder for labels.csv, disputes.csv, flagged.csv, manifest.json.")
 @json_option

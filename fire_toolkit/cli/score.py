@@ -49,7 +49,7 @@ from fire_toolkit.matching.ties import TIE_RULES
 from fire_toolkit.measures import count_missing_members, parse_measure, restrict_to_groups
 from fire_toolkit.qrels import POLICIES
 from fire_toolkit.scoring import Scoring, score_curves, score_runs
-from fire_toolkit.scoring.breakdown import AspectScores, score_aspects
+from fire_toolkit.scoring.breakdown import BreakdownScores, score_breakdown
 from fire_toolkit.scoring.drawn import drawn_scores, score_cells
 from fire_toolkit.tables import Run, Scores
 
@@ -217,8 +217,8 @@ def _show(
         table: pd.DataFrame = scoring.scores if usable is None else pd.concat([scoring.scores, usable])
         text = drawn_scores(scoring.scores, given.form, transpose=transpose) if is_drawn else ""
     else:
-        table = aspects = score_aspects(scoring.scores, given.queries, column=by)
-        text = _drawn_aspects(aspects, by, given.form) if is_drawn else ""
+        table = aspects = score_breakdown(scoring.scores, given.queries, column=by)
+        text = _drawn_breakdown(aspects, by, given.form) if is_drawn else ""
     if text and usable is not None:
         alone = Scores(usable.assign(query_id="all"))
         text += heading_of_usable(given.form) + drawn_scores(alone, given.form, transpose=transpose)
@@ -228,7 +228,7 @@ def _show(
     return table
 
 
-def _drawn_aspects(scores: AspectScores, column: str, output_format: str) -> str:
+def _drawn_breakdown(scores: BreakdownScores, column: str, output_format: str) -> str:
     """Return a breakdown, aspects and measures × runs."""
     run_ids = list(dict.fromkeys(scores["run_id"]))
     rows = []

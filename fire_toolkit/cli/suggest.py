@@ -13,7 +13,9 @@ from fire_toolkit.errors import UsageError
 
 @click.command()
 @reads("queries", qrels="The original qrels, in any form.")
-@click.option("--similarity", type=float, metavar="X", help="Captions are alike from this TF-IDF cosine up.")
+@click.option(
+    "--similarity", type=float, metavar="X", help="Captions are similar from this TF-IDF cosine up."
+)
 @click.option("--percentile", type=float, metavar="P", help="... from this percentile of all cosines up.")
 @click.option("--edits", type=click.IntRange(0, 8), metavar="N", help="... up to this edit distance.")
 @click.option("--out", metavar="DIR", help="Folder for pool.csv and suggestions.csv.")

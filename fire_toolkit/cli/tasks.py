@@ -46,8 +46,8 @@ from fire_toolkit.tables import Pool, Queries
 @click.option("--seed", type=int, help="Seed of the order and of the doubled pairs. [default: 0]")
 @annotator_option(
     "A,B,C=LOAD",
-    "Also a file and a sheet for each person, in the queues that `push` would give (a LOAD of 2: twice the "
-    "tasks): a campaign by hand.",
+    "Also write a file and a sheet for each person, in the queues that `push` would give (a LOAD of 2: twice "
+    "the tasks): a campaign by hand.",
 )
 @policy_option
 @click.option(

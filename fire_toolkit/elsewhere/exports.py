@@ -125,7 +125,7 @@ def _texts(results: Sequence[Task], control: str) -> Iterator[str]:
         found = [value[name] for name in _VALUES if name in value] if isinstance(value, dict) else []
         if not found:
             kind = result.get("type")
-            raise FormatError(f"control {control} is of type {kind}, which is no answer to a question")
+            raise FormatError(f"control {control} is of type {kind}, which does not answer a question")
         yield from chain.from_iterable(map(texts_of, found))
 
 

@@ -37,7 +37,9 @@ def records_of(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
         records = [parse_json(line, str(path), line=n, as_written=True) for n, line in lines if line.strip()]
     bad = next((n for n, record in enumerate(records, start=1) if not isinstance(record, dict)), 0)
     if bad or not records:
-        raise FormatError(f"{path}: {f'entry {bad} is no object' if bad else 'no rows'}; expected one a row")
+        raise FormatError(
+            f"{path}: {f'entry {bad} is not an object' if bad else 'no rows'}; expected one each"
+        )
     return list(dict.fromkeys(name for record in records for name in record)), records
 
 

@@ -284,7 +284,7 @@ class _Rows:
             )
         if self._tool.name == "Prodigy" and self._n_sessions:
             notes.append(
-                f"{self._n_sessions:,} answers are of sessions without a name, so by nobody knows whom; each "
+                f"{self._n_sessions:,} answers are from unnamed sessions, so their authors are unknown; each "
                 "session counts as a person"
             )
         return notes

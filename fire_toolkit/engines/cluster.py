@@ -34,7 +34,7 @@ def check_address(address: str) -> str:
     """Return the address of a scheduler.
 
     Raises:
-        UsageError: it is none, or plain tcp to another machine.
+        UsageError: it is not such an address, or is plain tcp to another machine.
 
     Examples:
         >>> check_address("tcp://127.0.0.1:8786")

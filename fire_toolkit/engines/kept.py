@@ -40,7 +40,7 @@ class Key:
         odd = next((n for n in sorted(names) if self.inputs.get(n) != found.inputs.get(n)), None)
         if odd is not None:
             raise StaleError(
-                f"{odd}: not the file that the shards in {folder} were made of; run the shards again"
+                f"{odd}: not the file that the shards in {folder} were made from; run the shards again"
             )
 
 
@@ -88,7 +88,7 @@ def read_record(path: Path) -> Record:
         return Record(number, n_shards, key, size, found["sha256"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FormatError(
-            f"{path}: no record of a shard ({error}); delete it and run the shard again"
+            f"{path}: not a record of a shard ({error}); delete it and run the shard again"
         ) from None
 
 

@@ -42,8 +42,8 @@ class Local:
             if len(done) == len(parts):
                 return [done[place] for place in range(len(parts))]
         raise FireError(
-            f"worker processes were killed in each of {_TRIES} tries, as systems do that run out of memory; "
-            "give --workers a smaller number"
+            f"worker processes were killed in each of {_TRIES} tries, as happens when "
+            "a machine runs out of memory; give --workers a smaller number"
         )
 
     def _try(

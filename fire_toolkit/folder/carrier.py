@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fire_toolkit.campaign.answers import parse_export, round_of
-from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, fetched, no_report
+from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex, time_now
 from fire_toolkit.campaign.ledger_rows import Origin, answer_rows, answer_text, says_the_same
@@ -86,7 +86,7 @@ class Folder:
         self._exports = exports
         self._names = names or {}
 
-    def give_out(
+    def deliver(
         self,
         campaign: Campaign,
         rounds: Sequence[Round],
@@ -94,7 +94,7 @@ class Folder:
         ledger: Ledger,
         *,
         report: Report = no_report,
-    ) -> list[GivenOut]:
+    ) -> list[Delivered]:
         """Write the files that are not there; what was handed out is never written over."""
         given = []
         for entry in rounds:
@@ -108,7 +108,7 @@ class Folder:
                 rows = batches_of(entry.assignments, entry.moves)[batch]
                 n_tasks = int((rows["annotator_id"] == name).sum())
                 counts = (0, n_tasks) if len(missing) == len(texts) else (n_tasks, 0)
-                given.append(GivenOut(QueueName(entry.number, name), *counts))
+                given.append(Delivered(QueueName(entry.number, name), *counts))
                 report(n_tasks)
         return given
 

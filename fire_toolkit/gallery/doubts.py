@@ -29,7 +29,7 @@ def false_negatives(shown: Shown, votes: Votes, *, most: int = MOST) -> Finding:
     That is by votes against, votes for, the number of runs that list the doc, its best rank, query and doc.
     """
     order = (shown.best_rank, -shown.n_runs, -votes.n_for, votes.n_against)
-    return _ordered("judged relevant, and no positive of the benchmark", shown.state == NEW, order, most)
+    return _ordered("judged relevant, but not a positive of the benchmark", shown.state == NEW, order, most)
 
 
 def doubtful_labels(shown: Shown, votes: Votes, *, most: int = MOST) -> list[Finding]:

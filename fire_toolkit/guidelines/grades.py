@@ -23,7 +23,7 @@ def label_grades(labels: Iterable[str], guideline: Guideline | None) -> Grades:
         With a guideline all its labels in its order; without one the given labels in numeric order.
 
     Raises:
-        TableError: a label that the guideline does not have, or that is no number, with counts; two
+        TableError: a label that the guideline does not have, or that is not a number, with counts; two
             labels that are the same number.
 
     Examples:

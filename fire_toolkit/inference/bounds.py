@@ -40,7 +40,7 @@ def why_unbounded(measure: Measure) -> str:
     Examples:
         >>> from fire_toolkit.measures import parse_measure
         >>> why_unbounded(parse_measure("Judged@10"))
-        'says how much is judged, and is no score'
+        'measures how much is judged and is not a score'
     """
     return "" if is_bounded(measure) else measure.definition.no_bounds
 

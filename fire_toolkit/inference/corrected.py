@@ -230,7 +230,7 @@ def _why_no_rates(rates: ErrorRates, draws: ErrorRates) -> str:
     if np.isnan(gap).any():
         return "the votes fit no rates from 0 to 1: errors depend on one another, or too few pairs have two"
     if (gap < LEAST_GAP).any():
-        return f"t − f is {float(gap.min()):.2f}, below {LEAST_GAP}: such votes tell too little"
+        return f"t − f is {float(gap.min()):.2f}, below {LEAST_GAP}: such votes carry too little information"
     share = float((~(np.asarray(draws.t) - draws.f >= LEAST_GAP)).any(axis=-1).mean())
     if share > MOST_INVALID:
         return f"in {100 * share:.0f}% of the resamples the votes fit no rates; too few pairs have two votes"

@@ -197,7 +197,7 @@ def _with_estimates(table: pd.DataFrame, cells: Mapping[Any, Mapping[str, Any]])
 def _notes_of_estimates(table: pd.DataFrame) -> Iterator[str]:
     of_what = {TWO_PHASE: "from the queries judged deep", HORVITZ: "from the pairs drawn, of these queries"}
     for method in table.loc[table["estimate"].notna(), "estimate_method"].unique():
-        yield f"est. a - b: {of_what[method]}; tests and effects are of the labels as they are"
+        yield f"est. a - b: {of_what[method]}; tests and effects use the labels as they are"
     refused = table[table["estimate_method"].str.startswith("refused: ")]
     for (measure, method), own in refused.groupby(["measure", "estimate_method"], sort=False):
         pairs = ", ".join(f"{row.run_a} & {row.run_b}" for row in own.itertuples())

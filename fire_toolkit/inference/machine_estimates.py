@@ -82,9 +82,7 @@ def estimate_with_judge(
     sample, judge = design.sample, str(design.sample["judge_id"].iloc[0])
     place = joined.find_rows(sample)
     if (place < 0).any():
-        raise JoinError(
-            f"machine sample: {int((place < 0).sum()):,} pairs are of other queries than the qrels"
-        )
+        raise JoinError(f"machine sample: {int((place < 0).sum()):,} pairs have queries that the qrels lack")
     n_labels, refused = _labelled(after, place, sample)
     deepest = int(sample["best_rank"].max())
     cells: dict[tuple[str, str], dict[str, Any]] = {}

@@ -63,7 +63,7 @@ class LabelStudio:
     def _accounts(self) -> Accounts:
         return Accounts(self._connection, self._root / SERVER_FOLDER)
 
-    def give_out(
+    def deliver(
         self,
         campaign: Campaign,
         rounds: Sequence[Round],

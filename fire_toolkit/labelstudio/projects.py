@@ -57,7 +57,7 @@ def marked_queue(campaign: Campaign, description: object) -> QueueName | None:
 
 
 def is_retired(project: Mapping[str, Any]) -> bool:
-    """Whether a project of the campaign is a copy in which nobody is to judge any more."""
+    """Whether a project of the campaign is a copy in which nobody should judge."""
     return str(project.get("description") or "").rstrip().endswith(RETIRED)
 
 

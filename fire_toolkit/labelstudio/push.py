@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from fire_toolkit.campaign.carrier import GivenOut
+from fire_toolkit.campaign.carrier import Delivered
 from fire_toolkit.campaign.page_json import key_words
 from fire_toolkit.campaign.records import (
     Campaign,
@@ -74,7 +74,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Pushed(GivenOut):
+class Pushed(Delivered):
     """What a push found and did in the projects of one queue.
 
     project: its first; further: those of its other parts;

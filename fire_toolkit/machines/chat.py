@@ -223,7 +223,7 @@ class Chat:
             if len(raw) > _MOST_BYTES:
                 raise _Again(f"an answer of more than {_MOST_BYTES:,} bytes")
             if time.monotonic() > deadline:
-                raise _Again(f"an answer that was not whole after {self._timeout_s:g} s")
+                raise _Again(f"an answer still incomplete after {self._timeout_s:g} s")
         return raw
 
     def _refused(self, response: httpx.Response, raw: bytes) -> NoReturn:

@@ -315,16 +315,16 @@ def _remarks(pairs: JudgedPairs, n_unanswered: int, n_undrawn: int | None) -> It
     if n_silent == n:
         yield NO_VOTES
     elif n_silent:
-        yield f"{n_silent:,} answers are no votes (an escalation, or tied samples) and left out of agreement"
+        yield f"{n_silent:,} answers are not votes (an escalation, or tied samples) and left out of agreement"
     if n_undrawn is None:
         yield (
-            "the labelled pairs were not drawn with known chances: the figures are of these pairs, and of "
-            "others only as far as these stand for them"
+            "the labelled pairs were not drawn with known chances: the figures are of these pairs, and "
+            "hold for others only as far as these represent them"
         )
     else:
         yield "pairs weigh the inverse of the chance with which they were drawn"
         if n_undrawn:
             yield (
-                f"{n_undrawn:,} labelled pairs left out, which were not drawn with a known chance: what an "
-                "order or the original qrels brought stands for nothing else"
+                f"{n_undrawn:,} labelled pairs left out, which were not drawn with a known chance: pairs "
+                "taken from an order or the original qrels represent only themselves"
             )

@@ -19,7 +19,7 @@ QUERIES = ["query_id", "doc_id", "score", "best_score"]
 
 
 def doubtful_labels(labels: Labels, scores: pd.DataFrame, *, least: float = 0.9) -> pd.DataFrame:
-    """Return labels of people that a judge holds for wrong, the most doubtful first.
+    """Return people's labels that a judge considers wrong, the most doubtful first.
 
     Args:
         labels: one relevance a judged pair.
@@ -54,7 +54,7 @@ def doubtful_labels(labels: Labels, scores: pd.DataFrame, *, least: float = 0.9)
 
 
 def doubtful_queries(original: Qrels | None, scores: pd.DataFrame, *, most: float = 0.1) -> pd.DataFrame:
-    """Return queries whose own positives a judge holds for wrong: their caption may not fit, or say nothing.
+    """Return queries whose own positives a judge considers wrong: their caption may not fit, or say nothing.
 
     Args:
         original: the benchmark's qrels; None where no pair was judged, but captions alone.

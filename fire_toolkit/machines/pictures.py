@@ -110,7 +110,7 @@ def local_part(media_url: str, root: Path) -> tuple[Path, float, float | None]:
     try:
         return place.path, float(start or 0), float(end) if end else None
     except ValueError:
-        raise FormatError(f"{media_url}: {fragment!r} is no part in seconds") from None
+        raise FormatError(f"{media_url}: {fragment!r} is not a part in seconds") from None
 
 
 def media_hashes(urls: list[str], root: Path) -> tuple[dict[str, str], dict[str, str]]:

@@ -44,7 +44,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.money is not None and self.price is None:
-            raise UsageError("--budget needs --price IN,OUT, what a million tokens of either kind cost")
+            raise UsageError("--budget needs --price IN,OUT, what a million tokens of each kind cost")
 
     @property
     def is_limited(self) -> bool:

@@ -132,7 +132,7 @@ def places_in_order(doc_ids: pd.Index[str], order: Sequence[str], *, run_id: str
     docs = pd.Index(order)
     if not docs.is_unique:
         twice = docs[docs.duplicated()][0]
-        raise UsageError(f"order of the docs: {twice!r} stands twice, expected each doc once")
+        raise UsageError(f"order of the docs: {twice!r} appears twice, expected each doc once")
     place = docs.get_indexer(doc_ids)
     if (place < 0).any():
         absent = doc_ids[place < 0]

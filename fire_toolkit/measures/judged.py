@@ -46,7 +46,7 @@ JUDGED = Definition(
     of_top=True,
     expected=expected_judged,
     cutoff="required",
-    no_bounds="says how much is judged, and is no score",
+    no_bounds="measures how much is judged and is not a score",
     is_score=False,
 )
 UNJUDGED = Definition(
@@ -60,7 +60,7 @@ UNJUDGED = Definition(
     expected=expected_unjudged,
     cutoff="required",
     larger_is_better=False,
-    no_bounds="says how much is judged, and is no score",
+    no_bounds="measures how much is judged and is not a score",
     is_score=False,
     also_called=("hole",),
 )

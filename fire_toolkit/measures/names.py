@@ -99,7 +99,7 @@ def _argument(name: str, definition: Definition, parameter: Parameter, text: str
     if text is None and parameter.default is not None:
         return parameter.default
     if text is None:
-        raise UsageError(f"measure {name!r} does not say {parameter.name}; write {definition.example}")
+        raise UsageError(f"measure {name!r} lacks {parameter.name}; write {definition.example}")
     try:
         value = float(text)
     except ValueError:

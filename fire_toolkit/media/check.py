@@ -122,7 +122,7 @@ def of_link(link: Link, kind: str) -> Finding:
     if faults:
         return Finding(link.facts, Verdict(NO, "; ".join(faults)), f"copy the files here, then {_SERVE}")
     if link.facts == MediaFacts():
-        return Finding(link.facts, Verdict(UNSEEN, "its content was not looked at"))
+        return Finding(link.facts, Verdict(UNSEEN, "its content was not checked"))
     fix = f"copy the files here, then {_TRANSCODE}"
     verdict = judge_media(link.facts)
     return _of_kind(Finding(link.facts, verdict, "" if verdict.state == PLAYS else fix), kind)

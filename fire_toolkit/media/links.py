@@ -89,7 +89,7 @@ def ask_link(client: httpx.Client, url: str, origin: str) -> Link:
 def answered(answer: httpx.Response, origin: str) -> Link:
     """Return what an answer to a page from `origin`, which asked for a part, says of its address."""
     kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    fault = f"is {kind}, no video or image" if kind in _NO_MEDIA else ""
+    fault = f"is {kind}, not a video or image" if kind in _NO_MEDIA else ""
     return Link(
         fault=fault if answer.is_success else f"answers {answer.status_code}",
         cors=_cors_fault([*answer.history, answer], origin),

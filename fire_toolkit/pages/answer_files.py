@@ -117,7 +117,7 @@ def _owner(
     people = sorted({name for entry in rounds for name in entry.given["annotator_id"]})
     if head.get("annotator") not in people:
         raise UsageError(
-            f"{where}: answers of {head.get('annotator')!r}, who is asked nothing on our own page here; "
+            f"{where}: answers of {head.get('annotator')!r}, who has no tasks on our own page here; "
             f"expected one of {', '.join(people)}"
         )
     judged_by = str(head.get("guideline_sha256"))

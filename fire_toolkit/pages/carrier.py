@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, fetched, no_report
+from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, fetched, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.ledger_index import LedgerIndex
 from fire_toolkit.campaign.records import RETIRED, Campaign, QueueName, Round, away, set_away
@@ -27,7 +27,7 @@ class OwnPage:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def give_out(
+    def deliver(
         self,
         campaign: Campaign,
         rounds: Sequence[Round],
@@ -35,14 +35,14 @@ class OwnPage:
         ledger: Ledger,
         *,
         report: Report = no_report,
-    ) -> list[GivenOut]:
+    ) -> list[Delivered]:
         """Count every queue; the page reads them from the campaign's record, so nothing is sent."""
         if campaign.is_shared:
             raise UsageError("the campaign has one queue for all; our own page needs one for each annotator")
         given = []
         for entry in rounds:
             for name, rows in entry.assignments.groupby("annotator_id", sort=True):
-                given.append(GivenOut(QueueName(entry.number, str(name)), n_there=len(rows)))
+                given.append(Delivered(QueueName(entry.number, str(name)), n_there=len(rows)))
                 report(len(rows))
         return given
 

@@ -107,7 +107,7 @@ class Office:
         self._refresh()
         name = self._names.get(session_hash(session))
         if name is None or name in away(self._root, RETIRED):
-            raise Refused(401, "This link is not valid any more. Ask who runs the campaign for a new one.")
+            raise Refused(401, "This link is no longer valid. Ask whoever runs the campaign for a new one.")
         return name
 
     def state(self, name: str) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class Office:
         task = page.tasks[position]
         left = next((each for each in desk.pages if any(t.asked not in answers for t in each.tasks)), None)
         if task.asked in answers or page is not left or self._why_waiting(name, desk, answers):
-            raise Refused(409, "This task is not the one that is asked now.")
+            raise Refused(409, "This task is not the current one.")
         try:
             given = checked_answer(content, self.guideline)
         except FormatError as error:
@@ -250,7 +250,7 @@ class Office:
         ledger = with_states(answer_rows(self._journal.records, self._campaign.key), {})
         if has_passed(self._root, self._rounds, ledger, self.guideline, name):
             return ""
-        return "The training is done. Who runs the campaign will tell you how it goes on."
+        return "The training is done. Whoever runs the campaign will tell you what comes next."
 
     def _add(self, kind: str, name: str, key: str, entries: Mapping[str, Any]) -> None:
         if not key:
@@ -303,7 +303,7 @@ def _page_of(page: Page, position: int) -> dict[str, Any]:
 
 
 def _text(content: Mapping[str, Any], name: str) -> str:
-    """Return a key or a task's name; `Refused` for what is none."""
+    """Return a key or a task's name; `Refused` for anything else."""
     try:
         return checked_text(content, name, 100)
     except FormatError as error:

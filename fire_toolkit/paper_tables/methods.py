@@ -200,7 +200,7 @@ def _procedure(facts: MethodFacts) -> Iterator[str]:
         if n.get("training") or n.get("control"):
             yield (
                 f"Queues held {n.get('training', 0):,} training tasks and {n.get('control', 0):,} controls, "
-                "pairs of known answer, which are no votes."
+                "pairs of known answer, which are not votes."
             )
     if facts.agreement is None:
         yield blank("overlap")
@@ -218,7 +218,7 @@ def _exclusions(facts: MethodFacts) -> Iterator[str]:
         yield blank("exclusions")
     elif facts.dropped:
         counted = ", ".join(f"{n:,} {reason.replace('_', ' ')}" for reason, n in facts.dropped.items())
-        yield f"Of the answers {sum(facts.dropped.values()):,} are no votes: {counted}."
+        yield f"Of the answers {sum(facts.dropped.values()):,} are not votes: {counted}."
     excluded = (facts.labels_by or {}).get("excluded", {})
     for name, reason in excluded.items():
         yield f"The answers of {name} enter neither agreement nor labels ({reason})."

@@ -130,8 +130,8 @@ def choose(candidates: Candidates, budget: Budget, chosen: Chosen) -> Choice:
 
     Raises:
         UsageError: the strategy cannot do with this budget.
-        PluginError: it returned a pair twice or one that is none, more than the budget, or columns or stops
-            that do not fit.
+        PluginError: it returned a pair twice, a place that no pair has, more than the budget, or columns or
+            stops that do not fit.
     """
     try:
         found = chosen.choose(candidates, budget)
@@ -151,7 +151,7 @@ def _fault(found: Choice, pairs: Any, candidates: Candidates, budget: Budget) ->
         return f"pairs of type {pairs.dtype}, expected places of pairs"
     pairs = pairs.astype(np.int64)
     if len(pairs) and (pairs.min() < 0 or pairs.max() >= len(candidates.starts)):
-        return f"place {int(pairs.min() if pairs.min() < 0 else pairs.max())}, which is no pair's"
+        return f"place {int(pairs.min() if pairs.min() < 0 else pairs.max())}, which no pair has"
     if len(np.unique(pairs)) < len(pairs):
         return "a pair twice"
     if excess := _excess(pairs, candidates, budget):

@@ -20,8 +20,8 @@ ASKED = {
     "source": "the benchmark whose labels are corrected, with its citation or address",
     "uses": "what the labels are for, and what not",
     "limitations": "what they do not cover",
-    "biases": "which ways they lean",
-    "personal_information": "what they say of people, or that they say nothing",
+    "biases": "known biases",
+    "personal_information": "what they reveal about people, or that they reveal nothing",
     "social_impact": "whom they may help or harm",
     "machine_made": 'which labels, captions or media a machine made; "none" where none',
     "maintenance": "who corrects errors, and until when",
@@ -56,11 +56,11 @@ def check_answers(
     Examples:
         >>> check_answers({}, {}, {}, is_anonymous=False)
         Traceback (most recent call last):
-        fire_toolkit.errors.UsageError: a release says what no file knows; write into fire.toml, [release] ...
+        fire_toolkit.errors.UsageError: no file holds what a release needs; write into fire.toml, ...
     """
     missing = _missing("release", ASKED, answers) + _missing("study", STUDY, study)
     if missing:
-        raise UsageError(f"a release says what no file knows; write into fire.toml, {'; '.join(missing)}")
+        raise UsageError(f"no file holds what a release needs; write into fire.toml, {';  '.join(missing)}")
     if not _NAME.fullmatch(answers["name"]):
         raise UsageError(f"[release] name = {answers['name']!r}, expected {ASKED['name']}")
     if answers["name"] in _TAKEN or iskeyword(module_name(answers["name"])):

@@ -41,15 +41,15 @@ def _composition(facts: ReleaseFacts) -> Answers:
         "Is it all, or a sample?": "A sample of all pairs, and not a random one. "
         f"{told['Pool']} Pairs outside the pool were not judged.",
         "What is missing?": f"{' '.join(licence_notes(facts))} {_withheld(facts)}",
-        "How do rows belong together?": "By the ids of queries and items, which are those of the benchmark, "
+        "How are rows related?": "By the ids of queries and items, which are those of the benchmark, "
         "and by the pseudonyms of annotators.",
         "Which splits are there?": "One, called test. The original labels stand beside the corrected ones.",
         "Which errors are known?": f"{told['Agreement']} {n_of(n['disputes'], 'pair')} in dispute "
         f"{'has' if n['disputes'] == 1 else 'have'} no label. {facts.rejected}",
         "What does it not cover?": sentence(answers["limitations"]),
-        "What does it rest on that lies elsewhere?": sentence(answers["source"]),
-        "Which way may it lean?": sentence(answers["biases"]),
-        "What does it say of people?": sentence(answers["personal_information"]),
+        "What external resources does it rely on?": sentence(answers["source"]),
+        "What biases may it have?": sentence(answers["biases"]),
+        "What does it reveal about people?": sentence(answers["personal_information"]),
     }
 
 
@@ -116,11 +116,11 @@ def _upkeep(facts: ReleaseFacts) -> Answers:
 
 
 _SECTIONS = {
-    "Why it was made": _motivation,
+    "Motivation": _motivation,
     "What is in it": _composition,
-    "How it was collected": _collection,
-    "What was done to it": _processing,
+    "Collection process": _collection,
+    "Preprocessing, cleaning and labelling": _processing,
     "What it is for": _uses,
-    "How it is passed on": _distribution,
-    "How it is kept up": _upkeep,
+    "Distribution": _distribution,
+    "Maintenance": _upkeep,
 }

@@ -122,7 +122,7 @@ def refuse_unheld_texts(texts: Iterable[str], qrels: Qrels) -> None:
     unheld = [text for text in ranked if text not in held]
     if 0 < len(unheld) < len(ranked):
         raise JoinError(
-            f"{len(unheld):,} texts are ranked that are no queries of the qrels ({', '.join(unheld[:3])}): "
+            f"{len(unheld):,} texts are ranked that are not queries of the qrels ({', '.join(unheld[:3])}): "
             "an item's own text among them would count as wrong. Give the qrels from items to texts "
             "(--qrels2), or rank the texts of the qrels alone"
         )
@@ -226,7 +226,7 @@ def _turned_augmented(qrels: Qrels, augmented: Qrels | None) -> tuple[Qrels | No
         return None, []
     is_known = augmented["doc_id"].isin(set(qrels["doc_id"]))
     n = int(augmented.loc[~is_known, "doc_id"].nunique())
-    text = f"{n:,} items that only the augmented qrels hold are no queries: no text belongs to them"
+    text = f"{n:,} items that only the augmented qrels hold are not queries: no text belongs to them"
     turned = turn_qrels(Qrels(augmented[is_known]))
     return turned, [Note("extra", "", "augmented", n, text)] if n else []
 

@@ -13,12 +13,12 @@ from fire_toolkit.measures import parse_measure
 from fire_toolkit.scoring.score import ALL
 from fire_toolkit.tables import SCORES, Queries, Scores
 
-AspectScores = NewType("AspectScores", pd.DataFrame)
+BreakdownScores = NewType("BreakdownScores", pd.DataFrame)
 SEPARATOR = ";"
 _QRELS = ("original", "augmented", "delta")
 
 
-def score_aspects(scores: Scores, queries: Queries, *, column: str) -> AspectScores:
+def score_breakdown(scores: Scores, queries: Queries, *, column: str) -> BreakdownScores:
     """Return each score over the queries of each value of `column` alone.
 
     Args:
@@ -43,7 +43,7 @@ def score_aspects(scores: Scores, queries: Queries, *, column: str) -> AspectSco
         >>> names = ["run_id", "qrels", "query_id", "measure", "value"]
         >>> scores = Scores(pd.DataFrame([*rows, ("m", "original", "q2", "RR", 0.0)], columns=names))
         >>> table = pd.DataFrame({"query_id": ["q1", "q2"], "text": "a", "kind": ["x;y", "y"]})
-        >>> score_aspects(scores, check_queries(table), column="kind")[["aspect", "n_queries", "value"]]
+        >>> score_breakdown(scores, check_queries(table), column="kind")[["aspect", "n_queries", "value"]]
           aspect  n_queries  value
         0      x          1    1.0
         1      y          2    0.5
@@ -71,7 +71,7 @@ def score_aspects(scores: Scores, queries: Queries, *, column: str) -> AspectSco
         part.insert(0, "aspect", aspect)
         part.insert(1, "n_queries", own.size)
         parts.append(part)
-    return AspectScores(pd.concat(parts, ignore_index=True))
+    return BreakdownScores(pd.concat(parts, ignore_index=True))
 
 
 def _in_order(scores: Scores) -> pd.DataFrame:

@@ -298,7 +298,7 @@ def _probabilities(column: Column, values: Series, problems: list[str]) -> Serie
     numbers = _numbers(replace(column, kind="float"), values, problems)
     if not problems:
         is_out = ~((numbers > 0) & (numbers <= 1) | numbers.isna())
-        _say(problems, column, "is no probability above 0 and up to 1", is_out, values)
+        _say(problems, column, "is not a probability above 0 and up to 1", is_out, values)
     return numbers
 
 

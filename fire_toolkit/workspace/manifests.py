@@ -167,7 +167,7 @@ def _refuse_others(out: Path, stage: str) -> None:
     if manifest is None or manifest.stage != stage:
         what = f"no {stage}" if stage else "not overwritten"
         raise FireError(
-            f"{out}: is there already, and is {what}; take another name" + (" or version" * (not stage))
+            f"{out}: already exists, and is {what}; take another name" + (" or version" * (not stage))
         )
     known = {MANIFEST, *manifest.outputs}
     found = (path.relative_to(out).as_posix() for path in sorted(out.rglob("*")) if not path.is_dir())

@@ -108,5 +108,5 @@ def _read_segment(path: Path, kind: SegmentKind, names: list[str]) -> Any:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise FormatError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:100]})") from None
     if version != str(kind.version):
-        raise FormatError(f"{path}: no segment of schema {kind.version} (found {version or 'none'})")
+        raise FormatError(f"{path}: not a segment of schema {kind.version} (found {version or 'none'})")
     return rows.select(names).cast(pa.schema([(name, pa.large_string()) for name in names]))

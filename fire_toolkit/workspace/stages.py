@@ -308,4 +308,4 @@ def _awaited_labels(manifest: Manifest, workspace: Workspace, hash_of: _Hash) ->
 def _counts(manifest: Manifest) -> str:
     counts = ", ".join(f"{name} {n:,}" for name, n in manifest.counts.items() if isinstance(n, int))
     away = [name for name in manifest.inputs if is_address(name)]
-    return f"{counts}; {_in_words(away)}: in a store, not looked at again" if away else counts
+    return f"{counts}; {_in_words(away)}: in a store, not checked again" if away else counts

@@ -247,9 +247,9 @@ def test_by_a_column_with_missing_values_gives_them_a_group_of_their_own() -> No
     [
         (lambda: agreement(EXAMPLE_A, by="colour"), "no column 'colour'; found query_id, doc_id"),
         (lambda: agreement(EXAMPLE_A, level="nominl"), "level of measurement 'nominl' is unknown"),
-        (lambda: agreement(EXAMPLE_B, level="ordinal"), "label 'a' is no number"),
-        (lambda: krippendorff_alpha(rated("1", "n"), level="ratio"), "label 'n' is no number"),
-        (lambda: krippendorff_alpha(rated("nan", "inf"), level="ratio"), "label 'a' is no number"),
+        (lambda: agreement(EXAMPLE_B, level="ordinal"), "label 'a' is not a number"),
+        (lambda: krippendorff_alpha(rated("1", "n"), level="ratio"), "label 'n' is not a number"),
+        (lambda: krippendorff_alpha(rated("nan", "inf"), level="ratio"), "label 'a' is not a number"),
         (
             lambda: krippendorff_alpha(rated("ab"), grades={"a": -1, "b": 1}, level="ratio"),
             "grade of label 'a' is -1; level ratio needs grades of 0 or more",

@@ -223,7 +223,7 @@ def test_foreign_files_are_named_even_if_their_name_fits(tmp_path: Path) -> None
         read_ledger(tmp_path)
     assert "part.parquet: damaged, cut short or foreign" in str(caught.value)
     assert f"{segment_name(b'text')}: not a Parquet file" in str(caught.value)
-    assert f"{segment_name(content)}: no segment of schema 1 (found none)" in str(caught.value)
+    assert f"{segment_name(content)}: not a segment of schema 1 (found none)" in str(caught.value)
 
 
 def test_an_unknown_state_is_refused() -> None:

@@ -101,7 +101,7 @@ def test_a_run_id_cannot_leave_the_folder(fire: Fire, folder: Path, run_id: str)
 
 def test_a_file_of_somebody_else_is_not_overwritten(fire: Fire, square: Path) -> None:
     (square / "clip.parquet").write_bytes(b"precious")
-    assert "is there already" in fire("add-run", "clip.run", "--out", ".", code=1).stderr
+    assert "already exists" in fire("add-run", "clip.run", "--out", ".", code=1).stderr
     assert (square / "clip.parquet").read_bytes() == b"precious"
 
 

@@ -301,7 +301,7 @@ def test_times_that_are_none_are_named_where_something_is_made_of_them(fire: Fir
     for words in (("--by", "day"), ("--show", "profiles")):
         told = fire(*AGREE, "many.csv", *words).stderr
         assert (
-            "warning: created_at of 2 answers is no time and counts as missing: '3/14/2026 10:00', a US"
+            "warning: created_at of 2 answers is not a time and counts as missing: '3/14/2026 10:00', a US"
             in told
         )
     assert "warning" not in fire(*AGREE, "many.csv").stderr

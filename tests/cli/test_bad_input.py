@@ -216,7 +216,7 @@ def test_values_out_of_range_are_usage_errors(fire: Fire) -> None:
 )
 def test_nan_is_in_no_range(fire: Fire, words: tuple[str, ...]) -> None:
     done = fire(*words, code=2)
-    assert "is no number" in done.stderr
+    assert "is not a number" in done.stderr
 
 
 def test_every_range_refuses_nan() -> None:

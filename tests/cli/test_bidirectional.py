@@ -95,7 +95,7 @@ def test_texts_that_no_qrels_hold_are_refused(fire: Fire, matrix: np.ndarray, fo
     write_partial(folder, matrix)
     for runs in (("m.npz",), ("forth.run", "back.run")):
         refused = fire("bidirectional", *runs, "--qrels", "some.txt", code=1).stderr
-        assert "24 texts are ranked that are no queries of the qrels (t" in refused
+        assert "24 texts are ranked that are not queries of the qrels (t" in refused
         assert "--qrels2" in refused
 
 

@@ -100,9 +100,7 @@ def test_the_public_gallery_shows_what_has_a_licence(fire: Fire, workspace: Path
 def test_other_folders_are_not_touched(fire: Fire, workspace: Path) -> None:
     Path("mine").mkdir()
     Path("mine/notes.txt").write_text("mine")
-    assert (
-        "error: mine: is there already, and is no gallery" in fire("gallery", "--out", "mine", code=1).stderr
-    )
+    assert "error: mine: already exists, and is no gallery" in fire("gallery", "--out", "mine", code=1).stderr
     fire("gallery")
     Path("gallery/recheck.csv").write_text("query_id,doc_id\n1,a\n")
     told = fire("gallery", code=1)
@@ -116,7 +114,7 @@ def test_other_folders_are_not_touched(fire: Fire, workspace: Path) -> None:
 
 
 def test_a_gallery_needs_a_workspace(fire: Fire) -> None:
-    assert "a gallery is made of a workspace" in fire("gallery", code=1).stderr
+    assert "a gallery is made from a workspace" in fire("gallery", code=1).stderr
 
 
 def test_the_server_answers_the_gallery_and_its_media_alone(fire: Fire, workspace: Path) -> None:

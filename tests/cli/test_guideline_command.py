@@ -23,7 +23,7 @@ def test_a_new_guideline_agrees_and_is_never_overwritten(fire: Fire, folder: Pat
     told = fire("guideline", "check", "mine-v1").stderr
     assert "mine-v1: its three files agree; mismatch 0, loose 1, close 2, exact 3, ambiguous no vote" in told
     before = {path: path.read_bytes() for path in (folder / "mine-v1").iterdir()}
-    assert "is there already" in fire("guideline", "new", "mine-v1", code=1).stderr
+    assert "already exists" in fire("guideline", "new", "mine-v1", code=1).stderr
     assert {path: path.read_bytes() for path in (folder / "mine-v1").iterdir()} == before
 
 

@@ -53,7 +53,7 @@ def test_paragraphs_come_from_manifests_judgments_and_settings(fire: Fire, works
     assert "They worked from 2026-01-01 to 2026-02-01." in found.stdout
     assert "4.0 seconds in the median" in found.stdout
     assert f"1 pairs have one vote and {n - 1} two or more" in found.stdout
-    assert "Of the answers 1 are no votes: 1 skipped." in found.stdout
+    assert "Of the answers 1 are not votes: 1 skipped." in found.stdout
     assert "Krippendorff's alpha is " in found.stdout
     assert "Share of positive votes is 0." in found.stdout
     assert "Labels are by rule fire" in found.stdout

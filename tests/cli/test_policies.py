@@ -152,7 +152,7 @@ def test_a_policy_begins_with_the_campaign_or_later_and_stays(fire: Fire, begun:
     ("text", "told"),
     [
         ("q0,d0,thrice", "design.csv:2: design_class 'thrice'; expected one of single, doubled, verify"),
-        ("q0,d0,single\nq0,d0,verify", "q0 d0 stands twice; expected one design class for each pair"),
+        ("q0,d0,single\nq0,d0,verify", "q0 d0 appears twice; expected one design class for each pair"),
         ("q0,d0,until-confirmed", "class until-confirmed needs place (a number) and cells"),
     ],
 )

@@ -111,4 +111,4 @@ def test_a_measure_without_bounds_says_so_in_words(uneven: Fire) -> None:
     result = uneven(*words, "-m", "Judged@5", "-m", "bpref")
     assert "no bound" in next(line for line in result.stdout.splitlines() if line.startswith("Judged@5"))
     assert "no bound" not in next(line for line in result.stdout.splitlines() if line.startswith("bpref"))
-    assert "Judged@5: no bounds; it says how much is judged, and is no score" in result.stderr
+    assert "Judged@5: no bounds; it measures how much is judged and is not a score" in result.stderr

@@ -228,7 +228,7 @@ def test_the_same_workspace_gives_the_same_bytes_and_another_version_other_pseud
 def test_what_is_there_is_not_overwritten_and_what_is_stale_is_not_released(
     released: Path, workspace: Path
 ) -> None:
-    assert "is there already" in run("release", "--version", "1.0", *DATE, code=1).stderr
+    assert "already exists" in run("release", "--version", "1.0", *DATE, code=1).stderr
     set_in(workspace, measures=["C@5"])
     said = run("release", "--version", "1.1", *DATE, code=1).stderr
     assert "score is stale" in said

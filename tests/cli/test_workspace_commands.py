@@ -130,7 +130,7 @@ def test_an_output_changed_by_hand_is_refused_by_the_next_stage(fire: Fire, work
 
 
 def test_init_does_not_overwrite(fire: Fire, workspace: Path) -> None:
-    assert "is there already" in fire("init", code=1).stderr
+    assert "already exists" in fire("init", code=1).stderr
 
 
 def test_outside_a_workspace_what_is_missing_is_a_usage_error(fire: Fire, folder: Path) -> None:

@@ -141,7 +141,7 @@ def test_ratings_and_numbers_are_values_too(fire: Fire, workspace: Path, votes: 
     box = {"from_name": "score", "type": "rectanglelabels", "value": {"x": 1, "rectanglelabels": ["4"]}}
     save(task("NA", "v1", annotation(9, 9, box, results[0])))
     error = fire("import", file, *PAIR, "--label", "score:4=relevant", code=1).stderr
-    assert "control score is of type rectanglelabels, which is no answer" in error
+    assert "control score is of type rectanglelabels, which does not answer" in error
 
 
 @pytest.mark.parametrize("query", [1.5, None, "two words", ""])

@@ -139,7 +139,7 @@ def test_prodigy_choices_and_accept_or_reject(
     assert votes() == [("1e5", "v1", "irrelevant"), ("NA", "v1", "relevant")]
     assert sorted(row["reason"] for row in table("dropped.csv")) == ["several_labels", "skipped"]
     assert table("judgments.csv")[0]["created_at"] == "2024-02-06T09:17:29.000000Z"
-    assert "1 answers are of sessions without a name" in done.stderr
+    assert "1 answers are from unnamed sessions" in done.stderr
     binary = [prodigy(by, "q4", answer=by) for by in ("accept", "reject", "ignore")]
     labels = ("--label", "accept=relevant", "--label", "reject=irrelevant")
     fire("import", save_lines("binary.jsonl", binary), *pair, *labels)

@@ -127,7 +127,7 @@ def test_shards_of_other_inputs_are_refused() -> None:
     Path("qrels.txt").write_text(Path("qrels.txt").read_text().replace(" 1\n", " 0\n", 1))
     found = run("gather shards")
     assert (found.exit_code, Path("scores.csv").exists()) == (1, False)
-    assert "qrels.txt: not the file that the shards in shards were made of" in found.output
+    assert "qrels.txt: not the file that the shards in shards were made from" in found.output
     assert "written" in shard("score", 1, 2).output
     assert "qrels.txt: not the file that the shards" in run("gather shards").output  # the second is old
 

@@ -210,7 +210,7 @@ def test_rows_of_lance_give_the_same_run(tmp_path: Path) -> None:
     ("columns", "words"),
     [
         ({"query_index": [0, 0, 0, 0, 2, 2, 2]}, "the places of all queries in their order"),
-        ({"query_id": ["x", "x", "y", "y", "x", "y", "y"]}, "the rows of a query stand apart"),
+        ({"query_id": ["x", "x", "y", "y", "x", "y", "y"]}, "the rows of a query are not together"),
         ({"query_id": ["x", "x", None, "y", "y", "y", "y"]}, "an id is missing"),
         ({"query_id": [{"a": 1}] * 7}, "expected ids as text"),
         ({"who": ["x"] * 7}, "or a row for each doc found"),

@@ -168,5 +168,5 @@ def test_a_new_guideline_is_a_copy_under_its_own_name_and_version() -> None:
 
 @pytest.mark.parametrize("name", ["mine", "mine-v0", "-v1", "a b-v1", "", 'x"\ny-v1', "caption-relevance-v1"])
 def test_a_name_that_cannot_be_a_new_guidelines_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match=r"is no name for a guideline|comes with the toolkit"):
+    with pytest.raises(UsageError, match=r"is not a valid name for a guideline|comes with the toolkit"):
         guideline_files.new_guideline_files(name, like=DEFAULT_NAME)

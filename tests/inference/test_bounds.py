@@ -183,8 +183,8 @@ def test_average_precision_is_not_greatest_with_all_positive() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("Judged@4", "says how much is judged"),
-        ("unjudged@4", "says how much is judged"),
+        ("Judged@4", "measures how much is judged"),
+        ("unjudged@4", "measures how much is judged"),
         ("RBP_residual(p=0.8)", "is itself how far RBP could rise"),
         ("xinfAP", "is an estimate from a sample"),
         ("infNDCG", "is an estimate from a sample"),

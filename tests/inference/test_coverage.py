@@ -92,7 +92,7 @@ def test_judging_the_pairs_settles_measures_that_pass_unjudged_docs_over(
 
 def test_bad_arguments_are_refused(make_world: MakeWorld) -> None:
     world = make_world(6)
-    with pytest.raises(UsageError, match="Judged@5 has no bounds: it says how much is judged"):
+    with pytest.raises(UsageError, match="Judged@5 has no bounds: it measures how much is judged"):
         coverage(world.runs, world.original, world.original, ["Judged@5"])
     with pytest.raises(UsageError, match=r"0\.5 labels a pair"):
         coverage(world.runs, world.original, world.original, ["C@1"], labels_per_pair=0.5)

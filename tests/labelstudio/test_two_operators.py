@@ -134,7 +134,7 @@ class World:
         with hold_workspace(self.root, "push", wait_s=0):
             rounds = read_rounds(self.root)
             ledger = read_ledger(self.root / LEDGER_FOLDER)
-            self._carrier(self.root).give_out(CAMPAIGN, rounds, GUIDELINE, ledger)
+            self._carrier(self.root).deliver(CAMPAIGN, rounds, GUIDELINE, ledger)
 
     def pull(self, root: Path | None = None, *, is_full: bool = False) -> None:
         root = root or self.root

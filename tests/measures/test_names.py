@@ -51,7 +51,7 @@ def test_modifiers_print_in_one_order_whatever_the_order_typed() -> None:
         ("measure 'F(b=2)' has 'b=2'; expected each once of: beta", "F(b=2)"),
         ("measure 'F(beta=2,beta=2)' has 'beta=2'; expected each once of: beta", "F(beta=2,beta=2)"),
         ("measure 'F()' has ''; expected each once of: beta", "F()"),
-        ("measure 'RBP' does not say p; write RBP(p=0.8)", "RBP"),
+        ("measure 'RBP' lacks p; write RBP(p=0.8)", "RBP"),
         ("measure 'RBP(p=1)' has p='1'; expected a number above 0 and below 1", "RBP(p=1)"),
         ("measure 'RBP(p=0)' has p='0'; expected a number above 0 and below 1", "RBP(p=0)"),
         ("measure 'RBP(p=nan)' has p='nan'; expected a number above 0 and below 1", "RBP(p=nan)"),

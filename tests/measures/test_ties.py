@@ -110,7 +110,7 @@ def test_index_needs_every_doc_in_its_order() -> None:
         score_runs(SQUARE, DIAGONAL, ["RR"], ties="index")
     with pytest.raises(JoinError, match=r"run m: 1 docs are not in the order of the docs \(d4\)"):
         order_by_index(block_of(SQUARE), DOCS[:4], run_id="m")
-    with pytest.raises(UsageError, match="'d0' stands twice"):
+    with pytest.raises(UsageError, match="'d0' appears twice"):
         order_by_index(block_of(SQUARE), [*DOCS, "d0"], run_id="m")
     with pytest.raises(UsageError, match="no tie rule 'desc'; expected one of doc-desc, index"):
         score_runs(SQUARE, DIAGONAL, ["RR"], ties="desc")

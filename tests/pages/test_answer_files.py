@@ -193,6 +193,4 @@ def test_the_training_comes_alone_until_it_is_passed(root: Path) -> None:
 
 
 def test_nobody_unknown_gets_a_page(root: Path) -> None:
-    assert (
-        "'A07' is asked nothing here; expected one of A01, A02" in run("page", "write", "A07", code=1).stderr
-    )
+    assert "'A07' has no tasks here; expected one of A01, A02" in run("page", "write", "A07", code=1).stderr

@@ -54,7 +54,7 @@ def test_what_is_known_is_said() -> None:
     )
     text = dict(methods_paragraphs(facts))
     assert "14 EUR an hour. They agreed in writing. [ethics: not stated]" in text["Annotators"]
-    assert text["Exclusions"].startswith("Of the answers 1,203 are no votes: 3 skipped, 1,200 no label. 7 ")
+    assert text["Exclusions"].startswith("Of the answers 1,203 are not votes: 3 skipped, 1,200 no label. 7 ")
     assert "rule fire: 1,500 pairs have a label, 20 are in dispute. 15 pairs come out" in text["Labels"]
     assert "under policy override, 9 pairs are new positives, 8 original positives" in text["Labels"]
     assert "1 queries lost their only positive" in text["Labels"]

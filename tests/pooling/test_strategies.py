@@ -257,8 +257,8 @@ def test_a_strategy_sees_what_the_runs_and_tables_hold(monkeypatch: pytest.Monke
     ("found", "said"),
     [
         (Choice(np.array([0, 0])), "returned a pair twice"),
-        (Choice(np.array([4])), "returned place 4, which is no pair's"),
-        (Choice(np.array([-1])), "returned place -1, which is no pair's"),
+        (Choice(np.array([4])), "returned place 4, which no pair has"),
+        (Choice(np.array([-1])), "returned place -1, which no pair has"),
         (Choice(np.array([0.5])), "returned pairs of type float64, expected places of pairs"),
         (Choice(np.arange(3)), "returned 3 pairs of a query, more than 2"),
         (Choice(np.arange(4)), "returned 4 pairs, more than the budget of 3"),

@@ -137,7 +137,7 @@ def test_augmented_qrels_count_in_both_directions() -> None:
     assert {note.kind for note in notes} == {"shallow"}
     new_item = make_qrels([*pairs_of(np.eye(2), ["t1", "t2"], ["a", "b"]), ("t1", "z")])
     _, notes = score_directions(forth, back, qrels, augmented=new_item)
-    assert str(notes[-1]).startswith("1 items that only the augmented qrels hold are no queries")
+    assert str(notes[-1]).startswith("1 items that only the augmented qrels hold are not queries")
 
 
 def test_turned_twice_is_the_same() -> None:

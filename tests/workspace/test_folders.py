@@ -18,7 +18,7 @@ def test_files_and_subfolders_are_there_and_nothing_else(tmp_path: Path) -> None
 
 def test_a_folder_that_is_there_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "1.0").mkdir()
-    with pytest.raises(FireError, match=r"1\.0: is there already, and is not overwritten"):
+    with pytest.raises(FireError, match=r"1\.0: already exists, and is not overwritten"):
         write_folder(tmp_path / "1.0", {"a.txt": b"a"})
     assert list((tmp_path / "1.0").iterdir()) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fire_toolkit.campaign.carrier import Fetched, GivenOut, Report, no_report
+from fire_toolkit.campaign.carrier import Delivered, Fetched, Report, no_report
 from fire_toolkit.campaign.ledger import Ledger
 from fire_toolkit.campaign.queues import Assignments
 from fire_toolkit.campaign.records import Campaign, QueueName, Round
@@ -24,7 +24,7 @@ class SharedDisk:
         self._root = root
         self._disk = root / "shared"
 
-    def give_out(
+    def deliver(
         self,
         campaign: Campaign,
         rounds: Sequence[Round],
@@ -32,7 +32,7 @@ class SharedDisk:
         ledger: Ledger,
         *,
         report: Report = no_report,
-    ) -> list[GivenOut]:
+    ) -> list[Delivered]:
         """Write the sheets that are not there; one that is may hold answers, and stays."""
         given = []
         for entry in rounds:
@@ -43,7 +43,7 @@ class SharedDisk:
                 if is_new:
                     write_files({sheet: sheet_of(tasks, guideline)})
                 report(len(tasks))
-                given.append(GivenOut(queue, *((0, len(tasks)) if is_new else (len(tasks), 0))))
+                given.append(Delivered(queue, *((0, len(tasks)) if is_new else (len(tasks), 0))))
         return given
 
     def fetch(

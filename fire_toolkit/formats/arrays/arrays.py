@@ -144,7 +144,7 @@ def choose_matrix(arrays: Arrays, where: str, *, key: str | None, shapes: set[tu
         if len(candidates) == 1:
             return candidates[0]
     if not names:
-        raise FormatError(f"{where}: a mask and no matrix, expected sims (queries × docs)")
+        raise FormatError(f"{where}: a mask but no matrix, expected sims (queries × docs)")
     raise FormatError(f"{where}: several arrays; choose one with --key: {described(arrays)}")
 
 

@@ -47,7 +47,7 @@ def read_safetensors(path: Path) -> Arrays:
     except (ValueError, RecursionError):
         raise FormatError(f"{path}: the header is not JSON; copy it again from its source") from None
     if not isinstance(header, dict):
-        raise FormatError(f"{path}: the header is no table of tensors; copy it again from its source")
+        raise FormatError(f"{path}: the header is not a table of tensors; copy it again from its source")
     collector, others = ArrayCollector(str(path)), list[str]()
     for name, about in header.items():
         if name == "__metadata__":

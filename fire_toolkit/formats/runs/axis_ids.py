@@ -47,8 +47,8 @@ def read_ids(path: str | Path, column: str) -> list[str]:
         column: `query_id` or `doc_id`.
 
     Raises:
-        FormatError: the file is none of these, is damaged or has no id, or its first line looks like a
-            header of something else.
+        FormatError: the file is in none of these forms, is damaged or has no id, or its first line looks like
+            a header of something else.
         StaleError: it is a table that an older version sorted.
     """
     _refuse_sorted(Path(path))

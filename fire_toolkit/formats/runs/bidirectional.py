@@ -21,7 +21,7 @@ from fire_toolkit.tables import Run
 Axes = tuple[Sequence[str], Sequence[str]]
 
 
-def open_both_ways(
+def open_bidirectional(
     path: str | Path,
     *,
     query_ids: str | Path | IdFile | None = None,
@@ -39,14 +39,14 @@ def open_both_ways(
     return open_matrix(path, reader, query_ids=query_ids, doc_ids=doc_ids)
 
 
-def rank_both_ways(
+def rank_bidirectional(
     path: Path, matrix: Matrix, axes: Axes, positives: pd.DataFrame, *, run_id: str, depth: int
 ) -> tuple[Run, Run]:
     """Return the run from texts to items and the one from items to texts.
 
     Args:
         path: named in errors.
-        matrix: texts × items, as `open_both_ways` or `cut_matrix` gives it.
+        matrix: texts × items, as `open_bidirectional` or `cut_matrix` gives it.
         axes: the texts' ids and the items'.
         positives: columns query_id (texts), doc_id (items): kept at their true ranks below `depth`.
         run_id: of both runs.

@@ -208,7 +208,7 @@ def _rows_of_queries(column: Any, where: str) -> tuple[list[Any], Ints]:
     codes, known = np.asarray(coded.indices), coded.dictionary.to_pylist()
     starts = np.flatnonzero(np.diff(codes, prepend=-1))
     if len(starts) > len(known):
-        raise FormatError(f"{where}: the rows of a query stand apart, expected them together, best first")
+        raise FormatError(f"{where}: the rows of a query are not together, expected them so, best first")
     return [known[code] for code in codes[starts]], np.diff(starts, append=len(codes))
 
 

@@ -131,8 +131,8 @@ def _check_places(found: Candidates, docs: Sequence[str]) -> None:
         row, column = divmod(int(np.argmax(strange)), places.shape[1])
         raise FormatError(
             f"{found.where}: row {row}, column {column}: place {places[row, column]}, but {n_docs:,} doc "
-            f"ids; expected places from 0 to {n_docs - 1}, or -1 for padding; ids that are no places go into "
-            "Parquet as text"
+            f"ids; expected places from 0 to {n_docs - 1}, or -1 for padding; ids that are not places go "
+            "into Parquet as text"
         )
     ordered = np.sort(places, axis=1)
     twice = (ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != PADDING)

@@ -137,7 +137,7 @@ def named_where_places(
     if option and problem is _EITHER:
         raise UsageError(f"{path}: {option}: its {column}s {problem}, which only you can tell: {_DO}")
     if option and is_needed:
-        raise UsageError(f"{path}: {option} is of no use: its {column}s {problem}")
+        raise UsageError(f"{path}: {option} does not help: its {column}s {problem}")
     if problem is _EITHER:
         warnings.warn(f"{path}: its {column}s {problem}; taken as ids", FileNote, stacklevel=2)
     return listed

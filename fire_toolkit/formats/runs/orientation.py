@@ -46,7 +46,7 @@ def known_orientation(
         is_given: whether it was the user.
 
     Raises:
-        FormatError: it is none, or the shape does not fit it.
+        FormatError: it is not an orientation, or the shape does not fit it.
     """
     if wanted is not None:
         if wanted not in ORIENTATIONS:

@@ -101,8 +101,8 @@ def new_guideline_files(name: str, *, like: str | Path) -> dict[str, str]:
     found = _NAME.fullmatch(name)
     if found is None:
         raise UsageError(
-            f"{name!r} is no name for a guideline; expected letters, digits, '-', '_' or '.', and its "
-            f"version at the end, such as {_NOT_NAME.sub('-', name).strip('-') or 'mine'}-v1"
+            f"{name!r} is not a valid name for a guideline; expected letters, digits, '-', '_' or '.', and "
+            f"its version at the end, such as {_NOT_NAME.sub('-', name).strip('-') or 'mine'}-v1"
         )
     if name in list_guidelines():
         raise UsageError(f"{name} comes with the toolkit; choose another name")
