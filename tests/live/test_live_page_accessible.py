@@ -215,6 +215,8 @@ def test_the_instructions_are_left_by_a_key_from_inside(opened: Opened) -> None:
         browser.wait_for_element("#instructions:not([hidden])")
         text = "return document.getElementById('instructions').contentDocument.body.innerText"
         browser.wait_for("its text", lambda: "relevant" in (browser.run(text) or ""))
+        hears = "return document.getElementById('instructions').contentWindow.onkeydown !== null"
+        browser.wait_for("its keys", lambda: browser.run(hears))
         browser.press(TAB)
         assert browser.run("return document.activeElement.id") == "instructions"
         browser.press("\ue00c")
