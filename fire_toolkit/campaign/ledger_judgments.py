@@ -35,16 +35,13 @@ _PAGE = '"page":"'
 _ELSEWHERE = '"elsewhere":"'
 
 
-def ledger_to_judgments(
-    ledger: Ledger, rounds: Sequence[Round], *, guideline: Guideline, answers: pd.DataFrame | None = None
-) -> ImportResult:
+def ledger_to_judgments(ledger: Ledger, rounds: Sequence[Round], *, guideline: Guideline) -> ImportResult:
     """Return the judgments in the ledger, and every other answer with the reason why it is not one.
 
     Args:
         ledger: all rows.
         rounds: what was asked of whom; none if nothing was pushed from here.
         guideline: the one whose labeling page was shown.
-        answers: what `answers_asked` returns of both, where it is known.
 
     Returns:
         As `judgments_from_export`, with two further columns of judgments: round (from 1), and kind: `task`,
@@ -57,7 +54,7 @@ def ledger_to_judgments(
         Where answers were given on pages of several captions: page (empty for others), page_position (from
         1), page_s (the seconds of all answers of the page); duration_s is then the mean of these.
     """
-    answers = answers_asked(ledger, rounds) if answers is None else answers
+    answers = answers_asked(ledger, rounds)
     reason = _reasons(answers)
     result = judgments_from_batches([votes_of(answers[reason == ""])], guideline=guideline)
     dropped = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,6 +16,13 @@ from fire_toolkit.workspace.segments import segments_of
 _MOST = 0.5  # of the ledger, beyond which reading all of it is as fast
 
 
+class Part(NamedTuple):
+    """Rows of a ledger, and those of them that were there before."""
+
+    rows: Ledger
+    before: Ledger
+
+
 class _Page(msgspec.Struct, gc=False):
     page: str = ""
 
@@ -23,7 +30,9 @@ class _Page(msgspec.Struct, gc=False):
 _PAGE = msgspec.json.Decoder(_Page)
 
 
-def rows_beside(folder: Path, known: Collection[str], *, by_page: bool) -> Ledger | None:
+def rows_beside(
+    folder: Path, known: Collection[str], *, by_page: bool, only: Sequence[Path] | None = None
+) -> Part | None:
     """Return the rows of all segments but those that are known, and each row that is judged with them.
 
     That is every row, wherever it is, of an answer, a pair or (with `by_page`) a page of several captions of
@@ -34,20 +43,21 @@ def rows_beside(folder: Path, known: Collection[str], *, by_page: bool) -> Ledge
         folder: the ledger.
         known: names of segments.
         by_page: whether the ledger has pages of several captions.
+        only: the segments there are; None: all in the folder.
 
     Returns:
-        Rows in the ledger's order; None where all have to be looked at: a known segment is not there any
-        more, a row has no pair, or they are half of the ledger.
+        Rows in the ledger's order, and those of them that known segments have; None where all have to be
+        looked at: a known segment is not there any more, a row has no pair, or they are half of the ledger.
 
     Raises:
         FormatError: as `read_ledger`.
     """
-    paths = segments_of(folder)
+    paths = segments_of(folder) if only is None else only
     are_new = [path.name not in known for path in paths]
     if not known or len(paths) - sum(are_new) < len(set(known)):
         return None
     if not any(are_new):
-        return empty_ledger()
+        return Part(empty_ledger(), empty_ledger())
     names = ["annotation", "pair_id", *(["answer"] if by_page else [])]
     keys = ledger_tables(folder, only=paths, names=names)
     lengths = [table.num_rows for table in keys]
@@ -57,7 +67,9 @@ def rows_beside(folder: Path, known: Collection[str], *, by_page: bool) -> Ledge
     parts = np.split(is_part, np.cumsum(lengths)[:-1])
     used = [(path, part) for path, part in zip(paths, parts, strict=True) if part.any()]
     tables = ledger_tables(folder, only=[path for path, _ in used])
-    return ledger_of([table.filter(part) for table, (_, part) in zip(tables, used, strict=True)])
+    parts_of = {path.name: table.filter(part) for table, (path, part) in zip(tables, used, strict=True)}
+    before = [table for name, table in parts_of.items() if name in known]
+    return Part(ledger_of([*parts_of.values()]), ledger_of(before))
 
 
 def _closed(is_part: npt.NDArray[np.bool_], tables: list[Any]) -> npt.NDArray[np.bool_] | None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import median
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from fire_toolkit.campaign.answers import read_answers
 from fire_toolkit.campaign.exports import plain_votes
@@ -22,7 +26,7 @@ from fire_toolkit.errors import FormatError
 from fire_toolkit.guidelines.model import Grades, Guideline
 from fire_toolkit.tables import ELSEWHERE
 
-Pair = tuple[str, str]
+Counts = Counter[tuple[int, str, str, float]]  # round, annotator, of what, and of which seconds
 
 
 @dataclass(frozen=True)
@@ -61,9 +65,7 @@ class _Seen:
     seconds: float
 
 
-def measure_progress(
-    rounds: Sequence[Round], ledger: Ledger, *, guideline: Guideline, answers: pd.DataFrame | None = None
-) -> list[QueueProgress]:
+def measure_progress(rounds: Sequence[Round], ledger: Ledger, *, guideline: Guideline) -> list[QueueProgress]:
     """Return the progress of each queue, by round and annotator.
 
     Args:
@@ -71,27 +73,90 @@ def measure_progress(
         ledger: all rows.
         guideline: the grades of labels: a control is right if label and known answer are both positive (from
             grade 1), or neither; an escalated control counts as neither right nor wrong.
-        answers: what `answers_asked` returns of both, where it is known.
     """
-    seen = _answers_by_queue(ledger, rounds, answers)
-    everybody = median_seconds(seen.values())
-    by_queue: dict[QueueName, dict[str, _Seen]] = {}
-    for (queue, pair), found in seen.items():
-        by_queue.setdefault(queue, {})[pair] = found
-    progress = []
+    given = count_given(rounds)
+    return progress_of(given + count_answers(ledger, rounds, guideline=guideline))
+
+
+def count_given(rounds: Sequence[Round]) -> Counts:
+    """Return how many tasks, and how many of training, each queue has."""
+    counts: Counts = Counter()
     for entry in rounds:
-        relevances = {
-            (query_id, doc_id): int(relevance)
-            for query_id, doc_id, relevance in entry.controls[["query_id", "doc_id", "relevance"]].itertuples(
-                index=False
-            )
-        }
-        for annotator_id, rows in entry.assignments.groupby("annotator_id", sort=True):
-            name = QueueName(entry.number, str(annotator_id))
-            kinds = dict(zip(rows["pair_id"].tolist(), rows["kind"].tolist(), strict=True))
-            answered = by_queue.get(name, {})
-            progress.append(_queue_progress(name, kinds, answered, relevances, guideline.grades, everybody))
-    return progress
+        for name, kinds in load_of(entry).items():
+            counts[entry.number, name, "tasks", 0.0] = sum(kinds.values())
+            counts[entry.number, name, "training", 0.0] = kinds.get(TRAINING, 0)
+    return +counts
+
+
+def count_answers(ledger: Ledger, rounds: Sequence[Round], *, guideline: Guideline) -> Counts:
+    """Return what the answers of each queue come to; round 0 without a name: those nobody was asked for.
+
+    Of rows that share neither an answer nor a pair with others (`rows_beside`) the counts are a summand of
+    those of the whole ledger. Arguments are as in `measure_progress`.
+    """
+    seen = _answers_by_queue(ledger, rounds)
+    wanted = pa.array({pair for _, pair in seen}, pa.large_string())
+    kinds: dict[tuple[int, str, str], str] = {}
+    relevances: dict[tuple[int, str, str], int] = {}
+    for entry in rounds:
+        rows = entry.assignments
+        is_wanted = compute.is_in(pa.array(rows["pair_id"].array, pa.large_string()), value_set=wanted)
+        rows = rows[is_wanted.to_numpy(zero_copy_only=False)]
+        columns = (rows[name].tolist() for name in ("annotator_id", "pair_id", "kind"))
+        kinds |= {(entry.number, name, pair): kind for name, pair, kind in zip(*columns, strict=True)}
+        columns = (entry.controls[name].tolist() for name in ("query_id", "doc_id", "relevance"))
+        relevances |= {(entry.number, *key): int(known) for *key, known in zip(*columns, strict=True)}
+    counts: Counts = Counter()
+    for (queue, pair), answer in seen.items():
+        kind = kinds.get((queue.round, queue.annotator_id, pair))
+        key = (0, "") if kind is None else (queue.round, queue.annotator_id)
+        if not answer.is_skipped and not math.isnan(answer.seconds):
+            counts[(*key, "seconds", answer.seconds)] += 1
+        if kind is None:
+            continue
+        what = ["skipped" if answer.is_skipped else "done", *(["trained"] if kind == TRAINING else [])]
+        if not answer.is_skipped:
+            known = relevances.get((queue.round, *split_pair_id(pair))) if relevances else None
+            what += _judged(guideline.grades, answer.label, known)
+        counts.update((*key, each, 0.0) for each in what)
+    return counts
+
+
+def _judged(grades: Grades, label: str, known: int | None) -> Iterator[str]:
+    """Yield what an answer counts as: escalated, a control, a control that is right."""
+    grade = grades.get(label, 0)
+    if grade is None:
+        yield "escalated"
+    elif known is not None and label in grades:
+        yield "controls"
+        if (known >= 1) == (grade >= 1):
+            yield "right"
+
+
+def progress_of(counts: Counts) -> list[QueueProgress]:
+    """Return the progress of each queue that has tasks, by round and annotator."""
+    numbers: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
+    times: dict[tuple[int, str], Counter[float]] = defaultdict(Counter)
+    for (number, name, what, value), n in counts.items():
+        if what == "seconds":
+            times[number, name][value] = n
+        else:
+            numbers[number, name][what] = n
+    everybody = _middle(sum(times.values(), Counter()))
+    return [
+        _queue_progress(QueueName(*key), own, _middle(times[key]), everybody)
+        for key, own in sorted(numbers.items())
+        if own["tasks"]
+    ]
+
+
+def _middle(times: Counter[float]) -> float:
+    """Return the median of values that were counted; nan of none."""
+    values, ends = sorted(times), list(accumulate(times[value] for value in sorted(times)))
+    if not ends:
+        return math.nan
+    low, high = (values[bisect_right(ends, place)] for place in ((ends[-1] - 1) // 2, ends[-1] // 2))
+    return low if low == high else (low + high) / 2
 
 
 def answered_pairs(ledger: Ledger, rounds: Sequence[Round]) -> set[tuple[str, str]]:
@@ -131,13 +196,11 @@ def median_seconds(answers: Iterable[_Seen]) -> float:
     return median(known) if known else math.nan
 
 
-def _answers_by_queue(
-    ledger: Ledger, rounds: Sequence[Round], answers: pd.DataFrame | None = None
-) -> dict[tuple[QueueName, str], _Seen]:
+def _answers_by_queue(ledger: Ledger, rounds: Sequence[Round]) -> dict[tuple[QueueName, str], _Seen]:
     """Return the answer of each queue to each pair: a vote before a skip, a later before an earlier one."""
-    answers = answers_asked(ledger, rounds) if answers is None else answers
+    answers = answers_asked(ledger, rounds)
     is_asked = (answers["state"] != DELETED) & (answers["pair_id"] != "") & (answers["kind"] != ELSEWHERE)
-    answers = answers[is_asked].sort_values("updated_at")
+    answers = answers[is_asked].sort_values("updated_at", kind="stable")
     found: dict[tuple[QueueName, str], _Seen] = {}
     votes = plain_votes(*(answers[name].tolist() for name in ("pair_id", "answer", "annotation")))
     plain = {
@@ -172,37 +235,22 @@ def _seen(annotation: dict[str, Any], pair: str) -> _Seen | None:
     return _Seen(label, answer.is_skipped, answer.duration_s)
 
 
-def _queue_progress(
-    name: QueueName,
-    kinds: Mapping[str, str],
-    answered: Mapping[str, _Seen],
-    relevances: Mapping[Pair, int],
-    grades: Grades,
-    everybody: float,
-) -> QueueProgress:
-    asked = {pair: found for pair, found in answered.items() if pair in kinds}
-    done = {pair for pair, found in asked.items() if not found.is_skipped}
-    own = median_seconds(asked.values())
+def _queue_progress(name: QueueName, n: Counter[str], own: float, everybody: float) -> QueueProgress:
+    n_left = n["tasks"] - n["done"] - n["skipped"]
     seconds = everybody if math.isnan(own) else own
-    n_left = len(kinds) - len(asked)
-    judged = [
-        (relevances[split_pair_id(pair)] >= 1) == (grade >= 1)
-        for pair in (sorted(done) if relevances else ())
-        if split_pair_id(pair) in relevances and (grade := grades.get(asked[pair].label)) is not None
-    ]
     return QueueProgress(
         round=name.round,
         annotator_id=name.annotator_id,
-        n_tasks=len(kinds),
-        n_done=len(done),
-        n_skipped=len(asked) - len(done),
+        n_tasks=n["tasks"],
+        n_done=n["done"],
+        n_skipped=n["skipped"],
         n_left=n_left,
-        n_training_left=len([pair for pair in kinds if kinds[pair] == TRAINING and pair not in asked]),
-        n_escalated=len([pair for pair in done if grades.get(asked[pair].label, 0) is None]),
+        n_training_left=n["training"] - n["trained"],
+        n_escalated=n["escalated"],
         seconds=own,
         hours_left=n_left * seconds / 3600 if n_left else 0.0,
-        n_controls=len(judged),
-        n_right=sum(judged),
+        n_controls=n["controls"],
+        n_right=n["right"],
     )
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -168,26 +168,32 @@ class Rounds(Sequence[Round]):
             and carrier in (None, name)
         }
         self._root = root
-
-    @cached_property
-    def _read(self) -> list[Round]:
-        return [_read_round(self._root, number) for number in self.carriers]
+        self._read: dict[int, Round] = {}
 
     def __len__(self) -> int:
         return len(self.carriers)
 
     def __getitem__(self, place: Any) -> Any:
-        return self._read[place]
+        numbers = list(self.carriers)[place]
+        return [self._round(each) for each in numbers] if isinstance(place, slice) else self._round(numbers)
+
+    def _round(self, number: int) -> Round:
+        if number not in self._read:
+            self._read[number] = _read_round(self._root, number)
+        return self._read[number]
 
 
-def rounds_about(root: Path, pairs: Collection[str]) -> list[Round]:
-    """Return the rounds of the workspace `root` with what they gave out of some pairs, and no tasks."""
-    return [_read_round(root, number, pairs) for number in _begun(root)]
+def rounds_about(root: Path, pairs: Collection[str] | None = None) -> list[Round]:
+    """Return the rounds of the workspace `root` with what they gave out of some pairs, and no tasks.
+
+    pairs: None: all.
+    """
+    return [_read_round(root, number, pairs, with_tasks=False) for number in _begun(root)]
 
 
 def files_of_rounds(root: Path) -> dict[str, str]:
     """Return the sha256 of each file that says what was asked of whom, by its path from `root`."""
-    names = ("assignments.csv", _MOVES, _CARRIER)
+    names = ("assignments.csv", "controls.csv", _MOVES, _CARRIER)
     paths = [root / FOLDER / f"round-{number}" / name for number in _begun(root) for name in names]
     return {path.relative_to(root).as_posix(): sha256_of(path) for path in paths if path.is_file()}
 
@@ -199,21 +205,21 @@ def _has_begun(folder: Path) -> bool:
     return any(folder.glob("*.csv"))
 
 
-def _read_round(root: Path, number: int, pairs: Collection[str] | None = None) -> Round:
-    """Return a round; with `pairs` what it gave out of these alone, without its tasks."""
+def _read_round(
+    root: Path, number: int, pairs: Collection[str] | None = None, *, with_tasks: bool = True
+) -> Round:
+    """Return a round; with `pairs` what it gave out of these alone."""
     folder = root / FOLDER / f"round-{number}"
     names = ("tasks", "assignments", "controls")
-    tables = {
-        name: read_delimited(folder / f"{name}.csv") for name in names if pairs is None or name != "tasks"
-    }
+    tables = {name: read_delimited(folder / f"{name}.csv") for name in names if with_tasks or name != "tasks"}
     where = {name: str(folder / f"{name}.csv") for name in names}
     if pairs is not None:
         given = tables["assignments"]
         tables["assignments"] = given[given["pair_id"].isin(pairs)]
-        tables["tasks"] = pd.DataFrame({name: [] for name in TASKS.names})
+    no_tasks = pd.DataFrame({name: [] for name in TASKS.names})
     drawn = Round(
         number,
-        check_tasks(tables["tasks"], where=where["tasks"]),
+        check_tasks(tables.get("tasks", no_tasks), where=where["tasks"]),
         check_assignments(tables["assignments"], where=where["assignments"]),
         check_qrels(tables["controls"], where=where["controls"]),
         **_carrier_of(folder),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from fire_toolkit.campaign.ledger import Ledger, read_ledger
+from fire_toolkit.campaign.ledger import LEDGER, Ledger, ledger_of, ledger_tables, read_ledger
 from fire_toolkit.campaign.records import (
     BY_HAND,
     BY_SERVER,
@@ -21,10 +21,10 @@ from fire_toolkit.campaign.records import (
     Campaign,
     QueueName,
     Round,
+    Rounds,
     away,
     read_campaign,
     read_marks,
-    read_rounds,
     write_campaign,
     write_round,
 )
@@ -47,7 +47,7 @@ class Begun:
 
     root: Path
     campaign: Campaign
-    rounds: Sequence[Round]
+    rounds: Rounds
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -67,7 +67,8 @@ class Begun:
     @property
     def by_hand(self) -> list[Round]:
         """The rounds that files carry."""
-        return [entry for entry in self.rounds if entry.carrier == BY_HAND]
+        carriers = enumerate(self.rounds.carriers.values())
+        return [self.rounds[place] for place, name in carriers if name == BY_HAND]
 
     @property
     def people(self) -> set[str]:
@@ -84,7 +85,7 @@ class Begun:
         """Who will answer no more."""
         accounts = read_register(self.root / SERVER_FOLDER)
         gone = {row.pseudonym for row in accounts if row.state not in (ACTIVE, PENDING, OWNER)}
-        return away(self.root, RETIRED) | gone & self.people
+        return away(self.root, RETIRED) | (gone & self.people if gone else gone)
 
     @property
     def askable(self) -> set[str]:
@@ -94,7 +95,7 @@ class Begun:
     @property
     def is_by_hand(self) -> bool:
         """Whether files carry the latest round."""
-        return bool(self.by_hand) and self.rounds[-1] is self.by_hand[-1]
+        return [*self.rounds.carriers.values()][-1:] == [BY_HAND]
 
 
 def guideline_of_campaign(root: Path, campaign: Campaign | None) -> Guideline:
@@ -138,7 +139,7 @@ def guideline_named(root: Path, name: str | None) -> Guideline:
 
 def full_pull_due(campaign: Begun) -> str:
     """Return that all is to be pulled anew, if answers came in from a server since that was last done."""
-    rows = campaign.ledger
+    rows = ledger_of(ledger_tables(campaign.root / LEDGER_FOLDER, names=[*LEDGER.order, "source"]))
     seen_at = rows.loc[~rows["source"].str.startswith(("file:", "page:")), "seen_at"]
     if not len(seen_at) or seen_at.max() <= read_marks(campaign.root).get(FULL, ""):
         return ""
@@ -152,8 +153,10 @@ def begun_here() -> Begun | None:
     """Return the campaign of the workspace here; None where none has begun, or there is no workspace."""
     workspace = current_workspace()
     campaign = read_campaign(workspace.root) if workspace else None
-    rounds = read_rounds(workspace.root) if workspace and campaign else []
-    return Begun(workspace.root, campaign, rounds) if workspace and campaign and rounds else None
+    if workspace is None or campaign is None:
+        return None
+    rounds = Rounds(workspace.root)
+    return Begun(workspace.root, campaign, rounds) if rounds else None
 
 
 def campaign_of(root: Path, rules: Guideline, *, is_shared: bool = False) -> Campaign:

@@ -62,9 +62,10 @@ def extended(root: Path, out: Path, rules: Guideline) -> Derived | None:
             return None
         known = [Path(name).name for name in manifest.inputs if name.startswith(f"{LEDGER_FOLDER}/")]
         by_page = b"page" in before["judgments.csv"].split(b"\n", 1)[0].split(b",")
-        rows = rows_beside(root / LEDGER_FOLDER, known, by_page=by_page)
-        if rows is None:
+        part = rows_beside(root / LEDGER_FOLDER, known, by_page=by_page)
+        if part is None:
             return None
+        rows = part.rows
         pairs = split_pair_ids(rows["pair_id"])
         if len(pairs) < rows["pair_id"].nunique():
             return None

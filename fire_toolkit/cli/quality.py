@@ -13,13 +13,14 @@ from typing import Any
 import pandas as pd
 
 from fire_toolkit.agreement.live import LEAST_AGREEMENT, LiveQuality, live_quality
-from fire_toolkit.campaign.ledger_judgments import answers_asked, ledger_to_judgments
-from fire_toolkit.campaign.progress import QueueProgress, measure_progress, total_progress
+from fire_toolkit.campaign.ledger_judgments import ledger_to_judgments
+from fire_toolkit.campaign.progress import QueueProgress, total_progress
 from fire_toolkit.campaign.records import PAUSED, away
 from fire_toolkit.campaign.team_page import PagePerson, TeamPage, team_page
 from fire_toolkit.cli.campaigns import Begun, begun_here
 from fire_toolkit.cli.common import named_file, setting_or_default
 from fire_toolkit.cli.extending import judgments_now
+from fire_toolkit.cli.standing import queues_now
 from fire_toolkit.formats.tables.table_files import read_items
 from fire_toolkit.workspace.config import BY_GUIDELINE
 from fire_toolkit.workspace.manifests import write_files
@@ -48,15 +49,7 @@ class Look:
     @cached_property
     def queues(self) -> list[QueueProgress]:
         """The progress of each queue."""
-        campaign = self.campaign
-        return measure_progress(
-            campaign.rounds, campaign.ledger, guideline=campaign.guideline, answers=self.answers
-        )
-
-    @cached_property
-    def answers(self) -> pd.DataFrame:
-        """Each answer that counts, with what it was asked for."""
-        return answers_asked(self.campaign.ledger, self.campaign.rounds)
+        return queues_now(self.campaign.root, self.campaign.guideline)
 
     @cached_property
     def quality(self) -> LiveQuality:
@@ -66,9 +59,7 @@ class Look:
         campaign = self.campaign
         judgments = judgments_now(campaign.root, campaign.root / "judgments" / "judgments.csv", rules)
         if judgments is None:
-            judgments = ledger_to_judgments(
-                campaign.ledger, campaign.rounds, guideline=rules, answers=self.answers
-            ).judgments
+            judgments = ledger_to_judgments(campaign.ledger, campaign.rounds, guideline=rules).judgments
         return live_quality(
             judgments,
             grades=rules.grades,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +19,6 @@ from fire_toolkit.workspace.rounds import has_campaign
 from fire_toolkit.workspace.stages import StageState, changed_runs, stage_states
 
 if TYPE_CHECKING:
-    from fire_toolkit.campaign.progress import QueueProgress
     from fire_toolkit.cli.campaigns import Begun
 
 _NAMED = [("collection", key) for key in ("queries", "items", "qrels")]
@@ -58,6 +57,7 @@ def _say_progress() -> None:
     """Say how far each annotator is, and where the files with their tasks are."""
     from fire_toolkit.campaign.records import VANISHED, QueueName, read_marks
     from fire_toolkit.cli.campaigns import begun_here, full_pull_due
+    from fire_toolkit.cli.standing import queues_now
     from fire_toolkit.folder.carrier import Folder
 
     campaign = begun_here()
@@ -65,7 +65,7 @@ def _say_progress() -> None:
         return
     folder = Folder(campaign.root, campaign.guideline)
     places = folder.where(campaign.campaign, campaign.by_hand)
-    queues = _queues(campaign)
+    queues = queues_now(campaign.root, campaign.guideline)
     for queue in queues:
         place = places.get(QueueName(queue.round, queue.annotator_id), "")
         where = f" ({place})" if place and queue.n_left else ""
@@ -80,36 +80,24 @@ def _say_progress() -> None:
         say(due)
 
 
-def _queues(campaign: Begun) -> list[QueueProgress]:
-    """Return the progress of each queue, as kept where no file has changed."""
-    from fire_toolkit.campaign.progress import QueueProgress, measure_progress
-
-    rules = campaign.guideline
-
-    def find() -> list[dict[str, Any]]:
-        return [
-            asdict(queue) for queue in measure_progress(campaign.rounds, campaign.ledger, guideline=rules)
-        ]
-
-    kept = kept_answer(campaign.root, "progress", rules.sha256, find)
-    return [QueueProgress(**queue) for queue in kept]
-
-
 def _say_doubled(campaign: Begun) -> None:
     """Ask the server of a campaign, if one is known here, and name what is there more than once."""
-    from fire_toolkit.campaign.records import BY_SERVER
+    from fire_toolkit.campaign.records import BY_SERVER, Rounds, rounds_about
     from fire_toolkit.cli.server_options import connection_from
     from fire_toolkit.labelstudio.local_api import glance_at_projects
     from fire_toolkit.labelstudio.twins import find_doubled
 
-    rounds = [entry for entry in campaign.rounds if entry.carrier == BY_SERVER]
-    if not rounds:
+    sent = Rounds(campaign.root, BY_SERVER)
+    if not sent:
         return
     try:
         listed = glance_at_projects(connection_from(None, None))
     except FireError as error:
         say(f"note: the server was not asked whether anything is there twice ({error})")
         return
+    rounds = [entry for entry in rounds_about(campaign.root) if entry.carrier == BY_SERVER]
+    if any(entry.n_captions > 1 for entry in rounds):
+        rounds = list(sent)  # pages are made of tasks
     for each in find_doubled(listed, campaign.campaign, rounds):
         say(f"warning: {each.words}; {each.fix}")
 

@@ -430,7 +430,7 @@ def test_status_counts_again_only_when_an_answer_came_in(
     told = fire("status").stderr
     assert "A03, round 1: 5 of 15 tasks" in told
     with monkeypatch.context() as broken:
-        broken.setattr("fire_toolkit.campaign.progress.measure_progress", None)
+        broken.setattr("fire_toolkit.cli.standing.count_answers", None)
         assert fire("status").stderr == told
     fill_in(hand, "A03", n=6)
     bring_in(fire)
