@@ -12,7 +12,7 @@ from fire_toolkit.arrays import Floats, are_among
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.results import Result
 from fire_toolkit.tables import Changes, Labels, Pool, Qrels, check_changes, check_qrels
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 from fire_toolkit.tables.designs import DEEP, ORIGINAL, SAMPLE, SHALLOW
 from fire_toolkit.tables.validity import refuse_alone
 
@@ -163,7 +163,7 @@ def include_machine(
     refuse_alone(answers["doc_id"], f"judge {judge!r}")
     if "stratum" in qrels:
         raise JoinError("the qrels have strata; a machine's labels are not a sample, leave them out")
-    is_new = (pair_rows(answers, changes) < 0) & answers["query_id"].isin(qrels["query_id"]).to_numpy()
+    is_new = (pair_rows(answers, changes) < 0) & are_in(answers["query_id"], qrels["query_id"])
     if left_out is not None and len(left_out):
         is_new &= pair_rows(answers, left_out) < 0
     added = answers.loc[is_new, [*PAIR, "relevance"]].assign(source=f"{MACHINE}:{judge}")
@@ -271,7 +271,7 @@ def queries_without_positive(changes: Changes) -> list[str]:
 
 
 def _check_queries_known(original: Qrels, labels: Labels) -> None:
-    unknown = labels.loc[~labels["query_id"].isin(original["query_id"]), "query_id"].unique()
+    unknown = labels.loc[~are_in(labels["query_id"], original["query_id"]), "query_id"].unique()
     if len(unknown):
         raise JoinError(
             f"labels: {len(unknown)} of {labels['query_id'].nunique()} queries are not in the original qrels "

@@ -8,7 +8,7 @@ import pandas as pd
 
 from fire_toolkit.campaign.queues import OVERLAP, TASK
 from fire_toolkit.campaign.records import Round
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, are_in
 
 
 def first_asked(rounds: Sequence[Round]) -> pd.DataFrame:
@@ -23,8 +23,8 @@ def first_asked(rounds: Sequence[Round]) -> pd.DataFrame:
         drawn = entry.assignments if entry.drawn is None else entry.drawn
         asked = drawn[drawn["kind"].isin([TASK, OVERLAP])]
         doubled = asked.loc[asked["kind"] == OVERLAP, "pair_id"]
-        pairs = entry.tasks[entry.tasks["pair_id"].isin(asked["pair_id"])].drop_duplicates("pair_id")
-        parts.append(pairs[PAIR].assign(round=entry.number, is_doubled=pairs["pair_id"].isin(doubled)))
+        pairs = entry.tasks[are_in(entry.tasks["pair_id"], asked["pair_id"])].drop_duplicates("pair_id")
+        parts.append(pairs[PAIR].assign(round=entry.number, is_doubled=are_in(pairs["pair_id"], doubled)))
     if not parts:
         return pd.DataFrame({name: [] for name in (*PAIR, "round", "is_doubled")})
     return pd.concat(parts, ignore_index=True).drop_duplicates(PAIR, ignore_index=True)

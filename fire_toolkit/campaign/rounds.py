@@ -19,7 +19,7 @@ from fire_toolkit.campaign.queues import (
 from fire_toolkit.campaign.records import SHARED, SHARED_OVERLAP, Round, queue_named, share_queues
 from fire_toolkit.errors import JoinError
 from fire_toolkit.tables import FOURTH, Qrels, Tasks, check_qrels
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, are_in
 
 
 def seen_pairs(rounds: Sequence[Round], ledger: Ledger) -> pd.DataFrame:
@@ -120,7 +120,7 @@ def assign_next_round(
     options: dict[str, Any] = {"kind": kind, "n_captions": n_captions, "seed": seed + number}
     assigned = assign_round(numbered, annotators, seen=seen_pairs(rounds, ledger), **options)
     if fourth is not None:
-        is_fourth = assigned["pair_id"].isin(_tasks_of(fourth, rounds)["pair_id"])
+        is_fourth = are_in(assigned["pair_id"], _tasks_of(fourth, rounds)["pair_id"])
         assigned = check_assignments(assigned.assign(kind=assigned["kind"].mask(is_fourth, FOURTH)))
     nothing = check_qrels(pd.DataFrame({"query_id": [], "doc_id": [], "relevance": []}))
     return Round(number, numbered, assigned, nothing, n_captions=n_captions)
@@ -157,11 +157,10 @@ def _tasks_of(pairs: pd.DataFrame, rounds: Sequence[Round]) -> Tasks:
 
 def _waiting(rounds: Sequence[Round], ledger: Ledger, retired: Collection[str]) -> set[str]:
     """Return the pairs that a later round asks for and nobody has answered there."""
-    asked = {
-        (f"{entry.number}/{name}", pair)
-        for entry in rounds[1:]
-        for name, pair in zip(entry.assignments["annotator_id"], entry.assignments["pair_id"], strict=True)
-        if name not in retired
-    }
-    answered = set(zip(ledger["queue"], ledger["pair_id"], strict=True))
-    return {pair for queue, pair in asked - answered}
+    asked = set()
+    for entry in rounds[1:]:
+        columns = (entry.assignments[name].tolist() for name in ("annotator_id", "pair_id"))
+        own = zip(*columns, strict=True)
+        asked |= {(f"{entry.number}/{name}", pair) for name, pair in own if name not in retired}
+    answered = zip(ledger["queue"].tolist(), ledger["pair_id"].tolist(), strict=True) if asked else ()
+    return {pair for queue, pair in asked.difference(answered)}

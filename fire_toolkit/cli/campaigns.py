@@ -70,10 +70,10 @@ class Begun:
         carriers = enumerate(self.rounds.carriers.values())
         return [self.rounds[place] for place, name in carriers if name == BY_HAND]
 
-    @property
+    @cached_property
     def people(self) -> set[str]:
         """Everybody who was ever given a task; of a team's queue everybody who answered in it."""
-        names = {name for entry in self.rounds for name in entry.given["annotator_id"]}
+        names = {name for entry in self.rounds for name in entry.given["annotator_id"].unique()}
         teams = {name for name in names if QueueName(1, name).is_shared}
         if teams:
             is_ours = [queue.partition("/")[2] in teams for queue in self.ledger["queue"]]
@@ -244,5 +244,5 @@ def handed_to(campaign: Begun) -> list[str]:
     """Return everybody whom the latest round's carrier, if it keeps no accounts, can ask again, sorted."""
     latest = campaign.rounds[-1].carrier
     rounds = [entry for entry in campaign.rounds if entry.carrier == latest != BY_SERVER]
-    names = {name for entry in rounds for name in entry.assignments["annotator_id"]}
+    names = {name for entry in rounds for name in entry.assignments["annotator_id"].unique()}
     return sorted(names & campaign.askable)

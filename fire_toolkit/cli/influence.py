@@ -22,7 +22,7 @@ from fire_toolkit.qrels import POLICIES, augment_qrels
 from fire_toolkit.resolution.resolve import resolve
 from fire_toolkit.resolution.without import LabelsWithout, labels_without_each
 from fire_toolkit.tables import Qrels, asked_judgments
-from fire_toolkit.tables.columns import pair_rows
+from fire_toolkit.tables.columns import are_in, pair_rows
 
 
 @click.command()
@@ -82,7 +82,7 @@ def influence(
 def _changed_qrels(original: Qrels, without: LabelsWithout, policy: str) -> pd.DataFrame:
     """Return the relevance of each pair whose label changes, nan where the qrels lose the pair."""
     pairs = without.pairs
-    part = Qrels(original[original["query_id"].isin(pairs["query_id"])].reset_index(drop=True))
+    part = Qrels(original[are_in(original["query_id"], pairs["query_id"])].reset_index(drop=True))
     qrels = augment_qrels(part, without.labels, policy=policy).qrels
     relevance = np.append(qrels["relevance"].to_numpy(dtype=np.float64), np.nan)
     return pairs.assign(relevance=relevance[pair_rows(pairs, qrels)])

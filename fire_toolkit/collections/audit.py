@@ -19,6 +19,7 @@ from fire_toolkit.collections.similarity import nearest_mean
 from fire_toolkit.collections.texts import normal_text
 from fire_toolkit.matching.ranking import split_runs
 from fire_toolkit.tables import Items, Qrels, Queries, Run
+from fire_toolkit.tables.columns import are_in
 
 _BIN = 10
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
@@ -107,18 +108,18 @@ def audit_qrels(audit: Audit, queries: Queries, qrels: Qrels, items: Items | Non
         f"pairs that are positive for another query of the same text: {free['query_id'].nunique():,} queries "
         "have false negatives known for free",
     )
-    positive = set(qrels.loc[qrels["relevance"] >= 1, "query_id"])
-    without = queries.loc[~queries["query_id"].isin(positive), ["query_id"]]
+    positive = qrels.loc[qrels["relevance"] >= 1, "query_id"]
+    without = queries.loc[~are_in(queries["query_id"], positive), ["query_id"]]
     audit.add("queries_without_positive", without, len(queries), "queries that no run can be scored on")
     _add_dangling(audit, "query_id", qrels, queries)
     if items is not None:
         _add_dangling(audit, "doc_id", qrels, items)
-        unused = items.loc[~items["doc_id"].isin(qrels["doc_id"]), ["doc_id"]]
+        unused = items.loc[~are_in(items["doc_id"], qrels["doc_id"]), ["doc_id"]]
         audit.add("items_without_query", unused, len(items), "items without a query in the qrels")
 
 
 def _add_dangling(audit: Audit, column: str, qrels: Qrels, known: pd.DataFrame) -> None:
-    dangling = qrels.loc[~qrels[column].isin(known[column]), ["query_id", "doc_id", "relevance"]]
+    dangling = qrels.loc[~are_in(qrels[column], known[column]), ["query_id", "doc_id", "relevance"]]
     what = "queries" if column == "query_id" else "items"
     meaning = f"pairs of the qrels whose {column} is not among the {what}"
     audit.add(f"dangling_{column}s", dangling.reset_index(drop=True), len(qrels), meaning)
@@ -196,7 +197,7 @@ def _coverage(
     found: dict[str, object] = {
         "run_id": run_id,
         "n_queries": int(run.loc[known_query, "query_id"].nunique()),
-        "queries_missing": int((~queries["query_id"].isin(run["query_id"].astype("str"))).sum()),
+        "queries_missing": int((~are_in(queries["query_id"], run["query_id"].drop_duplicates())).sum()),
         "queries_outside": int(run.loc[~known_query, "query_id"].nunique()),
         "items_outside": len(unknown),
         "items_outside_by_case_or_zeros": sum(id_key(doc) in keys for doc in unknown),

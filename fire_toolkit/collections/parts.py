@@ -12,7 +12,7 @@ from fire_toolkit.collections.texts import plain_text
 from fire_toolkit.errors import FormatError, JoinError, TableError
 from fire_toolkit.tables import Items, Qrels, Queries, check_items, check_qrels, check_queries
 from fire_toolkit.tables.checks import Column, TableSpec, check_table
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, are_in
 from fire_toolkit.words import n_of
 
 _GROUPS = TableSpec(
@@ -130,7 +130,7 @@ def assemble(parts: Sequence[Part]) -> Collection:
         queries=check_queries(queries, where="queries"),
         items=check_items(items, where="items"),
         qrels=check_qrels(positives, where="qrels"),
-        groups=check_table(_GROUPS, groups[groups["query_id"].isin(queries["query_id"])]),
+        groups=check_table(_GROUPS, groups[are_in(groups["query_id"], queries["query_id"])]),
         targets=check_qrels(targets, where="targets"),
         notes=notes,
     )
@@ -189,8 +189,8 @@ def _tell_apart(parts: Sequence[Part]) -> list[Part]:
 
 
 def _told_apart(part: Part, texts: pd.DataFrame, positives: pd.DataFrame) -> Part:
-    as_queries = int(texts["id"].isin(positives["query_id"]).sum())
-    as_docs = int(texts["id"].isin(positives["doc_id"]).sum())
+    as_queries = int(are_in(texts["id"], positives["query_id"]).sum())
+    as_docs = int(are_in(texts["id"], positives["doc_id"]).sum())
     name = "/".join(part.name.lower().split("/")[-2:])
     is_corpus = as_docs > as_queries or (as_docs == as_queries and "corpus" in name)
     if as_docs == as_queries and not any(word in name for word in ("corpus", "queries")):
@@ -227,7 +227,7 @@ def _all_items(
     if any(part.is_gallery for part in parts):
         return _with_media(_gallery_items(parts, listed, positives, notes))
     implied = pd.concat([positives["doc_id"], groups["doc_id"]])
-    absent = implied[~implied.isin(listed["doc_id"])].drop_duplicates()
+    absent = implied[~are_in(implied, listed["doc_id"])].drop_duplicates()
     if any(part.is_corpus for part in parts):
         if len(absent):
             notes.append(f"{n_of(len(absent), 'doc')} of the qrels not in the corpus ({_some(absent)})")
@@ -242,13 +242,13 @@ def _gallery_items(
 ) -> pd.DataFrame:
     gallery = _joined([part.items for part in parts if part.is_gallery], ["doc_id"])
     known = pd.concat([listed["doc_id"], positives["doc_id"]]).drop_duplicates()
-    is_known = gallery["doc_id"].isin(known)
+    is_known = are_in(gallery["doc_id"], known)
     if len(known) and not is_known.any():
         raise FormatError(
             f"none of the {len(gallery):,} ids of the list is an item: the list has "
             f"{_some(gallery['doc_id'])}, the items are {_some(known)}; write the ids the same way in both"
         )
-    left_out = known[~known.isin(gallery["doc_id"])]
+    left_out = known[~are_in(known, gallery["doc_id"])]
     if len(left_out):
         notes.append(f"{n_of(len(left_out), 'item')} not in the list of items left out")
     extra = [name for name in listed.columns if name not in gallery.columns]
@@ -280,7 +280,7 @@ def _within_gallery(
 ) -> pd.DataFrame:
     if not any(part.is_gallery for part in parts):
         return positives
-    kept = positives[positives["doc_id"].isin(items["doc_id"])]
+    kept = positives[are_in(positives["doc_id"], items["doc_id"])]
     if len(kept) < len(positives):
         notes.append(f"{n_of(len(positives) - len(kept), 'pair')} of items not in the list left out")
     return kept
@@ -293,13 +293,15 @@ def _asked(
     if all(part.positives is None or not len(part.positives) for part in parts):
         notes.append("no positives are known: there are no qrels")
         return queries
-    textless = positives.loc[~positives["query_id"].isin(queries["query_id"]), "query_id"].drop_duplicates()
+    textless = positives.loc[
+        ~are_in(positives["query_id"], queries["query_id"]), "query_id"
+    ].drop_duplicates()
     if len(textless):
         raise JoinError(
             f"qrels: {len(textless)} of {positives['query_id'].nunique()} queries have no text "
             f"({_some(textless)}); expected the queries of the same collection"
         )
-    asked = queries["query_id"].isin(positives["query_id"])
+    asked = are_in(queries["query_id"], positives["query_id"])
     if not asked.all():
         notes.append(f"{n_of(int((~asked).sum()), 'query')} without a pair in the qrels left out")
     return queries[asked]

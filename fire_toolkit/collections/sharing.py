@@ -10,7 +10,7 @@ import pandas as pd
 from fire_toolkit.collections.duplicates import text_groups
 from fire_toolkit.errors import JoinError, UsageError
 from fire_toolkit.tables import Judgments, Labels, Queries, check_judgments, check_labels
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 
 Table = TypeVar("Table", Judgments, Labels)
 
@@ -161,7 +161,7 @@ def _share(
 ) -> tuple[pd.DataFrame, int, int]:
     if choice not in CHOICES:
         raise UsageError(f"sharing {choice!r} is unknown; expected one of {', '.join(CHOICES)}")
-    unknown = judged.loc[~judged["query_id"].isin(queries["query_id"]), "query_id"].unique()
+    unknown = judged.loc[~are_in(judged["query_id"], queries["query_id"]), "query_id"].unique()
     if len(unknown):
         raise JoinError(
             f"{len(unknown)} judged queries are not among the queries ({', '.join(unknown[:3])}); expected "

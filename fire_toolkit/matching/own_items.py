@@ -16,6 +16,7 @@ import pandas as pd
 
 from fire_toolkit.arrays import Bools, Ints, are_among
 from fire_toolkit.tables import Qrels, Queries, Run, check_qrels
+from fire_toolkit.tables.columns import are_in
 
 COLUMN = "reference"
 RULES = ("drop", "keep")
@@ -164,7 +165,7 @@ def qrels_without_own_pairs(qrels: Qrels, own_items: OwnItems) -> Qrels:
     is_own = is_own_pair(qrels, own_items)
     if not is_own.any():
         return qrels
-    has_other = qrels["query_id"].isin(qrels.loc[~is_own, "query_id"]).to_numpy()
+    has_other = are_in(qrels["query_id"], qrels.loc[~is_own, "query_id"])
     relevance = np.where(is_own, -1, qrels["relevance"])
     return Qrels(qrels.assign(relevance=relevance)[~is_own | ~has_other].reset_index(drop=True))
 
@@ -177,7 +178,7 @@ def qrels_with_own_pairs(qrels: Qrels, own_items: OwnItems, *, original: Qrels |
     """
     original = qrels if original is None else original
     stated = original[is_own_pair(original, own_items)]
-    absent = original.loc[~original["query_id"].isin(stated["query_id"]), "query_id"].unique()
+    absent = original.loc[~are_in(original["query_id"], stated["query_id"]), "query_id"].unique()
     added = [(query, own_items[query], 0, "original") for query in absent if query in own_items]
     columns = ["query_id", "doc_id", "relevance", "source"]
     parts = [without_own_pairs(qrels, own_items), stated, pd.DataFrame(added, columns=columns)]

@@ -12,7 +12,7 @@ from fire_toolkit.arrays import Bools, are_among
 from fire_toolkit.errors import UsageError
 from fire_toolkit.pooling.draws import draw_ids
 from fire_toolkit.tables import Pool, QueryDesign, check_query_design
-from fire_toolkit.tables.columns import PAIR, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_in, pair_rows
 from fire_toolkit.tables.designs import DEEP, ORIGINAL, SHALLOW
 
 LEAST = 40  # queries: below it the intervals of the estimates do not hold
@@ -98,7 +98,7 @@ def mark_deep(pairs: pd.DataFrame, deep: pd.DataFrame, design: QueryDesign) -> p
     is_shallow = pair_rows(deep, pairs) >= 0
     chance = np.where(is_shallow, 1.0, drawn["inclusion_probability"].max())
     deep = deep.assign(stratum=np.where(is_shallow, SHALLOW, DEEP), inclusion_probability=chance)
-    others = pairs[~pairs["query_id"].isin(drawn["query_id"])]
+    others = pairs[~are_in(pairs["query_id"], drawn["query_id"])]
     others = others.assign(stratum=SHALLOW, inclusion_probability=1.0)
     both = pd.concat([others, deep]).assign(seed=int(drawn["seed"].max()))
     return both.sort_values(PAIR, ignore_index=True)

@@ -37,7 +37,7 @@ from fire_toolkit.tables import (
     check_pool,
     check_pool_sources,
 )
-from fire_toolkit.tables.columns import PAIR, listed, pair_rows
+from fire_toolkit.tables.columns import PAIR, are_in, listed, pair_rows
 from fire_toolkit.tables.designs import SAMPLE
 
 _UNLIMITED = np.iinfo(np.int64).max
@@ -335,7 +335,7 @@ def _with_deep(
     deep = candidates_of(tops.of_queries(set(drawn["query_id"])), int(drawn["depth"].max()))
     whole, deep_pairs = _chosen(deep, Choice(np.arange(len(deep.starts))), None)
     rest = _as_text(sources)
-    rest = rest[~rest["query_id"].isin(drawn["query_id"])]
+    rest = rest[~are_in(rest["query_id"], drawn["query_id"])]
     all_sources = check_pool_sources(pd.concat([rest, _as_text(whole)]))
     return all_sources, mark_deep(pairs, deep_pairs, design), len(drawn)
 

@@ -181,6 +181,17 @@ def listed(texts: Any) -> list[str]:
     return list(pa.array(texts.array).to_pylist())
 
 
+def are_in(texts: pd.Series[str], others: pd.Series[str]) -> npt.NDArray[np.bool_]:
+    """Return for each text whether it is one of the others.
+
+    As `Series.isin` does, which makes a Python object of each of the others: 2.6 s for 300,000, here .02.
+    """
+    mine, theirs = (pa.array(column.array).cast(pa.large_string()) for column in (texts, others))
+    found = compute.is_in(mine, value_set=compute.unique(theirs))
+    are: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    return are
+
+
 def sorted_union(parts: Sequence[pd.Index[str]]) -> pd.Index[str]:
     """Return the ids of all parts, each of which is sorted, once and sorted."""
     first, *others = parts

@@ -31,7 +31,7 @@ from fire_toolkit.tables import (
     check_labels,
     check_qrels,
 )
-from fire_toolkit.tables.columns import PAIR
+from fire_toolkit.tables.columns import PAIR, are_in
 
 LICENCE = "CC BY-NC"
 METHOD = "fire-release"
@@ -181,7 +181,7 @@ def _joined(
         found.append([own_id] if own_id in ids else ids)
     named = entries.assign(query_id=pd.Series(found, index=entries.index, dtype=object))
     known = named["query_id"].map(len) > 0
-    inside = known & (named["doc_id"].isin(items["doc_id"]) if items is not None else True)
+    inside = known & (are_in(named["doc_id"], items["doc_id"]) if items is not None else True)
     why = pd.Series("no caption has this text", index=named.index).where(~known, "no such item")
     outside = named[["text", "doc_id"]].assign(reason=why)[~inside].reset_index(drop=True)
     kept = named[inside]
