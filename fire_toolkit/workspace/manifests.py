@@ -82,9 +82,13 @@ def write_files(contents: Mapping[Path, bytes | Spool]) -> None:
     """Write files of one folder as one change: after a kill all are old or, on the next look, all new.
 
     Raises:
-        FireError: the folder cannot be made or written, or the disk is full; the old files stand.
+        FireError: the folder cannot be made or written, or the disk is full; the old files stand; or a path
+            is that of a pipe or a device, which a file would replace.
     """
     folder = next(iter(contents)).parent
+    for path in contents:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise FireError(f"{path}: a pipe or a device, expected the name of a file")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         finish_interrupted(folder)

@@ -190,3 +190,15 @@ def test_a_commit_record_with_a_name_that_no_file_has_is_refused(name: str, tmp_
     (tmp_path / ".fire-commit-1.json").write_text(json.dumps({".a.1.tmp": name}))
     with pytest.raises(FormatError, match="damaged commit record"):
         finish_interrupted(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+    for name in ("pipe", "link"):
+        with pytest.raises(FireError, match=f"{name}: a pipe or a device, expected the name of a file"):
+            storage.write_files({tmp_path / name: b"x"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+    assert not (tmp_path / "pipe").is_file()
+    assert (tmp_path / "link").is_symlink()
