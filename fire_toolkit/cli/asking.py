@@ -70,6 +70,8 @@ def what_to_ask(given: Given) -> Asked:
         pairs = _not_judged(pairs_to_ask(pooled), workspace.root)
     else:
         pairs = pairs_to_ask(pooled)
+        if workspace and not out:
+            _refuse_given_out(pairs, workspace.root)
         pairs = _in_free_round(pairs, workspace.root) if workspace and not out else pairs
     found = Asked(pairs, Path(out or ""), len(pooled) - len(pairs))
     place = relative_path(tasks_file(workspace.root, found.round)) if workspace else None
@@ -130,6 +132,16 @@ def _in_free_round(pairs: Pool, root: Path) -> Pool:
     if there is None or task_keys(there) == set(_keys(pairs)):
         return pairs
     return Pool(pairs.assign(round=next_round_number(root)))
+
+
+def _refuse_given_out(pairs: Pool, root: Path) -> None:
+    """Raise UsageError for pairs that the campaign gave out: `tasks` does not know who has seen them."""
+    given = _campaign_keys(root)
+    if again := sum(key in given for key in _keys(pairs)) if given else 0:
+        raise UsageError(
+            f"{again:,} of {n_of(len(pairs), 'pair')} were given out in this campaign before, and `tasks` "
+            "would give them to people who have answered them; `next-round` asks them of others"
+        )
 
 
 def _keys(pairs: Pool) -> list[str]:

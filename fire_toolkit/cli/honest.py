@@ -154,13 +154,13 @@ def _cells(row: Mapping[Any, Any], unit: str) -> dict[str, str]:
 
 
 def _estimate_cells(row: Mapping[Any, Any], scale: int, unit: str) -> dict[str, str]:
-    """Return the cells of an estimate, and of the share of positives that was never pooled."""
+    """Return the cells of an estimate, and of the share of positives that was never judged."""
     value, low, high = (scale * row[name] for name in ("estimate", "estimate_low", "estimate_high"))
     shown = f"{value:.1f} ({_range(low, high)})" if value == value else row["estimate_method"].split(":")[0]
     if "missing" not in row:
         return {"est.": shown}
     missing = row["missing"]
-    return {"est.": shown, "never pooled": "" if missing != missing else f"{100 * missing:.0f}{unit}"}
+    return {"est.": shown, "never judged": "" if missing != missing else f"{100 * missing:.0f}{unit}"}
 
 
 _SCALED = ("original", "augmented", "delta", "low", "high", "delta_low", "delta_high", "condensed", "lower",

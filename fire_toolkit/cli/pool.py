@@ -38,9 +38,7 @@ from fire_toolkit.cli.run_files import stem_of
 from fire_toolkit.errors import UsageError
 from fire_toolkit.formats.collections.qrels import read_qrels
 from fire_toolkit.formats.tables.delimited import delimited_bytes
-from fire_toolkit.formats.tables.table_files import (
-    read_labels,
-)
+from fire_toolkit.formats.tables.table_files import has_columns, read_labels
 from fire_toolkit.pooling import PoolingResult, pool_runs, source_changes
 from fire_toolkit.pooling.registry import parse_strategy
 from fire_toolkit.pooling.settle import SETTLED
@@ -52,6 +50,8 @@ from fire_toolkit.workspace.settled import Settled
 from fire_toolkit.workspace.spool import Spool, spooled
 from fire_toolkit.workspace.stages import CHANGED, GONE, NEW
 
+DRAWN = "inclusion_probability"
+_OF_SAMPLE = ("depth", "strategy", "budget", "per_query", "deep_queries", "deep_depth", "seed")
 _OPTIONAL = ("budget", "per_query", "deep_queries")  # 0 in fire.toml: none
 
 
@@ -156,6 +156,7 @@ def write_pool(
 
     sources: pool_sources.csv, where it was written as the pool was made; empty: the result has them.
     """
+    _refuse_to_lose_sample(folder, result, earlier)
     told = list(_told_changes(result, earlier, _takes_all(parameters)))  # before its files are written over
     tables: dict[str, Any] = {"pool.csv": result.pool, "pool_sources.csv": sources or result.sources}
     tables |= {"stops.csv": result.stops} if len(result.stops) else {}
@@ -169,6 +170,22 @@ def write_pool(
     for line in told:
         say(line)
     _say_next(folder, result.counts)
+
+
+def _refuse_to_lose_sample(folder: Path, result: PoolingResult, earlier: Earlier) -> None:
+    """Raise UsageError where a sample that was handed out would be written over by a pool that is none."""
+    before = folder / "pool.csv"
+    if earlier.pool is None or DRAWN in result.pool or not before.is_file() or not has_columns(before, DRAWN):
+        return
+    at = manifest_path(folder, is_folder=True)
+    was = read_manifest(at).parameters if at.is_file() else {}
+    names = [name for name in _OF_SAMPLE if was.get(name)]
+    raise UsageError(
+        f"{before}: a sample that was handed out, and the pool that would take its place is none, so that "
+        f"nothing could be estimated from what was drawn and judged; expected the same design again"
+        + (f": {', '.join(f'{name} = {was[name]!r}' for name in names)}" if names else "")
+        + " (as options, or under [pool] in fire.toml)"
+    )
 
 
 def _settled(given: Given, parameters: Mapping[str, Any], result: PoolingResult) -> dict[str, Any]:

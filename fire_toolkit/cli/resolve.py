@@ -167,6 +167,8 @@ def resolve(
 def _say_next_of_resolve(given: Given, folder: Path, *, n_again: int) -> None:
     if given.judged_by and given.judged_by.is_of_queries:
         say("next: in the workspace of the pairs: fire-toolkit augment")
+    elif n_again and begun_here():
+        say_next("next-round")  # which knows who has seen a pair
     elif n_again:
         again = folder / "next_round"
         known = f"--queries {given.hint('QUERIES')} --out {again / 'tasks.json'}"

@@ -141,7 +141,7 @@ def score(
     whatever the unjudged docs are, how much of what it reads was judged, and the score without the
     judgments that only this run contributed. --cluster, --resamples and --seed are for its intervals.
     Where a sample of queries was judged deep (pool --deep-queries), or pairs were drawn in strata, it also
-    shows what the score is estimated to be, and how many positives were never pooled. Where queries are
+    shows what the score is estimated to be, and how many positives were never judged. Where queries are
     flagged as unusable, a second table is over the usable ones; in csv and json the column queries says
     which.
     """

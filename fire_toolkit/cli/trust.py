@@ -18,13 +18,14 @@ from fire_toolkit.tables import Scores
 def trust_notes(given: Given, measures: Sequence[str], scores: Scores) -> list[str]:
     """Return what is said of augmented scores of measures that divide by |G|; nothing by the originals alone.
 
-    Where queries were judged deep by a design, the runs are scored again by the shallow labels.
+    Where queries were judged deep by a design, the runs are scored again by the shallow labels; where pairs
+    were drawn in strata, the sample says how many positives it left out.
     """
     divided = [each for each in parse_measures(measures) if each.definition.over_positives]
     if given.augmented_if_any is None or not divided:
         return []
     design = design_if_any(given)
-    if design is None or design.queries is None:
+    if design is None or design.sample is not None:
         n_queries = int(given.original["query_id"].nunique())
         return describe_unknown(divided, n_queries=n_queries, n_runs=int(scores["run_id"].nunique()))
     joined = join_runs(given.stored_runs, given.original, given.augmented)

@@ -23,7 +23,7 @@ from fire_toolkit.inference.horvitz import (
     sampled_precision,
 )
 from fire_toolkit.inference.judged_pairs import JudgedPairs, values_of
-from fire_toolkit.inference.missing import Missing, missing_share
+from fire_toolkit.inference.missing import Missing, missing_share, undrawn_share
 from fire_toolkit.inference.two_phase import TwoPhase, two_phase_difference
 from fire_toolkit.matching.coded import CodedQrels
 from fire_toolkit.measures import JudgedRanking, Measure
@@ -69,7 +69,7 @@ class Estimated:
     """What `estimate_scores` returns.
 
     cells: of each run and measure `ESTIMATE_COLUMNS`. missing: the share of positives that was never
-    pooled, where queries were judged deep. basis: what estimates are of, in words; notes: sentences.
+    judged, where queries were judged deep. basis: what estimates are of, in words; notes: sentences.
     """
 
     cells: Mapping[tuple[str, str], dict[str, Any]]
@@ -229,7 +229,7 @@ class _Given:
 
 
 def _from_queries(given: _Given, measures: Sequence[Measure]) -> Estimated:
-    """Return the two-phase differences, and the share of positives that was never pooled."""
+    """Return the two-phase differences, and the share of positives that was never judged."""
     joined, drawn = given.joined, given.drawn
     n, n_queries = len(drawn.sample), len(joined.queries)
     n_positives = (each.ideal.n_positives[drawn.sample] for each in given.sides)
@@ -279,7 +279,7 @@ def estimate_cell(
 
 
 def missing_cell(missing: Missing | None) -> dict[str, float]:
-    """Return the columns of the share of positives that was never pooled; nan where it is not known."""
+    """Return the columns of the share of positives that was never judged; nan where it is not known."""
     share, low, high = (np.nan,) * 3 if missing is None else missing[:3]
     return {"missing": share, "missing_low": low, "missing_high": high}
 
@@ -336,12 +336,13 @@ def _from_pairs(given: _Given, measures: Sequence[Measure]) -> Estimated:
     for measure in measures:
         pairs, refused = _pairs_at(given, measure)
         k = measure.depth or 0
+        missing = undrawn_share(pairs, confidence=confidence) if measure.definition.over_positives else None
         for run_id, rank in ranks.items():
             found = Sampled(np.nan, np.nan, np.nan, np.nan, refused)
             if not refused:
                 found = sampled_precision(pairs, rank <= k, k=k, confidence=confidence)
             cell = estimate_cell(HORVITZ, n_by_chance, found.estimate, found.low, found.high, found.refused)
-            cells[run_id, measure.name] = cell | missing_cell(None)
+            cells[run_id, measure.name] = cell | missing_cell(missing)
         is_total = measure.definition.key in ESTIMATED_BY_TOTALS and not measure.condensed
         if is_total and k <= drawn.depths[1]:
             totals = {

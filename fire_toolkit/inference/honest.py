@@ -123,7 +123,7 @@ def scores_with_uncertainty(
           new: pairs that became positive. Confirmations are not among the new;
         - with a design alone: estimate, estimate_low, estimate_high, estimate_method, estimate_n (see
           `estimate_scores`), and for measures that divide by |G| missing, missing_low, missing_high: the
-          share of positives that was never pooled.
+          share of positives that was never judged.
 
     Raises:
         UsageError, JoinError, TableError: see `join_runs`, `augment_qrels`, `code_clusters`.

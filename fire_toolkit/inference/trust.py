@@ -13,7 +13,7 @@ from fire_toolkit.measures import Measure
 from fire_toolkit.tables import Labels, Qrels
 from fire_toolkit.tables.columns import pair_rows
 
-LEAST_MISSING = 0.05  # a share of positives never pooled that is worth a sentence
+LEAST_MISSING = 0.05  # a share of positives never judged that is worth a sentence
 DEEP = 50  # ranks of each run
 
 
@@ -43,7 +43,7 @@ def describe_estimates(scores: pd.DataFrame, basis: str) -> list[str]:
 
 
 def describe_missing(scores: pd.DataFrame) -> list[str]:
-    """Return for each measure with positives that were never pooled how many, and what that does to it.
+    """Return for each measure with positives that were never judged how many, and what that does to it.
 
     Args:
         scores: a row for each run and measure: measure, augmented (as labelled), estimate (nan where
@@ -56,7 +56,7 @@ def describe_missing(scores: pd.DataFrame) -> list[str]:
         >>> describe_missing(pd.DataFrame({
         ...     "measure": "AP", "augmented": [0.55, 0.4], "estimate": [0.4, 0.31], "missing": 0.4,
         ...     "missing_low": 0.37, "missing_high": 0.43}))
-        ['AP: about 40% of positives (37% to 43%) were never pooled; this AP is too high by an estimated 9 \
+        ['AP: about 40% of positives (37% to 43%) were never judged; this AP is too high by an estimated 9 \
 to 15 points']
     """
     known = scores[scores["missing"] > LEAST_MISSING]
@@ -67,7 +67,7 @@ def _sentence(measure: str, scores: pd.DataFrame) -> str:
     first = scores.iloc[0]
     share, low, high = (f"{first[name]:.0%}" for name in ("missing", "missing_low", "missing_high"))
     return (
-        f"{measure}: about {share} of positives ({low} to {high}) were never pooled; this {measure} is "
+        f"{measure}: about {share} of positives ({low} to {high}) were never judged; this {measure} is "
         f"{_off(scores)}"
     )
 

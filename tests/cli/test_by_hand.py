@@ -654,3 +654,23 @@ def kill_at(place: int, patch: pytest.MonkeyPatch) -> None:
 
     for name in ("fsync", "replace", "rename", "unlink"):
         patch.setattr(os, name, stopping(getattr(os, name)))
+
+
+def test_disputes_go_to_people_who_have_not_seen_them(fire: Fire, hand: Path) -> None:
+    """In a campaign `tasks` would give half of them to those who disagreed: `next-round` asks others."""
+    for person in PEOPLE:
+        fill_in(hand, person)
+    fire("import")
+    told = fire("resolve", "--next-round").stderr
+    assert told.endswith("next: fire-toolkit next-round\n")
+    refused = fire("tasks", "labels/next_round", "--overlap", 0, code=1).stderr
+    assert "were given out in this campaign before" in refused
+    assert "`next-round` asks them of others" in refused
+    assert not (hand / "tasks/round-2").exists()
+    fire("next-round")
+    first = {(row["annotator_id"], row["pair_id"]) for row in rows(hand / "campaign/round-1/assignments.csv")}
+    second = {
+        (row["annotator_id"], row["pair_id"]) for row in rows(hand / "campaign/round-2/assignments.csv")
+    }
+    assert second
+    assert not first & second

@@ -60,6 +60,18 @@ def test_deep_queries_go_on_to_the_qrels(fire: Fire, folder: Path) -> None:
     assert "drawn with seed 7, this one with 8; a sample of two designs" in told.stderr
 
 
+def test_a_sample_that_was_handed_out_is_not_pooled_over(fire: Fire, folder: Path) -> None:
+    drawn = ("--depth", 3, "--strategy", "strata(1:1:1,2:3:.5)")
+    fire(*POOL, *drawn)
+    before = {path.name: path.read_bytes() for path in (folder / "pool").iterdir()}
+    told = fire(*POOL, "--depth", 3, "--previous", "pool", code=1).stderr
+    assert "pool/pool.csv: a sample that was handed out, and the pool that would take its place" in told
+    assert "depth = 3, strategy = 'strata(1:1:1,2:3:.5)'" in told
+    assert {path.name: path.read_bytes() for path in (folder / "pool").iterdir()} == before
+    fire(*POOL, *drawn, "--previous", "pool")
+    fire(*POOL, "--depth", 3)  # nobody was asked: the design may change
+
+
 def test_undrawn_pairs_are_pooled_and_not_judged(fire: Fire, folder: Path) -> None:
     fire(*POOL, "--depth", 3, "--strategy", "strata(1:1:1,2:3:.5)", "--seed", 0)
     drawn = {(row["query_id"], row["doc_id"]) for row in rows(folder / "pool/pool.csv")}

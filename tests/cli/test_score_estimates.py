@@ -60,7 +60,7 @@ def test_score_honest_shows_and_keeps_the_estimate_beside_the_score(fire: Fire, 
         "R@1",
     )
     shown = fire(*honest, "--resamples", "20")
-    assert shown.stdout.splitlines()[0].split()[-3:] == ["est.", "never", "pooled"]
+    assert shown.stdout.splitlines()[0].split()[-3:] == ["est.", "never", "judged"]
     assert "note: est.: of the depth-2 union; 40 of 80 queries judged deep" in shown.stderr
     printed = fire(*honest, "-m", "C@1", "--resamples", "20", "--format", "latex").stdout
     assert "% note: est. of R@1: of the depth-2 union; 40 of 80 queries judged deep" in printed

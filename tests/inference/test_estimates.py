@@ -11,6 +11,7 @@ from fire_toolkit.inference.differences import score_differences
 from fire_toolkit.inference.estimates import Design
 from fire_toolkit.inference.honest import Honest, scores_with_uncertainty
 from fire_toolkit.inference.horvitz import SampledPairs, micro_recall, sampled_difference, sampled_precision
+from fire_toolkit.inference.missing import undrawn_share
 from fire_toolkit.matching.ranking import rank_run
 from fire_toolkit.qrels import augment_qrels
 from fire_toolkit.tables import check_labels, check_qrels, check_query_design
@@ -133,6 +134,29 @@ def test_pairs_drawn_in_strata_give_precision_and_a_ratio_of_totals_alone() -> N
     assert any(note.startswith("xinfAP: scored here as if every pair") for note in found.notes)
     total = (A_IS_POSITIVE.sum() + 2 * n_b) / (N + A_IS_POSITIVE.sum() + 2 * n_b)
     assert any(f"micro, no mean over queries): m {total:.3f} [" in note for note in found.notes)
+
+
+def test_the_share_of_positives_that_a_draw_left_out_is_that_of_many_draws() -> None:
+    rng = np.random.default_rng(0)
+    rate = np.where(np.arange(4000) < 1500, 1.0, 0.1)
+    is_positive = rng.random(4000) < np.where(rate == 1, 0.3, 0.2)
+    found = []
+    for _ in range(400):
+        kept = rng.random(4000) < rate
+        pairs = SampledPairs(
+            np.zeros(kept.sum(), bool), is_positive[kept], rate[kept], np.arange(kept.sum()), 9
+        )
+        share, low, high, refused = undrawn_share(pairs)
+        truth = 1 - is_positive[kept].sum() / is_positive.sum()
+        found.append((share - truth, low <= truth <= high))
+        assert not refused
+    error, covered = np.mean(found, axis=0)
+    assert abs(error) < 0.005
+    assert 0.92 < covered < 0.99
+    few = SampledPairs(np.zeros(3, bool), np.ones(3, bool), np.full(3, 0.5), np.arange(3), 9)
+    assert undrawn_share(few).refused == "the draw brought 3 positives, fewer than 10"
+    whole = SampledPairs(np.zeros(3, bool), np.ones(3, bool), np.ones(3), np.arange(3), 9)
+    assert undrawn_share(whole)[:3] == (0.0, 0.0, 0.0)
 
 
 def test_a_draw_that_brought_too_few_positives_and_no_probability_are_refused() -> None:
